@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices: what is here, opening one, and its memory.
+#ifndef BRAID_DEVICE_H
+#define BRAID_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// An opened backend and ordinal. Everything made from a device must be destroyed before it.
+// Thread-safety: any thread.
+typedef struct braid_device braid_device;
+
+// Whether a backend can be used in this process.
+typedef struct braid_backend_info {
+    const char *name;     // "cuda", "hip" or "cpu"
+    uint32_t num_devices; // 0: none; `reason` says why
+    char reason[512];     // what was tried and why it failed; "" when there are devices
+} braid_backend_info;
+
+// The number of backends Braid knows, and one of them by index.
+// Errors: BRAID_INVALID_ARGUMENT (no such index). That a backend has no device is not an error.
+// Thread-safety: any thread.
+BRAID_API size_t braid_num_backends(void);
+BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(size_t index,
+                                                            braid_backend_info *out_info);
+
+typedef struct braid_device_options {
+    const char *backend;  // NULL: the first of cuda, hip, cpu that has a device
+    uint32_t ordinal;     // which of the backend's devices
+    uint32_t num_workers; // CPU: worker threads; 0: one a core, at least 2
+} braid_device_options;
+
+// Opens a device. NULL options are all defaults. CUDA: retains the device's primary context.
+// Errors: BRAID_UNAVAILABLE (the message names every library tried), BRAID_INVALID_ARGUMENT,
+// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_options *options,
+                                                          braid_device **out_device);
+
+// Opens a device on a CUcontext that the program owns; NULL: the calling thread's current one.
+// Braid never destroys it. Errors: as braid_device_open.
+BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
+                                                                braid_device **out_device);
+
+// Waits for Braid's own work on the device, then frees what it holds. All streams, events, execs
+// and allocations of the device must be gone.
+BRAID_API void braid_device_close(braid_device *device);
+
+typedef struct braid_device_info {
+    char name[128];
+    const char *backend;            // "cpu", "cuda" or "hip"; static text
+    uint32_t ordinal;               //
+    uint64_t memory_bytes;          // total memory of the device
+    uint32_t num_units;             // multiprocessors, or CPU workers
+    uint32_t max_threads_per_block; // 0: no limit
+} braid_device_info;
+
+BRAID_API void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
+
+// Streams and events that Braid has created on the device so far and that it holds now: leased
+// ones, pooled ones, and public ones. For programs and tests that watch for growth.
+typedef struct braid_device_stats {
+    uint64_t streams_created, streams_live, streams_leased;
+    uint64_t events_created, events_live, events_leased;
+} braid_device_stats;
+
+BRAID_API void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats);
+
+typedef enum braid_memory_kind {
+    BRAID_MEMORY_DEVICE = 0, // the device's own
+    BRAID_MEMORY_HOST = 1,   // host memory that copies reach asynchronously (pinned)
+} braid_memory_kind;
+
+// Allocates `bytes` > 0 bytes, aligned to at least 256. Not for use inside a frame.
+// Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_memory_allocate(braid_device *device,
+                                                              braid_memory_kind kind,
+                                                              uint64_t bytes, void **out_memory);
+
+// Frees memory of braid_memory_allocate. The program must know that no work uses it any more.
+// NULL does nothing.
+BRAID_API void braid_memory_free(braid_device *device, braid_memory_kind kind, void *memory);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

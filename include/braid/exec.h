@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Execs: a schedule bound to a device, replayed frame by frame.
+#ifndef BRAID_EXEC_H
+#define BRAID_EXEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/device.h>
+#include <braid/graph.h>
+#include <braid/schedule.h>
+#include <braid/status.h>
+#include <braid/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A graph ready to run on one device. Launches of one exec run one after another, in launch order,
+// whatever streams they are on; different execs run at once.
+// Thread-safety: any thread; calls on one exec are serialised by a lock.
+typedef struct braid_exec braid_exec;
+
+// How a plan reaches the device. Every mode executes the same schedule.
+typedef enum braid_exec_mode {
+    BRAID_MODE_AUTO = 0,    // native where everything in the graph can be, else streams
+    BRAID_MODE_STREAMS = 1, // leased streams, with records and waits
+    BRAID_MODE_NATIVE = 2,  // the backend's own replay: a CUDA or HIP graph, the CPU's lane walker
+} braid_exec_mode;
+
+typedef struct braid_exec_options {
+    braid_exec_mode mode;
+    const braid_schedule *schedule; // NULL: plan the graph here, with `plan` and, where its costs
+                                    // are all zero, the device's own cost model; otherwise a
+                                    // schedule of this graph, copied
+    braid_schedule_options plan;
+} braid_exec_options;
+
+// Plans (unless given a schedule), verifies, leases streams and events, loads kernels and allocates
+// everything later launches need. The graph and the schedule may be destroyed afterwards.
+// NULL options are all defaults.
+// Errors: those of braid_schedule_create; BRAID_UNSUPPORTED (a kernel without code for this device,
+// a mode that this device or graph does not allow: the message says why); BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
+                                                          const braid_graph *graph,
+                                                          const braid_exec_options *options,
+                                                          braid_exec **out_exec);
+
+// Waits for this exec's own launches in flight, and for nothing else, then frees it.
+BRAID_API void braid_exec_destroy(braid_exec *exec);
+
+// Runs one frame: it starts after all earlier work on `stream` and later work on `stream` starts
+// after it. Never blocks the host; after the first launch it creates, allocates and frees nothing.
+// If a launch fails, what was queued is joined to `stream` and the message names the node; the exec
+// can be launched again.
+// Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device), and what a
+// native call returned.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
+
+// Replaces one argument (or all) of a kernel node for later launches; frames in flight keep theirs.
+// Sizes must be those given to the graph. The bytes are copied.
+// Errors: BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument, another size),
+// BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_arg(braid_exec *exec, braid_node node,
+                                                           size_t index, braid_arg arg);
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, braid_node node,
+                                                            const braid_arg *args, size_t num_args);
+
+// Blocks until this exec's last launch has ended; query does not block and returns BRAID_NOT_READY
+// before that. BRAID_OK when it was never launched.
+// Errors: BRAID_DEVICE_ERROR (work of the frame failed; the message names the node where the device
+// tells), each failure reported once.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
+
+// The schedule that the exec runs; lives as long as the exec.
+BRAID_API const braid_schedule *braid_exec_schedule(const braid_exec *exec);
+
+typedef struct braid_exec_info {
+    braid_exec_mode mode;    // never BRAID_MODE_AUTO
+    char reason[256];        // why this mode
+    uint32_t num_streams;    // streams leased while the exec lives
+    uint32_t num_events;     // events leased while the exec lives
+    uint64_t argument_bytes; // of all kernels
+} braid_exec_info;
+
+BRAID_API void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);
+
+// The cost model of a device in a mode, as braid_exec_create uses it.
+BRAID_API void braid_device_get_cost_model(const braid_device *device, braid_exec_mode mode,
+                                           braid_cost_model *out_model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs: nodes, edges, declared accesses, preludes and epilogues. No device is needed.
+#ifndef BRAID_GRAPH_H
+#define BRAID_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <braid/kernel.h>
+#include <braid/status.h>
+#include <braid/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A DAG of work. A call that fails leaves the graph as it was.
+// Thread-safety: one thread at a time for calls that change it; any number of threads may read or
+// plan it at once while nobody changes it.
+typedef struct braid_graph braid_graph;
+
+// A node of one graph. { 0 } is no node. Node i of a graph, counted from 0 in the order of adding,
+// has index i. A handle of another graph is refused, not misread.
+typedef struct braid_node {
+    uint32_t index;
+    uint32_t graph; // which graph made it; 0: no node
+} braid_node;
+
+// Anything two nodes may not touch at once: a buffer, an element list, an allocator, RNG state,
+// scratch, a communicator. { 0 } is no resource.
+typedef struct braid_resource {
+    uint32_t index;
+    uint32_t graph;
+} braid_resource;
+
+typedef enum braid_access_mode {
+    BRAID_READ = 1,       // may overlap other reads
+    BRAID_WRITE = 2,      // overwrites: ordered after earlier reads and writes
+    BRAID_READ_WRITE = 3, // both
+    BRAID_EXCLUSIVE = 4,  // touches it in a way no other access may overlap; no data flows
+} braid_access_mode;
+
+// What a node does to a resource. Edges follow in insertion order: read after write, write after
+// read, write after write; an exclusive access is ordered with every other access.
+// For a part of a buffer, see braid_graph_add_range.
+typedef struct braid_access {
+    braid_resource resource;
+    braid_access_mode mode;
+} braid_access;
+
+// What all kinds of node have in common. Zero everywhere is a valid description.
+typedef struct braid_node_options {
+    const char *name;             // NULL: the kernel's name, or the kind of node
+    const braid_node *after;      // nodes that must end before this one starts
+    size_t num_after;             //
+    const braid_access *accesses; // what it touches
+    size_t num_accesses;          //
+    uint64_t cost_ns;             // how long it runs; 0: not known, the planner assumes a default
+    uint32_t lane_hint;           // nodes with one non-zero hint share a lane, in insertion order
+    braid_node prelude_of;        // this node is a prelude of that one: see below
+    braid_node epilogue_of;       // this node is an epilogue of that one
+} braid_node_options;
+
+// Preludes and epilogues. A prelude belongs to one main node and runs on the same lane, just before
+// it; an epilogue just after it. Several run in the order of adding. The bundle is one unit to the
+// planner, nothing comes between, and it stands in insertion order where its main node stands.
+// Each has accesses of its own: two loops whose preludes write one list get an edge.
+// A task with several consumers is not a prelude but a node with an edge to each.
+// A main node may not itself be a prelude or epilogue. An edge from a bundle's member to another
+// member that runs before it is a cycle.
+
+// Fills .node.after and .node.num_after: BRAID_AFTER(load, blur).
+#define BRAID_AFTER(...)                                                                           \
+    .node.after = (const braid_node[]){ __VA_ARGS__ },                                             \
+    .node.num_after = sizeof((const braid_node[]){ __VA_ARGS__ }) / sizeof(braid_node)
+
+// Fills .node.accesses: BRAID_ACCESSES({ image, BRAID_READ }, { left, BRAID_WRITE }).
+#define BRAID_ACCESSES(...)                                                                        \
+    .node.accesses = (const braid_access[]){ __VA_ARGS__ },                                        \
+    .node.num_accesses = sizeof((const braid_access[]){ __VA_ARGS__ }) / sizeof(braid_access)
+
+// A kernel launch.
+typedef struct braid_launch {
+    braid_node_options node;
+    const braid_kernel *kernel; // required; see kernel.h for how long it must live
+    braid_dim3 grid;            // in blocks
+    braid_dim3 block;           // in threads
+    braid_dim3 cluster;         // in blocks, CUDA only; all zero: none
+    uint32_t shared_bytes;      // dynamic shared memory of a block
+    int32_t priority;           // smaller is more urgent, as for streams; 0: the lane's
+    const braid_arg *args;      // copied
+    size_t num_args;
+} braid_launch;
+
+// An asynchronous copy between any two memories that the device can reach.
+typedef struct braid_copy {
+    braid_node_options node;
+    void *to;
+    const void *from;
+    uint64_t bytes; // more than 0
+} braid_copy;
+
+// Sets num_values values of value_bytes (1, 2 or 4; 0: 1) bytes each to `value`.
+typedef struct braid_fill {
+    braid_node_options node;
+    void *to;
+    uint32_t value;
+    uint32_t value_bytes;
+    uint64_t num_values; // more than 0
+} braid_fill;
+
+// A function run on a host thread when its turn comes. It must not call Braid or the driver.
+typedef struct braid_host_call {
+    braid_node_options node;
+    braid_host_function *call;
+    void *user;
+} braid_host_call;
+
+// Work that the program itself queues (cuBLAS, NCCL, cuFFT). At each launch the function is called
+// on the launching thread with the lane's stream and queues its work there, on
+// braid_stream_native() or by Braid's own stream functions. In a native graph it is called once,
+// under capture. It must neither block nor keep the stream. A status other than BRAID_OK fails the
+// launch.
+typedef braid_status braid_native_function(braid_device *device, braid_stream *stream, void *user);
+
+typedef struct braid_native {
+    braid_node_options node;
+    braid_native_function *call;
+    void *user;
+} braid_native;
+
+// A node without work: a join, or a point to order others by.
+typedef struct braid_empty {
+    braid_node_options node;
+} braid_empty;
+
+// Errors: BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_create(braid_graph **out_graph);
+
+// Frees the graph. Schedules and execs made from it stay valid.
+BRAID_API void braid_graph_destroy(braid_graph *graph);
+
+// Makes room for that many further nodes, edges and accesses at once; optional.
+// Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT beyond 2^32 - 2 of one kind.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_reserve(braid_graph *graph, size_t num_nodes,
+                                                            size_t num_edges, size_t num_accesses);
+
+// Declares a buffer of `bytes` > 0 bytes. `address` is kept for tools; Braid never touches it.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *graph, const char *name,
+                                                               const void *address, uint64_t bytes,
+                                                               braid_resource *out_resource);
+
+// Names a part of a buffer: an access through out_range touches those bytes only. Ranges that do
+// not overlap do not conflict; a range and the whole buffer do. `buffer` is a buffer, not a range.
+// Errors: BRAID_INVALID_ARGUMENT (zero size, beyond the buffer's end), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph,
+                                                              braid_resource buffer,
+                                                              uint64_t offset, uint64_t bytes,
+                                                              braid_resource *out_range);
+
+// Declares a named resource without bytes: a list, an allocator, RNG state, scratch.
+// Errors: BRAID_INVALID_ARGUMENT (empty name), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *graph,
+                                                                 const char *name,
+                                                                 braid_resource *out_resource);
+
+// Each adds one node. out_node may be NULL when the program does not need the handle.
+// Errors: BRAID_INVALID_ARGUMENT (the message names the node: a handle of no or another graph, a
+// zero-sized or out-of-bounds range, a grid that overflows, a NULL where none is allowed),
+// BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_kernel(braid_graph *graph,
+                                                               const braid_launch *launch,
+                                                               braid_node *out_node);
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_copy(braid_graph *graph,
+                                                             const braid_copy *copy,
+                                                             braid_node *out_node);
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_fill(braid_graph *graph,
+                                                             const braid_fill *fill,
+                                                             braid_node *out_node);
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_host_call(braid_graph *graph,
+                                                                  const braid_host_call *host_call,
+                                                                  braid_node *out_node);
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_native(braid_graph *graph,
+                                                               const braid_native *native,
+                                                               braid_node *out_node);
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph,
+                                                              const braid_empty *empty,
+                                                              braid_node *out_node);
+
+// Adds a kernel as a prelude (or epilogue) of `main`: the same as add_kernel with .prelude_of
+// (.epilogue_of) set. Other kinds of node use those fields.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_prelude(braid_graph *graph, braid_node main,
+                                                                const braid_launch *launch,
+                                                                braid_node *out_node);
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_epilogue(braid_graph *graph,
+                                                                 braid_node main,
+                                                                 const braid_launch *launch,
+                                                                 braid_node *out_node);
+
+// Orders two nodes: `from` ends before `to` starts. A cycle is found when the graph is planned.
+// Errors: BRAID_INVALID_ARGUMENT (unknown node, from equals to), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_edge(braid_graph *graph, braid_node from,
+                                                             braid_node to);
+
+// Changes the cost of a node, for instance to a measured one.
+// Errors: BRAID_INVALID_ARGUMENT (unknown node).
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_cost(braid_graph *graph, braid_node node,
+                                                             uint64_t cost_ns);
+
+// Counts, and the node at an index (which must be less than the count; otherwise { 0 }).
+BRAID_API size_t braid_graph_num_nodes(const braid_graph *graph);
+BRAID_API size_t braid_graph_num_edges(const braid_graph *graph); // explicit ones
+BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
+
+// The node's name as given or derived; "" for an unknown node. Lives as long as the graph, until
+// the next node is added.
+BRAID_API const char *braid_graph_node_name(const braid_graph *graph, braid_node node);
+
+// Host memory that the graph holds now, in bytes.
+BRAID_API size_t braid_graph_memory_bytes(const braid_graph *graph);
+
+// Writes the graph as Graphviz DOT: nodes, explicit edges solid, access edges labelled with the
+// resource, bundles boxed. The text depends on the graph alone.
+// Errors: BRAID_CYCLE, BRAID_NO_MEMORY, BRAID_IO_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

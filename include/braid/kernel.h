@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Portable kernels: one name, and code for each kind of device.
+#ifndef BRAID_KERNEL_H
+#define BRAID_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Sizes of a grid in blocks or of a block in threads. A zero counts as 1, so { 64 } is 64 x 1 x 1.
+typedef struct braid_dim3 {
+    uint32_t x, y, z;
+} braid_dim3;
+
+// The part of a grid that one call of a CPU kernel is to do: blocks begin <= i < end in linear
+// order (x fastest) of `grid`. One launch may become several calls, on several threads at once.
+typedef struct braid_blocks {
+    uint64_t begin, end;
+    braid_dim3 grid;  // zeros already replaced by 1
+    braid_dim3 block; // likewise
+} braid_blocks;
+
+// A kernel on the CPU. args[i] points to the bytes of argument i, as they were at launch.
+typedef void braid_cpu_function(const braid_blocks *blocks, void *const *args);
+
+// Device code for one GPU vendor. Give either a loaded function or an image with an entry.
+typedef struct braid_image {
+    const void *data;  // PTX (NUL-terminated), cubin, fatbin, or HIP code object; NULL: none
+    size_t bytes;      // 0: PTX or another self-describing image, its length is in the data
+    const char *entry; // the function's name in the image; NULL: the kernel's name
+    void *function; // an existing CUfunction or hipFunction_t, used instead of data; never unloaded
+} braid_image;
+
+// A kernel. The program owns it: it, and all it points to, must stay as they are until every graph
+// and exec that uses it is destroyed. Usually it is static const data.
+// Kernels that share one image pointer (or one source pointer) share one loaded module.
+// Thread-safety: read only; any thread.
+typedef struct braid_kernel {
+    const char *name;        // required: appears in messages and plans
+    braid_cpu_function *cpu; // NULL: cannot run on the CPU
+    const char *source; // CUDA C that is also HIP C++, compiled when an exec is created; or NULL.
+                        // Its entry must be declared extern "C" under the name above.
+    braid_image cuda;   // preferred to source on CUDA when given
+    braid_image hip;    // preferred to source on HIP when given
+    bool programmatic;  // CUDA: the kernel calls griddepcontrol.wait before it touches its
+                        // inputs, so it may be launched while its lane predecessor still runs
+} braid_kernel;
+
+// One argument: `bytes` bytes at `data`, copied during the call it is given to.
+typedef struct braid_arg {
+    const void *data;
+    size_t bytes;
+} braid_arg;
+
+// An argument from a variable: BRAID_ARG(radius).
+#define BRAID_ARG(variable)                                                                        \
+    {                                                                                              \
+        &(variable), sizeof(variable)                                                              \
+    }
+
+// Fills .args and .num_args of a braid_launch from a list of arguments.
+#define BRAID_ARGS(...)                                                                            \
+    .args = (const braid_arg[]){ __VA_ARGS__ },                                                    \
+    .num_args = sizeof((const braid_arg[]){ __VA_ARGS__ }) / sizeof(braid_arg)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

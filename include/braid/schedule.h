@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules: a graph planned onto lanes, as plain data. No device is needed.
+#ifndef BRAID_SCHEDULE_H
+#define BRAID_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <braid/graph.h>
+#include <braid/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// An immutable plan: a pure function of the graph and the options, the same on every machine.
+// Thread-safety: any thread.
+typedef struct braid_schedule braid_schedule;
+
+// What ordering costs on a device, in nanoseconds, for choosing the number of lanes and for the
+// predicted makespan. All zero: waits and launches are free.
+typedef struct braid_cost_model {
+    uint64_t default_cost_ns; // a node whose cost is not known; 0: 1 ns
+    uint64_t node_ns; // added to every node: from the end of its lane predecessor to its start
+    uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
+    uint64_t root_ns; // added to the frame for every lane used beyond the first (fork, join)
+    uint32_t max_concurrent; // nodes the device really runs at once; 0: no limit
+} braid_cost_model;
+
+typedef enum braid_policy {
+    BRAID_POLICY_DEFAULT = 0, // list scheduling onto at most max_lanes lanes
+    BRAID_POLICY_MAX_CONCURRENCY =
+        1, // no lane limit: nodes the graph leaves free never share a lane
+} braid_policy;
+
+typedef struct braid_schedule_options {
+    uint32_t max_lanes;  // 0: the planner chooses, up to 128
+    bool fixed_lanes;    // use max_lanes lanes if there is work for them, however small the gain
+    braid_policy policy; //
+    bool widen;          // wait for a later node of a lane when that costs no planned time, so that
+                         // further waits are implied: fewer waits, for trusted costs
+    braid_cost_model costs; //
+} braid_schedule_options;
+
+// Plans a graph. NULL options are all defaults.
+// Errors: BRAID_CYCLE (the message names the nodes on it), BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph *graph,
+                                                              const braid_schedule_options *options,
+                                                              braid_schedule **out_schedule);
+
+BRAID_API void braid_schedule_destroy(braid_schedule *schedule);
+
+// One step of a lane. Steps of all lanes stand in one issue order: submitting them one by one in
+// that order is correct on any device that keeps the ordering laws.
+typedef enum braid_step_kind {
+    BRAID_STEP_RUN = 0,    // run `node`
+    BRAID_STEP_RECORD = 1, // record event object `event`: `node` has ended
+    BRAID_STEP_WAIT = 2,   // wait for event object `event`: the end of `node` on another lane
+} braid_step_kind;
+
+typedef struct braid_step {
+    braid_step_kind kind;
+    uint32_t lane;
+    uint32_t node;  // index of the node run, recorded or waited for
+    uint32_t event; // record and wait: which event object; objects are reused after their last wait
+} braid_step;
+
+// All steps in issue order; valid as long as the schedule.
+BRAID_API const braid_step *braid_schedule_steps(const braid_schedule *schedule,
+                                                 size_t *out_num_steps);
+
+typedef struct braid_schedule_info {
+    uint32_t num_nodes;
+    uint32_t num_lanes;
+    uint64_t num_waits;
+    uint64_t num_records;        // one for each distinct node waited on
+    uint32_t num_events;         // event objects, after reuse
+    uint32_t num_serialisations; // pairs that the graph leaves free and the plan does not
+    uint64_t makespan_ns;        // planned, with the cost model
+    uint64_t bound_ns;           // max(critical path, work / lanes allowed): no plan is shorter
+    uint64_t critical_path_ns;   // the heaviest path of the graph
+    uint64_t work_ns;            // the sum of all costs
+    uint64_t one_lane_ns;        // the planned makespan on one lane
+} braid_schedule_info;
+
+BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
+                                       braid_schedule_info *out_info);
+
+// Where and when a node is planned. Times count from the start of the frame.
+typedef struct braid_placement {
+    uint32_t lane;
+    uint64_t start_ns, end_ns;
+} braid_placement;
+
+// Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
+    const braid_schedule *schedule, braid_node node, braid_placement *out_placement);
+
+// The nodes of a heaviest path, first to last, by index; valid as long as the schedule.
+BRAID_API const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule,
+                                                       size_t *out_num_nodes);
+
+// Why two nodes that the program's data flow leaves free run one after the other.
+typedef enum braid_serialisation_cause {
+    BRAID_SERIALISED_BY_RESOURCE = 0, // both use a resource, and no data flows between them
+    BRAID_SERIALISED_BY_LANES = 1,    // there was no idle lane
+    BRAID_SERIALISED_BY_HINT = 2,     // a lane hint put them on one lane
+} braid_serialisation_cause;
+
+typedef struct braid_serialisation {
+    uint32_t first, second; // node indices; `second` had to wait for `first`
+    braid_serialisation_cause cause;
+    uint32_t resource;         // index of the resource, for BRAID_SERIALISED_BY_RESOURCE
+    const char *resource_name; // "" for other causes; lives as long as the schedule
+} braid_serialisation;
+
+// The pair at an index less than info.num_serialisations, in a stable order.
+// Errors: BRAID_INVALID_ARGUMENT (no such index).
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_serialisation(
+    const braid_schedule *schedule, size_t index, braid_serialisation *out_serialisation);
+
+// Writes one line that says how two nodes are ordered and why, for example
+// "serialised by list:ptr (written by listgen of p2g, cleared by clear_list of g2p)", into a buffer
+// of `size` > 0 bytes, cut to fit and always ended by a NUL.
+// Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_schedule *schedule,
+                                                               braid_node a, braid_node b,
+                                                               char *out_text, size_t size);
+
+// Proves, independently of the planner, that the steps run every node once, that every edge and
+// every conflicting pair of accesses of the graph is ordered, that no wait can block for ever, and
+// that event reuse is safe. The graph must be the one planned, unchanged.
+// Errors: BRAID_INTERNAL (the message names the first pair that is not ordered),
+// BRAID_INVALID_ARGUMENT (another graph), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
+                                                              const braid_graph *graph);
+
+// Writes the plan as Graphviz DOT: a cluster a lane, nodes in lane order, bundles boxed with their
+// preludes, waits dashed with their event, the critical path bold, forced serialisations dotted
+// with the resource's name. The text depends on the plan alone.
+// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_dot(const braid_schedule *schedule,
+                                                                 FILE *file);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and events, for programs that want them without a graph, and to launch graphs on.
+#ifndef BRAID_STREAM_H
+#define BRAID_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/device.h>
+#include <braid/kernel.h>
+#include <braid/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A queue whose work runs in order. Wherever a stream is asked for, NULL means the device's default
+// stream. Streams that Braid creates never synchronise implicitly with the null stream.
+// Thread-safety: any thread; work queued from several threads at once lands in some order.
+typedef struct braid_stream braid_stream;
+
+// A point in a stream. A wait captures the event's latest record at the moment the wait is queued;
+// a wait for an event never recorded is satisfied at once; an event may be recorded again while
+// older waits are pending. Thread-safety: any thread.
+typedef struct braid_event braid_event;
+
+typedef void braid_host_function(void *user);
+
+typedef struct braid_stream_options {
+    int32_t priority; // smaller is more urgent; clamped to what the device has; 0: normal
+} braid_stream_options;
+
+// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device,
+                                                            const braid_stream_options *options,
+                                                            braid_stream **out_stream);
+
+// Wraps a CUstream or hipStream_t of the program (PyTorch's, cuBLAS's), which Braid never destroys.
+// NULL is the null stream. Errors: BRAID_UNSUPPORTED on the CPU, BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, void *native,
+                                                          braid_stream **out_stream);
+
+// Waits for the stream's work, then frees it. A wrapped stream is only unwrapped, without waiting.
+BRAID_API void braid_stream_destroy(braid_stream *stream);
+
+// The CUstream or hipStream_t; on the CPU the braid_stream itself.
+BRAID_API void *braid_stream_native(braid_device *device, braid_stream *stream);
+
+// Blocks until all work queued on the stream so far has ended.
+// Errors: BRAID_DEVICE_ERROR if that work failed.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_synchronize(braid_device *device,
+                                                                 braid_stream *stream);
+
+// BRAID_OK when all work queued so far has ended, BRAID_NOT_READY before; otherwise as synchronize.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_query(braid_device *device,
+                                                           braid_stream *stream);
+
+typedef struct braid_event_options {
+    bool timing; // braid_event_elapsed needs it
+} braid_event_options;
+
+// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_event_create(braid_device *device,
+                                                           const braid_event_options *options,
+                                                           braid_event **out_event);
+
+// Wraps a CUevent or hipEvent_t of the program, which Braid never destroys.
+// Errors: BRAID_UNSUPPORTED on the CPU, BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_event_wrap(braid_device *device, void *native,
+                                                         braid_event **out_event);
+
+// Frees the event at once; waits that were queued on it stay valid.
+BRAID_API void braid_event_destroy(braid_event *event);
+
+// Queues a record of the event. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_event_record(braid_event *event,
+                                                           braid_stream *stream);
+
+// Work queued on the stream from now on starts after the event's latest record.
+// Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wait(braid_stream *stream, braid_event *event);
+
+// BRAID_OK when the latest record has been reached (or there is none), else BRAID_NOT_READY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_event_query(braid_event *event);
+
+// Blocks until the latest record has been reached.
+BRAID_API BRAID_MUST_CHECK braid_status braid_event_synchronize(braid_event *event);
+
+// Nanoseconds between the latest records of two timing events of one device.
+// Errors: BRAID_INVALID_ARGUMENT (no timing, never recorded), BRAID_NOT_READY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_event_elapsed(braid_event *start, braid_event *end,
+                                                            uint64_t *out_ns);
+
+// Queues a copy of `bytes` > 0 bytes between memories that the device can reach.
+// Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
+                                                          braid_stream *stream, void *to,
+                                                          const void *from, uint64_t bytes);
+
+// Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4) bytes each.
+// Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_device *device,
+                                                          braid_stream *stream, void *to,
+                                                          uint32_t value, uint32_t value_bytes,
+                                                          uint64_t num_values);
+
+// Queues a host function. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_host_call(braid_device *device,
+                                                               braid_stream *stream,
+                                                               braid_host_function *call,
+                                                               void *user);
+
+// Stream-ordered allocation: the memory may be used by work queued later on the stream, and after
+// the free is queued no more. Errors: BRAID_UNSUPPORTED (the message says why), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_allocate(braid_device *device,
+                                                              braid_stream *stream, uint64_t bytes,
+                                                              void **out_memory);
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_free(braid_device *device,
+                                                          braid_stream *stream, void *memory);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

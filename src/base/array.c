@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Growable arrays of one element type.
+#include "base/array.h"
+
+#include <stdint.h>
+
+// Grows by half: large graphs must not hold twice what they need.
+bool braid_array_reserve(struct array *array, size_t extra, size_t item_bytes)
+{
+    size_t limit = SIZE_MAX / item_bytes;
+    if (extra > limit || array->num > limit - extra)
+        return false;
+    size_t needed = array->num + extra;
+    if (needed <= array->capacity)
+        return true;
+    size_t capacity = array->capacity;
+    capacity = capacity < limit - capacity / 2 ? capacity + capacity / 2 : limit;
+    if (capacity < 8 && limit >= 8)
+        capacity = 8;
+    if (capacity < needed)
+        capacity = needed;
+    void *items = realloc(array->items, capacity * item_bytes);
+    if (!items)
+        return false;
+    array->items = items;
+    array->capacity = capacity;
+    return true;
+}
+
+void *braid_array_append(struct array *array, size_t num, size_t item_bytes)
+{
+    if (!braid_array_reserve(array, num, item_bytes))
+        return NULL;
+    void *first = (unsigned char *)array->items + array->num * item_bytes;
+    array->num += num;
+    return first;
+}
+
+void braid_array_finish(struct array *array)
+{
+    free(array->items);
+    *array = (struct array){ 0 };
+}
+
+void *braid_allocate_zeroed(size_t num, size_t bytes)
+{
+    return calloc(num ? num : 1, bytes ? bytes : 1);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Growable arrays of one element type.
+#ifndef BRAID_BASE_ARRAY_H
+#define BRAID_BASE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+// Zero-initialised is empty. The element size is given at each call and must always be the same.
+struct array {
+    void *items;
+    size_t num;
+    size_t capacity;
+};
+
+// Makes room for `extra` more elements; false, and nothing changed, when memory or size_t runs out.
+bool braid_array_reserve(struct array *array, size_t extra, size_t item_bytes);
+
+// Appends `num` uninitialised elements and returns the first, or NULL and nothing changed.
+void *braid_array_append(struct array *array, size_t num, size_t item_bytes);
+
+void braid_array_finish(struct array *array);
+
+// num * bytes of zeroed memory, overflow checked; a request for nothing still returns a pointer.
+void *braid_allocate_zeroed(size_t num, size_t bytes);
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The per-thread error message and the log callback.
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char message[1024];
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static braid_log_function *log_function; // guarded by log_lock
+static void *log_user;                   // guarded by log_lock
+
+const char *braid_status_name(braid_status status)
+{
+    static const char *const names[] = {
+        [BRAID_OK] = "BRAID_OK",
+        [BRAID_INVALID_ARGUMENT] = "BRAID_INVALID_ARGUMENT",
+        [BRAID_NO_MEMORY] = "BRAID_NO_MEMORY",
+        [BRAID_CYCLE] = "BRAID_CYCLE",
+        [BRAID_UNAVAILABLE] = "BRAID_UNAVAILABLE",
+        [BRAID_UNSUPPORTED] = "BRAID_UNSUPPORTED",
+        [BRAID_NOT_READY] = "BRAID_NOT_READY",
+        [BRAID_DEVICE_ERROR] = "BRAID_DEVICE_ERROR",
+        [BRAID_IO_ERROR] = "BRAID_IO_ERROR",
+        [BRAID_INTERNAL] = "BRAID_INTERNAL",
+    };
+    size_t index = (size_t)status;
+    if (index >= sizeof(names) / sizeof(names[0]))
+        return "unknown braid_status";
+    return names[index];
+}
+
+const char *braid_error_message(void)
+{
+    return message;
+}
+
+void braid_log_set(braid_log_function *function, void *user)
+{
+    pthread_mutex_lock(&log_lock);
+    log_function = function;
+    log_user = user;
+    pthread_mutex_unlock(&log_lock);
+}
+
+// The callback runs without the lock, so that a slow one holds nobody up.
+static void log_message(braid_status status)
+{
+    pthread_mutex_lock(&log_lock);
+    braid_log_function *function = log_function;
+    void *user = log_user;
+    pthread_mutex_unlock(&log_lock);
+    if (function)
+        function(user, status, message);
+}
+
+braid_status braid_error(braid_status status, const char *format, ...)
+{
+    // The arguments may point into the old message (to add to it), so it is replaced at the end.
+    char text[sizeof(message)];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    snprintf(message, sizeof(message), "%s", text);
+    log_message(status);
+    return status;
+}
+
+braid_status braid_error_no_memory(const char *what)
+{
+    return braid_error(BRAID_NO_MEMORY, "out of host memory for %s", what);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph as the planner reads it: flat arrays, in the order of adding.
+#ifndef BRAID_GRAPH_GRAPH_H
+#define BRAID_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/graph.h>
+
+#include "base/array.h"
+
+#define GRAPH_NONE UINT32_MAX
+
+enum graph_node_kind {
+    GRAPH_KERNEL,
+    GRAPH_COPY,
+    GRAPH_FILL,
+    GRAPH_HOST,
+    GRAPH_NATIVE,
+    GRAPH_EMPTY,
+};
+
+enum graph_role {
+    GRAPH_MAIN, // every node that is not the next two
+    GRAPH_PRELUDE,
+    GRAPH_EPILOGUE,
+};
+
+// 40 bytes: a graph of ten million nodes must fit.
+struct graph_node {
+    uint64_t cost_ns; // 0: not known
+    uint32_t name;    // offset into names, or GRAPH_NONE for the derived name
+    uint32_t lane_hint;
+    uint32_t payload; // index into the array of the node's kind; empty nodes have none
+    uint32_t main;    // the bundle's main node; the node itself for a main node
+    uint32_t first_access, num_accesses;
+    uint8_t kind; // enum graph_node_kind
+    uint8_t role; // enum graph_role
+};
+
+struct graph_edge {
+    uint32_t from, to;
+};
+
+struct graph_access {
+    uint32_t resource;
+    uint32_t mode; // enum braid_access_mode
+};
+
+struct graph_resource {
+    uint32_t name;   // offset into names
+    uint32_t buffer; // the buffer a range is of; otherwise the resource itself
+    const void *address;
+    uint64_t offset, bytes; // bytes is 0 for named resources
+};
+
+struct graph_kernel {
+    const braid_kernel *kernel;
+    uint64_t arg_offset; // of the first argument's bytes in arg_bytes; each is aligned to 16
+    uint32_t first_arg, num_args;
+    braid_dim3 grid, block; // no zeros
+    uint8_t cluster[3];     // all zero: none
+    int32_t priority;
+    uint32_t shared_bytes;
+};
+
+struct graph_copy {
+    void *to;
+    const void *from;
+    uint64_t bytes;
+};
+
+struct graph_fill {
+    void *to;
+    uint64_t num_values;
+    uint32_t value, value_bytes;
+};
+
+struct graph_host {
+    braid_host_function *call;
+    void *user;
+};
+
+struct graph_native {
+    braid_native_function *call;
+    void *user;
+};
+
+struct braid_graph {
+    uint32_t id;            // distinct in this process, never 0
+    uint64_t version;       // grows with every change, so that a schedule knows its graph
+    struct array nodes;     // struct graph_node
+    struct array edges;     // struct graph_edge, explicit ones
+    struct array accesses;  // struct graph_access, node by node
+    struct array resources; // struct graph_resource
+    struct array kernels;   // struct graph_kernel
+    struct array copies;    // struct graph_copy
+    struct array fills;     // struct graph_fill
+    struct array hosts;     // struct graph_host
+    struct array natives;   // struct graph_native
+    struct array arg_sizes; // uint32_t
+    struct array arg_bytes; // unsigned char
+    struct array names;     // char, NUL-terminated strings
+    uint32_t num_bundled;   // nodes that are preludes or epilogues
+};
+
+static inline uint32_t graph_num_nodes(const braid_graph *graph)
+{
+    return (uint32_t)graph->nodes.num;
+}
+
+static inline const struct graph_node *graph_nodes(const braid_graph *graph)
+{
+    return graph->nodes.items;
+}
+
+static inline const struct graph_edge *graph_edges(const braid_graph *graph)
+{
+    return graph->edges.items;
+}
+
+// The node's name by index, as braid_graph_node_name.
+const char *braid_graph_name(const braid_graph *graph, uint32_t node);
+
+// A resource's name; a range is named like its buffer with "[offset, end)" behind it, in `buffer`.
+const char *braid_graph_resource_name(const braid_graph *graph, uint32_t resource, char *buffer,
+                                      size_t size);
+
+// The bytes of argument `index` of a kernel, and its size.
+const void *braid_graph_arg(const braid_graph *graph, const struct graph_kernel *kernel,
+                            uint32_t index, uint32_t *out_bytes);
+
+#endif
