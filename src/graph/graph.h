@@ -12,6 +12,7 @@
 #include "base/array.h"
 
 #define GRAPH_NONE UINT32_MAX
+#define GRAPH_MAX_ITEMS (UINT32_MAX - 1) // of nodes, resources, accesses
 
 enum graph_node_kind {
     GRAPH_KERNEL,
@@ -119,6 +120,17 @@ static inline const struct graph_node *graph_nodes(const braid_graph *graph)
 static inline const struct graph_edge *graph_edges(const braid_graph *graph)
 {
     return graph->edges.items;
+}
+
+static inline bool graph_owns_node(const braid_graph *graph, braid_node node)
+{
+    return graph && node.graph == graph->id && node.index < graph->nodes.num;
+}
+
+// Bytes that an argument takes in arg_bytes: any type is aligned there.
+static inline uint64_t graph_arg_stride(uint32_t bytes)
+{
+    return ((uint64_t)bytes + 15) / 16 * 16;
 }
 
 // The node's name by index, as braid_graph_node_name.

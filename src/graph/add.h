@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What adding any kind of node has in common: check, make room, append.
+#ifndef BRAID_GRAPH_ADD_H
+#define BRAID_GRAPH_ADD_H
+
+#include "graph/graph.h"
+
+// `name` is what messages call the node. Errors: BRAID_INVALID_ARGUMENT.
+braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
+                                    const braid_node_options *options);
+
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_graph_reserve_node(braid_graph *graph, const char *name,
+                                      const braid_node_options *options);
+
+// Cannot fail after the two above.
+void braid_graph_append_node(braid_graph *graph, enum graph_node_kind kind, uint32_t payload,
+                             const braid_node_options *options, braid_node *out_node);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creating, growing and asking graphs.
+#include "graph/graph.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+// Ids tell the handles of one graph from another's. Zero is never one, so { 0 } is no handle.
+static uint32_t next_id(void)
+{
+    static atomic_uint_fast32_t last_id;
+    uint32_t id;
+    do
+        id = (uint32_t)(atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1);
+    while (id == 0);
+    return id;
+}
+
+braid_status braid_graph_create(braid_graph **out_graph)
+{
+    if (!out_graph)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_create: out_graph is NULL");
+    braid_graph *graph = calloc(1, sizeof(*graph));
+    if (!graph)
+        return braid_error_no_memory("a graph");
+    graph->id = next_id();
+    *out_graph = graph;
+    return BRAID_OK;
+}
+
+void braid_graph_destroy(braid_graph *graph)
+{
+    if (!graph)
+        return;
+    braid_array_finish(&graph->nodes);
+    braid_array_finish(&graph->edges);
+    braid_array_finish(&graph->accesses);
+    braid_array_finish(&graph->resources);
+    braid_array_finish(&graph->kernels);
+    braid_array_finish(&graph->copies);
+    braid_array_finish(&graph->fills);
+    braid_array_finish(&graph->hosts);
+    braid_array_finish(&graph->natives);
+    braid_array_finish(&graph->arg_sizes);
+    braid_array_finish(&graph->arg_bytes);
+    braid_array_finish(&graph->names);
+    free(graph);
+}
+
+braid_status braid_graph_reserve(braid_graph *graph, size_t num_nodes, size_t num_edges,
+                                 size_t num_accesses)
+{
+    if (!graph)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_reserve: graph is NULL");
+    if (num_nodes > GRAPH_MAX_ITEMS - graph->nodes.num ||
+        num_accesses > GRAPH_MAX_ITEMS - graph->accesses.num)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_graph_reserve: %zu more nodes and %zu more accesses go beyond "
+                           "%u of one kind",
+                           num_nodes, num_accesses, GRAPH_MAX_ITEMS);
+    if (!braid_array_reserve(&graph->nodes, num_nodes, sizeof(struct graph_node)) ||
+        !braid_array_reserve(&graph->edges, num_edges, sizeof(struct graph_edge)) ||
+        !braid_array_reserve(&graph->accesses, num_accesses, sizeof(struct graph_access)))
+        return braid_error_no_memory("the reserved nodes and edges");
+    return BRAID_OK;
+}
+
+size_t braid_graph_num_nodes(const braid_graph *graph)
+{
+    return graph ? graph->nodes.num : 0;
+}
+
+size_t braid_graph_num_edges(const braid_graph *graph)
+{
+    return graph ? graph->edges.num : 0;
+}
+
+braid_node braid_graph_node(const braid_graph *graph, size_t index)
+{
+    if (!graph || index >= graph->nodes.num)
+        return (braid_node){ 0 };
+    return (braid_node){ .index = (uint32_t)index, .graph = graph->id };
+}
+
+size_t braid_graph_memory_bytes(const braid_graph *graph)
+{
+    if (!graph)
+        return 0;
+    return sizeof(*graph) + graph->nodes.capacity * sizeof(struct graph_node) +
+           graph->edges.capacity * sizeof(struct graph_edge) +
+           graph->accesses.capacity * sizeof(struct graph_access) +
+           graph->resources.capacity * sizeof(struct graph_resource) +
+           graph->kernels.capacity * sizeof(struct graph_kernel) +
+           graph->copies.capacity * sizeof(struct graph_copy) +
+           graph->fills.capacity * sizeof(struct graph_fill) +
+           graph->hosts.capacity * sizeof(struct graph_host) +
+           graph->natives.capacity * sizeof(struct graph_native) +
+           graph->arg_sizes.capacity * sizeof(uint32_t) + graph->arg_bytes.capacity +
+           graph->names.capacity;
+}
+
+static const char *derived_name(const braid_graph *graph, const struct graph_node *node)
+{
+    switch ((enum graph_node_kind)node->kind) {
+    case GRAPH_KERNEL:
+        return ((const struct graph_kernel *)graph->kernels.items)[node->payload].kernel->name;
+    case GRAPH_COPY:
+        return "copy";
+    case GRAPH_FILL:
+        return "fill";
+    case GRAPH_HOST:
+        return "host call";
+    case GRAPH_NATIVE:
+        return "native call";
+    case GRAPH_EMPTY:
+        break;
+    }
+    return "empty";
+}
+
+const char *braid_graph_name(const braid_graph *graph, uint32_t index)
+{
+    const struct graph_node *node = &graph_nodes(graph)[index];
+    if (node->name != GRAPH_NONE)
+        return (const char *)graph->names.items + node->name;
+    return derived_name(graph, node);
+}
+
+const char *braid_graph_node_name(const braid_graph *graph, braid_node node)
+{
+    if (!graph_owns_node(graph, node))
+        return "";
+    return braid_graph_name(graph, node.index);
+}
+
+const char *braid_graph_resource_name(const braid_graph *graph, uint32_t index, char *buffer,
+                                      size_t size)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    const struct graph_resource *resource = &resources[index];
+    const char *name = (const char *)graph->names.items + resource->name;
+    if (resource->buffer == index)
+        return name;
+    snprintf(buffer, size, "%s[%llu, %llu)", name, (unsigned long long)resource->offset,
+             (unsigned long long)(resource->offset + resource->bytes));
+    return buffer;
+}
+
+const void *braid_graph_arg(const braid_graph *graph, const struct graph_kernel *kernel,
+                            uint32_t index, uint32_t *out_bytes)
+{
+    const uint32_t *sizes = (const uint32_t *)graph->arg_sizes.items + kernel->first_arg;
+    uint64_t offset = kernel->arg_offset;
+    for (uint32_t i = 0; i < index; i++)
+        offset += graph_arg_stride(sizes[i]);
+    *out_bytes = sizes[index];
+    return (const unsigned char *)graph->arg_bytes.items + offset;
+}
+
+braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t cost_ns)
+{
+    if (!graph_owns_node(graph, node))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_graph_set_cost: node %u of graph %u is not a node of this graph",
+                           node.index, node.graph);
+    ((struct graph_node *)graph->nodes.items)[node.index].cost_ns = cost_ns;
+    return BRAID_OK;
+}
+
+braid_status braid_graph_add_edge(braid_graph *graph, braid_node from, braid_node to)
+{
+    const braid_node ends[] = { from, to };
+    for (int i = 0; i < 2; i++) {
+        if (!graph_owns_node(graph, ends[i]))
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "braid_graph_add_edge: `%s` (node %u of graph %u) is not a node of "
+                               "this graph",
+                               i ? "to" : "from", ends[i].index, ends[i].graph);
+    }
+    if (from.index == to.index)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_graph_add_edge: an edge from '%s' to itself",
+                           braid_graph_name(graph, from.index));
+    struct graph_edge *edge = braid_array_append(&graph->edges, 1, sizeof(*edge));
+    if (!edge)
+        return braid_error_no_memory("an edge");
+    *edge = (struct graph_edge){ .from = from.index, .to = to.index };
+    graph->version++;
+    return BRAID_OK;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel nodes: launches with their arguments' bytes.
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/add.h"
+
+static const char *launch_name(const braid_launch *launch)
+{
+    if (launch->node.name)
+        return launch->node.name;
+    return launch->kernel && launch->kernel->name ? launch->kernel->name : "kernel";
+}
+
+static braid_dim3 without_zeros(braid_dim3 dim)
+{
+    return (braid_dim3){ dim.x ? dim.x : 1, dim.y ? dim.y : 1, dim.z ? dim.z : 1 };
+}
+
+// Multiplies up; false where the number of threads does not fit in 63 bits.
+static bool multiply(braid_dim3 dim, uint64_t *total)
+{
+    return !__builtin_mul_overflow(*total, dim.x, total) &&
+           !__builtin_mul_overflow(*total, dim.y, total) &&
+           !__builtin_mul_overflow(*total, dim.z, total) && *total <= INT64_MAX;
+}
+
+static braid_status check_sizes(const char *name, const braid_launch *launch)
+{
+    uint64_t total = 1;
+    braid_dim3 grid = without_zeros(launch->grid);
+    braid_dim3 block = without_zeros(launch->block);
+    if (!multiply(grid, &total) || !multiply(block, &total))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node '%s': grid %ux%ux%u of blocks %ux%ux%u overflows", name, grid.x,
+                           grid.y, grid.z, block.x, block.y, block.z);
+    braid_dim3 cluster = launch->cluster;
+    if (cluster.x > UINT8_MAX || cluster.y > UINT8_MAX || cluster.z > UINT8_MAX)
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': cluster %ux%ux%u is too large", name,
+                           cluster.x, cluster.y, cluster.z);
+    return BRAID_OK;
+}
+
+static bool has_code(const braid_kernel *kernel)
+{
+    return kernel->cpu || kernel->source || kernel->cuda.data || kernel->cuda.function ||
+           kernel->hip.data || kernel->hip.function;
+}
+
+static braid_status check_kernel(const char *name, const braid_launch *launch)
+{
+    if (!launch->kernel)
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .kernel is NULL", name);
+    if (!launch->kernel->name || !*launch->kernel->name)
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': its kernel has no name", name);
+    if (!has_code(launch->kernel))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node '%s': kernel '%s' has no code for any device", name,
+                           launch->kernel->name);
+    return BRAID_OK;
+}
+
+// Adds up what the arguments need in the graph.
+static braid_status check_args(const braid_graph *graph, const char *name,
+                               const braid_launch *launch, uint64_t *out_bytes)
+{
+    if (launch->num_args && !launch->args)
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .args is NULL, .num_args is %zu",
+                           name, launch->num_args);
+    if (launch->num_args > GRAPH_MAX_ITEMS - graph->arg_sizes.num)
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': too many arguments", name);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < launch->num_args; i++) {
+        if (!launch->args[i].data || !launch->args[i].bytes)
+            return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': argument %zu %s", name, i,
+                               launch->args[i].data ? "has 0 bytes" : "is NULL");
+        if (launch->args[i].bytes > INT32_MAX)
+            return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': argument %zu of %zu bytes", name,
+                               i, launch->args[i].bytes);
+        bytes += graph_arg_stride((uint32_t)launch->args[i].bytes);
+    }
+    *out_bytes = bytes;
+    return BRAID_OK;
+}
+
+static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t bytes)
+{
+    uint32_t *sizes = braid_array_append(&graph->arg_sizes, launch->num_args, sizeof(*sizes));
+    unsigned char *to = braid_array_append(&graph->arg_bytes, bytes, 1);
+    for (size_t i = 0; i < launch->num_args; i++) {
+        sizes[i] = (uint32_t)launch->args[i].bytes;
+        memcpy(to, launch->args[i].data, sizes[i]);
+        to += graph_arg_stride(sizes[i]);
+    }
+}
+
+static void append_kernel(braid_graph *graph, const braid_launch *launch, uint64_t arg_bytes)
+{
+    struct graph_kernel kernel = {
+        .kernel = launch->kernel,
+        .arg_offset = graph->arg_bytes.num,
+        .first_arg = (uint32_t)graph->arg_sizes.num,
+        .num_args = (uint32_t)launch->num_args,
+        .grid = without_zeros(launch->grid),
+        .block = without_zeros(launch->block),
+        .priority = launch->priority,
+        .shared_bytes = launch->shared_bytes,
+    };
+    if (launch->cluster.x || launch->cluster.y || launch->cluster.z) {
+        braid_dim3 cluster = without_zeros(launch->cluster);
+        kernel.cluster[0] = (uint8_t)cluster.x;
+        kernel.cluster[1] = (uint8_t)cluster.y;
+        kernel.cluster[2] = (uint8_t)cluster.z;
+    }
+    if (launch->num_args)
+        append_args(graph, launch, arg_bytes);
+    *(struct graph_kernel *)braid_array_append(&graph->kernels, 1, sizeof(kernel)) = kernel;
+}
+
+braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *launch,
+                                    braid_node *out_node)
+{
+    if (!launch)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_kernel: launch is NULL");
+    const char *name = launch_name(launch);
+    braid_status status = braid_graph_check_node(graph, name, &launch->node);
+    uint64_t arg_bytes = 0;
+    if (!status)
+        status = check_kernel(name, launch);
+    if (!status)
+        status = check_sizes(name, launch);
+    if (!status)
+        status = check_args(graph, name, launch, &arg_bytes);
+    if (!status)
+        status = braid_graph_reserve_node(graph, name, &launch->node);
+    if (status)
+        return status;
+    if (!braid_array_reserve(&graph->kernels, 1, sizeof(struct graph_kernel)) ||
+        !braid_array_reserve(&graph->arg_sizes, launch->num_args, sizeof(uint32_t)) ||
+        !braid_array_reserve(&graph->arg_bytes, arg_bytes, 1))
+        return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
+    uint32_t payload = (uint32_t)graph->kernels.num;
+    append_kernel(graph, launch, arg_bytes);
+    braid_graph_append_node(graph, GRAPH_KERNEL, payload, &launch->node, out_node);
+    return BRAID_OK;
+}
+
+static braid_status add_bundled(braid_graph *graph, const braid_launch *launch, bool prelude,
+                                braid_node main, braid_node *out_node)
+{
+    if (!launch)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_%s: launch is NULL",
+                           prelude ? "prelude" : "epilogue");
+    if (!graph_owns_node(graph, main))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node '%s': its main node (node %u of graph %u) is not a node of this "
+                           "graph",
+                           launch_name(launch), main.index, main.graph);
+    braid_launch bundled = *launch;
+    if (prelude)
+        bundled.node.prelude_of = main;
+    else
+        bundled.node.epilogue_of = main;
+    return braid_graph_add_kernel(graph, &bundled, out_node);
+}
+
+braid_status braid_graph_add_prelude(braid_graph *graph, braid_node main,
+                                     const braid_launch *launch, braid_node *out_node)
+{
+    return add_bundled(graph, launch, true, main, out_node);
+}
+
+braid_status braid_graph_add_epilogue(braid_graph *graph, braid_node main,
+                                      const braid_launch *launch, braid_node *out_node)
+{
+    return add_bundled(graph, launch, false, main, out_node);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declaring resources: buffers, ranges of buffers, and named things.
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/graph.h"
+#include "graph/names.h"
+
+static braid_status add_resource(braid_graph *graph, const char *name,
+                                 struct graph_resource resource, braid_resource *out_resource)
+{
+    if (graph->resources.num >= GRAPH_MAX_ITEMS)
+        return braid_error(BRAID_INVALID_ARGUMENT, "too many resources in one graph");
+    if (!braid_array_reserve(&graph->resources, 1, sizeof(resource)) ||
+        !braid_graph_reserve_name(graph, name))
+        return braid_error_no_memory("a resource");
+    uint32_t index = (uint32_t)graph->resources.num;
+    resource.name = name ? braid_graph_store_name(graph, name) : resource.name;
+    if (resource.buffer == GRAPH_NONE)
+        resource.buffer = index;
+    struct graph_resource *slot = braid_array_append(&graph->resources, 1, sizeof(*slot));
+    *slot = resource;
+    graph->version++;
+    *out_resource = (braid_resource){ .index = index, .graph = graph->id };
+    return BRAID_OK;
+}
+
+static braid_status check_named(const char *function, const braid_graph *graph, const char *name,
+                                const braid_resource *out_resource)
+{
+    if (!graph || !out_resource)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s is NULL", function,
+                           graph ? "out_resource" : "graph");
+    if (!name || !*name)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: a resource needs a name", function);
+    return BRAID_OK;
+}
+
+braid_status braid_graph_add_buffer(braid_graph *graph, const char *name, const void *address,
+                                    uint64_t bytes, braid_resource *out_resource)
+{
+    braid_status status = check_named("braid_graph_add_buffer", graph, name, out_resource);
+    if (status)
+        return status;
+    if (bytes == 0)
+        return braid_error(BRAID_INVALID_ARGUMENT, "buffer '%s': its size is 0 bytes", name);
+    return add_resource(
+        graph, name,
+        (struct graph_resource){ .buffer = GRAPH_NONE, .address = address, .bytes = bytes },
+        out_resource);
+}
+
+braid_status braid_graph_add_resource(braid_graph *graph, const char *name,
+                                      braid_resource *out_resource)
+{
+    braid_status status = check_named("braid_graph_add_resource", graph, name, out_resource);
+    if (status)
+        return status;
+    return add_resource(graph, name, (struct graph_resource){ .buffer = GRAPH_NONE }, out_resource);
+}
+
+braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, uint64_t offset,
+                                   uint64_t bytes, braid_resource *out_range)
+{
+    if (!graph || !out_range)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_range: %s is NULL",
+                           graph ? "out_range" : "graph");
+    if (buffer.graph != graph->id || buffer.index >= graph->resources.num)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_graph_add_range: resource %u of graph %u is not a resource of "
+                           "this graph",
+                           buffer.index, buffer.graph);
+    const struct graph_resource *whole =
+        &((const struct graph_resource *)graph->resources.items)[buffer.index];
+    const char *name = (const char *)graph->names.items + whole->name;
+    if (whole->bytes == 0 || whole->buffer != buffer.index)
+        return braid_error(BRAID_INVALID_ARGUMENT, "'%s' is %s: ranges are of buffers", name,
+                           whole->bytes ? "a range itself" : "not a buffer");
+    if (bytes == 0)
+        return braid_error(BRAID_INVALID_ARGUMENT, "buffer '%s': a range of 0 bytes at %llu", name,
+                           (unsigned long long)offset);
+    if (offset > whole->bytes || bytes > whole->bytes - offset)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "buffer '%s': a range of %llu bytes at %llu ends beyond its %llu bytes",
+                           name, (unsigned long long)bytes, (unsigned long long)offset,
+                           (unsigned long long)whole->bytes);
+    struct graph_resource range = *whole;
+    range.buffer = buffer.index;
+    range.offset = offset;
+    range.bytes = bytes;
+    return add_resource(graph, NULL, range, out_range);
+}
