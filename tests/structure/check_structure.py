@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the tree: includes go one way, and every file keeps the house style. Speaks TAP."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+# What each folder of src/ may include, besides itself and the public headers.
+MAY_INCLUDE = {
+    "base": set(),
+    "graph": {"base"},
+    "backends": {"base"},
+    "device": {"base", "backends"},
+    "exec": {"base", "graph", "device", "backends"},
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)
+C_FILES = (".c", ".h", ".cpp", ".hpp")
+TEXT_FILES = C_FILES + (".py", ".sh", ".build", ".md", ".txt", ".1", ".map")
+SCRIPTS = ("run", ".ci/run")
+LONGEST_FILE = 500
+FORMATTER = "clang-format-14"  # other versions format some lines differently
+
+
+def list_files(root):
+    """Tracked files where git knows them, else every file outside build folders."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others",
+                             "--exclude-standard"], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, check=False)
+    if listed.returncode == 0:
+        names = listed.stdout.decode().split("\0")
+    else:
+        names = list(walk(root))
+    return sorted(name for name in names if os.path.isfile(os.path.join(root, name)))
+
+
+def walk(root):
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith((".git", "build"))]
+        for name in files:
+            yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def read(root, name):
+    with open(os.path.join(root, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def check_includes(root, names):
+    for name in names:
+        parts = name.split("/")
+        if parts[0] != "src" or not name.endswith(C_FILES) or len(parts) < 3:
+            continue
+        here = parts[1]
+        if here not in MAY_INCLUDE:
+            yield f"{name}: folder src/{here} has no rule in {os.path.basename(__file__)}"
+            continue
+        for target in INCLUDE.findall(read(root, name)):
+            there = target.split("/")[0]
+            if "/" not in target or there == "..":
+                yield f'{name}: write "{target}" with its folder, from src/'
+            elif there != here and there not in MAY_INCLUDE[here]:
+                yield f'{name}: src/{here} may not include "{target}"'
+
+
+def check_public(root, names):
+    """Programs of the tree that show the public interface use nothing else."""
+    for name in names:
+        if name.startswith(("examples/", "tools/")) and name.endswith(C_FILES):
+            for target in INCLUDE.findall(read(root, name)):
+                if target.split("/")[0] in MAY_INCLUDE:
+                    yield f'{name}: "{target}" is internal to the library'
+        if name.startswith("include/"):
+            for target in PUBLIC.findall(read(root, name)):
+                if target not in ("stdbool.h", "stddef.h", "stdint.h", "stdio.h"):
+                    yield f"{name}: public headers need no <{target}>"
+
+
+def check_whitespace(root, names):
+    for name in names:
+        if not name.endswith(TEXT_FILES) and name not in SCRIPTS:
+            continue
+        text = read(root, name)
+        if text and not text.endswith("\n"):
+            yield f"{name}: no newline at the end"
+        if text.endswith("\n\n"):
+            yield f"{name}: empty line at the end"
+        for number, line in enumerate(text.splitlines(), 1):
+            if line != line.rstrip():
+                yield f"{name}:{number}: trailing space"
+            if "\t" in line:
+                yield f"{name}:{number}: tab"
+
+
+def check_licence_lines(root, names):
+    for name in names:
+        if not name.endswith(C_FILES + (".py", ".sh")) and name not in SCRIPTS:
+            continue
+        head = read(root, name).split("\n", 2)[:2]
+        if name.endswith(C_FILES):
+            head = head[:1]
+        if not any("SPDX-License-Identifier: Apache-2.0" in line for line in head):
+            yield f"{name}: no SPDX line at the top"
+
+
+def check_purpose(root, names):
+    """After the licence each C file says in a comment what it is for."""
+    for name in names:
+        if name.endswith(C_FILES):
+            lines = read(root, name).split("\n")
+            if len(lines) < 2 or not lines[1].startswith("// "):
+                yield f"{name}: the second line does not say what the file is for"
+
+
+def check_length(root, names):
+    for name in names:
+        if name.endswith(C_FILES):
+            number = len(read(root, name).splitlines())
+            if number > LONGEST_FILE:
+                yield f"{name}: {number} lines; files have at most {LONGEST_FILE}"
+
+
+def check_format(root, names):
+    sources = [name for name in names if name.endswith(C_FILES)]
+    run = subprocess.run([FORMATTER, "--dry-run", "--ferror-limit=3", *sources], cwd=root,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return [line for line in run.stdout.splitlines() if "warning:" in line or "error:" in line]
+
+
+CHECKS = [
+    ("includes go one way", check_includes),
+    ("examples, tools and public headers use the public interface", check_public),
+    ("no tabs, no trailing space, a newline at the end", check_whitespace),
+    ("every source has its licence line", check_licence_lines),
+    ("every C file says what it is for", check_purpose),
+    ("no file is over 500 lines", check_length),
+    ("clang-format changes nothing", check_format),
+]
+
+
+def main():
+    root = sys.argv[1]
+    names = list_files(root)
+    failed = False
+    print(f"1..{len(CHECKS)}")
+    for number, (title, check) in enumerate(CHECKS, 1):
+        if check is check_format and not shutil.which(FORMATTER):
+            print(f"{FORMATTER} is not installed")
+            print(f"ok {number} - {title} # SKIP")
+            continue
+        problems = list(check(root, names))
+        failed = failed or bool(problems)
+        print(f"{'not ok' if problems else 'ok'} {number} - {title}")
+        for problem in problems:
+            print(f"# {problem}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
