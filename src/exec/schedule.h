@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of a schedule: plain arrays that execs replay, writers draw and the verifier checks.
+#ifndef BRAID_EXEC_SCHEDULE_H
+#define BRAID_EXEC_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/schedule.h>
+
+#include "exec/plan_graph.h"
+
+// Nodes are named by index, units (a main node with its preludes and epilogues) by unit index; see
+// plan_graph.h. Without bundles both are the same.
+struct braid_schedule {
+    uint32_t graph_id; // the graph planned, and how it was then
+    uint64_t graph_version;
+    braid_schedule_options options; // as given, zeros included
+    braid_schedule_info info;
+
+    struct plan_graph *graph; // units, edges and names; shared with re-plans, never changed
+
+    braid_step *steps; // in issue order
+    size_t num_steps;
+
+    // Nodes in lane order: those of lane i are lane_nodes[lane_first[i]] .. lane_first[i + 1].
+    uint32_t *lane_first; // num_lanes + 1
+    uint32_t *lane_nodes; // num_nodes
+    uint32_t *lane_of;    // num_nodes
+    uint64_t *start_ns;   // num_nodes
+    uint64_t *cost_ns;    // num_nodes, unknown costs filled in; a node ends at start + cost
+
+    uint32_t *critical; // nodes of a heaviest path, first to last
+    size_t num_critical;
+
+    // Forced serialisations, in this order: by a resource, by lanes, by hints. Of the last two only
+    // the second unit is kept: the first is the unit before it on its lane.
+    struct plan_serialised *by_resource;
+    uint32_t *by_lanes, *by_hint;
+    size_t num_by_resource, num_by_lanes, num_by_hint;
+};
+
+struct plan_serialised {
+    uint32_t first, second; // units
+    uint32_t link;          // index into graph->links
+};
+
+// The node's name; never NULL, lives as long as the schedule.
+const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node);
+
+#endif
