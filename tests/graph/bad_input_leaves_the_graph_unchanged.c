@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every bad input is refused with a message that names the node or resource, and changes nothing.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/graph_state.h"
+#include "support/check.h"
+
+// A graph with something of everything, and another graph whose handles must be refused.
+struct world {
+    braid_graph *graph, *other;
+    braid_node load, clear, loop, sweep;
+    braid_resource image, part, list;
+    braid_node foreign_node;
+    braid_resource foreign_resource;
+};
+
+static void cpu(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+static void host(void *user)
+{
+    (void)user;
+}
+
+static braid_status native(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    (void)stream;
+    (void)user;
+    return BRAID_OK;
+}
+
+static const braid_kernel kernel = { .name = "victim", .cpu = cpu };
+static const braid_kernel nameless = { .cpu = cpu };
+static char memory[64];
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    *state = world;
+    check_ok(braid_graph_create(&world->graph));
+    braid_graph *graph = world->graph;
+    check_ok(braid_graph_add_buffer(graph, "image", memory, 64, &world->image));
+    check_ok(braid_graph_add_range(graph, world->image, 16, 16, &world->part));
+    check_ok(braid_graph_add_resource(graph, "list", &world->list));
+    int value = 3;
+    braid_launch load = { .kernel = &kernel,
+                          .node.name = "load",
+                          BRAID_ARGS(BRAID_ARG(value)),
+                          BRAID_ACCESSES({ world->image, BRAID_WRITE }) };
+    check_ok(braid_graph_add_kernel(graph, &load, &world->load));
+    braid_launch loop = { .kernel = &kernel,
+                          .node.name = "loop",
+                          BRAID_AFTER(world->load),
+                          BRAID_ACCESSES({ world->part, BRAID_READ }) };
+    check_ok(braid_graph_add_kernel(graph, &loop, &world->loop));
+    braid_launch clear = { .kernel = &kernel, .node.name = "clear" };
+    check_ok(braid_graph_add_prelude(graph, world->loop, &clear, &world->clear));
+    braid_launch sweep = { .kernel = &kernel, .node.name = "sweep" };
+    check_ok(braid_graph_add_epilogue(graph, world->loop, &sweep, &world->sweep));
+
+    check_ok(braid_graph_create(&world->other));
+    check_ok(braid_graph_add_resource(world->other, "foreign", &world->foreign_resource));
+    check_ok(braid_graph_add_empty(world->other, &(braid_empty){ 0 }, &world->foreign_node));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    braid_graph_destroy(world->graph);
+    braid_graph_destroy(world->other);
+    free(world);
+    return 0;
+}
+
+// The graph is as it was, and can still be added to.
+static void check_unchanged(struct world *world, char *before)
+{
+    char *after = graph_state(world->graph);
+    assert_string_equal(after, before);
+    free(after);
+    free(before);
+}
+
+static void check_refused_launch(struct world *world, const braid_launch *launch)
+{
+    char *before = graph_state(world->graph);
+    braid_node node = { 77, 77 };
+    check_fails(braid_graph_add_kernel(world->graph, launch, &node), BRAID_INVALID_ARGUMENT,
+                "victim");
+    assert_int_equal(node.index, 77); // outputs are written on success only
+    check_unchanged(world, before);
+}
+
+// The same bad options must be refused for every kind of node.
+static void check_refused_options(struct world *world, const braid_node_options *options)
+{
+    braid_graph *graph = world->graph;
+    char *before = graph_state(graph);
+    check_fails(
+        braid_graph_add_kernel(graph, &(braid_launch){ .node = *options, .kernel = &kernel }, NULL),
+        BRAID_INVALID_ARGUMENT, "victim");
+    braid_copy copy = { .node = *options, .to = memory, .from = memory + 8, .bytes = 8 };
+    check_fails(braid_graph_add_copy(graph, &copy, NULL), BRAID_INVALID_ARGUMENT, "victim");
+    braid_fill fill = { .node = *options, .to = memory, .num_values = 1 };
+    check_fails(braid_graph_add_fill(graph, &fill, NULL), BRAID_INVALID_ARGUMENT, "victim");
+    braid_host_call host_call = { .node = *options, .call = host };
+    check_fails(braid_graph_add_host_call(graph, &host_call, NULL), BRAID_INVALID_ARGUMENT,
+                "victim");
+    braid_native native_call = { .node = *options, .call = native };
+    check_fails(braid_graph_add_native(graph, &native_call, NULL), BRAID_INVALID_ARGUMENT,
+                "victim");
+    check_fails(braid_graph_add_empty(graph, &(braid_empty){ .node = *options }, NULL),
+                BRAID_INVALID_ARGUMENT, "victim");
+    check_unchanged(world, before);
+}
+
+static void unknown_nodes_in_after_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_node unknown = { world->load.index + 1000, world->load.graph };
+    braid_node next = { (uint32_t)braid_graph_num_nodes(world->graph), world->load.graph };
+    braid_node none = { 0 };
+    braid_node bad[] = { unknown, next, none, world->foreign_node };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        braid_node after[] = { world->load, bad[i] };
+        check_refused_options(
+            world, &(braid_node_options){ .name = "victim", .after = after, .num_after = 2 });
+    }
+    check_refused_options(world, &(braid_node_options){ .name = "victim", .num_after = 1 });
+}
+
+static void unknown_resources_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_resource unknown = { world->list.index + 1000, world->list.graph };
+    braid_resource none = { 0 };
+    braid_resource bad[] = { unknown, none, world->foreign_resource };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        braid_access accesses[] = { { world->image, BRAID_READ }, { bad[i], BRAID_READ } };
+        check_refused_options(
+            world,
+            &(braid_node_options){ .name = "victim", .accesses = accesses, .num_accesses = 2 });
+    }
+    check_refused_options(world, &(braid_node_options){ .name = "victim", .num_accesses = 1 });
+}
+
+static void unknown_access_modes_are_refused(void **state)
+{
+    struct world *world = *state;
+    unsigned bad[] = { 0, 5, 1000 };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        braid_access access = { world->image, (braid_access_mode)bad[i] };
+        check_refused_options(
+            world,
+            &(braid_node_options){ .name = "victim", .accesses = &access, .num_accesses = 1 });
+    }
+}
+
+static void preludes_and_epilogues_of_the_wrong_node_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_node unknown = { 1000, world->load.graph };
+    braid_node bad[] = { world->clear, world->sweep, unknown, world->foreign_node };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        check_refused_options(world,
+                              &(braid_node_options){ .name = "victim", .prelude_of = bad[i] });
+        check_refused_options(world,
+                              &(braid_node_options){ .name = "victim", .epilogue_of = bad[i] });
+    }
+    check_refused_options(world, &(braid_node_options){ .name = "victim",
+                                                        .prelude_of = world->loop,
+                                                        .epilogue_of = world->loop });
+}
+
+static void add_prelude_and_add_epilogue_refuse_the_wrong_node(void **state)
+{
+    struct world *world = *state;
+    braid_launch launch = { .kernel = &kernel };
+    braid_node unknown = { 1000, world->load.graph };
+    braid_node none = { 0 };
+    braid_node bad[] = { world->clear, world->sweep, unknown, world->foreign_node, none };
+    char *before = graph_state(world->graph);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        check_fails(braid_graph_add_prelude(world->graph, bad[i], &launch, NULL),
+                    BRAID_INVALID_ARGUMENT, "victim");
+        check_fails(braid_graph_add_epilogue(world->graph, bad[i], &launch, NULL),
+                    BRAID_INVALID_ARGUMENT, "victim");
+    }
+    check_unchanged(world, before);
+}
+
+static void kernels_without_what_they_need_are_refused(void **state)
+{
+    struct world *world = *state;
+    check_refused_launch(world, &(braid_launch){ .node.name = "victim" });
+    check_refused_launch(world, &(braid_launch){ .node.name = "victim", .kernel = &nameless });
+    braid_arg null_data[] = { { memory, 4 }, { NULL, 4 } };
+    check_refused_launch(world,
+                         &(braid_launch){ .kernel = &kernel, .args = null_data, .num_args = 2 });
+    braid_arg no_bytes[] = { { memory, 0 } };
+    check_refused_launch(world,
+                         &(braid_launch){ .kernel = &kernel, .args = no_bytes, .num_args = 1 });
+    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .num_args = 1 });
+}
+
+static void grids_that_overflow_are_refused(void **state)
+{
+    struct world *world = *state;
+    uint32_t most = UINT32_MAX;
+    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .grid = { most, most, most } });
+    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .grid = { most, most, 2 } });
+    check_refused_launch(world,
+                         &(braid_launch){ .kernel = &kernel, .block = { most, most, most } });
+    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .cluster = { 300, 1, 1 } });
+}
+
+static void copies_without_bytes_or_ends_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_copy bad[] = { { .from = memory, .bytes = 8 },
+                         { .to = memory, .bytes = 8 },
+                         { .to = memory, .from = memory + 8 } };
+    char *before = graph_state(world->graph);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        bad[i].node.name = "victim";
+        check_fails(braid_graph_add_copy(world->graph, &bad[i], NULL), BRAID_INVALID_ARGUMENT,
+                    "victim");
+    }
+    check_unchanged(world, before);
+}
+
+static void fills_without_values_or_of_odd_sizes_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_fill bad[] = { { .num_values = 1 },
+                         { .to = memory },
+                         { .to = memory, .num_values = 1, .value_bytes = 3 },
+                         { .to = memory, .num_values = 1, .value_bytes = 8 },
+                         { .to = memory, .num_values = UINT64_MAX / 2, .value_bytes = 4 } };
+    char *before = graph_state(world->graph);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        bad[i].node.name = "victim";
+        check_fails(braid_graph_add_fill(world->graph, &bad[i], NULL), BRAID_INVALID_ARGUMENT,
+                    "victim");
+    }
+    check_unchanged(world, before);
+}
+
+static void calls_without_a_function_are_refused(void **state)
+{
+    struct world *world = *state;
+    char *before = graph_state(world->graph);
+    braid_host_call host_call = { .node.name = "victim" };
+    check_fails(braid_graph_add_host_call(world->graph, &host_call, NULL), BRAID_INVALID_ARGUMENT,
+                "victim");
+    braid_native native_call = { .node.name = "victim" };
+    check_fails(braid_graph_add_native(world->graph, &native_call, NULL), BRAID_INVALID_ARGUMENT,
+                "victim");
+    check_unchanged(world, before);
+}
+
+static void edges_between_the_wrong_nodes_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    char *before = graph_state(graph);
+    check_fails(braid_graph_add_edge(graph, world->load, world->load), BRAID_INVALID_ARGUMENT,
+                "load");
+    braid_node unknown = { 1000, world->load.graph };
+    braid_node none = { 0 };
+    braid_node bad[] = { unknown, none, world->foreign_node };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "node %u of graph %u", bad[i].index, bad[i].graph);
+        check_fails(braid_graph_add_edge(graph, world->load, bad[i]), BRAID_INVALID_ARGUMENT, name);
+        check_fails(braid_graph_add_edge(graph, bad[i], world->load), BRAID_INVALID_ARGUMENT, name);
+        check_fails(braid_graph_set_cost(graph, bad[i], 5), BRAID_INVALID_ARGUMENT, name);
+    }
+    check_unchanged(world, before);
+}
+
+static void resources_without_a_name_or_bytes_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    braid_resource out = { 77, 77 };
+    char *before = graph_state(graph);
+    check_fails(braid_graph_add_buffer(graph, NULL, memory, 8, &out), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_buffer(graph, "", memory, 8, &out), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_buffer(graph, "tiny", memory, 0, &out), BRAID_INVALID_ARGUMENT,
+                "tiny");
+    check_fails(braid_graph_add_resource(graph, NULL, &out), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_resource(graph, "", &out), BRAID_INVALID_ARGUMENT, "");
+    assert_int_equal(out.index, 77);
+    check_unchanged(world, before);
+}
+
+static void ranges_outside_their_buffer_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    braid_resource out = { 77, 77 };
+    char *before = graph_state(graph);
+    check_fails(braid_graph_add_range(graph, world->image, 0, 0, &out), BRAID_INVALID_ARGUMENT,
+                "image");
+    check_fails(braid_graph_add_range(graph, world->image, 60, 5, &out), BRAID_INVALID_ARGUMENT,
+                "image");
+    check_fails(braid_graph_add_range(graph, world->image, 64, 1, &out), BRAID_INVALID_ARGUMENT,
+                "image");
+    check_fails(braid_graph_add_range(graph, world->image, UINT64_MAX, 2, &out),
+                BRAID_INVALID_ARGUMENT, "image");
+    check_fails(braid_graph_add_range(graph, world->image, 2, UINT64_MAX, &out),
+                BRAID_INVALID_ARGUMENT, "image");
+    check_fails(braid_graph_add_range(graph, world->part, 0, 4, &out), BRAID_INVALID_ARGUMENT,
+                "image");
+    check_fails(braid_graph_add_range(graph, world->list, 0, 4, &out), BRAID_INVALID_ARGUMENT,
+                "list");
+    check_fails(braid_graph_add_range(graph, world->foreign_resource, 0, 4, &out),
+                BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_range(graph, (braid_resource){ 0 }, 0, 4, &out),
+                BRAID_INVALID_ARGUMENT, "");
+    assert_int_equal(out.index, 77);
+    check_unchanged(world, before);
+}
+
+static void null_objects_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    braid_node node = world->load;
+    braid_resource out;
+    char *before = graph_state(graph);
+    check_fails(braid_graph_create(NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_kernel(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_copy(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_fill(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_host_call(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_native(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_empty(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_prelude(graph, node, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_epilogue(graph, node, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_empty(NULL, &(braid_empty){ 0 }, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_edge(NULL, node, node), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_set_cost(NULL, node, 1), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_resource(NULL, "x", &out), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_resource(graph, "x", NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_buffer(graph, "x", memory, 8, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_range(graph, world->image, 0, 8, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_reserve(NULL, 1, 1, 1), BRAID_INVALID_ARGUMENT, "");
+    check_unchanged(world, before);
+}
+
+static void room_for_too_much_is_refused(void **state)
+{
+    struct world *world = *state;
+    size_t too_many = UINT32_MAX;
+    char *before = graph_state(world->graph);
+    check_fails(braid_graph_reserve(world->graph, too_many, 0, 0), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_reserve(world->graph, 0, 0, SIZE_MAX), BRAID_INVALID_ARGUMENT, "");
+    check_unchanged(world, before);
+}
+
+// A failed call must not leave anything behind that a later one trips over.
+static void the_graph_can_be_added_to_after_a_refusal(void **state)
+{
+    struct world *world = *state;
+    braid_node after[] = { world->load, world->foreign_node };
+    braid_launch bad = { .kernel = &kernel, .node.after = after, .node.num_after = 2 };
+    check_refused_launch(world, &bad);
+    bad.node.num_after = 1;
+    size_t num_edges = braid_graph_num_edges(world->graph);
+    braid_node node;
+    check_ok(braid_graph_add_kernel(world->graph, &bad, &node));
+    assert_string_equal(braid_graph_node_name(world->graph, node), "victim");
+    assert_int_equal(braid_graph_num_edges(world->graph), num_edges + 1);
+}
+
+static void unknown_indices_are_no_node(void **state)
+{
+    struct world *world = *state;
+    braid_node none = braid_graph_node(world->graph, braid_graph_num_nodes(world->graph));
+    assert_int_equal(none.index, 0);
+    assert_int_equal(none.graph, 0);
+    assert_string_equal(braid_graph_node_name(world->graph, none), "");
+    assert_string_equal(braid_graph_node_name(world->graph, world->foreign_node), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(unknown_nodes_in_after_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unknown_resources_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unknown_access_modes_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(preludes_and_epilogues_of_the_wrong_node_are_refused,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(add_prelude_and_add_epilogue_refuse_the_wrong_node, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(kernels_without_what_they_need_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(grids_that_overflow_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(copies_without_bytes_or_ends_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(fills_without_values_or_of_odd_sizes_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(calls_without_a_function_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(edges_between_the_wrong_nodes_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(resources_without_a_name_or_bytes_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(ranges_outside_their_buffer_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(null_objects_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(room_for_too_much_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_graph_can_be_added_to_after_a_refusal, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(unknown_indices_are_no_node, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("bad input leaves the graph unchanged", tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Assertions on statuses and messages, for every test.
+#include "support/check.h"
+
+#include <string.h>
+
+void check_ok_at(braid_status status, const char *call, const char *file, int line)
+{
+    if (status == BRAID_OK)
+        return;
+    print_error("%s returned %s: %s\n", call, braid_status_name(status), braid_error_message());
+    _fail(file, line);
+}
+
+void check_fails_at(braid_status status, braid_status expected, const char *text, const char *call,
+                    const char *file, int line)
+{
+    if (status != expected) {
+        print_error("%s returned %s, not %s\n", call, braid_status_name(status),
+                    braid_status_name(expected));
+        _fail(file, line);
+    }
+    if (!strstr(braid_error_message(), text)) {
+        print_error("%s: the message does not name '%s': %s\n", call, text, braid_error_message());
+        _fail(file, line);
+    }
+}
+
+void skip_because(const char *reason)
+{
+    print_message("skipped: %s\n", reason);
+    skip();
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the calls of malloc, calloc, realloc and their kind, and fails the one it is told to.
+// For programs linked with failing_memory_link_args, which wrap these functions; calls from inside
+// other shared libraries are not seen. Thread-safety: any thread.
+#ifndef BRAID_TESTS_FAILING_MEMORY_H
+#define BRAID_TESTS_FAILING_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// The nth allocation from now on fails, counted from 1, and so do all after it until disarmed:
+// memory that has run out stays out.
+void failing_memory_arm(uint64_t nth);
+
+// Allocations work again; true when one has failed since failing_memory_arm.
+bool failing_memory_disarm(void);
+
+// Allocations and frees so far, failed ones included; frees of NULL do not count.
+uint64_t failing_memory_num_calls(void);
+
+#endif
