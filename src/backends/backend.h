@@ -112,6 +112,11 @@ struct backend_plan {
 
 struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
+    // BRAID_MODE_AUTO tries program_create first, and streams where that is BRAID_UNSUPPORTED.
+    bool prefers_native;
+    // Recording an event object again while an earlier record of it is pending is not safe (HIP):
+    // the streams lowering then uses one object a record, and two sets of them in turn.
+    bool renew_events;
 
     // Waits for the backend's own work and frees everything, the struct included.
     void (*close)(struct backend *backend);

@@ -3,6 +3,7 @@
 #ifndef BRAID_EXEC_SCHEDULE_H
 #define BRAID_EXEC_SCHEDULE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,8 @@
 // Nodes are named by index, units (a main node with its preludes and epilogues) by unit index; see
 // plan_graph.h. Without bundles both are the same.
 struct braid_schedule {
+    // Users beyond the first: braid_schedule_destroy takes one off and frees only without any left.
+    atomic_uint num_more_users;
     uint32_t graph_id; // the graph planned, and how it was then
     uint64_t graph_version;
     braid_schedule_options options; // as given, zeros included
@@ -45,6 +48,14 @@ struct plan_serialised {
     uint32_t first, second; // units
     uint32_t link;          // index into graph->links
 };
+
+// Another user of the same schedule, which ends by braid_schedule_destroy.
+static inline braid_schedule *braid_schedule_retain(const braid_schedule *schedule)
+{
+    braid_schedule *shared = (braid_schedule *)(uintptr_t)schedule;
+    atomic_fetch_add_explicit(&shared->num_more_users, 1, memory_order_relaxed);
+    return shared;
+}
 
 // The node's name; never NULL, lives as long as the schedule.
 const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node);
