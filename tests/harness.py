@@ -177,7 +177,7 @@ def run_all(tests, arguments, log):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", help="a configured and built Meson build directory")
-    parser.add_argument("names", nargs="*", help="run only tests whose name contains one of these")
+    parser.add_argument("--only", action="append", default=[], help="run tests whose name has this in it")
     parser.add_argument("--label", default="", help="printed before each test's name")
     parser.add_argument("--totals", help="append 'passed failed skipped' to this file")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
@@ -186,7 +186,7 @@ def main():
     arguments = parser.parse_args()
     counts = [0, 0, 0]
     with open(os.path.join(arguments.build, "test-log.txt"), "w", encoding="utf-8") as log:
-        for outcome in run_all(list_tests(arguments.build, arguments.names), arguments, log):
+        for outcome in run_all(list_tests(arguments.build, arguments.only), arguments, log):
             report(outcome, arguments.label, log)
             for i, num in enumerate((outcome.passed, len(outcome.failures), len(outcome.skips))):
                 counts[i] += num

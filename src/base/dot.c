@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all writers of Graphviz DOT share: quoting any text, times, and closing a drawing.
+#include "base/dot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+
+// Graphviz refuses quoted strings with more than 16384 bytes between two escapes. A backslash before
+// a newline is an escape that stands for nothing.
+#define LONGEST_LINE 4096
+
+// The smallest code point that a sequence of 2, 3 or 4 bytes may encode.
+static const uint32_t smallest_of_length[] = { 0, 0, 0x80, 0x800, 0x10000 };
+
+static size_t sequence_length(unsigned char lead)
+{
+    if (lead < 0x80)
+        return 1;
+    if (lead >= 0xc2 && lead < 0xe0)
+        return 2;
+    if (lead >= 0xe0 && lead < 0xf0)
+        return 3;
+    return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+}
+
+// XML, and so SVG, allows neither surrogates nor the two last code points of the first plane.
+static int is_drawable(uint32_t code, size_t length)
+{
+    int is_surrogate = code >= 0xd800 && code < 0xe000;
+    int is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    return code >= smallest_of_length[length] && code <= 0x10ffff && !is_surrogate && !is_control &&
+           code != 0xfffe && code != 0xffff;
+}
+
+// The length of the character that `text` starts with, or 0 if it cannot be drawn as it is.
+static size_t drawable_length(const unsigned char *text)
+{
+    size_t length = sequence_length(text[0]);
+    if (length == 0)
+        return 0;
+    uint32_t code = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (text[i] & 0x3fu);
+    }
+    return is_drawable(code, length) ? length : 0;
+}
+
+// What stands for a character that DOT or its labels would not take literally, or NULL.
+static const char *find_escape(unsigned char byte)
+{
+    switch (byte) {
+    case '"':
+        return "\\\"";
+    case '\\':
+        return "\\\\";
+    case '\n':
+        return "\\n";
+    case '&':
+        return "&amp;";
+    default:
+        return NULL;
+    }
+}
+
+void braid_dot_write_text(FILE *file, const char *text)
+{
+    const unsigned char *next = (const unsigned char *)text, *line = next;
+    if (!*next)
+        fputs("(no name)", file);
+    while (*next) {
+        if (next - line >= LONGEST_LINE) {
+            fputs("\\\n", file);
+            line = next;
+        }
+        const char *escape = find_escape(*next);
+        size_t length = drawable_length(next);
+        if (escape)
+            fputs(escape, file);
+        else if (length > 0)
+            fwrite(next, 1, length, file);
+        else
+            fprintf(file, "\\\\x%02x", *next);
+        next += escape || length == 0 ? 1 : length;
+    }
+}
+
+void braid_dot_write_time(FILE *file, uint64_t time_ns)
+{
+    static const char *const units[] = { "us", "ms", "s" };
+    if (time_ns < 1000) {
+        fprintf(file, "%" PRIu64 " ns", time_ns);
+        return;
+    }
+    uint64_t tenths = time_ns / 100;
+    size_t unit = 0;
+    while (tenths >= 10000 && unit < 2) {
+        tenths /= 1000;
+        unit++;
+    }
+    fprintf(file, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
+}
+
+void braid_dot_begin(FILE *file, const char *title)
+{
+    fputs("digraph \"", file);
+    braid_dot_write_text(file, title);
+    fputs("\" {\n"
+          "    graph [fontname=\"Helvetica\", fontsize=12, ranksep=0.4, nodesep=0.25];\n"
+          "    node [fontname=\"Helvetica\", fontsize=11, shape=box, style=\"rounded,filled\", "
+          "color=\"#44546a\", fillcolor=\"#eef3fa\", height=0.3, margin=\"0.12,0.06\"];\n"
+          "    edge [fontname=\"Helvetica\", fontsize=9, color=\"#44546a\", arrowsize=0.7];\n",
+          file);
+}
+
+braid_status braid_dot_end(FILE *file)
+{
+    fputs("}\n", file);
+    errno = 0;
+    if (fflush(file) != 0 || ferror(file))
+        return braid_error(BRAID_IO_ERROR, "cannot write the drawing: %s",
+                           errno ? strerror(errno) : "an earlier write failed");
+    return BRAID_OK;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all writers of Graphviz DOT share: quoting any text, times, and closing a drawing.
+#ifndef BRAID_BASE_DOT_H
+#define BRAID_BASE_DOT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include <braid/status.h>
+
+// Opens a directed graph with the look that all of Braid's drawings have.
+void braid_dot_begin(FILE *file, const char *title);
+
+// Writes `text` as the inside of a quoted DOT string that shows exactly that text, whatever it
+// holds: quotes, backslashes, newlines, entities; bytes that are not UTF-8 and control characters
+// appear as their hexadecimal value, and no text at all as "(no name)".
+void braid_dot_write_text(FILE *file, const char *text);
+
+// Writes a time the way people read it: 950 ns, 12.5 us, 3.0 ms. The same in every locale.
+void braid_dot_write_time(FILE *file, uint64_t time_ns);
+
+// Closes the graph. Errors: BRAID_IO_ERROR if any write since fopen failed.
+braid_status braid_dot_end(FILE *file);
+
+#endif

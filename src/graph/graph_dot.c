@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws a graph: nodes by kind, explicit edges, edges that follow from accesses, bundles in boxes.
+#include <inttypes.h>
+
+#include "base/dot.h"
+#include "base/error.h"
+#include "graph/links.h"
+
+// Kinds differ in shape as well as colour, so that a print in black and white still tells them.
+static const char *find_look(const struct graph_node *node)
+{
+    switch ((enum graph_node_kind)node->kind) {
+    case GRAPH_KERNEL:
+        return node->role == GRAPH_MAIN ? "" : ", fillcolor=white";
+    case GRAPH_COPY:
+    case GRAPH_FILL:
+        return ", style=filled, fillcolor=\"#fdf2d8\"";
+    case GRAPH_HOST:
+        return ", shape=ellipse, style=filled, fillcolor=\"#e6f4e6\"";
+    case GRAPH_NATIVE:
+        return ", peripheries=2, fillcolor=\"#f1e8f8\"";
+    case GRAPH_EMPTY:
+        return ", shape=circle, style=filled, fillcolor=\"#f4f4f4\", width=0.2, margin=\"0.02\"";
+    }
+    return "";
+}
+
+static void write_node(const braid_graph *graph, uint32_t index, const char *indent, FILE *file)
+{
+    const struct graph_node *node = &graph_nodes(graph)[index];
+    fprintf(file, "%s%" PRIu32 " [label=\"", indent, index);
+    braid_dot_write_text(file, braid_graph_name(graph, index));
+    if (node->cost_ns > 0) {
+        fputs("\\n", file);
+        braid_dot_write_time(file, node->cost_ns);
+        fprintf(file, "\", cost=%" PRIu64, node->cost_ns);
+    } else {
+        fputc('"', file);
+    }
+    fprintf(file, "%s];\n", find_look(node));
+}
+
+// A bundle's members and, as edges, the order they run in.
+static void write_bundle(const braid_graph *graph, const struct graph_units *units, uint32_t unit,
+                         FILE *file)
+{
+    fprintf(file, "    subgraph cluster_bundle_%" PRIu32 " {\n", unit);
+    fputs("        style=\"rounded,dashed\"; color=\"#8896a8\";\n", file);
+    uint32_t first = units->first_of[unit], end = units->first_of[unit + 1];
+    for (uint32_t i = first; i < end; i++)
+        write_node(graph, units->members[i], "        ", file);
+    for (uint32_t i = first; i + 1 < end; i++)
+        fprintf(file, "        %" PRIu32 " -> %" PRIu32 " [color=\"#8896a8\"];\n",
+                units->members[i], units->members[i + 1]);
+    fputs("    }\n", file);
+}
+
+// Solid where data flows; dotted where only the resource keeps the two apart.
+static void write_link(const braid_graph *graph, const struct graph_link *link, FILE *file)
+{
+    char name[256];
+    fprintf(file, "    %" PRIu32 " -> %" PRIu32 " [label=\"", link->from, link->to);
+    braid_dot_write_text(file,
+                         braid_graph_resource_name(graph, link->resource, name, sizeof(name)));
+    fputs(link->hazard == GRAPH_READ_AFTER_WRITE ? "\"];\n" : "\", style=dotted];\n", file);
+}
+
+static void write_nodes(const braid_graph *graph, const struct graph_units *units, FILE *file)
+{
+    for (uint32_t unit = 0; unit < units->num_units; unit++) {
+        if (units->first_of[unit + 1] - units->first_of[unit] > 1)
+            write_bundle(graph, units, unit, file);
+        else
+            write_node(graph, units->members[units->first_of[unit]], "    ", file);
+    }
+}
+
+static void write_edges(const braid_graph *graph, const struct array *links, FILE *file)
+{
+    const struct graph_edge *edges = graph_edges(graph);
+    for (size_t i = 0; i < graph->edges.num; i++)
+        fprintf(file, "    %" PRIu32 " -> %" PRIu32 ";\n", edges[i].from, edges[i].to);
+    const struct graph_link *first = links->items;
+    for (size_t i = 0; i < links->num; i++)
+        write_link(graph, &first[i], file);
+}
+
+// A graph with a cycle is drawn like any other: that is when a picture helps most.
+braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file)
+{
+    if (!graph || !file)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_write_dot: %s is NULL",
+                           graph ? "file" : "graph");
+    struct graph_units units;
+    braid_status status = braid_graph_find_units(graph, &units);
+    if (status != BRAID_OK)
+        return status;
+    struct array links = { 0 };
+    status = braid_graph_find_links(graph, &links);
+    if (status == BRAID_OK) {
+        braid_dot_begin(file, "graph");
+        write_nodes(graph, &units, file);
+        write_edges(graph, &links, file);
+        status = braid_dot_end(file);
+    }
+    braid_array_finish(&links);
+    braid_graph_units_finish(&units);
+    return status;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// braid_graph_write_dot: every kind of node and edge, bundles in boxes, always the same text.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <braid/braid.h>
+
+static char memory[16];
+
+static void kernel_function(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+static void host_function(void *user)
+{
+    (void)user;
+}
+
+static const braid_kernel clear_list = { .name = "clear_list", .cpu = kernel_function };
+static const braid_kernel p2g = { .name = "p2g", .cpu = kernel_function };
+
+static void check(braid_status status)
+{
+    if (status != BRAID_OK)
+        fail_msg("%s: %s", braid_status_name(status), braid_error_message());
+}
+
+static void add_loop(braid_graph *graph, braid_resource list, braid_resource particles)
+{
+    braid_node loop;
+    check(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){ .kernel = &p2g,
+                         .node.cost_ns = 2500,
+                         BRAID_ACCESSES({ list, BRAID_READ }, { particles, BRAID_READ }) },
+        &loop));
+    check(braid_graph_add_prelude(
+        graph, loop,
+        &(braid_launch){ .kernel = &clear_list, BRAID_ACCESSES({ list, BRAID_WRITE }) }, NULL));
+}
+
+static braid_graph *make_graph(void)
+{
+    braid_graph *graph;
+    braid_resource list, particles;
+    braid_node load, done;
+    check(braid_graph_create(&graph));
+    check(braid_graph_add_resource(graph, "list", &list));
+    check(braid_graph_add_buffer(graph, "particles", memory, 8, &particles));
+    check(braid_graph_add_copy(graph,
+                               &(braid_copy){ .node.name = "load",
+                                              .to = memory,
+                                              .from = memory + 8,
+                                              .bytes = 8,
+                                              BRAID_ACCESSES({ particles, BRAID_WRITE }) },
+                               &load));
+    add_loop(graph, list, particles);
+    add_loop(graph, list, particles);
+    check(braid_graph_add_host_call(
+        graph, &(braid_host_call){ .call = host_function, BRAID_AFTER(load) }, &done));
+    return graph;
+}
+
+static char *draw(const braid_graph *graph)
+{
+    char *drawing = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&drawing, &length);
+    check(braid_graph_write_dot(graph, file));
+    fclose(file);
+    return drawing;
+}
+
+static void assert_has(const char *drawing, const char *text)
+{
+    if (!strstr(drawing, text))
+        fail_msg("no '%s' in:\n%s", text, drawing);
+}
+
+static void nodes_edges_and_bundles_are_there(void **state)
+{
+    (void)state;
+    braid_graph *graph = make_graph();
+    char *drawing = draw(graph);
+    assert_has(drawing, "    0 [label=\"load\"");
+    assert_has(drawing, "    subgraph cluster_bundle_1 {\n");
+    assert_has(drawing, "        2 [label=\"clear_list\"");
+    assert_has(drawing, "        1 [label=\"p2g\\n2.5 us\", cost=2500");
+    assert_has(drawing, "        2 -> 1 [");
+    assert_has(drawing, "    0 -> 5;\n");
+    assert_has(drawing, "    0 -> 1 [label=\"particles\"];\n");
+    assert_has(drawing, "    1 -> 4 [label=\"list\", style=dotted];\n");
+    free(drawing);
+    braid_graph_destroy(graph);
+}
+
+static void the_same_graph_gives_the_same_text(void **state)
+{
+    (void)state;
+    braid_graph *first = make_graph(), *second = make_graph();
+    char *one = draw(first), *two = draw(second);
+    assert_string_equal(one, two);
+    free(one);
+    free(two);
+    braid_graph_destroy(first);
+    braid_graph_destroy(second);
+}
+
+static void an_empty_graph_is_drawn(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    check(braid_graph_create(&graph));
+    char *drawing = draw(graph);
+    assert_has(drawing, "digraph");
+    free(drawing);
+    braid_graph_destroy(graph);
+}
+
+static void a_full_disk_is_an_error(void **state)
+{
+    (void)state;
+    FILE *file = fopen("/dev/full", "w");
+    if (!file) {
+        print_message("this system has no /dev/full\n");
+        skip();
+    }
+    braid_graph *graph = make_graph();
+    assert_int_equal(braid_graph_write_dot(graph, file), BRAID_IO_ERROR);
+    assert_string_not_equal(braid_error_message(), "");
+    fclose(file);
+    braid_graph_destroy(graph);
+}
+
+static void null_arguments_are_refused(void **state)
+{
+    (void)state;
+    braid_graph *graph = make_graph();
+    assert_int_equal(braid_graph_write_dot(NULL, stdout), BRAID_INVALID_ARGUMENT);
+    assert_int_equal(braid_graph_write_dot(graph, NULL), BRAID_INVALID_ARGUMENT);
+    braid_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_edges_and_bundles_are_there),
+        cmocka_unit_test(the_same_graph_gives_the_same_text),
+        cmocka_unit_test(an_empty_graph_is_drawn),
+        cmocka_unit_test(a_full_disk_is_an_error),
+        cmocka_unit_test(null_arguments_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
