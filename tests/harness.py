@@ -66,7 +66,7 @@ def count_case(outcome, result, before):
     if skip:  # cmocka 1.1.5 writes "not ok N # SKIP name"
         name = result.group(3)[: skip.start()].strip()
         words = [text.strip() for text in before if text.strip()]
-        reason = " ".join(words) if words else "no reason given"
+        reason = re.sub("^skipped: ", "", " ".join(words)) or "no reason given"
         outcome.add_skip(name or skip.group(1), reason)
     elif result.group(1):
         outcome.failures.append(result.group(3))
@@ -107,8 +107,14 @@ def kill_group(process):
         pass
 
 
+def full_name(test):
+    """Meson names suites "project:suite"; a test without one has the project alone."""
+    suites = [suite.split(":", 1)[1] for suite in test["suite"] if ":" in suite]
+    return "/".join(suites[:1] + [test["name"]])
+
+
 def run_test(test, wrapper, multiplier):
-    outcome = Outcome(test["name"])
+    outcome = Outcome(full_name(test))
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", **test["env"])
     limit = test["timeout"] * multiplier if test["timeout"] > 0 else None
     start = time.monotonic()
@@ -156,7 +162,7 @@ def list_tests(build, patterns):
                           stdout=subprocess.PIPE).stdout
     tests = json.loads(text)
     if patterns:
-        tests = [test for test in tests if any(part in test["name"] for part in patterns)]
+        tests = [test for test in tests if any(part in full_name(test) for part in patterns)]
     # Long ones first, so that the end is not one program alone.
     return sorted(tests, key=lambda test: -test["timeout"])
 

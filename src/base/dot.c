@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-// Graphviz refuses quoted strings with more than 16384 bytes between two escapes. A backslash before
-// a newline is an escape that stands for nothing.
+// Graphviz refuses quoted strings with more than 16384 bytes between two escapes. A backslash
+// before a newline is an escape that stands for nothing.
 #define LONGEST_LINE 4096
 
 // The smallest code point that a sequence of 2, 3 or 4 bytes may encode.

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // braid_graph_write_dot: every kind of node and edge, bundles in boxes, always the same text.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <braid/braid.h>
+
+#include "support/check.h"
 
 static char memory[16];
 
@@ -28,22 +24,16 @@ static void host_function(void *user)
 static const braid_kernel clear_list = { .name = "clear_list", .cpu = kernel_function };
 static const braid_kernel p2g = { .name = "p2g", .cpu = kernel_function };
 
-static void check(braid_status status)
-{
-    if (status != BRAID_OK)
-        fail_msg("%s: %s", braid_status_name(status), braid_error_message());
-}
-
 static void add_loop(braid_graph *graph, braid_resource list, braid_resource particles)
 {
     braid_node loop;
-    check(braid_graph_add_kernel(
+    check_ok(braid_graph_add_kernel(
         graph,
         &(braid_launch){ .kernel = &p2g,
                          .node.cost_ns = 2500,
                          BRAID_ACCESSES({ list, BRAID_READ }, { particles, BRAID_READ }) },
         &loop));
-    check(braid_graph_add_prelude(
+    check_ok(braid_graph_add_prelude(
         graph, loop,
         &(braid_launch){ .kernel = &clear_list, BRAID_ACCESSES({ list, BRAID_WRITE }) }, NULL));
 }
@@ -53,19 +43,19 @@ static braid_graph *make_graph(void)
     braid_graph *graph;
     braid_resource list, particles;
     braid_node load, done;
-    check(braid_graph_create(&graph));
-    check(braid_graph_add_resource(graph, "list", &list));
-    check(braid_graph_add_buffer(graph, "particles", memory, 8, &particles));
-    check(braid_graph_add_copy(graph,
-                               &(braid_copy){ .node.name = "load",
-                                              .to = memory,
-                                              .from = memory + 8,
-                                              .bytes = 8,
-                                              BRAID_ACCESSES({ particles, BRAID_WRITE }) },
-                               &load));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_resource(graph, "list", &list));
+    check_ok(braid_graph_add_buffer(graph, "particles", memory, 8, &particles));
+    check_ok(braid_graph_add_copy(graph,
+                                  &(braid_copy){ .node.name = "load",
+                                                 .to = memory,
+                                                 .from = memory + 8,
+                                                 .bytes = 8,
+                                                 BRAID_ACCESSES({ particles, BRAID_WRITE }) },
+                                  &load));
     add_loop(graph, list, particles);
     add_loop(graph, list, particles);
-    check(braid_graph_add_host_call(
+    check_ok(braid_graph_add_host_call(
         graph, &(braid_host_call){ .call = host_function, BRAID_AFTER(load) }, &done));
     return graph;
 }
@@ -75,7 +65,7 @@ static char *draw(const braid_graph *graph)
     char *drawing = NULL;
     size_t length = 0;
     FILE *file = open_memstream(&drawing, &length);
-    check(braid_graph_write_dot(graph, file));
+    check_ok(braid_graph_write_dot(graph, file));
     fclose(file);
     return drawing;
 }
@@ -119,7 +109,7 @@ static void an_empty_graph_is_drawn(void **state)
 {
     (void)state;
     braid_graph *graph;
-    check(braid_graph_create(&graph));
+    check_ok(braid_graph_create(&graph));
     char *drawing = draw(graph);
     assert_has(drawing, "digraph");
     free(drawing);
@@ -130,10 +120,8 @@ static void a_full_disk_is_an_error(void **state)
 {
     (void)state;
     FILE *file = fopen("/dev/full", "w");
-    if (!file) {
-        print_message("this system has no /dev/full\n");
-        skip();
-    }
+    if (!file)
+        skip_because("this system has no /dev/full");
     braid_graph *graph = make_graph();
     assert_int_equal(braid_graph_write_dot(graph, file), BRAID_IO_ERROR);
     assert_string_not_equal(braid_error_message(), "");

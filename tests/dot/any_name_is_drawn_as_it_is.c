@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever a program calls its nodes, the drawing is valid and shows that name.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <braid/braid.h>
 
 #include "base/dot.h"
-#include "svg.h"
+#include "dot/svg.h"
+#include "support/check.h"
 
 static const struct {
     const char *name, *shown;
@@ -44,29 +39,23 @@ static const struct {
 
 enum { NUM_NAMES = sizeof(names) / sizeof(names[0]) };
 
-static void check(braid_status status)
-{
-    if (status != BRAID_OK)
-        fail_msg("%s: %s", braid_status_name(status), braid_error_message());
-}
-
 // A graph of nodes and resources that bear all the names.
 static braid_graph *make_graph(void)
 {
     braid_graph *graph;
-    check(braid_graph_create(&graph));
+    check_ok(braid_graph_create(&graph));
     braid_node last = { 0 };
     for (size_t i = 0; i < NUM_NAMES; i++) {
         braid_resource resource = { 0 };
         braid_access access = { resource, BRAID_WRITE };
         braid_empty empty = { .node = { .name = names[i].name, .cost_ns = 1500 } };
         if (*names[i].name) {
-            check(braid_graph_add_resource(graph, names[i].name, &access.resource));
+            check_ok(braid_graph_add_resource(graph, names[i].name, &access.resource));
             empty.node.accesses = &access;
             empty.node.num_accesses = 1;
         }
-        check(braid_graph_add_empty(graph, &empty, &last));
-        check(braid_graph_add_empty(graph, &empty, NULL));
+        check_ok(braid_graph_add_empty(graph, &empty, &last));
+        check_ok(braid_graph_add_empty(graph, &empty, NULL));
     }
     return graph;
 }
@@ -74,15 +63,13 @@ static braid_graph *make_graph(void)
 static void each_name_reaches_the_svg(void **state)
 {
     (void)state;
-    if (!svg_can_render()) {
-        print_message("Graphviz' dot is not installed\n");
-        skip();
-    }
+    if (!svg_can_render())
+        skip_because("Graphviz' dot is not installed");
     braid_graph *graph = make_graph();
     char *drawing = NULL;
     size_t length = 0;
     FILE *file = open_memstream(&drawing, &length);
-    check(braid_graph_write_dot(graph, file));
+    check_ok(braid_graph_write_dot(graph, file));
     fclose(file);
     char *svg = svg_render(drawing);
     assert_non_null(svg);
@@ -102,20 +89,18 @@ static void each_name_reaches_the_svg(void **state)
 static void a_very_long_name_is_accepted(void **state)
 {
     (void)state;
-    if (!svg_can_render()) {
-        print_message("Graphviz' dot is not installed\n");
-        skip();
-    }
+    if (!svg_can_render())
+        skip_because("Graphviz' dot is not installed");
     char name[40001];
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     braid_graph *graph;
-    check(braid_graph_create(&graph));
-    check(braid_graph_add_empty(graph, &(braid_empty){ .node.name = name }, NULL));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node.name = name }, NULL));
     char *drawing = NULL;
     size_t length = 0;
     FILE *file = open_memstream(&drawing, &length);
-    check(braid_graph_write_dot(graph, file));
+    check_ok(braid_graph_write_dot(graph, file));
     fclose(file);
     char *svg = svg_render(drawing);
     assert_non_null(svg);

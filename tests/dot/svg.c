@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hands drawings to Graphviz and gives back what it made of them.
-#include "svg.h"
+#include "dot/svg.h"
 
 #include <fcntl.h>
 #include <spawn.h>
