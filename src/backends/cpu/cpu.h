@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the CPU backend share: workers, jobs, work, points, commands, streams.
+#ifndef BRAID_BACKENDS_CPU_CPU_H
+#define BRAID_BACKENDS_CPU_CPU_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/backend.h"
+
+// One lock, cpu_backend.lock, guards the queues: "lock" in the comments below is that one. No code
+// of the program ever runs under it, so a submission never waits for a kernel.
+
+enum {
+    CPU_LINE_BYTES = 64,        // what two workers must not both write in
+    CPU_NUM_URGENCIES = 3,      // urgent, normal, patient
+    CPU_NUM_COMMAND_SIZES = 16, // classes of command blocks, each twice the one before
+    CPU_SPIN_NS = 20000,        // how long an idle thread looks for work before it sleeps
+};
+
+struct cpu_backend;
+struct cpu_job;
+
+// What runs when a kernel, copy, fill or host call has its turn: a function and its arguments.
+// blocks covers the whole grid; calls are made with parts of it.
+struct cpu_work {
+    braid_cpu_function *call;
+    braid_blocks blocks;
+    void *const *args;
+};
+
+// A grid that idle workers may help with. Belongs to the job that runs the work.
+struct cpu_split {
+    struct cpu_job *job;
+    const struct cpu_work *work;
+    uint64_t chunk;              // blocks claimed at once
+    _Atomic uint64_t next_block; // claimed by adding chunk; may run past the end
+    uint32_t num_participants;   // lock; whoever makes it 0 goes on with the job
+    bool open;                   // lock; in the list of grids that can be joined
+    struct cpu_split *next_open; // lock
+};
+
+// A sequence of work that one thread at a time walks: a stream's queue or a lane of a program.
+// run returns the job that the same thread is to run next, or NULL when it has none.
+struct cpu_job {
+    struct cpu_job *(*run)(struct cpu_backend *backend, struct cpu_job *job);
+    struct cpu_job *next; // lock; in the ready list, or among those waiting for something
+    uint32_t urgency;     // index of the ready list
+    struct cpu_split split;
+};
+
+struct cpu_job_list {
+    struct cpu_job *first, *last;
+};
+
+// A moment that jobs and host threads wait for: one record of an event, the end of one launch of a
+// program. Counted, pooled.
+struct cpu_point {
+    atomic_bool reached;         // set once, under lock; acquire reads may skip the lock
+    uint64_t time_ns;            // written before reached, where timing was asked for
+    bool timing;                 //
+    uint32_t num_references;     // lock
+    uint32_t num_host_waiters;   // lock
+    struct cpu_job_list waiting; // lock
+    struct cpu_point *next;      // lock; free list
+};
+
+enum cpu_command_kind {
+    CPU_COMMAND_WORK,
+    CPU_COMMAND_RECORD, // reaches point
+    CPU_COMMAND_WAIT,   // waits for point
+    CPU_COMMAND_LAUNCH, // waits for point, runs program, reaches launch_end
+};
+
+// An entry of a stream's queue. Blocks of several sizes are pooled: a recycled one is as large as
+// its class, so that a program that repeats itself stops allocating.
+struct cpu_command {
+    struct cpu_command *next;        // lock; queue or free list
+    struct cpu_command *next_of_all; // lock; for freeing at the end
+    uint32_t size_class;
+    enum cpu_command_kind kind;
+    struct cpu_point *point;
+    struct cpu_point *launch_end;
+    struct backend_program *program;
+    struct cpu_patch *patch;
+    struct cpu_work work;
+    _Alignas(CPU_LINE_BYTES) unsigned char storage[]; // argument pointers and bytes
+};
+
+struct backend_stream {
+    struct cpu_job job;               // first: a job of a stream is its stream
+    struct cpu_command *first, *last; // lock
+    bool scheduled;                   // lock; ready, running or waiting: it needs no push
+    bool first_started;               // the walking thread's: first's work has begun
+};
+
+struct cpu_backend {
+    struct backend base;
+    uint32_t num_workers;
+    uint32_t num_threads;
+    pthread_t *threads;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work_cond; // parked threads wait here
+    pthread_cond_t host_cond; // threads of the program wait here, for a point
+
+    struct cpu_job_list ready[CPU_NUM_URGENCIES];             // lock
+    struct cpu_split *open_splits;                            // lock
+    bool stop;                                                // lock
+    uint32_t num_spinning, num_parked;                        // lock
+    uint32_t num_heads;                                       // lock; threads that run a job
+    uint32_t num_helpers;                                     // lock; threads that help with a grid
+    struct cpu_point *free_points;                            // lock
+    struct cpu_command *free_commands[CPU_NUM_COMMAND_SIZES]; // lock
+    struct cpu_command *all_commands;                         // lock
+    struct backend_stream default_stream;
+
+    // Written under lock, read without it as hints, each on a line of its own: spinning threads
+    // read them all the time.
+    _Alignas(CPU_LINE_BYTES) atomic_uint epoch; // changes whenever there may be something to do
+    _Alignas(CPU_LINE_BYTES) atomic_uint num_ready;
+    atomic_uint num_active; // num_heads + num_helpers
+};
+
+static inline struct cpu_backend *cpu_backend_of(struct backend *backend)
+{
+    return (struct cpu_backend *)backend;
+}
+
+static inline void cpu_lock(struct cpu_backend *backend)
+{
+    pthread_mutex_lock(&backend->lock);
+}
+
+static inline void cpu_unlock(struct cpu_backend *backend)
+{
+    pthread_mutex_unlock(&backend->lock);
+}
+
+// cpu_time.c
+uint64_t cpu_now_ns(void);
+void cpu_relax(void);
+// Polls until *word is no longer `seen` (true) or CPU_SPIN_NS have passed (false).
+bool cpu_spin_while_equal(const atomic_uint *word, unsigned seen);
+
+// cpu_worker.c: threads and the ready lists.
+braid_status cpu_workers_start(struct cpu_backend *backend);
+void cpu_workers_stop(struct cpu_backend *backend); // when no job is left
+void cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job);
+struct cpu_job *cpu_job_list_take(struct cpu_job_list *list);              // NULL when empty
+void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
+void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted);   // lock held
+bool cpu_other_work_is_ready(const struct cpu_backend *backend);           // a hint
+bool cpu_worker_is_idle(const struct cpu_backend *backend);                // a hint
+
+// cpu_split.c
+// Runs all of the work, with the help of idle workers where that pays. False: helpers are still at
+// it, and the last of them goes on with the job; the caller must not touch the job any more.
+bool cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work);
+struct cpu_split *cpu_split_join(struct cpu_backend *backend);              // lock held; NULL: none
+void cpu_split_participate(struct cpu_split *split);                        // lock not held
+bool cpu_split_leave(struct cpu_backend *backend, struct cpu_split *split); // lock held; true: last
+
+// cpu_task.c: tasks into work.
+// An upper bound on what cpu_task_capture writes at `memory`, wherever that lies.
+size_t cpu_task_bytes(const struct backend_task *task);
+// Copies the task's arguments to memory and returns the first byte after them.
+unsigned char *cpu_task_capture(const struct backend_task *task, unsigned char *memory,
+                                struct cpu_work *out_work);
+
+// cpu_point.c. All under lock.
+struct cpu_point *cpu_point_create(struct cpu_backend *backend, bool timing); // NULL: no memory
+void cpu_point_release(struct cpu_backend *backend, struct cpu_point *point); // NULL does nothing
+void cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point);
+void cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point);
+void cpu_points_finish(struct cpu_backend *backend);
+
+// cpu_command.c
+struct cpu_command *cpu_command_create(struct cpu_backend *backend, size_t bytes);  // lock held
+void cpu_command_recycle(struct cpu_backend *backend, struct cpu_command *command); // lock held
+void cpu_commands_finish(struct cpu_backend *backend);
+
+// cpu_stream.c
+void cpu_stream_init(struct backend_stream *stream, int32_t priority);
+struct backend_stream *cpu_stream_or_default(struct cpu_backend *backend,
+                                             struct backend_stream *stream);
+void cpu_stream_append(struct cpu_backend *backend, struct backend_stream *stream,
+                       struct cpu_command *command); // lock held
+braid_status cpu_stream_create(struct backend *backend, int32_t priority,
+                               struct backend_stream **out_stream);
+void cpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
+braid_status cpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
+braid_status cpu_stream_query(struct backend *backend, struct backend_stream *stream);
+braid_status cpu_stream_wait(struct backend *backend, struct backend_stream *stream,
+                             struct backend_event *event);
+braid_status cpu_submit(struct backend *backend, struct backend_stream *stream,
+                        const struct backend_task *task);
+
+// cpu_event.c
+// A reference to the event's latest record, or NULL where there is nothing to wait for. Lock held.
+struct cpu_point *cpu_event_latest(struct backend_event *event);
+braid_status cpu_event_create(struct backend *backend, bool timing,
+                              struct backend_event **out_event);
+void cpu_event_destroy(struct backend *backend, struct backend_event *event);
+braid_status cpu_event_record(struct backend *backend, struct backend_event *event,
+                              struct backend_stream *stream);
+braid_status cpu_event_query(struct backend *backend, struct backend_event *event);
+braid_status cpu_event_synchronize(struct backend *backend, struct backend_event *event);
+braid_status cpu_event_elapsed(struct backend *backend, struct backend_event *start,
+                               struct backend_event *end, uint64_t *out_ns);
+
+// cpu_memory.c
+braid_status cpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
+                          void **out_memory);
+void cpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
+braid_status cpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
+                                 uint64_t bytes, void **out_memory);
+braid_status cpu_stream_free(struct backend *backend, struct backend_stream *stream, void *memory);
+
+// cpu_kernel.c
+braid_cpu_function *cpu_kernel_function(const struct backend_kernel *kernel);
+braid_status cpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
+                             const uint32_t *arg_bytes, uint32_t num_args,
+                             struct backend_kernel **out_kernel);
+void cpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
+
+#endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU as a device: opening, closing, what it is, and the table of its operations.
+#include "backends/cpu/cpu.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+enum { MAX_WORKERS = 1024 };
+
+static uint32_t num_cores(void)
+{
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof(cores), &cores) == 0 && CPU_COUNT(&cores) > 0)
+        return (uint32_t)CPU_COUNT(&cores);
+    long online = sysconf(_SC_NPROCESSORS_ONLN); // more cores than a cpu_set_t holds
+    return online > 0 ? (uint32_t)online : 1;
+}
+
+// Two at least, so that two streams run at once on any machine.
+static uint32_t choose_num_workers(const braid_device_options *options)
+{
+    if (options && options->num_workers)
+        return options->num_workers;
+    uint32_t cores = num_cores();
+    if (cores > MAX_WORKERS)
+        return MAX_WORKERS;
+    return cores < 2 ? 2 : cores;
+}
+
+static void query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
+{
+    *out_num_devices = 1;
+    if (reason_size)
+        out_reason[0] = '\0';
+}
+
+// For a backend whose streams are all idle, half-open ones included.
+static void finish(struct cpu_backend *backend)
+{
+    cpu_workers_stop(backend);
+    cpu_commands_finish(backend);
+    cpu_points_finish(backend);
+    pthread_cond_destroy(&backend->host_cond);
+    pthread_cond_destroy(&backend->work_cond);
+    pthread_mutex_destroy(&backend->lock);
+    free(backend);
+}
+
+static void close_backend(struct backend *base)
+{
+    // Only a record can fail to be queued here; then the queue is empty or drains by itself.
+    while (base->ops->stream_query(base, NULL) == BRAID_NOT_READY)
+        if (base->ops->stream_synchronize(base, NULL) != BRAID_OK)
+            cpu_relax();
+    finish(cpu_backend_of(base));
+}
+
+static void read_cpu_name(char *out_name, size_t size)
+{
+    snprintf(out_name, size, "CPU");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (!file)
+        return;
+    char line[256];
+    while (fgets(line, sizeof(line), file)) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !value)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        snprintf(out_name, size, "%.*s", (int)strcspn(value, "\n"), value);
+        break;
+    }
+    fclose(file);
+}
+
+static void get_info(struct backend *base, braid_device_info *out_info)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    *out_info = (braid_device_info){
+        .backend = "cpu",
+        .memory_bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0,
+        .num_units = cpu_backend_of(base)->num_workers,
+    };
+    read_cpu_name(out_info->name, sizeof(out_info->name));
+}
+
+static void get_cost_model(struct backend *base, braid_exec_mode mode, braid_cost_model *out_model)
+{
+    (void)mode;
+    *out_model = (braid_cost_model){
+        .default_cost_ns = 10000,
+        .node_ns = 200,
+        .wait_ns = 1000,
+        .root_ns = 2000,
+        .max_concurrent = cpu_backend_of(base)->num_workers,
+    };
+}
+
+static const struct backend_ops cpu_ops = {
+    .name = "cpu",
+    .close = close_backend,
+    .get_info = get_info,
+    .get_cost_model = get_cost_model,
+    .allocate = cpu_allocate,
+    .release = cpu_release,
+    .stream_create = cpu_stream_create,
+    .stream_destroy = cpu_stream_destroy,
+    .stream_synchronize = cpu_stream_synchronize,
+    .stream_query = cpu_stream_query,
+    .stream_wait = cpu_stream_wait,
+    .stream_allocate = cpu_stream_allocate,
+    .stream_free = cpu_stream_free,
+    .event_create = cpu_event_create,
+    .event_destroy = cpu_event_destroy,
+    .event_record = cpu_event_record,
+    .event_query = cpu_event_query,
+    .event_synchronize = cpu_event_synchronize,
+    .event_elapsed = cpu_event_elapsed,
+    .kernel_load = cpu_kernel_load,
+    .kernel_unload = cpu_kernel_unload,
+    .submit = cpu_submit,
+};
+
+// Workers and host threads hold the lock for tens of nanoseconds: spinning a little before sleeping
+// is right for them.
+static void init_lock(struct cpu_backend *backend)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&backend->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    pthread_cond_init(&backend->work_cond, NULL);
+    pthread_cond_init(&backend->host_cond, NULL);
+}
+
+static braid_status open_backend(const braid_device_options *options, struct backend **out_backend)
+{
+    if (options && options->ordinal)
+        return braid_error(BRAID_UNAVAILABLE, "cpu: no device %u, there is only device 0",
+                           options->ordinal);
+    uint32_t num_workers = choose_num_workers(options);
+    if (num_workers > MAX_WORKERS)
+        return braid_error(BRAID_INVALID_ARGUMENT, "cpu: %u workers, more than the %d allowed",
+                           num_workers, MAX_WORKERS);
+    size_t bytes =
+        (sizeof(struct cpu_backend) + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES * CPU_LINE_BYTES;
+    struct cpu_backend *backend = aligned_alloc(CPU_LINE_BYTES, bytes);
+    if (!backend)
+        return braid_error_no_memory("the cpu backend");
+    memset(backend, 0, bytes);
+    backend->base.ops = &cpu_ops;
+    backend->num_workers = num_workers;
+    init_lock(backend);
+    cpu_stream_init(&backend->default_stream, 0);
+    braid_status status = cpu_workers_start(backend);
+    if (status != BRAID_OK) {
+        finish(backend);
+        return status;
+    }
+    *out_backend = &backend->base;
+    return BRAID_OK;
+}
+
+const struct backend_driver braid_cpu_driver = {
+    .name = "cpu",
+    .query = query,
+    .open = open_backend,
+};

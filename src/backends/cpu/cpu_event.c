@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events: each record gives the event a new point.
+#include "backends/cpu/cpu.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+struct backend_event {
+    bool timing;
+    struct cpu_point *latest; // lock; NULL: never recorded
+};
+
+static bool is_reached(const struct cpu_point *point)
+{
+    return !point || atomic_load_explicit(&point->reached, memory_order_acquire);
+}
+
+struct cpu_point *cpu_event_latest(struct backend_event *event)
+{
+    if (is_reached(event->latest))
+        return NULL;
+    event->latest->num_references++;
+    return event->latest;
+}
+
+braid_status cpu_event_create(struct backend *base, bool timing, struct backend_event **out_event)
+{
+    (void)base;
+    struct backend_event *event = calloc(1, sizeof(*event));
+    if (!event)
+        return braid_error_no_memory("an event");
+    event->timing = timing;
+    *out_event = event;
+    return BRAID_OK;
+}
+
+void cpu_event_destroy(struct backend *base, struct backend_event *event)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    if (!event)
+        return;
+    cpu_lock(backend);
+    cpu_point_release(backend, event->latest);
+    cpu_unlock(backend);
+    free(event);
+}
+
+// Two references: the command's and the event's.
+static braid_status append_record(struct cpu_backend *backend, struct backend_event *event,
+                                  struct backend_stream *stream)
+{
+    struct cpu_point *point = cpu_point_create(backend, event->timing);
+    struct cpu_command *command = point ? cpu_command_create(backend, 0) : NULL;
+    if (!command) {
+        cpu_point_release(backend, point);
+        return braid_error_no_memory("a record");
+    }
+    point->num_references++;
+    cpu_point_release(backend, event->latest);
+    event->latest = point;
+    command->kind = CPU_COMMAND_RECORD;
+    command->point = point;
+    cpu_stream_append(backend, stream, command);
+    return BRAID_OK;
+}
+
+braid_status cpu_event_record(struct backend *base, struct backend_event *event,
+                              struct backend_stream *stream)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    stream = cpu_stream_or_default(backend, stream);
+    cpu_lock(backend);
+    braid_status status = append_record(backend, event, stream);
+    cpu_unlock(backend);
+    return status;
+}
+
+braid_status cpu_event_query(struct backend *base, struct backend_event *event)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    cpu_lock(backend);
+    bool reached = is_reached(event->latest);
+    cpu_unlock(backend);
+    return reached ? BRAID_OK : BRAID_NOT_READY;
+}
+
+braid_status cpu_event_synchronize(struct backend *base, struct backend_event *event)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    cpu_lock(backend);
+    if (!is_reached(event->latest))
+        cpu_point_host_wait(backend, event->latest);
+    cpu_unlock(backend);
+    return BRAID_OK;
+}
+
+static braid_status elapsed(const struct cpu_point *start, const struct cpu_point *end,
+                            uint64_t *out_ns)
+{
+    if (!start || !end)
+        return braid_error(BRAID_INVALID_ARGUMENT, "cpu: elapsed time of an event never recorded");
+    if (!is_reached(start) || !is_reached(end))
+        return BRAID_NOT_READY;
+    *out_ns = end->time_ns > start->time_ns ? end->time_ns - start->time_ns : 0;
+    return BRAID_OK;
+}
+
+braid_status cpu_event_elapsed(struct backend *base, struct backend_event *start,
+                               struct backend_event *end, uint64_t *out_ns)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    if (!start->timing || !end->timing)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "cpu: elapsed time of an event created without timing");
+    cpu_lock(backend);
+    braid_status status = elapsed(start->latest, end->latest, out_ns);
+    cpu_unlock(backend);
+    return status;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels: on the CPU, a pointer to the program's function.
+#include "backends/cpu/cpu.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+struct backend_kernel {
+    braid_cpu_function *call;
+};
+
+braid_cpu_function *cpu_kernel_function(const struct backend_kernel *kernel)
+{
+    return kernel->call;
+}
+
+braid_status cpu_kernel_load(struct backend *base, const braid_kernel *kernel,
+                             const uint32_t *arg_bytes, uint32_t num_args,
+                             struct backend_kernel **out_kernel)
+{
+    (void)base;
+    (void)arg_bytes;
+    (void)num_args;
+    if (!kernel->cpu)
+        return braid_error(BRAID_UNSUPPORTED, "cpu: kernel '%s' has no CPU function", kernel->name);
+    struct backend_kernel *loaded = calloc(1, sizeof(*loaded));
+    if (!loaded)
+        return braid_error_no_memory("a kernel");
+    loaded->call = kernel->cpu;
+    *out_kernel = loaded;
+    return BRAID_OK;
+}
+
+void cpu_kernel_unload(struct backend *base, struct backend_kernel *kernel)
+{
+    (void)base;
+    free(kernel);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: host memory for both kinds, and memory that is freed in stream order.
+#include "backends/cpu/cpu.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+enum { ALIGNMENT = 256 };
+
+static void *allocate(uint64_t bytes)
+{
+    if (bytes > SIZE_MAX - ALIGNMENT)
+        return NULL;
+    return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+}
+
+braid_status cpu_allocate(struct backend *base, braid_memory_kind kind, uint64_t bytes,
+                          void **out_memory)
+{
+    (void)base;
+    (void)kind;
+    void *memory = allocate(bytes);
+    if (!memory)
+        return braid_error(BRAID_NO_MEMORY, "cpu: cannot allocate %llu bytes",
+                           (unsigned long long)bytes);
+    *out_memory = memory;
+    return BRAID_OK;
+}
+
+void cpu_release(struct backend *base, braid_memory_kind kind, void *memory)
+{
+    (void)base;
+    (void)kind;
+    free(memory);
+}
+
+// Fresh memory that nobody else knows needs no place in the stream's order; freeing it does.
+braid_status cpu_stream_allocate(struct backend *base, struct backend_stream *stream,
+                                 uint64_t bytes, void **out_memory)
+{
+    (void)stream;
+    return cpu_allocate(base, BRAID_MEMORY_DEVICE, bytes, out_memory);
+}
+
+braid_status cpu_stream_free(struct backend *base, struct backend_stream *stream, void *memory)
+{
+    struct backend_task task = {
+        .kind = BACKEND_TASK_HOST,
+        .name = "free",
+        .host = { .call = free, .user = memory },
+    };
+    return cpu_submit(base, stream, &task);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points: moments that streams, lanes and host threads wait for.
+#include "backends/cpu/cpu.h"
+
+#include <stdlib.h>
+
+// A wait captures the event's latest record by taking a reference to that record's point. Recording
+// the event again gives it another point, and destroying it drops only the event's own reference,
+// so older waits are not disturbed by either.
+
+struct cpu_point *cpu_point_create(struct cpu_backend *backend, bool timing)
+{
+    struct cpu_point *point = backend->free_points;
+    if (point) {
+        backend->free_points = point->next;
+    } else {
+        point = calloc(1, sizeof(*point));
+        if (!point)
+            return NULL;
+    }
+    atomic_store_explicit(&point->reached, false, memory_order_relaxed);
+    point->time_ns = 0;
+    point->timing = timing;
+    point->num_references = 1;
+    point->num_host_waiters = 0;
+    point->waiting = (struct cpu_job_list){ 0 };
+    point->next = NULL;
+    return point;
+}
+
+void cpu_point_release(struct cpu_backend *backend, struct cpu_point *point)
+{
+    if (!point || --point->num_references)
+        return;
+    point->next = backend->free_points;
+    backend->free_points = point;
+}
+
+void cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point)
+{
+    if (point->timing)
+        point->time_ns = cpu_now_ns();
+    atomic_store_explicit(&point->reached, true, memory_order_release);
+    struct cpu_job *job;
+    while ((job = cpu_job_list_take(&point->waiting)))
+        cpu_job_make_ready(backend, job);
+    if (point->num_host_waiters)
+        pthread_cond_broadcast(&backend->host_cond);
+}
+
+// Polls without the lock first: most waits for small work end within a few microseconds, and waking
+// a sleeping thread takes longer than that.
+static void spin_until_reached(struct cpu_point *point)
+{
+    uint64_t end = cpu_now_ns() + CPU_SPIN_NS;
+    do {
+        for (int i = 0; i < 16; i++) {
+            if (atomic_load_explicit(&point->reached, memory_order_acquire))
+                return;
+            cpu_relax();
+        }
+    } while (cpu_now_ns() < end);
+}
+
+void cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
+{
+    point->num_references++;
+    cpu_unlock(backend);
+    spin_until_reached(point);
+    cpu_lock(backend);
+    point->num_host_waiters++;
+    while (!atomic_load_explicit(&point->reached, memory_order_relaxed))
+        pthread_cond_wait(&backend->host_cond, &backend->lock);
+    point->num_host_waiters--;
+    cpu_point_release(backend, point);
+}
+
+void cpu_points_finish(struct cpu_backend *backend)
+{
+    while (backend->free_points) {
+        struct cpu_point *point = backend->free_points;
+        backend->free_points = point->next;
+        free(point);
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Splitting the grid of one kernel over idle workers.
+#include "backends/cpu/cpu.h"
+
+enum {
+    SPLIT_MIN_NS = 5000, // less than this left to do is done faster than help can be called
+    CHUNK_MIN_NS = 2000, // chunks no shorter than this, so that claiming them costs little
+    CHUNKS_A_WORKER = 4, // so that all end at about the same time
+};
+
+static void run_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end)
+{
+    braid_blocks blocks = work->blocks;
+    blocks.begin = begin;
+    blocks.end = end;
+    work->call(&blocks, work->args);
+}
+
+void cpu_split_participate(struct cpu_split *split)
+{
+    uint64_t end = split->work->blocks.end;
+    for (;;) {
+        uint64_t begin =
+            atomic_fetch_add_explicit(&split->next_block, split->chunk, memory_order_relaxed);
+        if (begin >= end)
+            return;
+        run_blocks(split->work, begin, end - begin < split->chunk ? end : begin + split->chunk);
+    }
+}
+
+struct cpu_split *cpu_split_join(struct cpu_backend *backend)
+{
+    for (struct cpu_split *split = backend->open_splits; split; split = split->next_open) {
+        uint64_t next = atomic_load_explicit(&split->next_block, memory_order_relaxed);
+        if (next >= split->work->blocks.end)
+            continue;
+        split->num_participants++;
+        return split;
+    }
+    return NULL;
+}
+
+static void close_split(struct cpu_backend *backend, struct cpu_split *split)
+{
+    struct cpu_split **link = &backend->open_splits;
+    while (*link != split)
+        link = &(*link)->next_open;
+    *link = split->next_open;
+    split->open = false;
+}
+
+// Leaving happens under the lock, so whoever leaves last sees what all others wrote.
+bool cpu_split_leave(struct cpu_backend *backend, struct cpu_split *split)
+{
+    if (split->open)
+        close_split(backend, split);
+    return --split->num_participants == 0;
+}
+
+static bool run_shared(struct cpu_backend *backend, struct cpu_job *job,
+                       const struct cpu_work *work, uint64_t next_block, uint64_t chunk)
+{
+    struct cpu_split *split = &job->split;
+    split->job = job;
+    split->work = work;
+    split->chunk = chunk;
+    atomic_store_explicit(&split->next_block, next_block, memory_order_relaxed);
+    split->num_participants = 1;
+    split->open = true;
+    uint64_t num_chunks = (work->blocks.end - next_block - 1) / chunk + 1;
+    cpu_lock(backend);
+    split->next_open = backend->open_splits;
+    backend->open_splits = split;
+    uint32_t num_active = backend->num_heads + backend->num_helpers;
+    uint64_t num_idle = num_active < backend->num_workers ? backend->num_workers - num_active : 0;
+    cpu_workers_wake(backend, (uint32_t)(num_idle < num_chunks - 1 ? num_idle : num_chunks - 1));
+    cpu_unlock(backend);
+
+    cpu_split_participate(split);
+    cpu_lock(backend);
+    bool last = cpu_split_leave(backend, split);
+    cpu_unlock(backend);
+    return last;
+}
+
+static uint64_t choose_chunk(const struct cpu_backend *backend, uint64_t num_blocks,
+                             uint64_t block_ns)
+{
+    uint64_t chunk = num_blocks / ((uint64_t)backend->num_workers * CHUNKS_A_WORKER);
+    uint64_t least = CHUNK_MIN_NS / (block_ns + 1) + 1;
+    return chunk > least ? chunk : least;
+}
+
+// The first blocks are timed to learn whether help pays. After that a worker may become idle at any
+// time, so each chunk is done alone only while all are busy.
+bool cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work)
+{
+    uint64_t num_blocks = work->blocks.end;
+    if (num_blocks == 1 || backend->num_workers == 1) {
+        work->call(&work->blocks, work->args);
+        return true;
+    }
+    uint64_t next = num_blocks / 64 + 1;
+    uint64_t start_ns = cpu_now_ns();
+    run_blocks(work, 0, next);
+    uint64_t block_ns = (cpu_now_ns() - start_ns) / next;
+    uint64_t left = num_blocks - next;
+    if (left <= SPLIT_MIN_NS / (block_ns + 1)) {
+        if (left)
+            run_blocks(work, next, num_blocks);
+        return true;
+    }
+    uint64_t chunk = choose_chunk(backend, left, block_ns);
+    while (num_blocks - next > chunk) {
+        if (cpu_worker_is_idle(backend))
+            return run_shared(backend, job, work, next, chunk);
+        run_blocks(work, next, next + chunk);
+        next += chunk;
+    }
+    run_blocks(work, next, num_blocks);
+    return true;
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: in-order queues of commands, each walked by one worker at a time.
+#include "backends/cpu/cpu.h"
+
+#include <stdlib.h>
+
+#include "backends/cpu/cpu_program.h"
+#include "base/error.h"
+
+// After this many commands a stream goes behind the others that are ready, so that a long queue
+// cannot keep a short one waiting for ever.
+enum { TURN_COMMANDS = 16 };
+
+// What became of the command at the head of the queue.
+enum outcome {
+    ENDED,   // done
+    STARTED, // somebody else goes on with the stream, or `next` is to run
+    BLOCKED, // the stream waits for a point and was put in its list
+};
+
+static enum outcome wait_for(struct cpu_point *point, struct cpu_job *job)
+{
+    if (!point || atomic_load_explicit(&point->reached, memory_order_relaxed))
+        return ENDED;
+    cpu_job_list_append(&point->waiting, job);
+    return BLOCKED;
+}
+
+// Lock held before and after, but not while the work runs.
+static enum outcome run_work(struct cpu_backend *backend, struct backend_stream *stream,
+                             struct cpu_command *command)
+{
+    stream->first_started = true;
+    cpu_unlock(backend);
+    bool ended = cpu_work_run(backend, &stream->job, &command->work);
+    cpu_lock(backend);
+    return ended ? ENDED : STARTED;
+}
+
+static enum outcome run_launch(struct cpu_backend *backend, struct backend_stream *stream,
+                               struct cpu_command *command, struct cpu_job **out_next)
+{
+    if (wait_for(command->point, &stream->job) == BLOCKED)
+        return BLOCKED;
+    stream->first_started = true;
+    cpu_unlock(backend);
+    *out_next = cpu_program_start(backend, command->program, command->patch, &stream->job);
+    cpu_lock(backend);
+    return *out_next ? STARTED : ENDED;
+}
+
+static enum outcome run_command(struct cpu_backend *backend, struct backend_stream *stream,
+                                struct cpu_command *command, struct cpu_job **out_next)
+{
+    switch (command->kind) {
+    case CPU_COMMAND_WAIT:
+        return wait_for(command->point, &stream->job);
+    case CPU_COMMAND_LAUNCH:
+        return run_launch(backend, stream, command, out_next);
+    case CPU_COMMAND_WORK:
+        return run_work(backend, stream, command);
+    case CPU_COMMAND_RECORD:
+        break;
+    }
+    return ENDED;
+}
+
+// Points are reached when the command leaves the queue: then the stream touches neither the command
+// nor its program any more.
+static void remove_first(struct cpu_backend *backend, struct backend_stream *stream)
+{
+    struct cpu_command *command = stream->first;
+    stream->first = command->next;
+    if (!stream->first)
+        stream->last = NULL;
+    stream->first_started = false;
+    if (command->kind == CPU_COMMAND_RECORD)
+        cpu_point_reach(backend, command->point);
+    if (command->kind == CPU_COMMAND_LAUNCH)
+        cpu_point_reach(backend, command->launch_end);
+    cpu_command_recycle(backend, command);
+}
+
+static bool turn_is_over(struct cpu_backend *backend, uint32_t num_commands)
+{
+    return num_commands >= TURN_COMMANDS && cpu_other_work_is_ready(backend);
+}
+
+// Walks the queue until it is empty or blocked, or its turn is over. Lock held. Once a command is
+// STARTED or the stream BLOCKED, another thread may walk the stream, so it is not touched again.
+static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *stream)
+{
+    struct cpu_job *next = NULL;
+    for (uint32_t num_commands = 0;; num_commands++) {
+        if (!stream->first) {
+            stream->scheduled = false;
+            return NULL;
+        }
+        if (turn_is_over(backend, num_commands)) {
+            cpu_job_make_ready(backend, &stream->job);
+            return NULL;
+        }
+        if (run_command(backend, stream, stream->first, &next) != ENDED)
+            return next;
+        remove_first(backend, stream);
+    }
+}
+
+// When it is called again after a command was STARTED, that command has ended.
+static struct cpu_job *run_stream(struct cpu_backend *backend, struct cpu_job *job)
+{
+    struct backend_stream *stream = (struct backend_stream *)job;
+    cpu_lock(backend);
+    if (stream->first_started)
+        remove_first(backend, stream);
+    struct cpu_job *next = walk(backend, stream);
+    cpu_unlock(backend);
+    return next;
+}
+
+void cpu_stream_init(struct backend_stream *stream, int32_t priority)
+{
+    stream->job.run = run_stream;
+    stream->job.urgency = priority < 0 ? 0 : priority == 0 ? 1 : 2;
+}
+
+struct backend_stream *cpu_stream_or_default(struct cpu_backend *backend,
+                                             struct backend_stream *stream)
+{
+    return stream ? stream : &backend->default_stream;
+}
+
+void cpu_stream_append(struct cpu_backend *backend, struct backend_stream *stream,
+                       struct cpu_command *command)
+{
+    if (stream->last)
+        stream->last->next = command;
+    else
+        stream->first = command;
+    stream->last = command;
+    if (stream->scheduled)
+        return;
+    stream->scheduled = true;
+    cpu_job_make_ready(backend, &stream->job);
+}
+
+braid_status cpu_stream_create(struct backend *base, int32_t priority,
+                               struct backend_stream **out_stream)
+{
+    (void)base;
+    struct backend_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return braid_error_no_memory("a stream");
+    cpu_stream_init(stream, priority);
+    *out_stream = stream;
+    return BRAID_OK;
+}
+
+// Waits for a record queued now, unless the queue is empty. Lock held before and after.
+static braid_status wait_until_idle(struct cpu_backend *backend, struct backend_stream *stream)
+{
+    if (!stream->first)
+        return BRAID_OK;
+    struct cpu_point *point = cpu_point_create(backend, false);
+    struct cpu_command *command = point ? cpu_command_create(backend, 0) : NULL;
+    if (!command) {
+        cpu_point_release(backend, point);
+        return braid_error_no_memory("a wait for a stream");
+    }
+    command->kind = CPU_COMMAND_RECORD;
+    command->point = point;
+    cpu_stream_append(backend, stream, command);
+    cpu_point_host_wait(backend, point);
+    return BRAID_OK;
+}
+
+braid_status cpu_stream_synchronize(struct backend *base, struct backend_stream *stream)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    stream = cpu_stream_or_default(backend, stream);
+    cpu_lock(backend);
+    braid_status status = wait_until_idle(backend, stream);
+    cpu_unlock(backend);
+    return status;
+}
+
+// The point of the last record is reached a moment before its walker lets go of the stream, in one
+// critical section, so once the lock is ours with the queue empty nobody touches the stream.
+void cpu_stream_destroy(struct backend *base, struct backend_stream *stream)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    if (!stream)
+        return;
+    cpu_lock(backend);
+    while (stream->first) {
+        if (wait_until_idle(backend, stream) == BRAID_OK)
+            continue;
+        cpu_unlock(backend); // no memory even for a wait: poll
+        cpu_relax();
+        cpu_lock(backend);
+    }
+    cpu_unlock(backend);
+    free(stream);
+}
+
+braid_status cpu_stream_query(struct backend *base, struct backend_stream *stream)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    stream = cpu_stream_or_default(backend, stream);
+    cpu_lock(backend);
+    bool idle = !stream->first;
+    cpu_unlock(backend);
+    return idle ? BRAID_OK : BRAID_NOT_READY;
+}
+
+static braid_status append_wait(struct cpu_backend *backend, struct backend_stream *stream,
+                                struct cpu_point *point)
+{
+    struct cpu_command *command = cpu_command_create(backend, 0);
+    if (!command) {
+        cpu_point_release(backend, point);
+        return braid_error_no_memory("a wait");
+    }
+    command->kind = CPU_COMMAND_WAIT;
+    command->point = point;
+    cpu_stream_append(backend, stream, command);
+    return BRAID_OK;
+}
+
+// A satisfied wait queues nothing.
+braid_status cpu_stream_wait(struct backend *base, struct backend_stream *stream,
+                             struct backend_event *event)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    stream = cpu_stream_or_default(backend, stream);
+    cpu_lock(backend);
+    struct cpu_point *point = cpu_event_latest(event);
+    braid_status status = point ? append_wait(backend, stream, point) : BRAID_OK;
+    cpu_unlock(backend);
+    return status;
+}
+
+// The arguments are captured without the lock; only the queues need it.
+braid_status cpu_submit(struct backend *base, struct backend_stream *stream,
+                        const struct backend_task *task)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    stream = cpu_stream_or_default(backend, stream);
+    if (task->kind == BACKEND_TASK_EMPTY)
+        return BRAID_OK;
+    size_t bytes = cpu_task_bytes(task);
+    cpu_lock(backend);
+    struct cpu_command *command = cpu_command_create(backend, bytes);
+    cpu_unlock(backend);
+    if (!command)
+        return braid_error(BRAID_NO_MEMORY, "cpu: out of memory to queue '%s' (%zu bytes)",
+                           task->name ? task->name : "a task", bytes);
+    command->kind = CPU_COMMAND_WORK;
+    cpu_task_capture(task, command->storage, &command->work);
+    cpu_lock(backend);
+    cpu_stream_append(backend, stream, command);
+    cpu_unlock(backend);
+    return BRAID_OK;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker threads: they take ready jobs, help with large grids, and sleep when there is nothing.
+#include "backends/cpu/cpu.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
+// Forward progress. Up to num_workers jobs (heads of streams, lanes) run at once, whatever they do:
+// kernels that wait for each other on that many streams all run. A thread that helps with another
+// job's grid may be stuck in it for as long as the kernel likes, so helpers must not use up the
+// threads that heads need:
+// - a thread becomes a helper only while heads + helpers < num_workers, and the job that owns the
+//   grid is one of those heads, so helpers <= num_workers - 1;
+// - a thread takes a job only while heads < num_workers;
+// - a helper that finishes a grid last goes on with its job: heads + 1, helpers - 1.
+// So heads + helpers <= 2 * num_workers - 1 at all times, and with that many threads, whenever
+// heads < num_workers and a job is ready, some thread is free to take it. The spare threads sleep
+// unless a helper is held up.
+
+void cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job)
+{
+    job->next = NULL;
+    if (list->last)
+        list->last->next = job;
+    else
+        list->first = job;
+    list->last = job;
+}
+
+struct cpu_job *cpu_job_list_take(struct cpu_job_list *list)
+{
+    struct cpu_job *job = list->first;
+    if (!job)
+        return NULL;
+    list->first = job->next;
+    if (!list->first)
+        list->last = NULL;
+    job->next = NULL;
+    return job;
+}
+
+// Spinning threads see the new epoch by themselves; sleeping ones are woken for the rest. A thread
+// that stops spinning looks for work under lock before it sleeps, so none is overlooked.
+void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
+{
+    atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
+    for (uint32_t i = backend->num_spinning; i < num_wanted && i < backend->num_threads; i++)
+        if (backend->num_parked)
+            pthread_cond_signal(&backend->work_cond);
+}
+
+void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
+{
+    cpu_job_list_append(&backend->ready[job->urgency], job);
+    unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed) + 1;
+    atomic_store_explicit(&backend->num_ready, num_ready, memory_order_relaxed);
+    if (backend->num_heads < backend->num_workers)
+        cpu_workers_wake(backend, num_ready);
+}
+
+bool cpu_other_work_is_ready(const struct cpu_backend *backend)
+{
+    return atomic_load_explicit(&backend->num_ready, memory_order_relaxed) != 0;
+}
+
+bool cpu_worker_is_idle(const struct cpu_backend *backend)
+{
+    return atomic_load_explicit(&backend->num_active, memory_order_relaxed) < backend->num_workers;
+}
+
+static void count_active(struct cpu_backend *backend, int heads, int helpers)
+{
+    backend->num_heads += (uint32_t)heads;
+    backend->num_helpers += (uint32_t)helpers;
+    atomic_store_explicit(&backend->num_active, backend->num_heads + backend->num_helpers,
+                          memory_order_relaxed);
+}
+
+static struct cpu_job *take_job(struct cpu_backend *backend)
+{
+    if (backend->num_heads >= backend->num_workers)
+        return NULL;
+    for (int i = 0; i < CPU_NUM_URGENCIES; i++) {
+        struct cpu_job *job = cpu_job_list_take(&backend->ready[i]);
+        if (!job)
+            continue;
+        atomic_fetch_sub_explicit(&backend->num_ready, 1, memory_order_relaxed);
+        return job;
+    }
+    return NULL;
+}
+
+// Called and left with the lock held; the thread counts as a head meanwhile.
+static void run_jobs(struct cpu_backend *backend, struct cpu_job *job)
+{
+    count_active(backend, 1, 0);
+    cpu_unlock(backend);
+    while (job)
+        job = job->run(backend, job);
+    cpu_lock(backend);
+    count_active(backend, -1, 0);
+}
+
+static void help(struct cpu_backend *backend, struct cpu_split *split)
+{
+    count_active(backend, 0, 1);
+    cpu_unlock(backend);
+    cpu_split_participate(split);
+    cpu_lock(backend);
+    count_active(backend, 0, -1);
+    struct cpu_job *job = split->job;
+    if (cpu_split_leave(backend, split))
+        run_jobs(backend, job);
+}
+
+// Lock held, as in all below. False: there was nothing to do.
+static bool run_something(struct cpu_backend *backend)
+{
+    struct cpu_job *job = take_job(backend);
+    if (job) {
+        run_jobs(backend, job);
+        return true;
+    }
+    if (backend->num_heads + backend->num_helpers >= backend->num_workers)
+        return false;
+    struct cpu_split *split = cpu_split_join(backend);
+    if (!split)
+        return false;
+    help(backend, split);
+    return true;
+}
+
+// No more threads spin than there are workers without work.
+static bool may_spin(const struct cpu_backend *backend)
+{
+    return backend->num_spinning + backend->num_heads + backend->num_helpers < backend->num_workers;
+}
+
+static void spin(struct cpu_backend *backend)
+{
+    unsigned seen = atomic_load_explicit(&backend->epoch, memory_order_relaxed);
+    backend->num_spinning++;
+    cpu_unlock(backend);
+    cpu_spin_while_equal(&backend->epoch, seen);
+    cpu_lock(backend);
+    backend->num_spinning--;
+}
+
+static void park(struct cpu_backend *backend)
+{
+    backend->num_parked++;
+    pthread_cond_wait(&backend->work_cond, &backend->lock);
+    backend->num_parked--;
+}
+
+static void *thread_main(void *argument)
+{
+    struct cpu_backend *backend = argument;
+    cpu_lock(backend);
+    bool has_spun = false;
+    while (!backend->stop) {
+        if (run_something(backend)) {
+            has_spun = false;
+        } else if (!has_spun && may_spin(backend)) {
+            spin(backend);
+            has_spun = true;
+        } else {
+            park(backend);
+            has_spun = false;
+        }
+    }
+    cpu_unlock(backend);
+    return NULL;
+}
+
+static braid_status start_thread(struct cpu_backend *backend)
+{
+    uint32_t index = backend->num_threads;
+    int error = pthread_create(&backend->threads[index], NULL, thread_main, backend);
+    if (error)
+        return braid_error(BRAID_UNAVAILABLE, "cpu: cannot start worker thread %u (error %d)",
+                           index, error);
+    char name[16];
+    snprintf(name, sizeof(name), "braid-cpu-%u", index % 10000);
+    pthread_setname_np(backend->threads[index], name);
+    backend->num_threads++;
+    return BRAID_OK;
+}
+
+// Signals are for the program's own threads: workers block them all.
+braid_status cpu_workers_start(struct cpu_backend *backend)
+{
+    uint32_t num_threads = 2 * backend->num_workers - 1;
+    backend->threads = braid_allocate_zeroed(num_threads, sizeof(*backend->threads));
+    if (!backend->threads)
+        return braid_error_no_memory("the cpu workers");
+    sigset_t all, previous;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num_threads && status == BRAID_OK; i++)
+        status = start_thread(backend);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    return status;
+}
+
+void cpu_workers_stop(struct cpu_backend *backend)
+{
+    cpu_lock(backend);
+    backend->stop = true;
+    atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
+    pthread_cond_broadcast(&backend->work_cond);
+    cpu_unlock(backend);
+    for (uint32_t i = 0; i < backend->num_threads; i++)
+        pthread_join(backend->threads[i], NULL);
+    free(backend->threads);
+}
