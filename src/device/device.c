@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding, opening and closing devices.
+#include "device/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+// Idle streams and events kept for the next exec; more than the widest plan needs is waste.
+#define MAX_IDLE_STREAMS 128
+#define MAX_IDLE_EVENTS 4096
+
+size_t braid_num_backends(void)
+{
+    return braid_num_drivers;
+}
+
+braid_status braid_backend_query(size_t index, braid_backend_info *out_info)
+{
+    if (!out_info || index >= braid_num_drivers)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_backend_query: %s",
+                           out_info ? "there is no backend with that index" : "out_info is NULL");
+    braid_backend_info info = { .name = braid_drivers[index]->name };
+    braid_drivers[index]->query(&info.num_devices, info.reason, sizeof(info.reason));
+    *out_info = info;
+    return BRAID_OK;
+}
+
+static const struct backend_driver *find_driver(const char *name)
+{
+    for (size_t i = 0; i < braid_num_drivers; i++) {
+        if (strcmp(braid_drivers[i]->name, name) == 0)
+            return braid_drivers[i];
+    }
+    return NULL;
+}
+
+// The first backend that has a device; the CPU always has one.
+static const struct backend_driver *best_driver(void)
+{
+    for (size_t i = 0; i + 1 < braid_num_drivers; i++) {
+        uint32_t num_devices = 0;
+        char reason[512];
+        braid_drivers[i]->query(&num_devices, reason, sizeof(reason));
+        if (num_devices)
+            return braid_drivers[i];
+    }
+    return braid_drivers[braid_num_drivers - 1];
+}
+
+static void init_device(braid_device *device, struct backend *backend, uint32_t ordinal)
+{
+    device->backend = backend;
+    device->ordinal = ordinal;
+    snprintf(device->label, sizeof(device->label), "%s:%u", backend->ops->name, ordinal);
+    pthread_mutex_init(&device->lock, NULL);
+    device->streams.max_idle = MAX_IDLE_STREAMS;
+    device->events.max_idle = MAX_IDLE_EVENTS;
+}
+
+braid_status braid_device_open(const braid_device_options *options, braid_device **out_device)
+{
+    static const braid_device_options defaults;
+    if (!out_device)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_open: out_device is NULL");
+    options = options ? options : &defaults;
+    const struct backend_driver *driver =
+        options->backend ? find_driver(options->backend) : best_driver();
+    if (!driver)
+        return braid_error(BRAID_INVALID_ARGUMENT, "there is no backend named '%s'",
+                           options->backend);
+    braid_device *device = calloc(1, sizeof(*device));
+    if (!device)
+        return braid_error_no_memory("a device");
+    struct backend *backend = NULL;
+    braid_status status = driver->open(options, &backend);
+    if (status) {
+        free(device);
+        return status;
+    }
+    init_device(device, backend, options->ordinal);
+    *out_device = device;
+    return BRAID_OK;
+}
+
+braid_status braid_device_adopt_cuda(void *context, braid_device **out_device)
+{
+    if (!out_device)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_adopt_cuda: out_device is NULL");
+    const struct backend_driver *driver = find_driver("cuda");
+    if (!driver || !driver->adopt)
+        return braid_error(BRAID_UNAVAILABLE, "this build of Braid has no CUDA backend");
+    braid_device *device = calloc(1, sizeof(*device));
+    if (!device)
+        return braid_error_no_memory("a device");
+    struct backend *backend = NULL;
+    braid_status status = driver->adopt(context, &backend);
+    if (status) {
+        free(device);
+        return status;
+    }
+    braid_device_info info;
+    backend->ops->get_info(backend, &info);
+    init_device(device, backend, info.ordinal);
+    *out_device = device;
+    return BRAID_OK;
+}
+
+static void empty_pools(braid_device *device)
+{
+    while (device->streams.idle.num) {
+        braid_stream *stream = braid_pool_take(&device->streams);
+        device->backend->ops->stream_destroy(device->backend, stream->backend);
+        free(stream);
+    }
+    while (device->events.idle.num) {
+        braid_event *event = braid_pool_take(&device->events);
+        device->backend->ops->event_destroy(device->backend, event->backend);
+        free(event);
+    }
+    braid_array_finish(&device->streams.idle);
+    braid_array_finish(&device->events.idle);
+}
+
+void braid_device_close(braid_device *device)
+{
+    if (!device)
+        return;
+    empty_pools(device);
+    device->backend->ops->close(device->backend);
+    pthread_mutex_destroy(&device->lock);
+    free(device);
+}
+
+void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
+{
+    if (!device || !out_info)
+        return;
+    braid_device_info info = { 0 };
+    device->backend->ops->get_info(device->backend, &info);
+    info.backend = device->backend->ops->name;
+    info.ordinal = device->ordinal;
+    *out_info = info;
+}
+
+void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats)
+{
+    if (!device || !out_stats)
+        return;
+    pthread_mutex_t *lock = (pthread_mutex_t *)&device->lock;
+    pthread_mutex_lock(lock);
+    *out_stats = (braid_device_stats){
+        .streams_created = device->streams.created,
+        .streams_live = device->streams.live,
+        .streams_leased = device->streams.leased,
+        .events_created = device->events.created,
+        .events_live = device->events.live,
+        .events_leased = device->events.leased,
+    };
+    pthread_mutex_unlock(lock);
+}
+
+void braid_device_get_cost_model(const braid_device *device, braid_exec_mode mode,
+                                 braid_cost_model *out_model)
+{
+    if (device && out_model)
+        device->backend->ops->get_cost_model(device->backend, mode, out_model);
+}

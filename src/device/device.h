@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices, streams and events as the public interface hands them out, over any backend.
+#ifndef BRAID_DEVICE_DEVICE_H
+#define BRAID_DEVICE_DEVICE_H
+
+#include <pthread.h>
+
+#include "backends/backend.h"
+#include "device/pool.h"
+
+struct braid_device {
+    struct backend *backend;
+    uint32_t ordinal;
+    char label[32]; // "cuda:0", for messages
+    pthread_mutex_t lock;
+    struct pool streams; // struct braid_stream, leased to execs; guarded by lock
+    struct pool events;  // struct braid_event, likewise
+};
+
+struct braid_stream {
+    braid_device *device;
+    struct backend_stream *backend;
+    bool wrapped; // belongs to the program
+};
+
+struct braid_event {
+    braid_device *device;
+    struct backend_event *backend;
+    bool timing;
+    bool wrapped;
+};
+
+// The table of backends, best first.
+extern const struct backend_driver *const braid_drivers[];
+extern const size_t braid_num_drivers;
+
+// The backend's stream of a public one, NULL for the default stream.
+static inline struct backend_stream *device_backend_stream(const braid_stream *stream)
+{
+    return stream ? stream->backend : NULL;
+}
+
+// Errors: BRAID_INVALID_ARGUMENT where the device is NULL or the stream is of another device.
+braid_status braid_device_check_stream(const char *function, const braid_device *device,
+                                       const braid_stream *stream);
+
+// Streams and events for execs, from the device's pools. Leased events have no timing.
+// Errors: as stream_create and event_create.
+braid_status braid_device_lease_stream(braid_device *device, braid_stream **out_stream);
+void braid_device_return_stream(braid_device *device, braid_stream *stream);
+braid_status braid_device_lease_event(braid_device *device, braid_event **out_event);
+void braid_device_return_event(braid_device *device, braid_event *event);
+
+#endif

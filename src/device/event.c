@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events: public ones, and those leased to execs.
+#include "base/error.h"
+#include "device/device.h"
+
+// Makes the object round a backend event, which it owns from then on, also if this fails.
+static braid_status make_event(braid_device *device, struct backend_event *backend,
+                               braid_event event, braid_event **out_event)
+{
+    braid_event *made = malloc(sizeof(*made));
+    if (!made) {
+        device->backend->ops->event_destroy(device->backend, backend);
+        return braid_error_no_memory("an event");
+    }
+    event.device = device;
+    event.backend = backend;
+    *made = event;
+    *out_event = made;
+    return BRAID_OK;
+}
+
+braid_status braid_event_create(braid_device *device, const braid_event_options *options,
+                                braid_event **out_event)
+{
+    if (!device || !out_event)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_create: %s is NULL",
+                           device ? "out_event" : "device");
+    bool timing = options && options->timing;
+    struct backend_event *backend = NULL;
+    braid_status status = device->backend->ops->event_create(device->backend, timing, &backend);
+    if (status)
+        return status;
+    return make_event(device, backend, (braid_event){ .timing = timing }, out_event);
+}
+
+braid_status braid_event_wrap(braid_device *device, void *native, braid_event **out_event)
+{
+    if (!device || !out_event || !native)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_wrap: %s is NULL",
+                           !device  ? "device"
+                           : native ? "out_event"
+                                    : "native");
+    if (!device->backend->ops->event_wrap)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no native events to wrap", device->label);
+    struct backend_event *backend = NULL;
+    braid_status status = device->backend->ops->event_wrap(device->backend, native, &backend);
+    if (status)
+        return status;
+    // Whether the program made it with timing is not known here: the driver says so when asked.
+    return make_event(device, backend, (braid_event){ .timing = true, .wrapped = true }, out_event);
+}
+
+void braid_event_destroy(braid_event *event)
+{
+    if (!event)
+        return;
+    event->device->backend->ops->event_destroy(event->device->backend, event->backend);
+    free(event);
+}
+
+static braid_status check_event(const char *function, const braid_event *event)
+{
+    if (!event)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: event is NULL", function);
+    return BRAID_OK;
+}
+
+braid_status braid_event_record(braid_event *event, braid_stream *stream)
+{
+    braid_status status = check_event("braid_event_record", event);
+    if (!status)
+        status = braid_device_check_stream("braid_event_record", event->device, stream);
+    if (status)
+        return status;
+    struct backend *backend = event->device->backend;
+    return backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+}
+
+braid_status braid_stream_wait(braid_stream *stream, braid_event *event)
+{
+    braid_status status = check_event("braid_stream_wait", event);
+    if (!status)
+        status = braid_device_check_stream("braid_stream_wait", event->device, stream);
+    if (status)
+        return status;
+    struct backend *backend = event->device->backend;
+    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+}
+
+braid_status braid_event_query(braid_event *event)
+{
+    braid_status status = check_event("braid_event_query", event);
+    if (status)
+        return status;
+    return event->device->backend->ops->event_query(event->device->backend, event->backend);
+}
+
+braid_status braid_event_synchronize(braid_event *event)
+{
+    braid_status status = check_event("braid_event_synchronize", event);
+    if (status)
+        return status;
+    return event->device->backend->ops->event_synchronize(event->device->backend, event->backend);
+}
+
+braid_status braid_event_elapsed(braid_event *start, braid_event *end, uint64_t *out_ns)
+{
+    braid_status status = check_event("braid_event_elapsed", start);
+    if (!status)
+        status = check_event("braid_event_elapsed", end);
+    if (status)
+        return status;
+    if (!out_ns || start->device != end->device || !start->timing || !end->timing)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_elapsed: %s",
+                           !out_ns                        ? "out_ns is NULL"
+                           : start->device != end->device ? "the events are of two devices"
+                                                          : "an event was made without timing");
+    struct backend *backend = start->device->backend;
+    return backend->ops->event_elapsed(backend, start->backend, end->backend, out_ns);
+}
+
+braid_status braid_device_lease_event(braid_device *device, braid_event **out_event)
+{
+    pthread_mutex_lock(&device->lock);
+    braid_event *event = braid_pool_take(&device->events);
+    pthread_mutex_unlock(&device->lock);
+    if (!event) {
+        braid_status status = braid_event_create(device, NULL, &event);
+        if (status)
+            return status;
+        pthread_mutex_lock(&device->lock);
+        bool added = braid_pool_add_leased(&device->events);
+        pthread_mutex_unlock(&device->lock);
+        if (!added) {
+            braid_event_destroy(event);
+            return braid_error_no_memory("an event");
+        }
+    }
+    *out_event = event;
+    return BRAID_OK;
+}
+
+void braid_device_return_event(braid_device *device, braid_event *event)
+{
+    pthread_mutex_lock(&device->lock);
+    bool kept = braid_pool_put(&device->events, event);
+    pthread_mutex_unlock(&device->lock);
+    if (!kept)
+        braid_event_destroy(event);
+}

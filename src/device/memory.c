@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a device: allocated for long, or in the order of a stream.
+#include "base/error.h"
+#include "device/device.h"
+
+braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind, uint64_t bytes,
+                                   void **out_memory)
+{
+    if (!device || !out_memory)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_memory_allocate: %s is NULL",
+                           device ? "out_memory" : "device");
+    if (bytes == 0 || (kind != BRAID_MEMORY_DEVICE && kind != BRAID_MEMORY_HOST))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_memory_allocate: %llu bytes of memory kind %d",
+                           (unsigned long long)bytes, (int)kind);
+    return device->backend->ops->allocate(device->backend, kind, bytes, out_memory);
+}
+
+void braid_memory_free(braid_device *device, braid_memory_kind kind, void *memory)
+{
+    if (device && memory)
+        device->backend->ops->release(device->backend, kind, memory);
+}
+
+braid_status braid_stream_allocate(braid_device *device, braid_stream *stream, uint64_t bytes,
+                                   void **out_memory)
+{
+    braid_status status = braid_device_check_stream("braid_stream_allocate", device, stream);
+    if (status)
+        return status;
+    if (!out_memory || bytes == 0)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_allocate: %s",
+                           out_memory ? "0 bytes" : "out_memory is NULL");
+    const struct backend_ops *ops = device->backend->ops;
+    if (!ops->stream_allocate)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no stream-ordered memory", device->label);
+    return ops->stream_allocate(device->backend, device_backend_stream(stream), bytes, out_memory);
+}
+
+braid_status braid_stream_free(braid_device *device, braid_stream *stream, void *memory)
+{
+    braid_status status = braid_device_check_stream("braid_stream_free", device, stream);
+    if (status || !memory)
+        return status;
+    const struct backend_ops *ops = device->backend->ops;
+    if (!ops->stream_free)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no stream-ordered memory", device->label);
+    return ops->stream_free(device->backend, device_backend_stream(stream), memory);
+}

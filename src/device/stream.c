@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: public ones, and those leased to execs.
+#include "base/error.h"
+#include "device/device.h"
+
+braid_status braid_device_check_stream(const char *function, const braid_device *device,
+                                       const braid_stream *stream)
+{
+    if (!device)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: device is NULL", function);
+    if (stream && stream->device != device)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: the stream is of %s, not of %s", function,
+                           stream->device->label, device->label);
+    return BRAID_OK;
+}
+
+// Makes the object round a backend stream, which it owns from then on, also if this fails.
+static braid_status make_stream(braid_device *device, struct backend_stream *backend, bool wrapped,
+                                braid_stream **out_stream)
+{
+    braid_stream *stream = malloc(sizeof(*stream));
+    if (!stream) {
+        device->backend->ops->stream_destroy(device->backend, backend);
+        return braid_error_no_memory("a stream");
+    }
+    *stream = (braid_stream){ .device = device, .backend = backend, .wrapped = wrapped };
+    *out_stream = stream;
+    return BRAID_OK;
+}
+
+braid_status braid_stream_create(braid_device *device, const braid_stream_options *options,
+                                 braid_stream **out_stream)
+{
+    if (!device || !out_stream)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_create: %s is NULL",
+                           device ? "out_stream" : "device");
+    struct backend_stream *backend = NULL;
+    braid_status status = device->backend->ops->stream_create(
+        device->backend, options ? options->priority : 0, &backend);
+    if (status)
+        return status;
+    return make_stream(device, backend, false, out_stream);
+}
+
+braid_status braid_stream_wrap(braid_device *device, void *native, braid_stream **out_stream)
+{
+    if (!device || !out_stream)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_wrap: %s is NULL",
+                           device ? "out_stream" : "device");
+    if (!device->backend->ops->stream_wrap)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no native streams to wrap", device->label);
+    struct backend_stream *backend = NULL;
+    braid_status status = device->backend->ops->stream_wrap(device->backend, native, &backend);
+    if (status)
+        return status;
+    return make_stream(device, backend, true, out_stream);
+}
+
+void braid_stream_destroy(braid_stream *stream)
+{
+    if (!stream)
+        return;
+    struct backend *backend = stream->device->backend;
+    // Work that failed is reported to whoever waits for it; here only its end counts.
+    if (!stream->wrapped)
+        (void)backend->ops->stream_synchronize(backend, stream->backend);
+    backend->ops->stream_destroy(backend, stream->backend);
+    free(stream);
+}
+
+void *braid_stream_native(braid_device *device, braid_stream *stream)
+{
+    if (!device || !device->backend->ops->stream_native)
+        return stream;
+    return device->backend->ops->stream_native(device->backend, device_backend_stream(stream));
+}
+
+braid_status braid_stream_synchronize(braid_device *device, braid_stream *stream)
+{
+    braid_status status = braid_device_check_stream("braid_stream_synchronize", device, stream);
+    if (status)
+        return status;
+    return device->backend->ops->stream_synchronize(device->backend, device_backend_stream(stream));
+}
+
+braid_status braid_stream_query(braid_device *device, braid_stream *stream)
+{
+    braid_status status = braid_device_check_stream("braid_stream_query", device, stream);
+    if (status)
+        return status;
+    return device->backend->ops->stream_query(device->backend, device_backend_stream(stream));
+}
+
+static braid_status submit(braid_device *device, braid_stream *stream, struct backend_task task)
+{
+    return device->backend->ops->submit(device->backend, device_backend_stream(stream), &task);
+}
+
+braid_status braid_stream_copy(braid_device *device, braid_stream *stream, void *to,
+                               const void *from, uint64_t bytes)
+{
+    braid_status status = braid_device_check_stream("braid_stream_copy", device, stream);
+    if (status)
+        return status;
+    if (!to || !from || bytes == 0)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_copy: %s",
+                           !to     ? "to is NULL"
+                           : !from ? "from is NULL"
+                                   : "0 bytes");
+    return submit(device, stream,
+                  (struct backend_task){ .kind = BACKEND_TASK_COPY,
+                                         .name = "copy",
+                                         .copy = { .to = to, .from = from, .bytes = bytes } });
+}
+
+braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void *to, uint32_t value,
+                               uint32_t value_bytes, uint64_t num_values)
+{
+    braid_status status = braid_device_check_stream("braid_stream_fill", device, stream);
+    if (status)
+        return status;
+    if (!to || num_values == 0 || num_values > UINT64_MAX / 4)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_fill: %llu values to %p",
+                           (unsigned long long)num_values, to);
+    if (value_bytes != 1 && value_bytes != 2 && value_bytes != 4)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_stream_fill: value_bytes is %u, not 1, 2 or 4", value_bytes);
+    return submit(device, stream,
+                  (struct backend_task){ .kind = BACKEND_TASK_FILL,
+                                         .name = "fill",
+                                         .fill = { .to = to,
+                                                   .value = value,
+                                                   .value_bytes = value_bytes,
+                                                   .num_values = num_values } });
+}
+
+braid_status braid_stream_host_call(braid_device *device, braid_stream *stream,
+                                    braid_host_function *call, void *user)
+{
+    braid_status status = braid_device_check_stream("braid_stream_host_call", device, stream);
+    if (status)
+        return status;
+    if (!call)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_host_call: call is NULL");
+    return submit(device, stream,
+                  (struct backend_task){ .kind = BACKEND_TASK_HOST,
+                                         .name = "host call",
+                                         .host = { .call = call, .user = user } });
+}
+
+braid_status braid_device_lease_stream(braid_device *device, braid_stream **out_stream)
+{
+    pthread_mutex_lock(&device->lock);
+    braid_stream *stream = braid_pool_take(&device->streams);
+    pthread_mutex_unlock(&device->lock);
+    if (!stream) {
+        braid_status status = braid_stream_create(device, NULL, &stream);
+        if (status)
+            return status;
+        pthread_mutex_lock(&device->lock);
+        bool added = braid_pool_add_leased(&device->streams);
+        pthread_mutex_unlock(&device->lock);
+        if (!added) {
+            braid_stream_destroy(stream);
+            return braid_error_no_memory("a stream");
+        }
+    }
+    *out_stream = stream;
+    return BRAID_OK;
+}
+
+void braid_device_return_stream(braid_device *device, braid_stream *stream)
+{
+    pthread_mutex_lock(&device->lock);
+    bool kept = braid_pool_put(&device->streams, stream);
+    pthread_mutex_unlock(&device->lock);
+    if (!kept)
+        braid_stream_destroy(stream);
+}
