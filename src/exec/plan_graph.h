@@ -17,6 +17,13 @@
 #define PLAN_BY_EDGE (UINT32_MAX)     // an edge that the program added
 #define PLAN_BY_HINT (UINT32_MAX - 1) // both have one lane hint, and the first was added first
 
+// Names and roles, copied from the graph.
+struct plan_names {
+    char *text;            // NUL-terminated strings
+    uint32_t *of_node;     // offsets into text; NULL: every node has the name at offset 0
+    uint32_t *of_resource; // full names, with the bytes of ranges
+};
+
 // It keeps no pointer into the graph it was made from, so it may outlive that. Ten million nameless
 // nodes without bundles, hints and accesses cost nothing here but their edges.
 // Thread-safety: read only once made; the count of users is atomic.
@@ -28,7 +35,9 @@ struct plan_graph {
 
     // units.first_of, members and unit_of are NULL where no node is bundled: unit i is then node i.
     struct graph_units units;
-    uint32_t *hint_of; // per unit, 0: none; NULL without hints
+    uint32_t *main_of;     // per unit its main node; NULL without bundles
+    uint32_t *hint_of;     // per unit, 0: none; NULL without hints
+    uint32_t *hint_before; // per unit the unit before it with its hint, or PLAN_NONE; likewise
 
     // Predecessors of unit i: pred_units[pred_first[i]] .. pred_first[i + 1]; likewise successors.
     // A pair may appear more than once. `pred_reasons` is NULL when all edges are PLAN_BY_EDGE.
@@ -38,15 +47,11 @@ struct plan_graph {
 
     struct graph_link *links; // edges from accesses, between nodes
     size_t num_links;
-    struct graph_access *accesses; // as declared, with the range of each node; NULL without any
-    uint32_t *access_first;        // num_nodes + 1
+    struct graph_access *accesses; // as declared; NULL without any
+    uint32_t *access_first;        // of each node in accesses; num_nodes + 1
+    struct graph_resource *resources;
     uint32_t num_resources;
-    struct graph_resource *resources; // `name` is an offset into names here too
-    uint32_t *resource_names;         // full names, ranges included: offsets into names
-
-    char *names;       // NUL-terminated strings
-    uint32_t *name_of; // offsets into names; NULL: every node has the name at offset 0
-    uint8_t *role_of;  // enum graph_role; NULL: all are GRAPH_MAIN
+    struct plan_names names;
 };
 
 // Members of a unit in running order, and the unit of a node, with or without bundles.
@@ -66,9 +71,28 @@ static inline uint32_t plan_unit_of(const struct plan_graph *graph, uint32_t nod
     return graph->units.unit_of ? graph->units.unit_of[node] : node;
 }
 
-// The node that a unit is named after.
-uint32_t braid_plan_main_of(const struct plan_graph *graph, uint32_t unit);
-const char *braid_plan_node_name(const struct plan_graph *graph, uint32_t node);
-const char *braid_plan_resource_name(const struct plan_graph *graph, uint32_t resource);
+static inline uint32_t plan_main_of(const struct plan_graph *graph, uint32_t unit)
+{
+    return graph->main_of ? graph->main_of[unit] : unit;
+}
+
+// The i-th unit in an order in which every edge goes forward.
+static inline uint32_t plan_ordered_unit(const struct plan_graph *graph, uint32_t i)
+{
+    return graph->order ? graph->order[i] : i;
+}
+
+// Errors: BRAID_CYCLE (the message names its nodes), BRAID_INVALID_ARGUMENT (hints that contradict
+// each other), BRAID_NO_MEMORY.
+braid_status braid_plan_graph_create(const braid_graph *graph, struct plan_graph **out_plan);
+
+// One more user; the last one to release it frees it. Takes NULL.
+struct plan_graph *braid_plan_graph_share(struct plan_graph *plan);
+void braid_plan_graph_release(struct plan_graph *plan);
+
+// Names are never NULL and valid as long as the plan graph; a unit has that of its main node.
+const char *braid_plan_node_name(const struct plan_graph *plan, uint32_t node);
+const char *braid_plan_unit_name(const struct plan_graph *plan, uint32_t unit);
+const char *braid_plan_resource_name(const struct plan_graph *plan, uint32_t resource);
 
 #endif

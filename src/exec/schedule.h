@@ -37,16 +37,17 @@ struct braid_schedule {
     uint32_t *critical; // nodes of a heaviest path, first to last
     size_t num_critical;
 
-    // Forced serialisations, in this order: by a resource, by lanes, by hints. Of the last two only
-    // the second unit is kept: the first is the unit before it on its lane.
-    struct plan_serialised *by_resource;
-    uint32_t *by_lanes, *by_hint;
-    size_t num_by_resource, num_by_lanes, num_by_hint;
+    // Forced serialisations: first pairs by a resource or a hint, then those by lanes. Of the
+    // latter only the second unit is kept: the first is the unit before it on its lane.
+    struct plan_serialised *serialised;
+    uint32_t *delayed;
+    size_t num_serialised, num_delayed;
 };
 
+// A pair of units that explicit edges and data flow leave free.
 struct plan_serialised {
-    uint32_t first, second; // units
-    uint32_t link;          // index into graph->links
+    uint32_t first, second;
+    uint32_t reason; // index into graph->links, or PLAN_BY_HINT
 };
 
 // Another user of the same schedule, which ends by braid_schedule_destroy.

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the number of lanes by trying: each candidate is placed and its predicted makespan
+// compared. Candidates that their lower bound rules out are skipped.
+#include "exec/plan_lanes.h"
+
+// Trying costs time, which a big graph does not have: this many units and edges are visited at
+// most, or one candidate is tried, the one of the best lower bound.
+#define MOST_VISITS 4000000
+
+// A gain must be worth the waits that more lanes bring.
+#define GAIN_OVER_ONE_LANE 20     // one part in
+#define GAIN_OVER_FEWER_LANES 128 // one part in
+
+static const uint32_t candidates[] = { 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128 };
+#define NUM_CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
+#define MOST_LANES_CHOSEN 128
+
+uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
+                               const braid_schedule_options *options)
+{
+    uint32_t limit = options->max_lanes ? options->max_lanes : MOST_LANES_CHOSEN;
+    if (!options->fixed_lanes && limit > costs->model.max_concurrent)
+        limit = costs->model.max_concurrent;
+    if (limit > plan->num_units)
+        limit = plan->num_units;
+    return limit ? limit : 1;
+}
+
+static uint64_t lower_bound(const struct plan_costs *costs, uint32_t num_lanes)
+{
+    uint64_t share = costs->work_ns / num_lanes;
+    return share > costs->critical_ns ? share : costs->critical_ns;
+}
+
+static bool is_worth(uint64_t makespan, uint32_t chosen_lanes, uint64_t chosen_ns)
+{
+    uint64_t part = chosen_lanes == 1 ? GAIN_OVER_ONE_LANE : GAIN_OVER_FEWER_LANES;
+    return makespan < chosen_ns - chosen_ns / part;
+}
+
+// Of all candidates the one with the best lower bound, the fewest lanes on a tie.
+static uint32_t guess_lanes(const struct plan_costs *costs, uint32_t limit)
+{
+    uint32_t best = 1;
+    uint64_t best_ns = costs->one_lane_ns;
+    for (size_t i = 0; i <= NUM_CANDIDATES; i++) {
+        uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
+        uint64_t bound = lower_bound(costs, num) + (num - 1) * costs->model.root_ns;
+        if (is_worth(bound, best, best_ns)) {
+            best = num;
+            best_ns = bound;
+        }
+    }
+    return best;
+}
+
+struct choice {
+    const struct plan_graph *plan;
+    const struct plan_costs *costs;
+    const struct plan_ranks *ranks;
+    struct plan_placement best; // no arrays yet while it stands for one lane
+};
+
+static braid_status try_lanes(struct choice *choice, uint32_t num_lanes)
+{
+    const struct plan_placement *best = &choice->best;
+    if (!is_worth(lower_bound(choice->costs, num_lanes), best->num_lanes, best->makespan_ns))
+        return BRAID_OK;
+    struct plan_placement placement;
+    braid_status status =
+        braid_plan_place(choice->plan, choice->costs, choice->ranks, num_lanes, &placement);
+    if (status)
+        return status;
+    if (is_worth(placement.makespan_ns, best->num_lanes, best->makespan_ns)) {
+        struct plan_placement worse = choice->best;
+        choice->best = placement;
+        placement = worse;
+    }
+    braid_plan_placement_finish(&placement);
+    return BRAID_OK;
+}
+
+static braid_status try_all(struct choice *choice, uint32_t limit)
+{
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; !status && i < NUM_CANDIDATES && candidates[i] < limit; i++)
+        status = try_lanes(choice, candidates[i]);
+    if (!status && limit > 1)
+        status = try_lanes(choice, limit);
+    return status;
+}
+
+braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
+                                   const struct plan_ranks *ranks,
+                                   const braid_schedule_options *options,
+                                   struct plan_placement *out_placement)
+{
+    uint32_t limit = braid_plan_lane_limit(plan, costs, options);
+    if (options->fixed_lanes && options->max_lanes)
+        return braid_plan_place(plan, costs, ranks, limit, out_placement);
+    struct choice choice = {
+        .plan = plan,
+        .costs = costs,
+        .ranks = ranks,
+        .best = { .num_lanes = 1, .makespan_ns = costs->one_lane_ns },
+    };
+    uint64_t visits = ((uint64_t)plan->num_units + plan->num_edges) * NUM_CANDIDATES;
+    braid_status status;
+    if (visits <= MOST_VISITS)
+        status = try_all(&choice, limit);
+    else
+        status = try_lanes(&choice, guess_lanes(costs, limit));
+    if (!status && !choice.best.issued)
+        return braid_plan_place(plan, costs, ranks, 1, out_placement);
+    if (status)
+        braid_plan_placement_finish(&choice.best);
+    else
+        *out_placement = choice.best;
+    return status;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many lanes a plan gets.
+#ifndef BRAID_EXEC_PLAN_LANES_H
+#define BRAID_EXEC_PLAN_LANES_H
+
+#include "exec/plan_place.h"
+
+// The most lanes that the options and the graph allow.
+uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
+                               const braid_schedule_options *options);
+
+// Places the graph on the number of lanes that the cost model predicts to be best: the fewest on a
+// tie or a small gain, one where the gain over one lane is small.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
+                                   const struct plan_ranks *ranks,
+                                   const braid_schedule_options *options,
+                                   struct plan_placement *out_placement);
+
+#endif

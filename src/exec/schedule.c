@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creating schedules, one pass after the other, and reading them.
+#include "exec/schedule.h"
+
+#include "base/array.h"
+#include "base/error.h"
+#include "exec/plan_costs.h"
+#include "exec/plan_lanes.h"
+#include "exec/plan_serialise.h"
+#include "exec/plan_steps.h"
+#include "exec/plan_sync.h"
+
+// What the passes hand on; the schedule takes what it keeps.
+struct passes {
+    const struct plan_graph *plan;
+    struct plan_costs costs;
+    struct plan_ranks ranks;
+    struct plan_placement placement;
+    struct plan_sync sync;
+};
+
+static void finish_passes(struct passes *passes)
+{
+    braid_plan_costs_finish(&passes->costs);
+    braid_plan_ranks_finish(&passes->ranks);
+    braid_plan_placement_finish(&passes->placement);
+    braid_plan_sync_finish(&passes->sync);
+}
+
+// The heaviest path still ahead goes first.
+static braid_status rank_by_bottom(const struct plan_graph *plan, const struct plan_costs *costs,
+                                   struct plan_ranks *out_ranks)
+{
+    uint64_t *keys = malloc(((size_t)plan->num_units + 1) * sizeof(*keys));
+    if (!keys)
+        return braid_error_no_memory("the order of ready nodes");
+    for (uint32_t i = 0; i < plan->num_units; i++)
+        keys[i] = costs->critical_ns - costs->bottom_ns[i];
+    braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
+    free(keys);
+    return status;
+}
+
+static uint64_t divide_up(uint64_t value, uint64_t by)
+{
+    return value / by + (value % by != 0);
+}
+
+static void fill_info(struct braid_schedule *schedule, const struct passes *passes)
+{
+    const struct plan_costs *costs = &passes->costs;
+    braid_schedule_info *info = &schedule->info;
+    uint32_t limit = braid_plan_lane_limit(passes->plan, costs, &schedule->options);
+    if (limit > costs->model.max_concurrent)
+        limit = costs->model.max_concurrent;
+    info->num_nodes = passes->plan->num_nodes;
+    info->makespan_ns = passes->placement.makespan_ns;
+    info->critical_path_ns = costs->critical_ns;
+    info->work_ns = costs->work_ns;
+    info->one_lane_ns = costs->one_lane_ns;
+    info->bound_ns = divide_up(costs->work_ns, limit);
+    if (info->bound_ns < costs->critical_ns)
+        info->bound_ns = costs->critical_ns;
+}
+
+static braid_status run_passes(struct braid_schedule *schedule, const braid_graph *graph,
+                               struct passes *passes)
+{
+    const struct plan_graph *plan = schedule->graph;
+    const braid_schedule_options *options = &schedule->options;
+    passes->plan = plan;
+    braid_status status = braid_plan_costs_create(plan, graph, &options->costs, &passes->costs);
+    if (!status)
+        status = braid_plan_critical_path(plan, &passes->costs, &schedule->critical,
+                                          &schedule->num_critical);
+    if (!status)
+        status = rank_by_bottom(plan, &passes->costs, &passes->ranks);
+    if (!status)
+        status = braid_plan_place_best(plan, &passes->costs, &passes->ranks, options,
+                                       &passes->placement);
+    braid_plan_ranks_finish(&passes->ranks);
+    if (!status)
+        status = braid_plan_sync(plan, &passes->costs, &passes->placement, options->widen,
+                                 &passes->sync);
+    if (!status)
+        fill_info(schedule, passes);
+    if (!status)
+        status = braid_plan_serialisations(schedule, &passes->placement);
+    if (!status)
+        status =
+            braid_plan_steps_create(schedule, &passes->costs, &passes->placement, &passes->sync);
+    return status;
+}
+
+static braid_status check_options(const braid_schedule_options *options)
+{
+    if (options->policy != BRAID_POLICY_DEFAULT && options->policy != BRAID_POLICY_MAX_CONCURRENCY)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_create: no policy %d",
+                           (int)options->policy);
+    return BRAID_OK;
+}
+
+braid_status braid_schedule_create(const braid_graph *graph, const braid_schedule_options *options,
+                                   braid_schedule **out_schedule)
+{
+    static const braid_schedule_options defaults;
+    if (!graph || !out_schedule)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_create: %s is NULL",
+                           graph ? "out_schedule" : "graph");
+    if (!options)
+        options = &defaults;
+    braid_status status = check_options(options);
+    if (status)
+        return status;
+    braid_schedule *schedule = calloc(1, sizeof(*schedule));
+    if (!schedule)
+        return braid_error_no_memory("a schedule");
+    schedule->graph_id = graph->id;
+    schedule->graph_version = graph->version;
+    schedule->options = *options;
+    struct passes passes = { 0 };
+    status = braid_plan_graph_create(graph, &schedule->graph);
+    if (!status)
+        status = run_passes(schedule, graph, &passes);
+    finish_passes(&passes);
+    if (status)
+        braid_schedule_destroy(schedule);
+    else
+        *out_schedule = schedule;
+    return status;
+}
+
+void braid_schedule_destroy(braid_schedule *schedule)
+{
+    if (!schedule)
+        return;
+    // Release and acquire: all reads of other users come before the last one frees.
+    if (atomic_fetch_sub_explicit(&schedule->num_more_users, 1, memory_order_acq_rel) > 0)
+        return;
+    braid_plan_graph_release(schedule->graph);
+    free(schedule->steps);
+    free(schedule->lane_first);
+    free(schedule->lane_nodes);
+    free(schedule->lane_of);
+    free(schedule->start_ns);
+    free(schedule->cost_ns);
+    free(schedule->critical);
+    free(schedule->serialised);
+    free(schedule->delayed);
+    free(schedule);
+}
+
+const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node)
+{
+    return braid_plan_node_name(schedule->graph, node);
+}
+
+const braid_step *braid_schedule_steps(const braid_schedule *schedule, size_t *out_num_steps)
+{
+    *out_num_steps = schedule->num_steps;
+    return schedule->steps;
+}
+
+void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info *out_info)
+{
+    *out_info = schedule->info;
+}
+
+const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule, size_t *out_num_nodes)
+{
+    *out_num_nodes = schedule->num_critical;
+    return schedule->critical;
+}
+
+braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_node node,
+                                          braid_placement *out_placement)
+{
+    if (!schedule || !out_placement)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_placement: %s is NULL",
+                           schedule ? "out_placement" : "schedule");
+    if (node.graph != schedule->graph_id || node.index >= schedule->info.num_nodes)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_schedule_get_placement: node %u of graph %u is not in this "
+                           "schedule",
+                           node.index, node.graph);
+    uint64_t start = schedule->start_ns[node.index];
+    *out_placement = (braid_placement){
+        .lane = schedule->lane_of[node.index],
+        .start_ns = start,
+        .end_ns = start + schedule->cost_ns[node.index],
+    };
+    return BRAID_OK;
+}

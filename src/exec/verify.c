@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proves a schedule from its steps alone, with nothing of the planner's: walks them in issue order
+// with a vector clock a lane. A wait is taken only if the latest record of its event, submitted
+// before it, is of the node it names; so every wait ends, whatever the device does in between.
+#include "exec/verify.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
+static const char *name_of(const struct verify *verify, uint32_t node)
+{
+    return braid_graph_name(verify->graph, node);
+}
+
+braid_status braid_verify_report(const struct verify *verify, uint32_t before, uint32_t node,
+                                 const char *why)
+{
+    return braid_error(
+        BRAID_INTERNAL,
+        "the plan lets '%s' (node %u) start before '%s' (node %u) has ended, against "
+        "%s",
+        name_of(verify, node), node, name_of(verify, before), before, why);
+}
+
+static uint32_t *clock_of(const struct verify *verify, uint32_t lane)
+{
+    return verify->clocks + (size_t)lane * verify->num_lanes;
+}
+
+static uint32_t *event_clock(const struct verify *verify, uint32_t event)
+{
+    return verify->event_clocks + (size_t)event * verify->num_lanes;
+}
+
+static bool sort_edges(struct verify *verify)
+{
+    const struct graph_edge *edges = graph_edges(verify->graph);
+    size_t num_edges = verify->graph->edges.num;
+    size_t num_nodes = verify->num_nodes;
+    verify->pred_first = braid_allocate_zeroed(num_nodes + 2, sizeof(uint32_t));
+    verify->preds = malloc((num_edges + 1) * sizeof(uint32_t));
+    if (!verify->pred_first || !verify->preds)
+        return false;
+    for (size_t i = 0; i < num_edges; i++)
+        verify->pred_first[(size_t)edges[i].to + 2]++;
+    for (size_t i = 1; i < num_nodes + 2; i++)
+        verify->pred_first[i] += verify->pred_first[i - 1];
+    for (size_t i = 0; i < num_edges; i++)
+        verify->preds[verify->pred_first[(size_t)edges[i].to + 1]++] = edges[i].from;
+    return true;
+}
+
+static braid_status init_verify(struct verify *verify)
+{
+    size_t num_nodes = verify->num_nodes, num_lanes = verify->num_lanes;
+    size_t num_events = verify->num_events;
+    verify->clocks = braid_allocate_zeroed(num_lanes, num_lanes * sizeof(uint32_t));
+    verify->event_clocks = braid_allocate_zeroed(num_events, num_lanes * sizeof(uint32_t));
+    verify->event_node = malloc((num_events + 1) * sizeof(uint32_t));
+    verify->num_run = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
+    verify->last_run = malloc((num_lanes + 1) * sizeof(uint32_t));
+    verify->lane_of = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
+    verify->turn_of = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
+    if (!verify->clocks || !verify->event_clocks || !verify->event_node || !verify->num_run ||
+        !verify->last_run || !verify->lane_of || !verify->turn_of || !sort_edges(verify))
+        return braid_error_no_memory("the proof of a plan");
+    memset(verify->event_node, 0xff, (num_events + 1) * sizeof(uint32_t));
+    memset(verify->last_run, 0xff, (num_lanes + 1) * sizeof(uint32_t));
+    if (verify->graph->num_bundled == 0)
+        return BRAID_OK;
+    return braid_graph_find_units(verify->graph, &verify->units);
+}
+
+static void finish_verify(struct verify *verify)
+{
+    free(verify->clocks);
+    free(verify->event_clocks);
+    free(verify->event_node);
+    free(verify->num_run);
+    free(verify->last_run);
+    free(verify->lane_of);
+    free(verify->turn_of);
+    free(verify->pred_first);
+    free(verify->preds);
+    braid_graph_units_finish(&verify->units);
+}
+
+static braid_status check_step(const struct verify *verify, size_t index)
+{
+    const braid_step *step = &verify->schedule->steps[index];
+    const char *wrong = NULL;
+    if (step->lane >= verify->num_lanes)
+        wrong = "lane";
+    else if (step->node >= verify->num_nodes)
+        wrong = "node";
+    else if (step->kind != BRAID_STEP_RUN && step->event >= verify->num_events)
+        wrong = "event";
+    else if (step->kind > BRAID_STEP_WAIT)
+        wrong = "kind";
+    if (!wrong)
+        return BRAID_OK;
+    return braid_error(BRAID_INTERNAL, "step %zu of the plan: no such %s", index, wrong);
+}
+
+// In a bundle each member comes right after the one before it, and a main node's successors on the
+// lane only after the last.
+static braid_status check_bundle(const struct verify *verify, uint32_t lane, uint32_t node)
+{
+    const struct graph_units *units = &verify->units;
+    if (!units->unit_of)
+        return BRAID_OK;
+    uint32_t last = verify->last_run[lane];
+    uint32_t unit = units->unit_of[node];
+    uint32_t before = GRAPH_NONE; // what must have run just before
+    for (uint32_t i = units->first_of[unit]; units->members[i] != node; i++)
+        before = units->members[i];
+    if (before == GRAPH_NONE && last != GRAPH_NONE) {
+        uint32_t end = units->first_of[units->unit_of[last] + 1];
+        before = units->members[end - 1];
+    }
+    if (before == last)
+        return BRAID_OK;
+    return braid_error(BRAID_INTERNAL, "the plan runs '%s' (node %u) in the midst of a bundle",
+                       name_of(verify, node), node);
+}
+
+static braid_status check_edges(const struct verify *verify, uint32_t node)
+{
+    for (uint32_t i = verify->pred_first[node]; i < verify->pred_first[node + 1]; i++) {
+        if (!verify_is_ordered(verify, verify->preds[i], node))
+            return braid_verify_report(verify, verify->preds[i], node, "an edge");
+    }
+    return BRAID_OK;
+}
+
+static braid_status walk_run(struct verify *verify, const braid_step *step,
+                             struct verify_accesses *accesses)
+{
+    uint32_t node = step->node, lane = step->lane;
+    if (verify->turn_of[node])
+        return braid_error(BRAID_INTERNAL, "the plan runs '%s' (node %u) twice",
+                           name_of(verify, node), node);
+    verify->lane_of[node] = lane;
+    braid_status status = check_bundle(verify, lane, node);
+    if (!status)
+        status = check_edges(verify, node);
+    if (!status && accesses)
+        status = braid_verify_accesses_node(accesses, node);
+    verify->turn_of[node] = ++verify->num_run[lane];
+    verify->last_run[lane] = node;
+    return status;
+}
+
+static braid_status walk_record(struct verify *verify, const braid_step *step)
+{
+    if (verify->turn_of[step->node] == 0 || verify->lane_of[step->node] != step->lane)
+        return braid_error(BRAID_INTERNAL,
+                           "the plan records event %u for '%s' (node %u), which has not run there",
+                           step->event, name_of(verify, step->node), step->node);
+    uint32_t *clock = event_clock(verify, step->event);
+    memcpy(clock, clock_of(verify, step->lane), verify->num_lanes * sizeof(*clock));
+    clock[step->lane] = verify->num_run[step->lane];
+    verify->event_node[step->event] = step->node;
+    return BRAID_OK;
+}
+
+static braid_status walk_wait(struct verify *verify, const braid_step *step)
+{
+    if (verify->event_node[step->event] != step->node)
+        return braid_error(BRAID_INTERNAL,
+                           "the plan waits on lane %u for '%s' (node %u), but event %u is then not "
+                           "recorded for it",
+                           step->lane, name_of(verify, step->node), step->node, step->event);
+    uint32_t *clock = clock_of(verify, step->lane);
+    const uint32_t *from = event_clock(verify, step->event);
+    for (uint32_t i = 0; i < verify->num_lanes; i++)
+        clock[i] = from[i] > clock[i] ? from[i] : clock[i];
+    return BRAID_OK;
+}
+
+static braid_status walk_steps(struct verify *verify, struct verify_accesses *accesses)
+{
+    for (size_t i = 0; i < verify->schedule->num_steps; i++) {
+        const braid_step *step = &verify->schedule->steps[i];
+        braid_status status = check_step(verify, i);
+        if (!status && step->kind == BRAID_STEP_RUN)
+            status = walk_run(verify, step, accesses);
+        if (!status && step->kind == BRAID_STEP_RECORD)
+            status = walk_record(verify, step);
+        if (!status && step->kind == BRAID_STEP_WAIT)
+            status = walk_wait(verify, step);
+        if (status)
+            return status;
+    }
+    for (uint32_t i = 0; i < verify->num_nodes; i++) {
+        if (verify->turn_of[i] == 0)
+            return braid_error(BRAID_INTERNAL, "the plan does not run '%s' (node %u)",
+                               name_of(verify, i), i);
+    }
+    return BRAID_OK;
+}
+
+struct hinted {
+    uint32_t hint, turn, node; // sorted by hint, then by the place of the bundle in the graph
+};
+
+static int compare_hinted(const void *a, const void *b)
+{
+    const struct hinted *x = a, *y = b;
+    if (x->hint != y->hint)
+        return x->hint < y->hint ? -1 : 1;
+    return (x->turn > y->turn) - (x->turn < y->turn);
+}
+
+// Nodes with one hint must share a lane, their bundles in insertion order.
+static braid_status check_hints(const struct verify *verify)
+{
+    struct array list = { 0 };
+    const struct graph_node *nodes = graph_nodes(verify->graph);
+    for (uint32_t i = 0; i < verify->num_nodes; i++) {
+        if (!nodes[i].lane_hint)
+            continue;
+        struct hinted *item = braid_array_append(&list, 1, sizeof(*item));
+        if (!item) {
+            braid_array_finish(&list);
+            return braid_error_no_memory("the proof of a plan");
+        }
+        *item = (struct hinted){ nodes[i].lane_hint, verify->turn_of[i], i };
+    }
+    struct hinted *items = list.items;
+    if (items)
+        qsort(items, list.num, sizeof(*items), compare_hinted);
+    braid_status status = BRAID_OK;
+    for (size_t i = 1; !status && i < list.num; i++) {
+        uint32_t a = items[i - 1].node, b = items[i].node;
+        if (items[i].hint != items[i - 1].hint)
+            continue;
+        if (verify->lane_of[a] != verify->lane_of[b])
+            status = braid_error(BRAID_INTERNAL,
+                                 "the plan puts '%s' (node %u) and '%s' (node %u) on two lanes, "
+                                 "against hint %u",
+                                 name_of(verify, a), a, name_of(verify, b), b, items[i].hint);
+        else if (nodes[a].main > nodes[b].main)
+            status = braid_verify_report(verify, b, a, "their lane hint");
+    }
+    braid_array_finish(&list);
+    return status;
+}
+
+static braid_status prove(struct verify *verify)
+{
+    struct verify_accesses *accesses = NULL;
+    braid_status status = init_verify(verify);
+    if (!status && verify->graph->accesses.num)
+        status = braid_verify_accesses_create(verify, &accesses);
+    if (!status)
+        status = walk_steps(verify, accesses);
+    if (!status)
+        status = check_hints(verify);
+    braid_verify_accesses_destroy(accesses);
+    return status;
+}
+
+braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_graph *graph)
+{
+    if (!schedule || !graph)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: %s is NULL",
+                           schedule ? "graph" : "schedule");
+    if (schedule->graph_id != graph->id || schedule->graph_version != graph->version)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
+                           schedule->graph_id != graph->id ? "another graph"
+                                                           : "this graph before it was changed");
+    struct verify verify = {
+        .schedule = schedule,
+        .graph = graph,
+        .num_nodes = graph_num_nodes(graph),
+        .num_lanes = schedule->info.num_lanes,
+        .num_events = schedule->info.num_events,
+    };
+    braid_status status = prove(&verify);
+    finish_verify(&verify);
+    return status;
+}
