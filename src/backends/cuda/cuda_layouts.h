@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameter structs of CUDA's graph nodes, as the driver reads them.
+#ifndef BRAID_BACKENDS_CUDA_CUDA_LAYOUTS_H
+#define BRAID_BACKENDS_CUDA_CUDA_LAYOUTS_H
+
+#include "backends/gpu/gpu_api.h"
+
+// CUDA_KERNEL_NODE_PARAMS_v2; drivers before 12.0 read it up to `extra`.
+struct cuda_kernel_parameters {
+    gpu_function function;
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    void **args;
+    void **extra;
+    void *kernel;
+    gpu_context context;
+};
+
+// CUDA_MEMSET_NODE_PARAMS.
+struct cuda_fill_parameters {
+    uint64_t to;
+    size_t pitch;
+    uint32_t value;
+    uint32_t value_bytes;
+    size_t width; // in values
+    size_t height;
+};
+
+// One side of CUDA_MEMCPY3D.
+struct cuda_copy_side {
+    size_t x, y, z, lod;
+    int memory_type;
+    const void *host;
+    uint64_t device;
+    void *array;
+    void *reserved;
+    size_t pitch, height;
+};
+
+// CUDA_MEMCPY3D.
+struct cuda_copy_parameters {
+    struct cuda_copy_side from, to;
+    size_t width, height, depth;
+};
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's graph nodes: kernels with their attributes, copies and fills.
+#include "backends/cuda/cuda_layouts.h"
+#include "backends/cuda/cuda_vendor.h"
+#include "backends/gpu/gpu_backend.h"
+
+static struct cuda_kernel_parameters kernel_parameters(const struct backend_launch *launch,
+                                                       void *const *args)
+{
+    return (struct cuda_kernel_parameters){
+        .function = launch->kernel->function,
+        .grid = { launch->grid.x, launch->grid.y, launch->grid.z },
+        .block = { launch->block.x, launch->block.y, launch->block.z },
+        .shared_bytes = launch->shared_bytes,
+        .args = (void **)(uintptr_t)args,
+    };
+}
+
+static gpu_result set_cluster(const struct gpu_api *api, gpu_node node, braid_dim3 cluster)
+{
+    union gpu_attribute_value value = { { 0 } };
+    if (cluster.x == 0)
+        return GPU_SUCCESS;
+    if (!api->node_set_attribute)
+        return GPU_NOT_SUPPORTED;
+    value.cluster.x = cluster.x;
+    value.cluster.y = cluster.y;
+    value.cluster.z = cluster.z;
+    return api->node_set_attribute(node, GPU_LAUNCH_CLUSTER, &value);
+}
+
+static gpu_result set_priority(const struct gpu_backend *gpu, gpu_node node, int32_t priority)
+{
+    union gpu_attribute_value value = { { 0 } };
+    if (priority == 0 || !gpu->api->node_set_attribute)
+        return GPU_SUCCESS;
+    value.priority = braid_gpu_clamp_priority(gpu, priority);
+    return gpu->api->node_set_attribute(node, GPU_LAUNCH_PRIORITY, &value);
+}
+
+gpu_result braid_cuda_add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
+                                 const struct backend_launch *launch, gpu_node *out_node)
+{
+    struct cuda_kernel_parameters parameters = kernel_parameters(launch, launch->args);
+    gpu_result result = gpu->api->graph_add_kernel(out_node, place->graph, place->after,
+                                                   place->num_after, &parameters);
+    if (!result)
+        result = set_cluster(gpu->api, *out_node, launch->cluster);
+    if (!result)
+        result = set_priority(gpu, *out_node, launch->priority);
+    return result;
+}
+
+gpu_result braid_cuda_set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
+                                 gpu_node node, const struct backend_launch *launch,
+                                 void *const *args)
+{
+    struct cuda_kernel_parameters parameters = kernel_parameters(launch, args);
+    return gpu->api->executable_set_kernel(executable, node, &parameters);
+}
+
+// Unlike a copy on a stream, a node must be told which memory is the program's own pageable one;
+// the driver knows all other addresses.
+static struct cuda_copy_side copy_side(const struct gpu_api *api, const void *memory)
+{
+    unsigned type = 0;
+    gpu_result result =
+        api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, (void *)(uintptr_t)memory);
+    if (result || type == 0 || type == GPU_MEMORY_HOST)
+        return (struct cuda_copy_side){ .memory_type = GPU_MEMORY_HOST, .host = memory };
+    return (struct cuda_copy_side){ .memory_type = GPU_MEMORY_UNIFIED,
+                                    .device = (uint64_t)(uintptr_t)memory };
+}
+
+gpu_result braid_cuda_add_copy(const struct gpu_backend *gpu, const struct gpu_place *place,
+                               void *to, const void *from, size_t bytes, gpu_node *out_node)
+{
+    struct cuda_copy_parameters parameters = {
+        .from = copy_side(gpu->api, from),
+        .to = copy_side(gpu->api, to),
+        .width = bytes,
+        .height = 1,
+        .depth = 1,
+    };
+    return gpu->api->graph_add_copy(out_node, place->graph, place->after, place->num_after,
+                                    &parameters, gpu->context);
+}
+
+gpu_result braid_cuda_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
+                               void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
+                               gpu_node *out_node)
+{
+    struct cuda_fill_parameters parameters = {
+        .to = (uint64_t)(uintptr_t)to,
+        .value = value,
+        .value_bytes = value_bytes,
+        .width = num_values,
+        .height = 1,
+    };
+    return gpu->api->graph_add_fill(out_node, place->graph, place->after, place->num_after,
+                                    &parameters, gpu->context);
+}

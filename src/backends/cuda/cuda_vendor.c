@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA: library names, contexts, attribute numbers, and the driver's row in the table of backends.
+#include "backends/cuda/cuda_vendor.h"
+
+#include <stdio.h>
+
+#include "backends/gpu/gpu_backend.h"
+#include "base/error.h"
+
+static const char *const libraries[] = { "libcuda.so.1", "libcuda.so", NULL };
+
+static const char *const compiler_libraries[] = {
+    "libnvrtc.so.13",
+    "libnvrtc.so.12",
+    "libnvrtc.so.11.2",
+    "libnvrtc.so",
+    "/usr/local/cuda/lib64/libnvrtc.so",
+    NULL,
+};
+
+static gpu_result enter(const struct gpu_backend *gpu, struct gpu_scope *scope)
+{
+    gpu_result result = gpu->api->context_get_current(&scope->context);
+    if (result || scope->context == gpu->context)
+        return result;
+    result = gpu->api->context_set_current(gpu->context);
+    scope->changed = result == GPU_SUCCESS;
+    return result;
+}
+
+static void leave(const struct gpu_backend *gpu, const struct gpu_scope *scope)
+{
+    gpu->api->context_set_current(scope->context);
+}
+
+static void describe(const struct gpu_api *api, gpu_result result, const char **out_name,
+                     const char **out_text)
+{
+    if (api->error_name(result, out_name))
+        *out_name = NULL;
+    if (api->error_string(result, out_text))
+        *out_text = NULL;
+}
+
+// The program's context, and the device it is on.
+static braid_status open_adopted(struct gpu_backend *gpu)
+{
+    static const char what[] = "adopting a context";
+    const struct gpu_api *api = gpu->api;
+    gpu_result result = gpu->context ? GPU_SUCCESS : api->context_get_current(&gpu->context);
+    if (result)
+        return braid_gpu_check(gpu, result, &api->context_get_current, what);
+    if (!gpu->context)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "there is no context to adopt: none is current on this thread");
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    result = api->context_device(&gpu->device);
+    braid_gpu_leave(gpu, &scope);
+    if (result)
+        return braid_gpu_check(gpu, result, &api->context_device, what);
+    gpu->info.ordinal = (uint32_t)gpu->device; // a CUdevice is its ordinal
+    snprintf(gpu->label, sizeof(gpu->label), "cuda:%u", gpu->info.ordinal);
+    return BRAID_OK;
+}
+
+static braid_status open_device(struct gpu_backend *gpu)
+{
+    static const char what[] = "opening the device";
+    gpu_result result = gpu->api->driver_version(&gpu->version);
+    if (result)
+        return braid_gpu_check(gpu, result, &gpu->api->driver_version, what);
+    if (gpu->adopted)
+        return open_adopted(gpu);
+    result = gpu->api->device_get(&gpu->device, (int)gpu->info.ordinal);
+    if (result)
+        return braid_gpu_check(gpu, result, &gpu->api->device_get, what);
+    result = gpu->api->context_retain(&gpu->context, gpu->device);
+    return braid_gpu_check(gpu, result, &gpu->api->context_retain, what);
+}
+
+static void close_device(struct gpu_backend *gpu)
+{
+    if (!gpu->adopted)
+        gpu->api->context_release(gpu->device);
+}
+
+static braid_status read_architecture(struct gpu_backend *gpu)
+{
+    snprintf(gpu->architecture, sizeof(gpu->architecture), "%d%d", gpu->attributes[GPU_MAJOR],
+             gpu->attributes[GPU_MINOR]);
+    return BRAID_OK;
+}
+
+// The driver refuses what it cannot run with an error of its own.
+static braid_status check_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                const void *image)
+{
+    (void)gpu;
+    (void)kernel;
+    (void)image;
+    return BRAID_OK;
+}
+
+static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
+                       gpu_stream stream)
+{
+    return gpu->api->copy(to, from, bytes, stream);
+}
+
+static gpu_result host_call(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,
+                            void *user)
+{
+    return gpu->api->host_call(stream, call, user);
+}
+
+static braid_status check_plan(const struct gpu_backend *gpu, const struct backend_plan *plan,
+                               uint32_t max_fan_out)
+{
+    (void)gpu;
+    (void)plan;
+    (void)max_fan_out;
+    return BRAID_OK;
+}
+
+const struct gpu_vendor braid_gpu_cuda = {
+    .index = GPU_CUDA,
+    .name = "cuda",
+    .libraries = libraries,
+    .compiler_libraries = compiler_libraries,
+    // CUdevice_attribute
+    .attributes = {
+        [GPU_MAX_THREADS] = 1,
+        [GPU_MAX_BLOCK_X] = 2,
+        [GPU_MAX_BLOCK_Y] = 3,
+        [GPU_MAX_BLOCK_Z] = 4,
+        [GPU_MAX_GRID_X] = 5,
+        [GPU_MAX_GRID_Y] = 6,
+        [GPU_MAX_GRID_Z] = 7,
+        [GPU_MAX_SHARED] = 8,
+        [GPU_NUM_UNITS] = 16,
+        [GPU_MAJOR] = 75,
+        [GPU_MINOR] = 76,
+        [GPU_MAX_SHARED_OPTIN] = 97,
+        [GPU_MEMORY_POOLS] = 115,
+        [GPU_CLUSTERS] = 120,
+    },
+    .prefers_native = true,
+    .enter = enter,
+    .leave = leave,
+    .describe = describe,
+    .open_device = open_device,
+    .read_architecture = read_architecture,
+    .close_device = close_device,
+    .check_image = check_image,
+    .copy = copy,
+    .host_call = host_call,
+    .add_kernel = braid_cuda_add_kernel,
+    .set_kernel = braid_cuda_set_kernel,
+    .add_copy = braid_cuda_add_copy,
+    .add_fill = braid_cuda_add_fill,
+    .check_plan = check_plan,
+    .cost_model = braid_cuda_cost_model,
+};
+
+static void query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
+{
+    braid_gpu_query(&braid_gpu_cuda, out_num_devices, out_reason, reason_size);
+}
+
+static braid_status open(const braid_device_options *options, struct backend **out_backend)
+{
+    return braid_gpu_open(&braid_gpu_cuda, options->ordinal, out_backend);
+}
+
+static braid_status adopt(void *context, struct backend **out_backend)
+{
+    return braid_gpu_adopt(&braid_gpu_cuda, context, out_backend);
+}
+
+const struct backend_driver braid_cuda_driver = {
+    .name = "cuda",
+    .query = query,
+    .open = open,
+    .adopt = adopt,
+};

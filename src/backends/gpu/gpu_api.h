@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver functions that the GPU backend needs, as neutral function pointers: no vendor header.
+#ifndef BRAID_BACKENDS_GPU_GPU_API_H
+#define BRAID_BACKENDS_GPU_GPU_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// CUDA's driver API and HIP agree, call by call, on the number, the order and the machine types of
+// the parameters of everything below; where they do not, a slot serves one vendor only. The ABI
+// test compares every row with the vendors' headers where they are installed.
+
+// CUresult or hipError_t. The numbers below are the same in both.
+typedef int gpu_result;
+
+enum {
+    GPU_SUCCESS = 0,
+    GPU_INVALID_VALUE = 1,
+    GPU_OUT_OF_MEMORY = 2,
+    GPU_NOT_INITIALIZED = 3,
+    GPU_NO_DEVICE = 100,
+    GPU_INVALID_DEVICE = 101, // what HIP says without a device
+    GPU_NO_BINARY = 209,
+    GPU_INVALID_HANDLE = 400,
+    GPU_NOT_FOUND = 500,
+    GPU_NOT_READY = 600,
+    GPU_OUT_OF_RESOURCES = 701,
+    GPU_NOT_SUPPORTED = 801,
+};
+
+enum {
+    GPU_STREAM_NON_BLOCKING = 1,
+    GPU_EVENT_DEFAULT = 0,
+    GPU_EVENT_DISABLE_TIMING = 2,
+    GPU_HOST_PORTABLE = 1,
+    GPU_HOST_MAPPED = 2,
+    GPU_CAPTURE_THREAD_LOCAL = 1,
+};
+
+// CUDA only.
+enum {
+    GPU_MEMORY_HOST = 1,
+    GPU_MEMORY_UNIFIED = 4,
+    GPU_POINTER_MEMORY_TYPE = 2,
+    GPU_FUNCTION_MAX_THREADS = 0,
+    GPU_FUNCTION_SHARED_BYTES = 1,
+    GPU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
+    GPU_LAUNCH_CLUSTER = 4,
+    GPU_LAUNCH_PROGRAMMATIC = 6,
+    GPU_LAUNCH_PRIORITY = 8,
+    GPU_EDGE_PROGRAMMATIC = 1,      // type of an edge
+    GPU_EDGE_PORT_PROGRAMMATIC = 1, // the port it leaves by
+};
+
+typedef int gpu_device;
+typedef struct gpu_context_handle *gpu_context;
+typedef struct gpu_stream_handle *gpu_stream;
+typedef struct gpu_event_handle *gpu_event;
+typedef struct gpu_module_handle *gpu_module;
+typedef struct gpu_function_handle *gpu_function;
+typedef struct gpu_graph_handle *gpu_graph;
+typedef struct gpu_node_handle *gpu_node;
+typedef struct gpu_executable_handle *gpu_executable;
+
+typedef void gpu_host_function(void *user);
+typedef void gpu_stream_callback(gpu_stream stream, gpu_result status, void *user);
+
+// CUlaunchAttribute and CUlaunchConfig.
+union gpu_attribute_value {
+    char pad[64];
+    struct {
+        uint32_t x, y, z;
+    } cluster;
+    int programmatic;
+    int priority;
+};
+
+struct gpu_attribute {
+    int id;
+    char pad[4];
+    union gpu_attribute_value value;
+};
+
+struct gpu_launch_config {
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    gpu_stream stream;
+    struct gpu_attribute *attributes;
+    uint32_t num_attributes;
+};
+
+// CUgraphEdgeData.
+struct gpu_edge_data {
+    uint8_t from_port, to_port, type, reserved[5];
+};
+
+// What the slots hold once a library is loaded. Rows marked optional in gpu_symbols.c may be NULL.
+// Addresses of device memory are void *, as machine words: the backend is for 64-bit hosts.
+struct gpu_api {
+    // Library, device, context
+    gpu_result (*initialize)(unsigned flags);
+    gpu_result (*driver_version)(int *version);
+    gpu_result (*runtime_version)(int *version);                      // HIP
+    gpu_result (*error_name)(gpu_result result, const char **name);   // CUDA
+    gpu_result (*error_string)(gpu_result result, const char **text); // CUDA
+    const char *(*hip_error_name)(gpu_result result);                 // HIP
+    const char *(*hip_error_string)(gpu_result result);               // HIP
+    gpu_result (*device_count)(int *count);
+    gpu_result (*device_get)(gpu_device *device, int ordinal);
+    gpu_result (*device_name)(char *name, int bytes, gpu_device device);
+    gpu_result (*device_memory)(size_t *bytes, gpu_device device);
+    gpu_result (*device_attribute)(int *value, int attribute, gpu_device device);
+    gpu_result (*device_properties)(void *properties, int device);         // HIP
+    gpu_result (*context_retain)(gpu_context *context, gpu_device device); // CUDA
+    gpu_result (*context_release)(gpu_device device);                      // CUDA
+    gpu_result (*context_get_current)(gpu_context *context);               // CUDA
+    gpu_result (*context_set_current)(gpu_context context);                // CUDA
+    gpu_result (*context_device)(gpu_device *device);                      // CUDA
+    gpu_result (*device_get_current)(int *device);                         // HIP
+    gpu_result (*device_set_current)(int device);                          // HIP
+    gpu_result (*priority_range)(int *least, int *greatest);
+
+    // Memory
+    gpu_result (*memory_allocate)(void **memory, size_t bytes);
+    gpu_result (*memory_free)(void *memory);
+    gpu_result (*host_allocate)(void **memory, size_t bytes, unsigned flags);
+    gpu_result (*host_free)(void *memory);
+    gpu_result (*stream_allocate)(void **memory, size_t bytes, gpu_stream stream);
+    gpu_result (*stream_free)(void *memory, gpu_stream stream);
+    gpu_result (*pointer_attribute)(void *value, int attribute, void *pointer); // CUDA
+
+    // Streams and events
+    gpu_result (*stream_create)(gpu_stream *stream, unsigned flags, int priority);
+    gpu_result (*stream_destroy)(gpu_stream stream);
+    gpu_result (*stream_synchronize)(gpu_stream stream);
+    gpu_result (*stream_query)(gpu_stream stream);
+    gpu_result (*stream_wait)(gpu_stream stream, gpu_event event, unsigned flags);
+    gpu_result (*event_create)(gpu_event *event, unsigned flags);
+    gpu_result (*event_destroy)(gpu_event event);
+    gpu_result (*event_record)(gpu_event event, gpu_stream stream);
+    gpu_result (*event_query)(gpu_event event);
+    gpu_result (*event_synchronize)(gpu_event event);
+    gpu_result (*event_elapsed)(float *milliseconds, gpu_event start, gpu_event end);
+
+    // Work on streams
+    gpu_result (*copy)(void *to, const void *from, size_t bytes, gpu_stream stream); // CUDA
+    gpu_result (*hip_copy)(void *to, const void *from, size_t bytes, int kind,
+                           gpu_stream stream); // HIP
+    gpu_result (*fill8)(void *to, unsigned char value, size_t count, gpu_stream stream);
+    gpu_result (*fill16)(void *to, unsigned short value, size_t count, gpu_stream stream);
+    gpu_result (*fill32)(void *to, unsigned value, size_t count, gpu_stream stream);
+    gpu_result (*host_call)(gpu_stream stream, gpu_host_function *call, void *user);
+    gpu_result (*stream_callback)(gpu_stream stream, gpu_stream_callback *call, void *user,
+                                  unsigned flags); // HIP
+    gpu_result (*launch)(gpu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                         gpu_stream stream, void **args, void **extra);
+    gpu_result (*launch_config)(const struct gpu_launch_config *config, gpu_function function,
+                                void **args, void **extra); // CUDA
+
+    // Modules and functions
+    gpu_result (*module_load)(gpu_module *module, const void *image);
+    gpu_result (*module_unload)(gpu_module module);
+    gpu_result (*module_function)(gpu_function *function, gpu_module module, const char *name);
+    gpu_result (*function_get)(int *value, int attribute, gpu_function function);
+    gpu_result (*function_set)(gpu_function function, int attribute, int value); // CUDA
+    gpu_result (*function_parameter)(gpu_function function, size_t index, size_t *offset,
+                                     size_t *bytes); // CUDA
+
+    // Graphs. Kernel and fill parameters have a layout for each vendor.
+    gpu_result (*graph_create)(gpu_graph *graph, unsigned flags);
+    gpu_result (*graph_destroy)(gpu_graph graph);
+    gpu_result (*graph_add_kernel)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                   size_t num_after, const void *parameters);
+    gpu_result (*graph_add_copy)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                 size_t num_after, const void *parameters,
+                                 gpu_context context); // CUDA
+    gpu_result (*hip_graph_add_copy)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                     size_t num_after, void *to, const void *from, size_t bytes,
+                                     int kind); // HIP
+    gpu_result (*graph_add_fill)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                 size_t num_after, const void *parameters,
+                                 gpu_context context); // CUDA
+    gpu_result (*hip_graph_add_fill)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                     size_t num_after, const void *parameters); // HIP
+    gpu_result (*graph_add_host)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                 size_t num_after, const void *parameters);
+    gpu_result (*graph_add_empty)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                  size_t num_after);
+    gpu_result (*graph_add_child)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                  size_t num_after, gpu_graph child);
+    gpu_result (*graph_add_edges)(gpu_graph graph, const gpu_node *from, const gpu_node *to,
+                                  const struct gpu_edge_data *data, size_t num_edges); // CUDA
+    gpu_result (*node_set_attribute)(gpu_node node, int attribute,
+                                     const union gpu_attribute_value *value); // CUDA
+    gpu_result (*graph_instantiate)(gpu_executable *executable, gpu_graph graph,
+                                    unsigned long long flags);
+    gpu_result (*executable_destroy)(gpu_executable executable);
+    gpu_result (*executable_upload)(gpu_executable executable, gpu_stream stream);
+    gpu_result (*executable_launch)(gpu_executable executable, gpu_stream stream);
+    gpu_result (*executable_set_kernel)(gpu_executable executable, gpu_node node,
+                                        const void *parameters);
+    gpu_result (*capture_begin)(gpu_stream stream, int mode);
+    gpu_result (*capture_end)(gpu_stream stream, gpu_graph *graph);
+};
+
+// The run-time compiler, NVRTC or hiprtc: the same calls under two names.
+typedef struct gpu_compilation_handle *gpu_compilation;
+
+struct gpu_compiler_api {
+    gpu_result (*create)(gpu_compilation *program, const char *source, const char *name,
+                         int num_headers, const char *const *headers, const char *const *names);
+    gpu_result (*compile)(gpu_compilation program, int num_options, const char *const *options);
+    gpu_result (*destroy)(gpu_compilation *program);
+    gpu_result (*log_bytes)(gpu_compilation program, size_t *bytes);
+    gpu_result (*log)(gpu_compilation program, char *log);
+    gpu_result (*code_bytes)(gpu_compilation program, size_t *bytes);
+    gpu_result (*code)(gpu_compilation program, char *code);
+    gpu_result (*text_bytes)(gpu_compilation program, size_t *bytes); // CUDA: PTX
+    gpu_result (*text)(gpu_compilation program, char *text);          // CUDA: PTX
+    gpu_result (*num_architectures)(int *count);                      // CUDA
+    gpu_result (*architectures)(int *architectures);                  // CUDA
+    const char *(*error_string)(gpu_result result);
+};
+
+#endif

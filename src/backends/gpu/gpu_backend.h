@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the GPU backend share: its objects, errors, and making the device current.
+#ifndef BRAID_BACKENDS_GPU_GPU_BACKEND_H
+#define BRAID_BACKENDS_GPU_GPU_BACKEND_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "backends/backend.h"
+#include "backends/gpu/gpu_api.h"
+#include "backends/gpu/gpu_vendor.h"
+
+struct gpu_module;
+struct gpu_host_record;
+
+struct gpu_backend {
+    struct backend base;
+    struct backend_ops ops; // what base points to: the common table with the vendor's name
+    const struct gpu_vendor *vendor;
+    const struct gpu_api *api;
+    void *library;  // dlopen's handle
+    char label[32]; // "cuda:0", for messages
+
+    gpu_device device;
+    gpu_context context;   // CUDA: the device's primary context, or the program's
+    bool adopted;          // the context is the program's; otherwise it was retained
+    int version;           // CUDA: of the driver; HIP: of the runtime
+    char architecture[64]; // for the run-time compiler: "90", "gfx90a"
+    int attributes[GPU_NUM_ATTRIBUTES];
+    int least_priority, greatest_priority;
+    braid_device_info info;
+
+    pthread_mutex_t lock;
+    struct gpu_module *modules;     // guarded by lock
+    struct backend_kernel *kernels; // guarded by lock
+    gpu_module root_module;         // guarded by lock; see braid_gpu_root_kernel
+    gpu_function root_function;     // guarded by lock
+    bool root_tried;                // guarded by lock
+
+    pthread_mutex_t record_lock;
+    struct gpu_host_record *free_records; // guarded by record_lock
+    atomic_bool default_stream_used;
+};
+
+struct backend_stream {
+    gpu_stream handle;
+    bool wrapped; // the program's: never destroyed
+};
+
+struct backend_event {
+    gpu_event handle;
+    atomic_bool recorded;
+    bool timing, wrapped;
+};
+
+// A function of a loaded module, or the program's own. Shared and counted.
+struct backend_kernel {
+    struct backend_kernel *next;
+    const void *key;           // the image, the source, or the function it came from
+    struct gpu_module *module; // NULL: the program's function
+    char *entry;
+    gpu_function function;
+    uint32_t references;           // guarded by gpu_backend.lock
+    atomic_int max_dynamic_shared; // what the driver allows now without function_set
+    uint32_t *parameter_bytes;     // NULL: the driver does not tell
+    uint32_t num_parameters;
+};
+
+static inline struct gpu_backend *gpu_from(struct backend *backend)
+{
+    return (struct gpu_backend *)backend;
+}
+
+// NULL is the device's default stream: the null stream of the context.
+static inline gpu_stream gpu_stream_of(const struct backend_stream *stream)
+{
+    return stream ? stream->handle : NULL;
+}
+
+// Makes the device current until braid_gpu_leave. `what` is for the message.
+braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
+                             const char *what);
+void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope);
+
+// Turns a result into a status. `slot` is the address of the called slot in gpu->api: it names the
+// call in the message "WHAT (cuda:0) failed: NAME (number) from CALL: text".
+braid_status braid_gpu_check(const struct gpu_backend *gpu, gpu_result result, const void *slot,
+                             const char *what);
+
+// The same for a task: "launch of 'p2g' (cuda:0, lane 2) failed: ...: detail". NULL or "" detail:
+// the driver's own text.
+braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result result,
+                                  const void *slot, const struct backend_task *task,
+                                  const char *detail);
+
+braid_status braid_gpu_status(gpu_result result);
+
+int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
+
+// Why a launch was refused, as far as its numbers tell; "" when they do not.
+void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backend_launch *launch,
+                              gpu_result result, char *text, size_t size);
+
+// Raises the kernel's limit of dynamic shared memory where the launch needs more.
+gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
+                                  const struct backend_launch *launch);
+
+// Host calls where the driver has only stream callbacks; the records are kept for later calls.
+gpu_result braid_gpu_host_call_by_callback(struct gpu_backend *gpu, gpu_stream stream,
+                                           gpu_host_function *call, void *user);
+void braid_gpu_host_records_finish(struct gpu_backend *gpu);
+
+// A kernel that does nothing, to stand before the many roots of a graph; NULL where there is none.
+gpu_function braid_gpu_root_kernel(struct gpu_backend *gpu);
+
+// Compiles CUDA C for the device; *out_image is freed by the caller.
+braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                               char **out_image);
+
+// The rest of the vtable, by file.
+braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
+                                     struct backend_stream **out_stream);
+braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
+                                   struct backend_stream **out_stream);
+void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
+void *braid_gpu_stream_native(struct backend *backend, struct backend_stream *stream);
+braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
+braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stream *stream);
+braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_stream *stream,
+                                   struct backend_event *event);
+
+braid_status braid_gpu_event_create(struct backend *backend, bool timing,
+                                    struct backend_event **out_event);
+braid_status braid_gpu_event_wrap(struct backend *backend, void *native,
+                                  struct backend_event **out_event);
+void braid_gpu_event_destroy(struct backend *backend, struct backend_event *event);
+braid_status braid_gpu_event_record(struct backend *backend, struct backend_event *event,
+                                    struct backend_stream *stream);
+braid_status braid_gpu_event_query(struct backend *backend, struct backend_event *event);
+braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend_event *event);
+braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_event *start,
+                                     struct backend_event *end, uint64_t *out_ns);
+
+braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
+                                void **out_memory);
+void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
+braid_status braid_gpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
+                                       uint64_t bytes, void **out_memory);
+braid_status braid_gpu_stream_free(struct backend *backend, struct backend_stream *stream,
+                                   void *memory);
+
+braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
+                                   const uint32_t *arg_bytes, uint32_t num_args,
+                                   struct backend_kernel **out_kernel);
+void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
+
+braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,
+                              const struct backend_task *task);
+
+braid_status braid_gpu_program_create(struct backend *backend, const struct backend_plan *plan,
+                                      struct backend_program **out_program);
+braid_status braid_gpu_program_set_args(struct backend *backend, struct backend_program *program,
+                                        uint32_t task, void *const *args);
+braid_status braid_gpu_program_launch(struct backend *backend, struct backend_program *program,
+                                      struct backend_stream *stream);
+void braid_gpu_program_destroy(struct backend *backend, struct backend_program *program);
+
+// Counting and opening, with the library loaded once for the process.
+void braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices, char *out_reason,
+                     size_t reason_size);
+braid_status braid_gpu_open(const struct gpu_vendor *vendor, uint32_t ordinal,
+                            struct backend **out_backend);
+// On a context that the program owns; NULL: the calling thread's current one.
+braid_status braid_gpu_adopt(const struct gpu_vendor *vendor, gpu_context context,
+                             struct backend **out_backend);
+
+#endif

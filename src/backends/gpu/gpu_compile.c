@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiling CUDA C, which is also HIP C++, at load time through NVRTC or hiprtc.
+#include "backends/gpu/gpu_backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+// The compiler's library, loaded once for the process.
+struct compiler {
+    pthread_mutex_t lock;
+    bool tried, loaded;          // guarded by lock
+    struct gpu_compiler_api api; // constant once loaded
+    char reason[512];            // why it could not be loaded
+};
+
+static struct compiler compilers[GPU_NUM_VENDORS] = {
+    [GPU_CUDA] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+    [GPU_HIP] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+};
+
+// What to compile for: a device's own code, or text that the driver compiles further.
+struct target {
+    char option[96];
+    bool text;
+};
+
+static bool load_compiler(const struct gpu_backend *gpu, struct compiler *compiler)
+{
+    // HIP's runtime has hiprtc inside up to version 6: no second library then.
+    const char *missing = NULL;
+    enum gpu_vendor_index vendor = gpu->vendor->index;
+    const struct gpu_symbol_table *table = &braid_gpu_compiler_symbols;
+    if (vendor == GPU_HIP && braid_gpu_fill(table, vendor, gpu->library, &compiler->api, &missing))
+        return true;
+    return braid_gpu_load(table, vendor, gpu->vendor->compiler_libraries, &compiler->api,
+                          compiler->reason, sizeof(compiler->reason)) != NULL;
+}
+
+static const struct gpu_compiler_api *find_compiler(const struct gpu_backend *gpu,
+                                                    const braid_kernel *kernel)
+{
+    struct compiler *compiler = &compilers[gpu->vendor->index];
+    pthread_mutex_lock(&compiler->lock);
+    if (!compiler->tried)
+        compiler->loaded = load_compiler(gpu, compiler);
+    compiler->tried = true;
+    bool loaded = compiler->loaded;
+    pthread_mutex_unlock(&compiler->lock);
+    if (loaded)
+        return &compiler->api;
+    braid_error(BRAID_UNSUPPORTED,
+                "kernel '%s' has only source for %s and there is no run-time compiler: %s",
+                kernel->name, gpu->label, compiler->reason);
+    return NULL;
+}
+
+// The newest architecture that the compiler knows and the device runs.
+static int best_architecture(const struct gpu_compiler_api *api, int wanted)
+{
+    int known[128], num = 0, best = 0;
+    if (!api->num_architectures || !api->architectures || api->num_architectures(&num) || num < 1 ||
+        num > (int)(sizeof(known) / sizeof(known[0])) || api->architectures(known))
+        return wanted;
+    for (int i = 0; i < num; i++) {
+        if (known[i] <= wanted && known[i] > best)
+            best = known[i];
+    }
+    return best ? best : wanted;
+}
+
+// A compiler older than the device gives text for the newest architecture it knows, which the
+// driver compiles for the device.
+static struct target choose_target(const struct gpu_backend *gpu,
+                                   const struct gpu_compiler_api *api)
+{
+    struct target target = { .text = false };
+    if (gpu->vendor->index == GPU_HIP) {
+        snprintf(target.option, sizeof(target.option), "--offload-arch=%s", gpu->architecture);
+        return target;
+    }
+    int wanted = atoi(gpu->architecture);
+    int best = best_architecture(api, wanted);
+    target.text = best != wanted || !api->code || !api->code_bytes;
+    snprintf(target.option, sizeof(target.option), "--gpu-architecture=%s_%d",
+             target.text ? "compute" : "sm", best);
+    return target;
+}
+
+// The first lines of the compiler's log, on one line, as far as they fit.
+static void read_log(const struct gpu_compiler_api *api, gpu_compilation program, char *text,
+                     size_t size)
+{
+    size_t bytes = 0;
+    *text = '\0';
+    if (api->log_bytes(program, &bytes) || bytes < 2)
+        return;
+    char *log = calloc(bytes + 1, 1);
+    if (log && api->log(program, log) == GPU_SUCCESS) {
+        for (char *c = log; *c; c++) {
+            if (*c == '\n' || *c == '\r')
+                *c = ' ';
+        }
+        snprintf(text, size, "%s", log);
+    }
+    free(log);
+}
+
+static braid_status read_code(const struct gpu_compiler_api *api, gpu_compilation program,
+                              const braid_kernel *kernel, bool as_text, char **out_image)
+{
+    size_t bytes = 0;
+    gpu_result result =
+        as_text ? api->text_bytes(program, &bytes) : api->code_bytes(program, &bytes);
+    if (result || bytes == 0)
+        return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' gave no code: %s",
+                           kernel->name, api->error_string(result));
+    char *image = calloc(bytes + 1, 1);
+    if (!image)
+        return braid_error_no_memory("a compiled kernel");
+    result = as_text ? api->text(program, image) : api->code(program, image);
+    if (result) {
+        free(image);
+        return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' gave no code: %s",
+                           kernel->name, api->error_string(result));
+    }
+    *out_image = image;
+    return BRAID_OK;
+}
+
+static braid_status compile(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
+                            gpu_compilation program, const braid_kernel *kernel, char **out_image)
+{
+    struct target target = choose_target(gpu, api);
+    const char *options[] = { target.option };
+    gpu_result result = api->compile(program, 1, options);
+    if (result) {
+        char log[800];
+        read_log(api, program, log, sizeof(log));
+        return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s, %s) failed: %s: %s",
+                           kernel->name, gpu->label, target.option, api->error_string(result), log);
+    }
+    return read_code(api, program, kernel, target.text, out_image);
+}
+
+braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                               char **out_image)
+{
+    const struct gpu_compiler_api *api = find_compiler(gpu, kernel);
+    if (!api)
+        return BRAID_UNSUPPORTED;
+    gpu_compilation program = NULL;
+    gpu_result result = api->create(&program, kernel->source, kernel->name, 0, NULL, NULL);
+    if (result)
+        return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s) failed: %s",
+                           kernel->name, gpu->label, api->error_string(result));
+    braid_status status = compile(gpu, api, program, kernel, out_image);
+    api->destroy(&program);
+    return status;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turning driver results into statuses and messages, and making the device current.
+#include "backends/gpu/gpu_backend.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+
+braid_status braid_gpu_status(gpu_result result)
+{
+    switch (result) {
+    case GPU_SUCCESS:
+        return BRAID_OK;
+    case GPU_NOT_READY:
+        return BRAID_NOT_READY;
+    case GPU_OUT_OF_MEMORY:
+        return BRAID_NO_MEMORY;
+    case GPU_NOT_SUPPORTED:
+    case GPU_NO_BINARY:
+        return BRAID_UNSUPPORTED;
+    default:
+        return BRAID_DEVICE_ERROR;
+    }
+}
+
+// The first name of the called slot: `slot` points into gpu->api.
+static const char *call_name(const struct gpu_backend *gpu, const void *slot)
+{
+    size_t offset = (size_t)((const char *)slot - (const char *)gpu->api);
+    return braid_gpu_symbol_name(&braid_gpu_symbols, gpu->vendor->index, offset);
+}
+
+static braid_status report(const struct gpu_backend *gpu, gpu_result result, const void *slot,
+                           const char *what, const char *where, const char *detail)
+{
+    const char *name = NULL, *text = NULL;
+    gpu->vendor->describe(gpu->api, result, &name, &text);
+    if (detail && *detail)
+        text = detail;
+    return braid_error(braid_gpu_status(result), "%s (%s) failed: %s (%d) from %s%s%s", what, where,
+                       name ? name : "unknown error", result, call_name(gpu, slot),
+                       text ? ": " : "", text ? text : "");
+}
+
+braid_status braid_gpu_check(const struct gpu_backend *gpu, gpu_result result, const void *slot,
+                             const char *what)
+{
+    if (result == GPU_SUCCESS)
+        return BRAID_OK;
+    if (result == GPU_NOT_READY)
+        return BRAID_NOT_READY; // an answer, not a failure
+    return report(gpu, result, slot, what, gpu->label, NULL);
+}
+
+static const char *task_verb(enum backend_task_kind kind)
+{
+    static const char *const verbs[] = {
+        [BACKEND_TASK_KERNEL] = "launch of",   [BACKEND_TASK_COPY] = "copy",
+        [BACKEND_TASK_FILL] = "fill",          [BACKEND_TASK_HOST] = "host call",
+        [BACKEND_TASK_NATIVE] = "native call", [BACKEND_TASK_EMPTY] = "empty node",
+    };
+    return verbs[kind];
+}
+
+braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result result,
+                                  const void *slot, const struct backend_task *task,
+                                  const char *detail)
+{
+    if (result == GPU_SUCCESS)
+        return BRAID_OK;
+    char what[256], where[64];
+    snprintf(what, sizeof(what), "%s '%s'", task_verb(task->kind), task->name ? task->name : "");
+    snprintf(where, sizeof(where), "%s, lane %u", gpu->label, task->lane);
+    return report(gpu, result, slot, what, where, detail);
+}
+
+braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
+                             const char *what)
+{
+    *scope = (struct gpu_scope){ 0 };
+    gpu_result result = gpu->vendor->enter(gpu, scope);
+    if (result == GPU_SUCCESS)
+        return BRAID_OK;
+    const char *name = NULL, *text = NULL;
+    gpu->vendor->describe(gpu->api, result, &name, &text);
+    return braid_error(BRAID_DEVICE_ERROR,
+                       "%s (%s) failed: %s (%d) when the device was made current", what, gpu->label,
+                       name ? name : "unknown error", result);
+}
+
+void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope)
+{
+    if (scope->changed)
+        gpu->vendor->leave(gpu, scope);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events, with timing only where asked for.
+#include "backends/gpu/gpu_backend.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+braid_status braid_gpu_event_create(struct backend *backend, bool timing,
+                                    struct backend_event **out_event)
+{
+    static const char what[] = "creation of an event";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct backend_event *event = calloc(1, sizeof(*event));
+    if (!event)
+        return braid_error_no_memory("an event");
+    event->timing = timing;
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (!status) {
+        unsigned flags = timing ? GPU_EVENT_DEFAULT : GPU_EVENT_DISABLE_TIMING;
+        gpu_result result = gpu->api->event_create(&event->handle, flags);
+        braid_gpu_leave(gpu, &scope);
+        status = braid_gpu_check(gpu, result, &gpu->api->event_create, what);
+    }
+    if (status) {
+        free(event);
+        return status;
+    }
+    *out_event = event;
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_event_wrap(struct backend *backend, void *native,
+                                  struct backend_event **out_event)
+{
+    (void)backend;
+    struct backend_event *event = calloc(1, sizeof(*event));
+    if (!event)
+        return braid_error_no_memory("an event");
+    event->handle = native;
+    // The driver knows whether it has timing and was recorded.
+    event->timing = true;
+    event->wrapped = true;
+    atomic_init(&event->recorded, true);
+    *out_event = event;
+    return BRAID_OK;
+}
+
+void braid_gpu_event_destroy(struct backend *backend, struct backend_event *event)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    if (!event)
+        return;
+    if (!event->wrapped && braid_gpu_enter(gpu, &scope, "destruction of an event") == BRAID_OK) {
+        gpu->api->event_destroy(event->handle);
+        braid_gpu_leave(gpu, &scope);
+    }
+    free(event);
+}
+
+braid_status braid_gpu_event_record(struct backend *backend, struct backend_event *event,
+                                    struct backend_stream *stream)
+{
+    static const char what[] = "record of an event";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    gpu_result result = gpu->api->event_record(event->handle, gpu_stream_of(stream));
+    braid_gpu_leave(gpu, &scope);
+    if (result)
+        return braid_gpu_check(gpu, result, &gpu->api->event_record, what);
+    atomic_store_explicit(&event->recorded, true, memory_order_relaxed);
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_event_query(struct backend *backend, struct backend_event *event)
+{
+    static const char what[] = "query of an event";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    gpu_result result = gpu->api->event_query(event->handle);
+    braid_gpu_leave(gpu, &scope);
+    return braid_gpu_check(gpu, result, &gpu->api->event_query, what);
+}
+
+braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend_event *event)
+{
+    static const char what[] = "waiting for an event";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    gpu_result result = gpu->api->event_synchronize(event->handle);
+    braid_gpu_leave(gpu, &scope);
+    return braid_gpu_check(gpu, result, &gpu->api->event_synchronize, what);
+}
+
+static braid_status check_timed(const struct backend_event *event, const char *which)
+{
+    if (!event->timing)
+        return braid_error(BRAID_INVALID_ARGUMENT, "the %s event was created without timing",
+                           which);
+    if (!atomic_load_explicit(&event->recorded, memory_order_relaxed))
+        return braid_error(BRAID_INVALID_ARGUMENT, "the %s event was never recorded", which);
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_event *start,
+                                     struct backend_event *end, uint64_t *out_ns)
+{
+    static const char what[] = "time between two events";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = check_timed(start, "start");
+    if (!status)
+        status = check_timed(end, "end");
+    if (!status)
+        status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    float milliseconds = 0;
+    gpu_result result = gpu->api->event_elapsed(&milliseconds, start->handle, end->handle);
+    braid_gpu_leave(gpu, &scope);
+    if (result == GPU_INVALID_HANDLE) // a wrapped event without timing, or never recorded
+        return braid_error(BRAID_INVALID_ARGUMENT, "one of the events has no recorded time");
+    status = braid_gpu_check(gpu, result, &gpu->api->event_elapsed, what);
+    if (!status)
+        *out_ns = milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
+    return status;
+}

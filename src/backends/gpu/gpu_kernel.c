@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels: one function for each module and entry, counted.
+#include "backends/gpu/gpu_backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_module.h"
+#include "base/error.h"
+
+// What the driver tells of the function's parameters; nothing where it does not.
+static braid_status read_parameters(const struct gpu_backend *gpu, struct backend_kernel *kernel)
+{
+    size_t offset, bytes;
+    uint32_t num = 0;
+    if (!gpu->api->function_parameter)
+        return BRAID_OK;
+    while (gpu->api->function_parameter(kernel->function, num, &offset, &bytes) == GPU_SUCCESS)
+        num++;
+    kernel->parameter_bytes = calloc(num + 1, sizeof(*kernel->parameter_bytes));
+    if (!kernel->parameter_bytes)
+        return braid_error_no_memory("a kernel's parameters");
+    for (uint32_t i = 0; i < num; i++) {
+        if (gpu->api->function_parameter(kernel->function, i, &offset, &bytes) == GPU_SUCCESS)
+            kernel->parameter_bytes[i] = (uint32_t)bytes;
+    }
+    kernel->num_parameters = num;
+    return BRAID_OK;
+}
+
+// 48 KB is what every driver allows unasked, when it does not say.
+static int read_shared_limit(const struct gpu_backend *gpu, gpu_function function)
+{
+    int limit = 48 * 1024;
+    if (gpu->api->function_get)
+        gpu->api->function_get(&limit, GPU_FUNCTION_MAX_DYNAMIC_SHARED, function);
+    return limit;
+}
+
+static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *kernel,
+                                  const struct gpu_code *code, struct backend_kernel *loaded)
+{
+    if (code->function) {
+        loaded->function = code->function;
+        return BRAID_OK;
+    }
+    braid_status status = braid_gpu_module_acquire(gpu, kernel, code, &loaded->module);
+    if (status)
+        return status;
+    gpu_result result =
+        gpu->api->module_function(&loaded->function, loaded->module->handle, code->entry);
+    if (result == GPU_SUCCESS)
+        return BRAID_OK;
+    char what[256];
+    snprintf(what, sizeof(what), "finding '%s' in the module of kernel '%s'", code->entry,
+             kernel->name);
+    return braid_gpu_check(gpu, result, &gpu->api->module_function, what);
+}
+
+// Frees a kernel that is on no list.
+static void destroy_kernel(struct gpu_backend *gpu, struct backend_kernel *kernel)
+{
+    braid_gpu_module_release(gpu, kernel->module);
+    free(kernel->parameter_bytes);
+    free(kernel->entry);
+    free(kernel);
+}
+
+static void drop_reference(struct gpu_backend *gpu, struct backend_kernel *kernel)
+{
+    if (--kernel->references > 0)
+        return;
+    struct backend_kernel **link = &gpu->kernels;
+    while (*link != kernel)
+        link = &(*link)->next;
+    *link = kernel->next;
+    destroy_kernel(gpu, kernel);
+}
+
+static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *kernel,
+                                  const struct gpu_code *code, struct backend_kernel **out_kernel)
+{
+    struct backend_kernel *loaded = calloc(1, sizeof(*loaded));
+    if (!loaded)
+        return braid_error_no_memory("a kernel");
+    loaded->entry = strdup(code->entry);
+    loaded->key = code->key;
+    braid_status status = loaded->entry ? BRAID_OK : braid_error_no_memory("a kernel");
+    if (!status)
+        status = find_function(gpu, kernel, code, loaded);
+    if (!status)
+        status = read_parameters(gpu, loaded);
+    if (status) {
+        destroy_kernel(gpu, loaded);
+        return status;
+    }
+    atomic_init(&loaded->max_dynamic_shared, read_shared_limit(gpu, loaded->function));
+    loaded->next = gpu->kernels;
+    gpu->kernels = loaded;
+    *out_kernel = loaded;
+    return BRAID_OK;
+}
+
+static braid_status check_args(const struct backend_kernel *loaded, const braid_kernel *kernel,
+                               const uint32_t *arg_bytes, uint32_t num_args)
+{
+    if (!loaded->parameter_bytes)
+        return BRAID_OK;
+    if (num_args != loaded->num_parameters)
+        return braid_error(BRAID_INVALID_ARGUMENT, "kernel '%s' takes %u arguments and is given %u",
+                           kernel->name, loaded->num_parameters, num_args);
+    for (uint32_t i = 0; i < num_args; i++) {
+        if (arg_bytes[i] != loaded->parameter_bytes[i])
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "argument %u of kernel '%s' has %u bytes and is given %u", i,
+                               kernel->name, loaded->parameter_bytes[i], arg_bytes[i]);
+    }
+    return BRAID_OK;
+}
+
+static struct backend_kernel *find_kernel(const struct gpu_backend *gpu,
+                                          const struct gpu_code *code)
+{
+    struct backend_kernel *kernel = gpu->kernels;
+    while (kernel && (kernel->key != code->key || strcmp(kernel->entry, code->entry) != 0))
+        kernel = kernel->next;
+    return kernel;
+}
+
+static braid_status load_locked(struct gpu_backend *gpu, const braid_kernel *kernel,
+                                const uint32_t *arg_bytes, uint32_t num_args,
+                                struct backend_kernel **out_kernel)
+{
+    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
+    struct backend_kernel *loaded = find_kernel(gpu, &code);
+    braid_status status = BRAID_OK;
+    if (!loaded)
+        status = create_kernel(gpu, kernel, &code, &loaded);
+    if (status)
+        return status;
+    loaded->references++;
+    status = check_args(loaded, kernel, arg_bytes, num_args);
+    if (status) {
+        drop_reference(gpu, loaded);
+        return status;
+    }
+    *out_kernel = loaded;
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
+                                   const uint32_t *arg_bytes, uint32_t num_args,
+                                   struct backend_kernel **out_kernel)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    if (!braid_gpu_find_code(gpu, kernel).key)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "kernel '%s' has no code for %s: neither a function, nor an image, nor "
+                           "source",
+                           kernel->name, gpu->label);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "loading a kernel");
+    if (status)
+        return status;
+    pthread_mutex_lock(&gpu->lock);
+    status = load_locked(gpu, kernel, arg_bytes, num_args, out_kernel);
+    pthread_mutex_unlock(&gpu->lock);
+    braid_gpu_leave(gpu, &scope);
+    return status;
+}
+
+void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    if (!kernel || braid_gpu_enter(gpu, &scope, "unloading a kernel") != BRAID_OK)
+        return;
+    pthread_mutex_lock(&gpu->lock);
+    drop_reference(gpu, kernel);
+    pthread_mutex_unlock(&gpu->lock);
+    braid_gpu_leave(gpu, &scope);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch may ask for: raising the limit of dynamic shared memory, and saying why a launch
+// was refused. Limits are looked at only after the driver refused, so that they cost nothing.
+#include <stdio.h>
+
+#include "backends/gpu/gpu_backend.h"
+
+gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
+                                  const struct backend_launch *launch)
+{
+    struct backend_kernel *kernel = launch->kernel;
+    int wanted = (int)launch->shared_bytes;
+    if (wanted <= atomic_load_explicit(&kernel->max_dynamic_shared, memory_order_relaxed) ||
+        !gpu->api->function_set)
+        return GPU_SUCCESS;
+    gpu_result result =
+        gpu->api->function_set(kernel->function, GPU_FUNCTION_MAX_DYNAMIC_SHARED, wanted);
+    // Two threads may raise it to different values; the lower one is then raised again next time.
+    if (result == GPU_SUCCESS)
+        atomic_store_explicit(&kernel->max_dynamic_shared, wanted, memory_order_relaxed);
+    return result;
+}
+
+// One number of a launch and the most it may be.
+struct limit {
+    const char *name;
+    uint64_t value;
+    int most; // 0: not known
+};
+
+static bool explain_threads(const struct gpu_backend *gpu, braid_dim3 block, char *text,
+                            size_t size)
+{
+    uint64_t threads = (uint64_t)block.x * block.y * block.z;
+    int most = gpu->attributes[GPU_MAX_THREADS];
+    if (most <= 0 || threads <= (uint64_t)most)
+        return false;
+    snprintf(text, size, "block %ux%ux%u exceeds %d threads", block.x, block.y, block.z, most);
+    return true;
+}
+
+static bool explain_sides(const struct gpu_backend *gpu, const struct backend_launch *launch,
+                          char *text, size_t size)
+{
+    const int *most = gpu->attributes;
+    const struct limit limits[] = {
+        { "block width", launch->block.x, most[GPU_MAX_BLOCK_X] },
+        { "block height", launch->block.y, most[GPU_MAX_BLOCK_Y] },
+        { "block depth", launch->block.z, most[GPU_MAX_BLOCK_Z] },
+        { "grid width", launch->grid.x, most[GPU_MAX_GRID_X] },
+        { "grid height", launch->grid.y, most[GPU_MAX_GRID_Y] },
+        { "grid depth", launch->grid.z, most[GPU_MAX_GRID_Z] },
+    };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        if (limits[i].most > 0 && limits[i].value > (uint64_t)limits[i].most) {
+            snprintf(text, size, "%s %llu exceeds %d", limits[i].name,
+                     (unsigned long long)limits[i].value, limits[i].most);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool explain_shared(const struct gpu_backend *gpu, const struct backend_launch *launch,
+                           char *text, size_t size)
+{
+    int fixed = 0, most = gpu->attributes[GPU_MAX_SHARED_OPTIN];
+    if (most <= 0)
+        most = gpu->attributes[GPU_MAX_SHARED];
+    if (gpu->api->function_get)
+        gpu->api->function_get(&fixed, GPU_FUNCTION_SHARED_BYTES, launch->kernel->function);
+    if (most <= 0 || (uint64_t)launch->shared_bytes + (uint64_t)fixed <= (uint64_t)most)
+        return false;
+    snprintf(text, size, "%u bytes of dynamic and %d of static shared memory exceed %d",
+             launch->shared_bytes, fixed, most);
+    return true;
+}
+
+static bool explain_cluster(const struct gpu_backend *gpu, const struct backend_launch *launch,
+                            char *text, size_t size)
+{
+    braid_dim3 cluster = launch->cluster, grid = launch->grid;
+    if (cluster.x == 0)
+        return false;
+    if (!gpu->attributes[GPU_CLUSTERS])
+        snprintf(text, size, "the device has no clusters");
+    else if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
+        snprintf(text, size, "grid %ux%ux%u is no multiple of cluster %ux%ux%u", grid.x, grid.y,
+                 grid.z, cluster.x, cluster.y, cluster.z);
+    else
+        return false;
+    return true;
+}
+
+// A kernel that needs many registers allows fewer threads than the device.
+static bool explain_kernel(const struct gpu_backend *gpu, const struct backend_launch *launch,
+                           char *text, size_t size)
+{
+    int most = 0;
+    uint64_t threads = (uint64_t)launch->block.x * launch->block.y * launch->block.z;
+    if (!gpu->api->function_get ||
+        gpu->api->function_get(&most, GPU_FUNCTION_MAX_THREADS, launch->kernel->function) ||
+        most <= 0 || threads <= (uint64_t)most)
+        return false;
+    snprintf(text, size, "a block of %llu threads exceeds the %d that this kernel can have",
+             (unsigned long long)threads, most);
+    return true;
+}
+
+void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backend_launch *launch,
+                              gpu_result result, char *text, size_t size)
+{
+    *text = '\0';
+    if (result != GPU_INVALID_VALUE && result != GPU_OUT_OF_RESOURCES)
+        return;
+    if (explain_threads(gpu, launch->block, text, size) || explain_sides(gpu, launch, text, size) ||
+        explain_shared(gpu, launch, text, size) || explain_cluster(gpu, launch, text, size) ||
+        explain_kernel(gpu, launch, text, size))
+        return;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaded modules: one for each image or source, counted.
+#include "backends/gpu/gpu_module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel)
+{
+    const braid_image *image = gpu->vendor->index == GPU_CUDA ? &kernel->cuda : &kernel->hip;
+    const char *entry = image->entry ? image->entry : kernel->name;
+    if (image->function)
+        return (
+            struct gpu_code){ .key = image->function, .entry = entry, .function = image->function };
+    if (image->data)
+        return (struct gpu_code){ .key = image->data, .entry = entry, .image = image->data };
+    return (
+        struct gpu_code){ .key = kernel->source, .entry = kernel->name, .source = kernel->source };
+}
+
+static braid_status load_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                               const void *image, gpu_module *out_handle)
+{
+    braid_status status = gpu->vendor->check_image(gpu, kernel, image);
+    if (status)
+        return status;
+    gpu_result result = gpu->api->module_load(out_handle, image);
+    if (result == GPU_SUCCESS)
+        return BRAID_OK;
+    char what[160];
+    snprintf(what, sizeof(what), "loading the module of kernel '%s'", kernel->name);
+    return braid_gpu_check(gpu, result, &gpu->api->module_load, what);
+}
+
+static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                              const struct gpu_code *code, gpu_module *out_handle)
+{
+    if (code->image)
+        return load_image(gpu, kernel, code->image, out_handle);
+    char *image = NULL;
+    braid_status status = braid_gpu_compile(gpu, kernel, &image);
+    if (status)
+        return status;
+    status = load_image(gpu, kernel, image, out_handle);
+    free(image);
+    return status;
+}
+
+braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kernel *kernel,
+                                      const struct gpu_code *code, struct gpu_module **out_module)
+{
+    for (struct gpu_module *module = gpu->modules; module; module = module->next) {
+        if (module->key == code->key) {
+            module->references++;
+            *out_module = module;
+            return BRAID_OK;
+        }
+    }
+    struct gpu_module *module = calloc(1, sizeof(*module));
+    if (!module)
+        return braid_error_no_memory("a module");
+    braid_status status = load_code(gpu, kernel, code, &module->handle);
+    if (status) {
+        free(module);
+        return status;
+    }
+    module->key = code->key;
+    module->references = 1;
+    module->next = gpu->modules;
+    gpu->modules = module;
+    *out_module = module;
+    return BRAID_OK;
+}
+
+void braid_gpu_module_release(struct gpu_backend *gpu, struct gpu_module *module)
+{
+    if (!module || --module->references > 0)
+        return;
+    struct gpu_module **link = &gpu->modules;
+    while (*link != module)
+        link = &(*link)->next;
+    *link = module->next;
+    gpu->api->module_unload(module->handle);
+    free(module);
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading a vendor's library once for the process, counting its devices, opening and closing one.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_backend.h"
+#include "base/error.h"
+
+// A vendor's library. This is the only state of the process that the backend keeps.
+struct library {
+    pthread_mutex_t lock;
+    bool tried;         // guarded by lock
+    void *handle;       // NULL: not loaded; constant once tried
+    struct gpu_api api; // constant once tried
+    char reason[512];   // why it is not loaded; constant once tried
+};
+
+static struct library libraries[GPU_NUM_VENDORS] = {
+    [GPU_CUDA] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+    [GPU_HIP] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+};
+
+static struct library *load_library(const struct gpu_vendor *vendor)
+{
+    struct library *library = &libraries[vendor->index];
+    pthread_mutex_lock(&library->lock);
+    if (!library->tried) {
+        library->handle = braid_gpu_load(&braid_gpu_symbols, vendor->index, vendor->libraries,
+                                         &library->api, library->reason, sizeof(library->reason));
+        library->tried = true;
+    }
+    pthread_mutex_unlock(&library->lock);
+    return library;
+}
+
+static void explain_result(const struct gpu_vendor *vendor, const struct gpu_api *api,
+                           gpu_result result, const void *slot, char *reason, size_t size)
+{
+    const char *name = NULL, *text = NULL;
+    size_t offset = (size_t)((const char *)slot - (const char *)api);
+    vendor->describe(api, result, &name, &text);
+    snprintf(reason, size, "%s: %s (%d)%s%s",
+             braid_gpu_symbol_name(&braid_gpu_symbols, vendor->index, offset),
+             name ? name : "unknown error", result, text ? ": " : "", text ? text : "");
+}
+
+void braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices, char *out_reason,
+                     size_t reason_size)
+{
+    struct library *library = load_library(vendor);
+    const struct gpu_api *api = &library->api;
+    int count = 0;
+    *out_num_devices = 0;
+    if (reason_size > 0)
+        *out_reason = '\0';
+    if (!library->handle) {
+        snprintf(out_reason, reason_size, "%s", library->reason);
+        return;
+    }
+    gpu_result result = api->initialize(0);
+    if (result) {
+        explain_result(vendor, api, result, &api->initialize, out_reason, reason_size);
+        return;
+    }
+    result = api->device_count(&count);
+    if (result)
+        explain_result(vendor, api, result, &api->device_count, out_reason, reason_size);
+    else if (count <= 0)
+        snprintf(out_reason, reason_size, "the library is there and finds no device");
+    else
+        *out_num_devices = (uint32_t)count;
+}
+
+static void read_attributes(struct gpu_backend *gpu)
+{
+    for (size_t i = 0; i < GPU_NUM_ATTRIBUTES; i++) {
+        int number = gpu->vendor->attributes[i];
+        // An attribute that an older driver does not know stays 0, which means "not known".
+        if (number == GPU_NO_ATTRIBUTE ||
+            gpu->api->device_attribute(&gpu->attributes[i], number, gpu->device))
+            gpu->attributes[i] = 0;
+    }
+}
+
+static braid_status read_info(struct gpu_backend *gpu)
+{
+    static const char what[] = "reading the device's properties";
+    const struct gpu_api *api = gpu->api;
+    size_t memory = 0;
+    gpu_result result = api->device_name(gpu->info.name, (int)sizeof(gpu->info.name), gpu->device);
+    if (result)
+        return braid_gpu_check(gpu, result, &api->device_name, what);
+    gpu->info.name[sizeof(gpu->info.name) - 1] = '\0';
+    result = api->device_memory(&memory, gpu->device);
+    if (result)
+        return braid_gpu_check(gpu, result, &api->device_memory, what);
+    result = api->priority_range(&gpu->least_priority, &gpu->greatest_priority);
+    if (result)
+        return braid_gpu_check(gpu, result, &api->priority_range, what);
+    read_attributes(gpu);
+    gpu->info.memory_bytes = memory;
+    gpu->info.num_units = (uint32_t)gpu->attributes[GPU_NUM_UNITS];
+    gpu->info.max_threads_per_block = (uint32_t)gpu->attributes[GPU_MAX_THREADS];
+    return BRAID_OK;
+}
+
+static braid_status open_device(struct gpu_backend *gpu)
+{
+    braid_status status = gpu->vendor->open_device(gpu);
+    if (status)
+        return status;
+    struct gpu_scope scope;
+    status = braid_gpu_enter(gpu, &scope, "opening the device");
+    if (!status) {
+        status = read_info(gpu);
+        if (!status)
+            status = gpu->vendor->read_architecture(gpu);
+        braid_gpu_leave(gpu, &scope);
+    }
+    if (status)
+        gpu->vendor->close_device(gpu);
+    return status;
+}
+
+static braid_status check_available(const struct gpu_vendor *vendor, uint32_t ordinal)
+{
+    char reason[512];
+    uint32_t num_devices = 0;
+    braid_gpu_query(vendor, &num_devices, reason, sizeof(reason));
+    if (num_devices == 0)
+        return braid_error(BRAID_UNAVAILABLE, "%s not available: %s", vendor->name, reason);
+    if (ordinal >= num_devices)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s has %u device%s: there is no ordinal %u",
+                           vendor->name, num_devices, num_devices == 1 ? "" : "s", ordinal);
+    return BRAID_OK;
+}
+
+static void gpu_close(struct backend *backend)
+{
+    static const char what[] = "closing the device";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    if (braid_gpu_enter(gpu, &scope, what) == BRAID_OK) {
+        // All other streams of Braid's are gone, and their work with them.
+        if (atomic_load_explicit(&gpu->default_stream_used, memory_order_relaxed))
+            gpu->api->stream_synchronize(NULL);
+        if (gpu->root_module)
+            gpu->api->module_unload(gpu->root_module);
+        braid_gpu_leave(gpu, &scope);
+    }
+    gpu->vendor->close_device(gpu);
+    braid_gpu_host_records_finish(gpu);
+    pthread_mutex_destroy(&gpu->record_lock);
+    pthread_mutex_destroy(&gpu->lock);
+    free(gpu);
+}
+
+static void get_info(struct backend *backend, braid_device_info *out_info)
+{
+    *out_info = gpu_from(backend)->info;
+}
+
+static void get_cost_model(struct backend *backend, braid_exec_mode mode,
+                           braid_cost_model *out_model)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    gpu->vendor->cost_model(gpu, mode, out_model);
+}
+
+// The same for every vendor but for the name.
+static const struct backend_ops common_ops = {
+    .close = gpu_close,
+    .get_info = get_info,
+    .get_cost_model = get_cost_model,
+    .allocate = braid_gpu_allocate,
+    .release = braid_gpu_release,
+    .stream_create = braid_gpu_stream_create,
+    .stream_wrap = braid_gpu_stream_wrap,
+    .stream_destroy = braid_gpu_stream_destroy,
+    .stream_native = braid_gpu_stream_native,
+    .stream_synchronize = braid_gpu_stream_synchronize,
+    .stream_query = braid_gpu_stream_query,
+    .stream_wait = braid_gpu_stream_wait,
+    .stream_allocate = braid_gpu_stream_allocate,
+    .stream_free = braid_gpu_stream_free,
+    .event_create = braid_gpu_event_create,
+    .event_wrap = braid_gpu_event_wrap,
+    .event_destroy = braid_gpu_event_destroy,
+    .event_record = braid_gpu_event_record,
+    .event_query = braid_gpu_event_query,
+    .event_synchronize = braid_gpu_event_synchronize,
+    .event_elapsed = braid_gpu_event_elapsed,
+    .kernel_load = braid_gpu_kernel_load,
+    .kernel_unload = braid_gpu_kernel_unload,
+    .submit = braid_gpu_submit,
+    .program_create = braid_gpu_program_create,
+    .program_set_args = braid_gpu_program_set_args,
+    .program_launch = braid_gpu_program_launch,
+    .program_destroy = braid_gpu_program_destroy,
+};
+
+static braid_status create_backend(const struct gpu_vendor *vendor, uint32_t ordinal, bool adopted,
+                                   gpu_context context, struct backend **out_backend)
+{
+    braid_status status = check_available(vendor, ordinal);
+    if (status)
+        return status;
+    struct gpu_backend *gpu = calloc(1, sizeof(*gpu));
+    if (!gpu)
+        return braid_error_no_memory("a device");
+    gpu->ops = common_ops;
+    gpu->ops.name = vendor->name;
+    gpu->ops.prefers_native = vendor->prefers_native;
+    gpu->ops.renew_events = vendor->renew_events;
+    gpu->base.ops = &gpu->ops;
+    gpu->vendor = vendor;
+    gpu->api = &libraries[vendor->index].api;
+    gpu->library = libraries[vendor->index].handle;
+    gpu->adopted = adopted;
+    gpu->context = context;
+    gpu->info.backend = vendor->name;
+    gpu->info.ordinal = ordinal;
+    snprintf(gpu->label, sizeof(gpu->label), "%s:%u", vendor->name, ordinal);
+    pthread_mutex_init(&gpu->lock, NULL);
+    pthread_mutex_init(&gpu->record_lock, NULL);
+    status = open_device(gpu);
+    if (status) {
+        pthread_mutex_destroy(&gpu->record_lock);
+        pthread_mutex_destroy(&gpu->lock);
+        free(gpu);
+        return status;
+    }
+    *out_backend = &gpu->base;
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_open(const struct gpu_vendor *vendor, uint32_t ordinal,
+                            struct backend **out_backend)
+{
+    return create_backend(vendor, ordinal, false, NULL, out_backend);
+}
+
+braid_status braid_gpu_adopt(const struct gpu_vendor *vendor, gpu_context context,
+                             struct backend **out_backend)
+{
+    return create_backend(vendor, 0, true, context, out_backend);
+}

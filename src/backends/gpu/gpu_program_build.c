@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turning a plan into nodes and edges of the driver's graph.
+#include "backends/gpu/gpu_program.h"
+
+#include <stdlib.h>
+
+#include "backends/gpu/gpu_layouts.h"
+#include "base/error.h"
+
+// Each root of a native graph costs the host about 0.65 us a launch (measured on an H200), and one
+// kernel before them all makes them ordinary nodes at the price of one more node on every path.
+enum { ROOTS_WORTH_A_KERNEL = 5 };
+
+// A lane while the steps are walked in issue order.
+struct lane_state {
+    size_t next_step;  // the lane's first step that was not walked yet
+    size_t first_wait; // the first step after the lane's last task
+    gpu_node last;     // NULL: none yet
+    bool last_is_kernel;
+};
+
+struct builder {
+    struct gpu_backend *gpu;
+    const struct backend_plan *plan;
+    struct backend_program *program;
+    gpu_stream capture_stream;
+    gpu_node root;            // NULL: none
+    struct lane_state *lanes; // by lane
+    gpu_node *records;        // by record: the node that was recorded
+    gpu_node *after;          // what the next node runs after
+    size_t num_after;
+};
+
+// Whether the lane's first task waits for no other lane.
+static bool starts_at_root(const struct backend_lane *lane)
+{
+    return lane->num_steps > 0 && lane->steps[0].kind == BRAID_STEP_RUN;
+}
+
+static uint32_t count_roots(const struct backend_plan *plan)
+{
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < plan->num_lanes; i++)
+        num += starts_at_root(&plan->lanes[i]);
+    return num;
+}
+
+static braid_status add_root(struct builder *builder)
+{
+    struct gpu_backend *gpu = builder->gpu;
+    gpu_function function = NULL;
+    if (builder->program->num_roots >= ROOTS_WORTH_A_KERNEL)
+        function = braid_gpu_root_kernel(gpu);
+    if (!function)
+        return BRAID_OK;
+    struct backend_kernel kernel = { .function = function };
+    struct backend_launch launch = {
+        .kernel = &kernel,
+        .grid = { 1, 1, 1 },
+        .block = { 1, 1, 1 },
+    };
+    struct gpu_place place = { .graph = builder->program->graph };
+    gpu_result result = gpu->vendor->add_kernel(gpu, &place, &launch, &builder->root);
+    builder->program->num_nodes++;
+    return braid_gpu_check(gpu, result, &gpu->api->graph_add_kernel, "adding the root of a graph");
+}
+
+// Collects what the lane's next task runs after: the task before it and the waits between.
+static void collect_after(struct builder *builder, const struct backend_lane *lane,
+                          const struct lane_state *state, size_t run)
+{
+    builder->num_after = 0;
+    if (state->last)
+        builder->after[builder->num_after++] = state->last;
+    for (size_t i = state->first_wait; i < run; i++) {
+        if (lane->steps[i].kind == BRAID_STEP_WAIT)
+            builder->after[builder->num_after++] = builder->records[lane->steps[i].index];
+    }
+    if (builder->num_after == 0 && builder->root)
+        builder->after[builder->num_after++] = builder->root;
+}
+
+static struct gpu_place place_here(const struct builder *builder)
+{
+    return (struct gpu_place){ .graph = builder->program->graph,
+                               .after = builder->after,
+                               .num_after = builder->num_after };
+}
+
+// An early start needs the lane's task before it to be a kernel, and nothing else to wait for: an
+// ordinary edge beside it would hold the kernel back anyway.
+static bool may_start_early(const struct builder *builder, const struct backend_launch *launch,
+                            const struct lane_state *state)
+{
+    return launch->programmatic && builder->gpu->api->graph_add_edges && state->last &&
+           state->last_is_kernel && builder->num_after == 1;
+}
+
+static braid_status add_kernel(struct builder *builder, const struct backend_task *task,
+                               const struct lane_state *state, gpu_node *out_node)
+{
+    static const struct gpu_edge_data early = { .from_port = GPU_EDGE_PORT_PROGRAMMATIC,
+                                                .type = GPU_EDGE_PROGRAMMATIC };
+    struct gpu_backend *gpu = builder->gpu;
+    struct gpu_place place = place_here(builder);
+    bool starts_early = may_start_early(builder, &task->launch, state);
+    if (starts_early)
+        place.num_after = 0;
+    gpu_result result = braid_gpu_allow_shared(gpu, &task->launch);
+    if (result == GPU_SUCCESS)
+        result = gpu->vendor->add_kernel(gpu, &place, &task->launch, out_node);
+    if (result) {
+        char detail[200];
+        braid_gpu_explain_launch(gpu, &task->launch, result, detail, sizeof(detail));
+        return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_kernel, task, detail);
+    }
+    if (starts_early)
+        result = gpu->api->graph_add_edges(place.graph, &state->last, out_node, &early, 1);
+    return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_edges, task, NULL);
+}
+
+static braid_status add_copy(struct builder *builder, const struct backend_task *task,
+                             gpu_node *out_node)
+{
+    struct gpu_backend *gpu = builder->gpu;
+    struct gpu_place place = place_here(builder);
+    gpu_result result = gpu->vendor->add_copy(gpu, &place, task->copy.to, task->copy.from,
+                                              task->copy.bytes, out_node);
+    const void *slot = gpu->api->graph_add_copy ? (const void *)&gpu->api->graph_add_copy
+                                                : (const void *)&gpu->api->hip_graph_add_copy;
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+}
+
+// A node refuses a value with more bits than its values have; a fill on a stream drops them.
+static uint32_t cut_value(uint32_t value, uint32_t value_bytes)
+{
+    return value_bytes == 4 ? value : value & ((1u << (8 * value_bytes)) - 1);
+}
+
+static braid_status add_fill(struct builder *builder, const struct backend_task *task,
+                             gpu_node *out_node)
+{
+    struct gpu_backend *gpu = builder->gpu;
+    struct gpu_place place = place_here(builder);
+    uint32_t value = cut_value(task->fill.value, task->fill.value_bytes);
+    gpu_result result = gpu->vendor->add_fill(
+        gpu, &place, task->fill.to, value, task->fill.value_bytes, task->fill.num_values, out_node);
+    const void *slot = gpu->api->graph_add_fill ? (const void *)&gpu->api->graph_add_fill
+                                                : (const void *)&gpu->api->hip_graph_add_fill;
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+}
+
+static braid_status add_host(struct builder *builder, const struct backend_task *task,
+                             gpu_node *out_node)
+{
+    const struct gpu_api *api = builder->gpu->api;
+    struct gpu_host_parameters parameters = { .call = task->host.call, .user = task->host.user };
+    gpu_result result = api->graph_add_host(out_node, builder->program->graph, builder->after,
+                                            builder->num_after, &parameters);
+    return braid_gpu_check_task(builder->gpu, result, &api->graph_add_host, task, NULL);
+}
+
+static braid_status add_empty(struct builder *builder, const struct backend_task *task,
+                              gpu_node *out_node)
+{
+    const struct gpu_api *api = builder->gpu->api;
+    gpu_result result =
+        api->graph_add_empty(out_node, builder->program->graph, builder->after, builder->num_after);
+    return braid_gpu_check_task(builder->gpu, result, &api->graph_add_empty, task, NULL);
+}
+
+// Makes the call on a capturing stream. The capture is always ended, whatever the call did, and a
+// call that the driver could not capture is BRAID_UNSUPPORTED: it can still run on streams.
+static braid_status capture_call(struct builder *builder, const struct backend_task *task,
+                                 gpu_graph *out_graph)
+{
+    struct gpu_backend *gpu = builder->gpu;
+    struct backend_stream stream = { .handle = builder->capture_stream, .wrapped = true };
+    gpu_result result = gpu->api->capture_begin(stream.handle, GPU_CAPTURE_THREAD_LOCAL);
+    if (result)
+        return braid_gpu_check_task(gpu, result, &gpu->api->capture_begin, task, NULL);
+    braid_status status = builder->plan->call_native(task, &stream);
+    gpu_graph graph = NULL;
+    result = gpu->api->capture_end(stream.handle, &graph);
+    if (status || result) {
+        if (graph)
+            gpu->api->graph_destroy(graph);
+        if (!status)
+            braid_gpu_check_task(gpu, result, &gpu->api->capture_end, task,
+                                 "the call cannot be captured");
+        return status ? status : BRAID_UNSUPPORTED;
+    }
+    *out_graph = graph;
+    return BRAID_OK;
+}
+
+static braid_status add_native(struct builder *builder, const struct backend_task *task,
+                               gpu_node *out_node)
+{
+    const struct gpu_api *api = builder->gpu->api;
+    gpu_graph child = NULL;
+    braid_status status = capture_call(builder, task, &child);
+    if (status)
+        return status;
+    // The node keeps a copy of the child.
+    gpu_result result = api->graph_add_child(out_node, builder->program->graph, builder->after,
+                                             builder->num_after, child);
+    api->graph_destroy(child);
+    return braid_gpu_check_task(builder->gpu, result, &api->graph_add_child, task, NULL);
+}
+
+static braid_status add_node(struct builder *builder, const struct backend_task *task,
+                             const struct lane_state *state, gpu_node *out_node)
+{
+    switch (task->kind) {
+    case BACKEND_TASK_KERNEL:
+        return add_kernel(builder, task, state, out_node);
+    case BACKEND_TASK_COPY:
+        return add_copy(builder, task, out_node);
+    case BACKEND_TASK_FILL:
+        return add_fill(builder, task, out_node);
+    case BACKEND_TASK_HOST:
+        return add_host(builder, task, out_node);
+    case BACKEND_TASK_NATIVE:
+        return add_native(builder, task, out_node);
+    case BACKEND_TASK_EMPTY:
+        break;
+    }
+    return add_empty(builder, task, out_node);
+}
+
+static braid_status run_step(struct builder *builder, uint32_t lane_index, size_t step,
+                             uint32_t task_index)
+{
+    struct lane_state *state = &builder->lanes[lane_index];
+    const struct backend_task *task = &builder->plan->tasks[task_index];
+    struct program_task *made = &builder->program->tasks[task_index];
+    collect_after(builder, &builder->plan->lanes[lane_index], state, step);
+    braid_status status = add_node(builder, task, state, &made->node);
+    if (status)
+        return status;
+    made->task = *task;
+    if (task->kind == BACKEND_TASK_KERNEL)
+        made->task.launch.args = NULL;
+    state->last = made->node;
+    state->last_is_kernel = task->kind == BACKEND_TASK_KERNEL;
+    state->first_wait = step + 1;
+    builder->program->num_nodes++;
+    return BRAID_OK;
+}
+
+static braid_status walk(struct builder *builder)
+{
+    const struct backend_plan *plan = builder->plan;
+    for (size_t i = 0; i < plan->num_order; i++) {
+        uint32_t lane = plan->order_lane[i];
+        struct lane_state *state = &builder->lanes[lane];
+        size_t step = state->next_step++;
+        braid_status status = BRAID_OK;
+        // A wait takes effect with the lane's next task.
+        if (plan->order[i].kind == BRAID_STEP_RUN)
+            status = run_step(builder, lane, step, plan->order[i].index);
+        else if (plan->order[i].kind == BRAID_STEP_RECORD)
+            builder->records[plan->order[i].index] = state->last;
+        if (status)
+            return status;
+    }
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_program_build(struct gpu_backend *gpu, const struct backend_plan *plan,
+                                     struct backend_program *program, gpu_stream capture_stream)
+{
+    struct builder builder = {
+        .gpu = gpu,
+        .plan = plan,
+        .program = program,
+        .capture_stream = capture_stream,
+        .lanes = calloc((size_t)plan->num_lanes + 1, sizeof(*builder.lanes)),
+        .records = calloc((size_t)plan->num_records + 1, sizeof(gpu_node)),
+        .after = calloc((size_t)plan->num_records + 2, sizeof(gpu_node)),
+    };
+    braid_status status = BRAID_OK;
+    if (!builder.lanes || !builder.records || !builder.after)
+        status = braid_error_no_memory("a program");
+    program->num_roots = count_roots(plan);
+    if (!status)
+        status = add_root(&builder);
+    if (!status)
+        status = walk(&builder);
+    free(builder.lanes);
+    free(builder.records);
+    free(builder.after);
+    return status;
+}

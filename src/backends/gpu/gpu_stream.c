@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: non-blocking ones of the backend's own, and wrapped ones of the program.
+#include "backends/gpu/gpu_backend.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+// The range runs from the least urgent, a larger number, to the most urgent, a smaller one.
+int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority)
+{
+    if (priority > gpu->least_priority)
+        return gpu->least_priority;
+    if (priority < gpu->greatest_priority)
+        return gpu->greatest_priority;
+    return priority;
+}
+
+braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
+                                     struct backend_stream **out_stream)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct backend_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return braid_error_no_memory("a stream");
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "creation of a stream");
+    if (status) {
+        free(stream);
+        return status;
+    }
+    gpu_result result = gpu->api->stream_create(&stream->handle, GPU_STREAM_NON_BLOCKING,
+                                                braid_gpu_clamp_priority(gpu, priority));
+    braid_gpu_leave(gpu, &scope);
+    if (result) {
+        free(stream);
+        return braid_gpu_check(gpu, result, &gpu->api->stream_create, "creation of a stream");
+    }
+    *out_stream = stream;
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
+                                   struct backend_stream **out_stream)
+{
+    (void)backend;
+    struct backend_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return braid_error_no_memory("a stream");
+    *stream = (struct backend_stream){ .handle = native, .wrapped = true };
+    *out_stream = stream;
+    return BRAID_OK;
+}
+
+// The driver's own destroy returns at once and lets the work go on, so this waits for it first.
+// The result of that work is nobody's any more.
+void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *stream)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    if (!stream)
+        return;
+    if (!stream->wrapped && braid_gpu_enter(gpu, &scope, "destruction of a stream") == BRAID_OK) {
+        gpu->api->stream_synchronize(stream->handle);
+        gpu->api->stream_destroy(stream->handle);
+        braid_gpu_leave(gpu, &scope);
+    }
+    free(stream);
+}
+
+void *braid_gpu_stream_native(struct backend *backend, struct backend_stream *stream)
+{
+    (void)backend;
+    return gpu_stream_of(stream);
+}
+
+braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backend_stream *stream)
+{
+    static const char what[] = "waiting for a stream";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    gpu_result result = gpu->api->stream_synchronize(gpu_stream_of(stream));
+    braid_gpu_leave(gpu, &scope);
+    return braid_gpu_check(gpu, result, &gpu->api->stream_synchronize, what);
+}
+
+braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stream *stream)
+{
+    static const char what[] = "query of a stream";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    gpu_result result = gpu->api->stream_query(gpu_stream_of(stream));
+    braid_gpu_leave(gpu, &scope);
+    return braid_gpu_check(gpu, result, &gpu->api->stream_query, what);
+}
+
+braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_stream *stream,
+                                   struct backend_event *event)
+{
+    static const char what[] = "wait of a stream for an event";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    gpu_result result = gpu->api->stream_wait(gpu_stream_of(stream), event->handle, 0);
+    braid_gpu_leave(gpu, &scope);
+    return braid_gpu_check(gpu, result, &gpu->api->stream_wait, what);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queueing one task on a stream.
+#include "backends/gpu/gpu_backend.h"
+
+#include "base/error.h"
+
+enum { MAX_LAUNCH_ATTRIBUTES = 3 };
+
+static bool has_cluster(const struct backend_launch *launch)
+{
+    return launch->cluster.x != 0;
+}
+
+// Writes the attributes that the launch needs beyond a plain one, and returns how many.
+static uint32_t list_attributes(const struct gpu_backend *gpu, const struct backend_launch *launch,
+                                struct gpu_attribute *attributes)
+{
+    uint32_t num = 0;
+    if (has_cluster(launch)) {
+        attributes[num] = (struct gpu_attribute){ .id = GPU_LAUNCH_CLUSTER };
+        attributes[num].value.cluster.x = launch->cluster.x;
+        attributes[num].value.cluster.y = launch->cluster.y;
+        attributes[num++].value.cluster.z = launch->cluster.z;
+    }
+    if (launch->priority) {
+        attributes[num] = (struct gpu_attribute){ .id = GPU_LAUNCH_PRIORITY };
+        attributes[num++].value.priority = braid_gpu_clamp_priority(gpu, launch->priority);
+    }
+    if (launch->programmatic) {
+        attributes[num] = (struct gpu_attribute){ .id = GPU_LAUNCH_PROGRAMMATIC };
+        attributes[num++].value.programmatic = 1;
+    }
+    return num;
+}
+
+static gpu_result launch_plain(const struct gpu_backend *gpu, gpu_stream stream,
+                               const struct backend_launch *launch)
+{
+    return gpu->api->launch(launch->kernel->function, launch->grid.x, launch->grid.y,
+                            launch->grid.z, launch->block.x, launch->block.y, launch->block.z,
+                            launch->shared_bytes, stream, (void **)(uintptr_t)launch->args, NULL);
+}
+
+static gpu_result launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
+                                         const struct backend_launch *launch)
+{
+    struct gpu_attribute attributes[MAX_LAUNCH_ATTRIBUTES];
+    uint32_t num = list_attributes(gpu, launch, attributes);
+    struct gpu_launch_config config = {
+        .grid = { launch->grid.x, launch->grid.y, launch->grid.z },
+        .block = { launch->block.x, launch->block.y, launch->block.z },
+        .shared_bytes = launch->shared_bytes,
+        .stream = stream,
+        .attributes = attributes,
+        .num_attributes = num,
+    };
+    return gpu->api->launch_config(&config, launch->kernel->function,
+                                   (void **)(uintptr_t)launch->args, NULL);
+}
+
+static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stream,
+                                  const struct backend_task *task)
+{
+    const struct backend_launch *launch = &task->launch;
+    // Priority and early start are hints: a driver that has no call for them runs the kernel
+    // without. A cluster is not, the kernel may rely on it.
+    bool special = has_cluster(launch) || launch->priority || launch->programmatic;
+    bool with_attributes = special && gpu->api->launch_config;
+    if (has_cluster(launch) && !gpu->api->launch_config)
+        return braid_error(BRAID_UNSUPPORTED, "launch of '%s' (%s): no clusters on this driver",
+                           task->name, gpu->label);
+    gpu_result result = braid_gpu_allow_shared(gpu, launch);
+    const void *slot = &gpu->api->function_set;
+    if (result == GPU_SUCCESS) {
+        result = with_attributes ? launch_with_attributes(gpu, stream, launch)
+                                 : launch_plain(gpu, stream, launch);
+        slot = with_attributes ? (const void *)&gpu->api->launch_config
+                               : (const void *)&gpu->api->launch;
+    }
+    if (result == GPU_SUCCESS)
+        return BRAID_OK;
+    char detail[200];
+    braid_gpu_explain_launch(gpu, launch, result, detail, sizeof(detail));
+    return braid_gpu_check_task(gpu, result, slot, task, detail);
+}
+
+static braid_status submit_copy(const struct gpu_backend *gpu, gpu_stream stream,
+                                const struct backend_task *task)
+{
+    gpu_result result =
+        gpu->vendor->copy(gpu, task->copy.to, task->copy.from, task->copy.bytes, stream);
+    const void *slot =
+        gpu->api->copy ? (const void *)&gpu->api->copy : (const void *)&gpu->api->hip_copy;
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+}
+
+static braid_status submit_fill(const struct gpu_backend *gpu, gpu_stream stream,
+                                const struct backend_task *task)
+{
+    const struct gpu_api *api = gpu->api;
+    void *to = task->fill.to;
+    uint32_t value = task->fill.value;
+    uint64_t count = task->fill.num_values;
+    switch (task->fill.value_bytes) {
+    case 1:
+        return braid_gpu_check_task(gpu, api->fill8(to, (unsigned char)value, count, stream),
+                                    &api->fill8, task, NULL);
+    case 2:
+        return braid_gpu_check_task(gpu, api->fill16(to, (unsigned short)value, count, stream),
+                                    &api->fill16, task, NULL);
+    default:
+        return braid_gpu_check_task(gpu, api->fill32(to, value, count, stream), &api->fill32, task,
+                                    NULL);
+    }
+}
+
+static braid_status submit_host(struct gpu_backend *gpu, gpu_stream stream,
+                                const struct backend_task *task)
+{
+    gpu_result result = gpu->vendor->host_call(gpu, stream, task->host.call, task->host.user);
+    const void *slot = gpu->api->host_call ? (const void *)&gpu->api->host_call
+                                           : (const void *)&gpu->api->stream_callback;
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+}
+
+static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,
+                                const struct backend_task *task)
+{
+    switch (task->kind) {
+    case BACKEND_TASK_KERNEL:
+        return submit_kernel(gpu, stream, task);
+    case BACKEND_TASK_COPY:
+        return submit_copy(gpu, stream, task);
+    case BACKEND_TASK_FILL:
+        return submit_fill(gpu, stream, task);
+    case BACKEND_TASK_HOST:
+        return submit_host(gpu, stream, task);
+    case BACKEND_TASK_EMPTY:
+        return BRAID_OK; // its place in the stream is all there is to it
+    case BACKEND_TASK_NATIVE:
+        break;
+    }
+    return braid_error(BRAID_INTERNAL, "native call '%s' was submitted to the device", task->name);
+}
+
+braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,
+                              const struct backend_task *task)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "queueing work");
+    if (status)
+        return status;
+    if (!stream)
+        atomic_store_explicit(&gpu->default_stream_used, true, memory_order_relaxed);
+    status = submit_task(gpu, gpu_stream_of(stream), task);
+    braid_gpu_leave(gpu, &scope);
+    return status;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between CUDA and HIP beyond the names of functions.
+#ifndef BRAID_BACKENDS_GPU_GPU_VENDOR_H
+#define BRAID_BACKENDS_GPU_GPU_VENDOR_H
+
+#include "backends/backend.h"
+#include "backends/gpu/gpu_api.h"
+#include "backends/gpu/gpu_loader.h"
+
+struct gpu_backend;
+
+// Device attributes, by their place in gpu_vendor.attributes.
+enum gpu_attribute_index {
+    GPU_MAX_THREADS,
+    GPU_MAX_BLOCK_X,
+    GPU_MAX_BLOCK_Y,
+    GPU_MAX_BLOCK_Z,
+    GPU_MAX_GRID_X,
+    GPU_MAX_GRID_Y,
+    GPU_MAX_GRID_Z,
+    GPU_MAX_SHARED,       // dynamic and static, without asking for more
+    GPU_MAX_SHARED_OPTIN, // after function_set
+    GPU_NUM_UNITS,
+    GPU_MAJOR,
+    GPU_MINOR,
+    GPU_MEMORY_POOLS,
+    GPU_CLUSTERS,
+    GPU_NUM_ATTRIBUTES,
+};
+
+enum {
+    GPU_NO_ATTRIBUTE = -1, // the vendor has none of this meaning; reads as 0
+};
+
+// What was current on the calling thread before Braid came.
+struct gpu_scope {
+    gpu_context context; // CUDA
+    int device;          // HIP
+    bool changed;
+};
+
+// Where a node goes: the graph and what it runs after.
+struct gpu_place {
+    gpu_graph graph;
+    const gpu_node *after;
+    size_t num_after;
+};
+
+struct gpu_vendor {
+    enum gpu_vendor_index index;
+    const char *name;                      // "cuda"
+    const char *const *libraries;          // names to try, ended by NULL
+    const char *const *compiler_libraries; // likewise
+    int attributes[GPU_NUM_ATTRIBUTES];    // the vendor's numbers
+    bool prefers_native;                   // see backend_ops
+    bool renew_events;                     // likewise
+
+    // Makes the backend's device current on this thread, and what was current before again.
+    gpu_result (*enter)(const struct gpu_backend *gpu, struct gpu_scope *scope);
+    void (*leave)(const struct gpu_backend *gpu, const struct gpu_scope *scope);
+
+    void (*describe)(const struct gpu_api *api, gpu_result result, const char **out_name,
+                     const char **out_text);
+
+    // Opens the device whose ordinal is in the backend: fills device, context and version.
+    braid_status (*open_device)(struct gpu_backend *gpu);
+    braid_status (*read_architecture)(struct gpu_backend *gpu); // with the attributes known
+    void (*close_device)(struct gpu_backend *gpu);
+
+    // BRAID_OK when the driver may be given this image; `kernel` for the message.
+    braid_status (*check_image)(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                const void *image);
+
+    gpu_result (*copy)(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
+                       gpu_stream stream);
+    gpu_result (*host_call)(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,
+                            void *user);
+
+    // Nodes whose parameters have another layout with each vendor.
+    gpu_result (*add_kernel)(const struct gpu_backend *gpu, const struct gpu_place *place,
+                             const struct backend_launch *launch, gpu_node *out_node);
+    gpu_result (*set_kernel)(const struct gpu_backend *gpu, gpu_executable executable,
+                             gpu_node node, const struct backend_launch *launch, void *const *args);
+    gpu_result (*add_copy)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+                           const void *from, size_t bytes, gpu_node *out_node);
+    gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+                           uint32_t value, uint32_t value_bytes, size_t num_values,
+                           gpu_node *out_node);
+
+    // BRAID_OK when this runtime replays such a plan correctly; otherwise BRAID_UNSUPPORTED and
+    // the reason. `max_fan_out` is the largest number of edges that leave one node.
+    braid_status (*check_plan)(const struct gpu_backend *gpu, const struct backend_plan *plan,
+                               uint32_t max_fan_out);
+    void (*cost_model)(const struct gpu_backend *gpu, braid_exec_mode mode,
+                       braid_cost_model *out_model);
+};
+
+extern const struct gpu_vendor braid_gpu_cuda;
+extern const struct gpu_vendor braid_gpu_hip;
+
+#endif

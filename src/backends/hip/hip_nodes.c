@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// HIP's graph nodes: kernels, copies and fills.
+#include "backends/gpu/gpu_backend.h"
+#include "backends/hip/hip_layouts.h"
+#include "backends/hip/hip_vendor.h"
+
+static struct hip_kernel_parameters kernel_parameters(const struct backend_launch *launch,
+                                                      void *const *args)
+{
+    return (struct hip_kernel_parameters){
+        .function = launch->kernel->function,
+        .grid = { launch->grid.x, launch->grid.y, launch->grid.z },
+        .block = { launch->block.x, launch->block.y, launch->block.z },
+        .shared_bytes = launch->shared_bytes,
+        .args = (void **)(uintptr_t)args,
+    };
+}
+
+// Priority is a hint that HIP has no place for; clusters it has not.
+gpu_result braid_hip_add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
+                                const struct backend_launch *launch, gpu_node *out_node)
+{
+    if (launch->cluster.x != 0)
+        return GPU_NOT_SUPPORTED;
+    struct hip_kernel_parameters parameters = kernel_parameters(launch, launch->args);
+    return gpu->api->graph_add_kernel(out_node, place->graph, place->after, place->num_after,
+                                      &parameters);
+}
+
+gpu_result braid_hip_set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
+                                gpu_node node, const struct backend_launch *launch,
+                                void *const *args)
+{
+    struct hip_kernel_parameters parameters = kernel_parameters(launch, args);
+    return gpu->api->executable_set_kernel(executable, node, &parameters);
+}
+
+gpu_result braid_hip_add_copy(const struct gpu_backend *gpu, const struct gpu_place *place,
+                              void *to, const void *from, size_t bytes, gpu_node *out_node)
+{
+    return gpu->api->hip_graph_add_copy(out_node, place->graph, place->after, place->num_after, to,
+                                        from, bytes, HIP_COPY_DEFAULT);
+}
+
+gpu_result braid_hip_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
+                              void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
+                              gpu_node *out_node)
+{
+    struct hip_fill_parameters parameters = {
+        .to = to,
+        .value = value,
+        .value_bytes = value_bytes,
+        .width = num_values,
+        .height = 1,
+    };
+    return gpu->api->hip_graph_add_fill(out_node, place->graph, place->after, place->num_after,
+                                        &parameters);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// HIP: library names, devices, attribute numbers, what its versions cannot do, and the driver's row
+// in the table of backends.
+#include "backends/hip/hip_vendor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_backend.h"
+#include "backends/hip/hip_layouts.h"
+#include "base/error.h"
+
+// Only development packages have the plain name.
+static const char *const libraries[] = {
+    "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", NULL,
+};
+
+static const char *const compiler_libraries[] = {
+    "libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", NULL,
+};
+
+// hipRuntimeGetVersion: major * 10000000 + minor * 100000 + patch.
+enum {
+    VERSION_HOST_NODES = 50400000,       // before, a host node runs on the first launch only
+    VERSION_SEGMENTED_GRAPHS = 70300000, // before, the executor below may run a graph
+    GRAPH_QUEUES = 4,                    // of the classic executor
+    DEFAULT_LANES = 4,                   // hardware queues that a process gets by default
+    PROPERTIES_BYTES = 8192,             // more than hipDeviceProp_t of any version has
+};
+
+static gpu_result enter(const struct gpu_backend *gpu, struct gpu_scope *scope)
+{
+    gpu_result result = gpu->api->device_get_current(&scope->device);
+    int wanted = (int)gpu->info.ordinal;
+    if (result || scope->device == wanted)
+        return result;
+    result = gpu->api->device_set_current(wanted);
+    scope->changed = result == GPU_SUCCESS;
+    return result;
+}
+
+static void leave(const struct gpu_backend *gpu, const struct gpu_scope *scope)
+{
+    gpu->api->device_set_current(scope->device);
+}
+
+static void describe(const struct gpu_api *api, gpu_result result, const char **out_name,
+                     const char **out_text)
+{
+    *out_name = api->hip_error_name(result);
+    *out_text = api->hip_error_string(result);
+    // HIP 5 gives the name as the text as well.
+    if (*out_name && *out_text && strcmp(*out_name, *out_text) == 0)
+        *out_text = NULL;
+}
+
+static braid_status open_device(struct gpu_backend *gpu)
+{
+    static const char what[] = "opening the device";
+    gpu_result result = gpu->api->runtime_version(&gpu->version);
+    if (result)
+        return braid_gpu_check(gpu, result, &gpu->api->runtime_version, what);
+    result = gpu->api->device_get(&gpu->device, (int)gpu->info.ordinal);
+    return braid_gpu_check(gpu, result, &gpu->api->device_get, what);
+}
+
+// The runtime keeps its own context of a device as long as the process lives.
+static void close_device(struct gpu_backend *gpu)
+{
+    (void)gpu;
+}
+
+// No attribute tells the architecture's full name; hipGetDeviceProperties does, in a struct whose
+// layout changed between versions. The name is looked for in its bytes instead of at an offset.
+static const char *find_architecture(const char *bytes, size_t size)
+{
+    for (size_t i = 0; i + 4 < size; i++) {
+        bool at_start = i == 0 || bytes[i - 1] == '\0';
+        if (at_start && (strncmp(bytes + i, "gfx", 3) == 0 || strncmp(bytes + i, "sm_", 3) == 0))
+            return bytes + i;
+    }
+    return NULL;
+}
+
+static braid_status read_architecture(struct gpu_backend *gpu)
+{
+    _Alignas(16) char properties[PROPERTIES_BYTES] = { 0 };
+    gpu_result result = gpu->api->device_properties
+                            ? gpu->api->device_properties(properties, (int)gpu->info.ordinal)
+                            : GPU_NOT_SUPPORTED;
+    const char *name =
+        result == GPU_SUCCESS ? find_architecture(properties, sizeof(properties) - 64) : NULL;
+    snprintf(gpu->architecture, sizeof(gpu->architecture), "%.63s", name ? name : "");
+    return BRAID_OK;
+}
+
+static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
+                       gpu_stream stream)
+{
+    return gpu->api->hip_copy(to, from, bytes, HIP_COPY_DEFAULT, stream);
+}
+
+// HIP 5.2 declares hipLaunchHostFunc and does not export it.
+static gpu_result host_call(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,
+                            void *user)
+{
+    if (gpu->api->host_call)
+        return gpu->api->host_call(stream, call, user);
+    return braid_gpu_host_call_by_callback(gpu, stream, call, user);
+}
+
+static braid_status check_calls(const struct gpu_backend *gpu)
+{
+    const struct gpu_api *api = gpu->api;
+    if (api->graph_create && api->graph_destroy && api->graph_add_kernel &&
+        api->hip_graph_add_copy && api->hip_graph_add_fill && api->graph_add_host &&
+        api->graph_add_empty && api->graph_add_child && api->graph_instantiate &&
+        api->executable_destroy && api->executable_launch && api->executable_set_kernel &&
+        api->capture_begin && api->capture_end)
+        return BRAID_OK;
+    return braid_error(BRAID_UNSUPPORTED, "native graph (%s): this runtime (%d) has no graphs",
+                       gpu->label, gpu->version);
+}
+
+static bool has_host_calls(const struct backend_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->num_tasks; i++) {
+        if (plan->tasks[i].kind == BACKEND_TASK_HOST)
+            return true;
+    }
+    return false;
+}
+
+static braid_status check_plan(const struct gpu_backend *gpu, const struct backend_plan *plan,
+                               uint32_t max_fan_out)
+{
+    braid_status status = check_calls(gpu);
+    if (status)
+        return status;
+    if (gpu->version < VERSION_HOST_NODES && has_host_calls(plan))
+        return braid_error(BRAID_UNSUPPORTED,
+                           "native graph (%s): before HIP 5.4 a graph makes its host calls on the "
+                           "first launch only, and this runtime is %d",
+                           gpu->label, gpu->version);
+    // The classic executor spreads the successors of a node over its queues and leaves out the wait
+    // of those beyond the first round (ROCm/rocm-systems issue 11499).
+    if (gpu->version < VERSION_SEGMENTED_GRAPHS && max_fan_out > GRAPH_QUEUES)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "native graph (%s): this runtime (%d) may drop edges of a node with "
+                           "more than %d successors, and one has %u",
+                           gpu->label, gpu->version, GRAPH_QUEUES, max_fan_out);
+    return BRAID_OK;
+}
+
+// Not measured: no AMD device was at hand. The lanes are as many as a process has hardware queues.
+static void cost_model(const struct gpu_backend *gpu, braid_exec_mode mode,
+                       braid_cost_model *out_model)
+{
+    (void)gpu;
+    (void)mode;
+    *out_model = (braid_cost_model){
+        .default_cost_ns = 5000,
+        .node_ns = 1500,
+        .wait_ns = 2500,
+        .root_ns = 500,
+        .max_concurrent = DEFAULT_LANES,
+    };
+}
+
+const struct gpu_vendor braid_gpu_hip = {
+    .index = GPU_HIP,
+    .name = "hip",
+    .libraries = libraries,
+    .compiler_libraries = compiler_libraries,
+    // hipDeviceAttribute_t
+    .attributes = {
+        [GPU_MAX_THREADS] = 56,
+        [GPU_MAX_BLOCK_X] = 26,
+        [GPU_MAX_BLOCK_Y] = 27,
+        [GPU_MAX_BLOCK_Z] = 28,
+        [GPU_MAX_GRID_X] = 29,
+        [GPU_MAX_GRID_Y] = 30,
+        [GPU_MAX_GRID_Z] = 31,
+        [GPU_MAX_SHARED] = 74,
+        [GPU_NUM_UNITS] = 63,
+        [GPU_MAJOR] = 23,
+        [GPU_MINOR] = 61,
+        [GPU_MAX_SHARED_OPTIN] = GPU_NO_ATTRIBUTE,
+        [GPU_MEMORY_POOLS] = 88,
+        [GPU_CLUSTERS] = GPU_NO_ATTRIBUTE,
+    },
+    // HIP's graphs drop edges or host calls in some versions (check_plan): only where asked for.
+    .prefers_native = false,
+    .renew_events = true, // HIP leaves a record of a pending event undefined
+    .enter = enter,
+    .leave = leave,
+    .describe = describe,
+    .open_device = open_device,
+    .read_architecture = read_architecture,
+    .close_device = close_device,
+    .check_image = braid_hip_check_image,
+    .copy = copy,
+    .host_call = host_call,
+    .add_kernel = braid_hip_add_kernel,
+    .set_kernel = braid_hip_set_kernel,
+    .add_copy = braid_hip_add_copy,
+    .add_fill = braid_hip_add_fill,
+    .check_plan = check_plan,
+    .cost_model = cost_model,
+};
+
+static void query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
+{
+    braid_gpu_query(&braid_gpu_hip, out_num_devices, out_reason, reason_size);
+}
+
+static braid_status open(const braid_device_options *options, struct backend **out_backend)
+{
+    return braid_gpu_open(&braid_gpu_hip, options->ordinal, out_backend);
+}
+
+const struct backend_driver braid_hip_driver = {
+    .name = "hip",
+    .query = query,
+    .open = open,
+};
