@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes and offsets that the stand-in's types share with the vendor's: one list, compiled once
+// with either header, and compared (abi_matches_cuda_h.c).
+#ifndef BRAID_STANDIN_ABI_FACTS_H
+#define BRAID_STANDIN_ABI_FACTS_H
+
+#include <stddef.h>
+
+struct abi_fact {
+    const char *text;
+    size_t value;
+};
+
+extern const struct abi_fact abi_facts_ours[], abi_facts_theirs[];
+extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
+
+#define ABI_SIZES(X)                                                                               \
+    X(CUresult)                                                                                    \
+    X(CUdevice)                                                                                    \
+    X(CUdeviceptr)                                                                                 \
+    X(CUuuid)                                                                                      \
+    X(CUDA_MEMCPY2D)                                                                               \
+    X(CUDA_MEMCPY3D)                                                                               \
+    X(CUDA_KERNEL_NODE_PARAMS_v1)                                                                  \
+    X(CUDA_KERNEL_NODE_PARAMS)                                                                     \
+    X(CUDA_MEMSET_NODE_PARAMS)                                                                     \
+    X(CUDA_HOST_NODE_PARAMS)                                                                       \
+    X(CUDA_GRAPH_INSTANTIATE_PARAMS)                                                               \
+    X(CUgraphEdgeData)                                                                             \
+    X(CUgraphExecUpdateResultInfo)                                                                 \
+    X(CUlaunchAttributeValue)                                                                      \
+    X(CUlaunchAttribute)                                                                           \
+    X(CUlaunchConfig)                                                                              \
+    X(CUmemPoolProps)
+
+#define ABI_OFFSETS(X)                                                                             \
+    X(CUDA_MEMCPY2D, srcMemoryType)                                                                \
+    X(CUDA_MEMCPY2D, srcDevice)                                                                    \
+    X(CUDA_MEMCPY2D, srcPitch)                                                                     \
+    X(CUDA_MEMCPY2D, dstMemoryType)                                                                \
+    X(CUDA_MEMCPY2D, dstHost)                                                                      \
+    X(CUDA_MEMCPY2D, dstDevice)                                                                    \
+    X(CUDA_MEMCPY2D, dstPitch)                                                                     \
+    X(CUDA_MEMCPY2D, WidthInBytes)                                                                 \
+    X(CUDA_MEMCPY2D, Height)                                                                       \
+    X(CUDA_MEMCPY3D, srcMemoryType)                                                                \
+    X(CUDA_MEMCPY3D, srcHost)                                                                      \
+    X(CUDA_MEMCPY3D, srcDevice)                                                                    \
+    X(CUDA_MEMCPY3D, srcPitch)                                                                     \
+    X(CUDA_MEMCPY3D, srcHeight)                                                                    \
+    X(CUDA_MEMCPY3D, dstXInBytes)                                                                  \
+    X(CUDA_MEMCPY3D, dstMemoryType)                                                                \
+    X(CUDA_MEMCPY3D, dstHost)                                                                      \
+    X(CUDA_MEMCPY3D, dstDevice)                                                                    \
+    X(CUDA_MEMCPY3D, dstPitch)                                                                     \
+    X(CUDA_MEMCPY3D, dstHeight)                                                                    \
+    X(CUDA_MEMCPY3D, WidthInBytes)                                                                 \
+    X(CUDA_MEMCPY3D, Depth)                                                                        \
+    X(CUDA_KERNEL_NODE_PARAMS_v1, sharedMemBytes)                                                  \
+    X(CUDA_KERNEL_NODE_PARAMS_v1, kernelParams)                                                    \
+    X(CUDA_KERNEL_NODE_PARAMS_v1, extra)                                                           \
+    X(CUDA_KERNEL_NODE_PARAMS, gridDimX)                                                           \
+    X(CUDA_KERNEL_NODE_PARAMS, blockDimX)                                                          \
+    X(CUDA_KERNEL_NODE_PARAMS, sharedMemBytes)                                                     \
+    X(CUDA_KERNEL_NODE_PARAMS, kernelParams)                                                       \
+    X(CUDA_KERNEL_NODE_PARAMS, extra)                                                              \
+    X(CUDA_KERNEL_NODE_PARAMS, kern)                                                               \
+    X(CUDA_KERNEL_NODE_PARAMS, ctx)                                                                \
+    X(CUDA_MEMSET_NODE_PARAMS, dst)                                                                \
+    X(CUDA_MEMSET_NODE_PARAMS, pitch)                                                              \
+    X(CUDA_MEMSET_NODE_PARAMS, value)                                                              \
+    X(CUDA_MEMSET_NODE_PARAMS, elementSize)                                                        \
+    X(CUDA_MEMSET_NODE_PARAMS, width)                                                              \
+    X(CUDA_MEMSET_NODE_PARAMS, height)                                                             \
+    X(CUDA_HOST_NODE_PARAMS, fn)                                                                   \
+    X(CUDA_HOST_NODE_PARAMS, userData)                                                             \
+    X(CUDA_GRAPH_INSTANTIATE_PARAMS, hUploadStream)                                                \
+    X(CUDA_GRAPH_INSTANTIATE_PARAMS, result_out)                                                   \
+    X(CUgraphEdgeData, from_port)                                                                  \
+    X(CUgraphEdgeData, to_port)                                                                    \
+    X(CUgraphEdgeData, type)                                                                       \
+    X(CUgraphExecUpdateResultInfo, errorNode)                                                      \
+    X(CUgraphExecUpdateResultInfo, errorFromNode)                                                  \
+    X(CUlaunchAttribute, id)                                                                       \
+    X(CUlaunchAttribute, value)                                                                    \
+    X(CUlaunchConfig, gridDimX)                                                                    \
+    X(CUlaunchConfig, blockDimX)                                                                   \
+    X(CUlaunchConfig, sharedMemBytes)                                                              \
+    X(CUlaunchConfig, hStream)                                                                     \
+    X(CUlaunchConfig, attrs)                                                                       \
+    X(CUlaunchConfig, numAttrs)                                                                    \
+    X(CUmemPoolProps, allocType)                                                                   \
+    X(CUmemPoolProps, handleTypes)                                                                 \
+    X(CUmemPoolProps, location)                                                                    \
+    X(CUmemPoolProps, maxSize)
+
+#define ABI_SIZE_FACT(type) { "sizeof(" #type ")", sizeof(type) },
+#define ABI_OFFSET_FACT(type, member)                                                              \
+    { "offsetof(" #type ", " #member ")", offsetof(type, member) },
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry points that copy and fill memory, at once or in a stream.
+//
+// Copies to and from pageable host memory are as asynchronous as all others here, where the driver
+// would often wait or stage: a program that frees such memory too early is found out.
+#include "copy.h"
+
+#include "entry.h"
+#include "memory.h"
+#include "stream.h"
+
+static struct work plain_copy(void *to, const void *from, size_t bytes)
+{
+    struct work work = { .kind = WORK_COPY };
+    work.copy = (struct copy){ .to = to, .from = from, .width = bytes, .height = 1, .depth = 1 };
+    return work;
+}
+
+static void *address(CUdeviceptr memory)
+{
+    return (void *)(uintptr_t)memory;
+}
+
+// What must be device memory must be known as such.
+static CUresult check_device(const void *memory, size_t bytes, bool is_device)
+{
+    world_lock();
+    CUresult result = memory_check_argument(memory, bytes, is_device);
+    world_unlock();
+    return result;
+}
+
+enum sides { EITHER = 0, TO_DEVICE = 1, FROM_DEVICE = 2 };
+
+static CUresult queue_copy(const char *function, void *to, const void *from, size_t bytes,
+                           unsigned sides, bool wait, CUstream stream)
+{
+    CUresult result = entry_begin_in_context(function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (bytes > 0 && (to == NULL || from == NULL))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = check_device(to, bytes, (sides & TO_DEVICE) != 0);
+    if (result == CUDA_SUCCESS)
+        result = check_device(from, bytes, (sides & FROM_DEVICE) != 0);
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct work work = plain_copy(to, from, bytes);
+    return wait ? stream_queue_and_wait(stream, &work) : stream_queue(stream, &work);
+}
+
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+    return queue_copy(__func__, address(to), address(from), bytes, EITHER, true, NULL);
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    return queue_copy(__func__, address(to), address(from), bytes, EITHER, false, stream);
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
+{
+    return queue_copy(__func__, address(to), from, bytes, TO_DEVICE, true, NULL);
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    return queue_copy(__func__, address(to), from, bytes, TO_DEVICE, false, stream);
+}
+
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
+{
+    return queue_copy(__func__, to, address(from), bytes, FROM_DEVICE, true, NULL);
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    return queue_copy(__func__, to, address(from), bytes, FROM_DEVICE, false, stream);
+}
+
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+    return queue_copy(__func__, address(to), address(from), bytes, TO_DEVICE | FROM_DEVICE, true,
+                      NULL);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    return queue_copy(__func__, address(to), address(from), bytes, TO_DEVICE | FROM_DEVICE, false,
+                      stream);
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                      CUcontext from_context, size_t bytes)
+{
+    (void)to_context, (void)from_context;
+    return queue_copy(__func__, address(to), address(from), bytes, TO_DEVICE | FROM_DEVICE, true,
+                      NULL);
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                           CUcontext from_context, size_t bytes, CUstream stream)
+{
+    (void)to_context, (void)from_context;
+    return queue_copy(__func__, address(to), address(from), bytes, TO_DEVICE | FROM_DEVICE, false,
+                      stream);
+}
+
+// The start of one side of a strided copy; NULL: arrays, which the stand-in does not have.
+static char *side(CUmemorytype type, const void *host, CUdeviceptr device)
+{
+    if (type == CU_MEMORYTYPE_HOST)
+        return (char *)(uintptr_t)host;
+    return type == CU_MEMORYTYPE_ARRAY ? NULL : address(device);
+}
+
+CUresult copy_from_2d(const CUDA_MEMCPY2D *copy, struct work *out_work)
+{
+    if (copy == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    const CUDA_MEMCPY3D deep = {
+        .srcXInBytes = copy->srcXInBytes,
+        .srcY = copy->srcY,
+        .srcMemoryType = copy->srcMemoryType,
+        .srcHost = copy->srcHost,
+        .srcDevice = copy->srcDevice,
+        .srcPitch = copy->srcPitch,
+        .dstXInBytes = copy->dstXInBytes,
+        .dstY = copy->dstY,
+        .dstMemoryType = copy->dstMemoryType,
+        .dstHost = copy->dstHost,
+        .dstDevice = copy->dstDevice,
+        .dstPitch = copy->dstPitch,
+        .WidthInBytes = copy->WidthInBytes,
+        .Height = copy->Height,
+        .Depth = 1,
+    };
+    return copy_from_3d(&deep, out_work);
+}
+
+// A pitch of zero means rows without gaps.
+CUresult copy_from_3d(const CUDA_MEMCPY3D *copy, struct work *out_work)
+{
+    if (copy == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    char *to = side(copy->dstMemoryType, copy->dstHost, copy->dstDevice);
+    const char *from = side(copy->srcMemoryType, copy->srcHost, copy->srcDevice);
+    if (to == NULL || from == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    size_t to_pitch = copy->dstPitch == 0 ? copy->WidthInBytes : copy->dstPitch;
+    size_t from_pitch = copy->srcPitch == 0 ? copy->WidthInBytes : copy->srcPitch;
+    size_t to_slice = to_pitch * (copy->dstHeight == 0 ? copy->Height : copy->dstHeight);
+    size_t from_slice = from_pitch * (copy->srcHeight == 0 ? copy->Height : copy->srcHeight);
+    if (copy->Height > 1 && (to_pitch < copy->WidthInBytes || from_pitch < copy->WidthInBytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct work work = { .kind = WORK_COPY };
+    work.copy = (struct copy){
+        .to = to + copy->dstZ * to_slice + copy->dstY * to_pitch + copy->dstXInBytes,
+        .from = from + copy->srcZ * from_slice + copy->srcY * from_pitch + copy->srcXInBytes,
+        .to_pitch = to_pitch,
+        .from_pitch = from_pitch,
+        .to_slice = to_slice,
+        .from_slice = from_slice,
+        .width = copy->WidthInBytes,
+        .height = copy->Height,
+        .depth = copy->Depth,
+    };
+    *out_work = work;
+    return CUDA_SUCCESS;
+}
+
+static CUresult queue_2d(const char *function, const CUDA_MEMCPY2D *copy, bool wait,
+                         CUstream stream)
+{
+    struct work work;
+    CUresult result = entry_begin_in_context(function);
+    if (result == CUDA_SUCCESS)
+        result = copy_from_2d(copy, &work);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return wait ? stream_queue_and_wait(stream, &work) : stream_queue(stream, &work);
+}
+
+static CUresult queue_3d(const char *function, const CUDA_MEMCPY3D *copy, bool wait,
+                         CUstream stream)
+{
+    struct work work;
+    CUresult result = entry_begin_in_context(function);
+    if (result == CUDA_SUCCESS)
+        result = copy_from_3d(copy, &work);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return wait ? stream_queue_and_wait(stream, &work) : stream_queue(stream, &work);
+}
+
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy)
+{
+    return queue_2d(__func__, copy, true, NULL);
+}
+
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
+{
+    return queue_2d(__func__, copy, false, stream);
+}
+
+CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *copy)
+{
+    return queue_3d(__func__, copy, true, NULL);
+}
+
+CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *copy, CUstream stream)
+{
+    return queue_3d(__func__, copy, false, stream);
+}
+
+CUresult fill_from_node(const CUDA_MEMSET_NODE_PARAMS *fill, struct work *out_work)
+{
+    if (fill == NULL || fill->width == 0 || fill->height == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct work work = { .kind = WORK_FILL };
+    work.fill = (struct fill){ .to = address(fill->dst),
+                               .pitch = fill->pitch,
+                               .width = fill->width,
+                               .height = fill->height,
+                               .value = fill->value,
+                               .element_bytes = fill->elementSize };
+    *out_work = work;
+    return CUDA_SUCCESS;
+}
+
+static CUresult queue_fill(const char *function, CUdeviceptr to, unsigned value,
+                           unsigned element_bytes, size_t count, bool wait, CUstream stream)
+{
+    CUresult result = entry_begin_in_context(function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (to % element_bytes != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct work work = { .kind = WORK_FILL };
+    work.fill = (struct fill){ .to = address(to),
+                               .width = count,
+                               .height = 1,
+                               .value = value,
+                               .element_bytes = element_bytes };
+    return wait ? stream_queue_and_wait(stream, &work) : stream_queue(stream, &work);
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
+{
+    return queue_fill(__func__, to, value, 1, count, true, NULL);
+}
+
+CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count)
+{
+    return queue_fill(__func__, to, value, 2, count, true, NULL);
+}
+
+CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count)
+{
+    return queue_fill(__func__, to, value, 4, count, true, NULL);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
+{
+    return queue_fill(__func__, to, value, 1, count, false, stream);
+}
+
+CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
+{
+    return queue_fill(__func__, to, value, 2, count, false, stream);
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream)
+{
+    return queue_fill(__func__, to, value, 4, count, false, stream);
+}

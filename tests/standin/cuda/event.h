@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events: a name for the latest record, in a stream or in a capture.
+#ifndef BRAID_STANDIN_EVENT_H
+#define BRAID_STANDIN_EVENT_H
+
+#include "capture.h"
+#include "cuda_abi.h"
+#include "world.h"
+
+// Guarded by the world's lock.
+struct CUevent_st {
+    CUcontext context;
+    unsigned flags;
+    struct ticket *ticket;     // of the latest record; NULL: never recorded
+    struct capture *capture;   // the latest record was captured; NULL: it was not
+    struct node_list frontier; // what the captured record stands for
+};
+
+// Starts a new record: the event forgets the old one, whose waiters keep it. The caller owns the
+// ticket's second reference. NULL: no memory.
+struct ticket *event_begin_record(CUevent event);
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs of device work: nodes, edges, and clones of both.
+#ifndef BRAID_STANDIN_GRAPH_H
+#define BRAID_STANDIN_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+#include "work.h"
+
+struct edge {
+    CUgraphNode from;
+    CUgraphEdgeData data; // kept for queries; at run time every edge means full completion
+};
+
+// Guarded by the world's lock while a program can change it; what a launch runs is a private
+// clone that nobody changes, and is read without the lock.
+struct CUgraphNode_st {
+    CUgraph graph;
+    size_t index; // in graph->nodes
+    uint64_t id;  // the same in every clone, and never reused
+    struct work work;
+    struct edge *before;
+    size_t num_before;
+    bool enabled;
+};
+
+struct CUgraph_st {
+    CUgraphNode *nodes;
+    size_t num_nodes, capacity;
+    uint64_t family; // the same in every clone: says whether a node's id means anything here
+    uint64_t next_id;
+    int references;
+    bool public; // a program holds it: it and its nodes are in the set of handles
+};
+
+// All of these expect the world's lock.
+CUgraph graph_create(bool public); // NULL: no memory
+CUgraph graph_clone(CUgraph graph, bool public);
+CUgraph graph_hold(CUgraph graph);
+void graph_drop(CUgraph graph);
+
+// Takes the work over, also on failure. edges: NULL for plain ones.
+CUresult graph_add(CUgraph graph, struct work *work, const CUgraphNode *after,
+                   const CUgraphEdgeData *edges, size_t num_after, CUgraphNode *out_node);
+void graph_remove(CUgraphNode node);
+CUresult graph_add_edge(CUgraphNode from, CUgraphNode to, CUgraphEdgeData data);
+CUresult graph_remove_edge(CUgraphNode from, CUgraphNode to);
+
+CUgraphNode graph_find(CUgraph clone, CUgraphNode node); // the clone's own node, or NULL
+bool graph_has_cycle(CUgraph graph, bool *out_no_memory);
+CUgraphNodeType graph_node_type(const struct work *work);
+
+// A growing set of nodes in order of addition.
+struct node_list {
+    CUgraphNode *nodes;
+    size_t count, capacity;
+};
+
+bool node_list_add(struct node_list *list, CUgraphNode node); // false: no memory
+bool node_list_copy(struct node_list *to, const struct node_list *from);
+void node_list_finish(struct node_list *list);
+
+#endif

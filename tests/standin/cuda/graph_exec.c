@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry points that instantiate, upload, launch and destroy executable graphs.
+#include "graph_exec.h"
+
+#include <stdlib.h>
+
+#include "capture.h"
+#include "context.h"
+#include "entry.h"
+#include "event.h"
+#include "handles.h"
+#include "stream.h"
+
+static uint64_t num_launches; // guarded by the world's lock
+
+void graph_exec_set_context(CUgraph graph, CUcontext context)
+{
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        struct work *work = &graph->nodes[i]->work;
+        if (work->context == NULL)
+            work->context = context;
+        if (work->kind == WORK_CHILD)
+            graph_exec_set_context(work->child, context);
+    }
+}
+
+CUgraphNode graph_exec_writable(CUgraphExec exec, CUgraphNode node, CUresult *out_error)
+{
+    *out_error = CUDA_ERROR_INVALID_VALUE;
+    if (!handles_known(HANDLE_EXEC, exec) || !handles_known(HANDLE_NODE, node) ||
+        graph_find(exec->plan, node) == NULL)
+        return NULL;
+    if (exec->plan->references > 1) {
+        CUgraph clone = graph_clone(exec->plan, false);
+        *out_error = CUDA_ERROR_OUT_OF_MEMORY;
+        if (clone == NULL)
+            return NULL;
+        graph_drop(exec->plan);
+        exec->plan = clone;
+    }
+    return graph_find(exec->plan, node);
+}
+
+static CUresult check_graph(CUgraph graph)
+{
+    bool no_memory = false;
+    if (!handles_known(HANDLE_GRAPH, graph))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (graph_has_cycle(graph, &no_memory))
+        return no_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+// Expects the world's lock.
+static CUresult make_exec(CUgraph graph, unsigned long long flags, CUgraphExec *out_exec)
+{
+    CUresult result = check_graph(graph);
+    if (result != CUDA_SUCCESS)
+        return result;
+    CUgraphExec exec = calloc(1, sizeof(*exec));
+    CUgraph plan = exec == NULL ? NULL : graph_clone(graph, false);
+    if (plan == NULL || !handles_add(HANDLE_EXEC, exec)) {
+        graph_drop(plan);
+        free(exec);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    exec->plan = plan;
+    exec->flags = flags;
+    exec->context = context_current();
+    graph_exec_set_context(plan, exec->context);
+    *out_exec = exec;
+    return CUDA_SUCCESS;
+}
+
+static CUresult instantiate(const char *function, CUgraphExec *out_exec, CUgraph graph,
+                            unsigned long long flags)
+{
+    CUresult result = entry_begin_in_context(function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const unsigned long long accepted = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+                                        CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+                                        CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    if (out_exec == NULL || (flags & ~accepted) != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    world_lock();
+    result = make_exec(graph, flags, out_exec);
+    world_unlock();
+    return result;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *out_exec, CUgraph graph, unsigned long long flags)
+{
+    return instantiate(__func__, out_exec, graph, flags);
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec *out_exec, CUgraph graph,
+                                      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+    CUresult result = instantiate(__func__, out_exec, graph, params->flags);
+    params->hErrNode_out = NULL;
+    params->result_out =
+        result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+    return result;
+}
+
+static CUresult instantiate_with_log(const char *function, CUgraphExec *out_exec, CUgraph graph,
+                                     CUgraphNode *out_error_node, char *log, size_t log_bytes)
+{
+    if (out_error_node != NULL)
+        *out_error_node = NULL;
+    if (log != NULL && log_bytes > 0)
+        log[0] = '\0';
+    return instantiate(function, out_exec, graph, 0);
+}
+
+CUresult cuGraphInstantiate_v2(CUgraphExec *out_exec, CUgraph graph, CUgraphNode *out_error_node,
+                               char *log, size_t log_bytes)
+{
+    return instantiate_with_log(__func__, out_exec, graph, out_error_node, log, log_bytes);
+}
+
+CUresult cuGraphInstantiate(CUgraphExec *out_exec, CUgraph graph, CUgraphNode *out_error_node,
+                            char *log, size_t log_bytes)
+{
+    return instantiate_with_log(__func__, out_exec, graph, out_error_node, log, log_bytes);
+}
+
+// Launches in flight keep the plan, so nothing waits.
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+    CUresult sticky;
+    CUresult result = entry_begin_release(__func__, &sticky);
+    if (result != CUDA_SUCCESS)
+        return result;
+    world_lock();
+    if (handles_known(HANDLE_EXEC, exec)) {
+        handles_remove(exec);
+        graph_drop(exec->plan);
+        ticket_drop(exec->latest);
+        free(exec);
+    } else {
+        sticky = CUDA_ERROR_INVALID_VALUE;
+    }
+    world_unlock();
+    return sticky;
+}
+
+CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *out_flags)
+{
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    world_lock();
+    if (out_flags != NULL && handles_known(HANDLE_EXEC, exec))
+        *out_flags = exec->flags;
+    else
+        result = CUDA_ERROR_INVALID_VALUE;
+    world_unlock();
+    return result;
+}
+
+CUresult cuGraphUpload(CUgraphExec exec, CUstream handle)
+{
+    CUstream stream;
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    world_lock();
+    result = handles_known(HANDLE_EXEC, exec) ? stream_resolve(handle, &stream)
+                                              : CUDA_ERROR_INVALID_VALUE;
+    world_unlock();
+    return result;
+}
+
+// A launch records and waits for events as of now: waits see the records before this launch.
+static CUresult collect_tickets(struct launch *launch)
+{
+    bool any = false;
+    for (size_t i = 0; i < launch->plan->num_nodes; i++) {
+        enum work_kind kind = launch->plan->nodes[i]->work.kind;
+        any |= kind == WORK_EVENT_RECORD || kind == WORK_EVENT_WAIT;
+    }
+    if (!any)
+        return CUDA_SUCCESS;
+    launch->tickets = calloc(launch->plan->num_nodes, sizeof(*launch->tickets));
+    if (launch->tickets == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < launch->plan->num_nodes; i++) {
+        const struct work *work = &launch->plan->nodes[i]->work;
+        if (work->kind != WORK_EVENT_WAIT)
+            continue;
+        if (!handles_known(HANDLE_EVENT, work->event))
+            return CUDA_ERROR_INVALID_HANDLE;
+        if (work->event->ticket != NULL)
+            launch->tickets[i] = ticket_hold(work->event->ticket);
+    }
+    for (size_t i = 0; i < launch->plan->num_nodes; i++) {
+        const struct work *work = &launch->plan->nodes[i]->work;
+        if (work->kind != WORK_EVENT_RECORD)
+            continue;
+        if (!handles_known(HANDLE_EVENT, work->event))
+            return CUDA_ERROR_INVALID_HANDLE;
+        launch->tickets[i] = event_begin_record(work->event);
+        if (launch->tickets[i] == NULL)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch(CUgraphExec exec, CUstream handle)
+{
+    CUstream stream;
+    if (!handles_known(HANDLE_EXEC, exec))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = stream_resolve(handle, &stream);
+    if (result == CUDA_SUCCESS && stream->context != exec->context)
+        result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && stream->capture == NULL)
+        result = stream_submit_wait(stream, exec->latest);
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct work work = { .kind = WORK_LAUNCH };
+    work.launch.plan = graph_hold(exec->plan);
+    work.launch.number = num_launches++;
+    if (stream->capture == NULL)
+        result = collect_tickets(&work.launch);
+    if (result != CUDA_SUCCESS) {
+        work_finish(&work);
+        return result;
+    }
+    bool captured = stream->capture != NULL;
+    result = stream_submit(stream, &work, NULL);
+    if (result == CUDA_SUCCESS && !captured) {
+        ticket_drop(exec->latest);
+        exec->latest = ticket_hold(stream->latest);
+    }
+    return result;
+}
+
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    world_lock();
+    result = launch(exec, stream);
+    world_unlock();
+    return result;
+}

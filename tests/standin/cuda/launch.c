@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel launches: checking the shape and taking a copy of the arguments.
+#include "launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "entry.h"
+#include "handles.h"
+#include "module.h"
+#include "stream.h"
+
+int launch_shared_limit(CUfunction function)
+{
+    return function->max_dynamic_shared > MAX_SHARED_DEFAULT ? function->max_dynamic_shared
+                                                             : MAX_SHARED_DEFAULT;
+}
+
+static CUresult check_shape(const struct launch_shape *shape)
+{
+    const unsigned *grid = shape->grid, *block = shape->block;
+    const unsigned largest_grid[3] = { 2147483647u, 65535, 65535 };
+    const unsigned largest_block[3] = { 1024, 1024, 64 };
+    for (int i = 0; i < 3; i++)
+        if (grid[i] < 1 || grid[i] > largest_grid[i] || block[i] < 1 || block[i] > largest_block[i])
+            return CUDA_ERROR_INVALID_VALUE;
+    if (block[0] * block[1] * block[2] > MAX_BLOCK_THREADS)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (shape->shared_bytes > (unsigned)launch_shared_limit(shape->function))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+// A packed buffer: all parameters at their offsets.
+static CUresult copy_packed(CUfunction function, void **extra, unsigned char *arguments)
+{
+    const void *buffer = NULL;
+    size_t bytes = 0;
+    for (int i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[i + 1];
+        else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            bytes = *(const size_t *)extra[i + 1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (bytes < function->argument_bytes || buffer == NULL)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    memcpy(arguments, buffer, function->argument_bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult copy_arguments(const struct launch_shape *shape, unsigned char *arguments)
+{
+    CUfunction function = shape->function;
+    if (shape->params != NULL && shape->extra != NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (shape->extra != NULL)
+        return copy_packed(function, shape->extra, arguments);
+    if (shape->params == NULL && function->num_parameters > 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < function->num_parameters; i++) {
+        if (shape->params[i] == NULL)
+            return CUDA_ERROR_INVALID_VALUE;
+        memcpy(arguments + function->parameters[i].offset, shape->params[i],
+               function->parameters[i].bytes);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult launch_prepare(const struct launch_shape *shape, struct work *out_work)
+{
+    if (!handles_known(HANDLE_FUNCTION, shape->function))
+        return CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = check_shape(shape);
+    if (result != CUDA_SUCCESS)
+        return result;
+    // aligned_alloc-like guarantees for vector types come from malloc's own alignment
+    unsigned char *arguments = calloc(1, shape->function->argument_bytes + 1);
+    if (arguments == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = copy_arguments(shape, arguments);
+    if (result != CUDA_SUCCESS) {
+        free(arguments);
+        return result;
+    }
+    struct work work = { .kind = WORK_KERNEL, .context = shape->function->module->context };
+    work.kernel.function = shape->function;
+    memcpy(work.kernel.grid, shape->grid, sizeof(work.kernel.grid));
+    memcpy(work.kernel.block, shape->block, sizeof(work.kernel.block));
+    work.kernel.shared_bytes = shape->shared_bytes;
+    work.kernel.arguments = arguments;
+    module_hold(shape->function->module);
+    *out_work = work;
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_cluster(struct kernel_call *call, const CUlaunchAttributeValue *value)
+{
+    const unsigned cluster[3] = { value->clusterDim.x, value->clusterDim.y, value->clusterDim.z };
+    for (int i = 0; i < 3; i++)
+        if (cluster[i] == 0 || call->grid[i] % cluster[i] != 0)
+            return CUDA_ERROR_INVALID_VALUE;
+    memcpy(call->cluster, cluster, sizeof(call->cluster));
+    return CUDA_SUCCESS;
+}
+
+CUresult launch_set_attribute(struct work *work, CUlaunchAttributeID id,
+                              const CUlaunchAttributeValue *value)
+{
+    if (work->kind != WORK_KERNEL || value == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return set_cluster(&work->kernel, value);
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        work->kernel.serialization = value->programmaticStreamSerializationAllowed;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        work->kernel.priority = value->priority;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        return value->cooperative == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult launch_get_attribute(const struct work *work, CUlaunchAttributeID id,
+                              CUlaunchAttributeValue *out_value)
+{
+    if (work->kind != WORK_KERNEL || out_value == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUlaunchAttributeValue value = { .pad = { 0 } };
+    const struct kernel_call *call = &work->kernel;
+    if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
+        value.priority = call->priority;
+    } else if (id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+        value.programmaticStreamSerializationAllowed = call->serialization;
+    } else if (id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+        value.clusterDim.x = call->cluster[0];
+        value.clusterDim.y = call->cluster[1];
+        value.clusterDim.z = call->cluster[2];
+    } else if (id != CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out_value = value;
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch(const struct launch_shape *shape, CUstream handle,
+                       const CUlaunchAttribute *attributes, unsigned num_attributes)
+{
+    struct work work;
+    CUstream stream;
+    CUresult result = launch_prepare(shape, &work);
+    if (result != CUDA_SUCCESS)
+        return result;
+    for (unsigned i = 0; i < num_attributes && result == CUDA_SUCCESS; i++)
+        result = launch_set_attribute(&work, attributes[i].id, &attributes[i].value);
+    if (result == CUDA_SUCCESS)
+        result = stream_resolve(handle, &stream);
+    if (result == CUDA_SUCCESS)
+        return stream_submit(stream, &work, NULL);
+    work_finish(&work);
+    return result;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                        CUstream stream, void **params, void **extra)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const struct launch_shape shape = { .function = function,
+                                        .grid = { grid_x, grid_y, grid_z },
+                                        .block = { block_x, block_y, block_z },
+                                        .shared_bytes = shared_bytes,
+                                        .params = params,
+                                        .extra = extra };
+    world_lock();
+    result = launch(&shape, stream, NULL, 0);
+    world_unlock();
+    return result;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
+                          void **extra)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (config == NULL || (config->attrs == NULL && config->numAttrs > 0))
+        return CUDA_ERROR_INVALID_VALUE;
+    const struct launch_shape shape = {
+        .function = function,
+        .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+        .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+        .shared_bytes = config->sharedMemBytes,
+        .params = params,
+        .extra = extra,
+    };
+    world_lock();
+    result = launch(&shape, config->hStream, config->attrs, config->numAttrs);
+    world_unlock();
+    return result;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger of memory: host memory that plays device memory, with bounds, limits and a graveyard.
+#include "memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "report.h"
+#include "settings.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ADDRESS_SANITIZER 1
+#endif
+#endif
+#ifdef HAS_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
+
+enum { ALIGNMENT = 256, FRESH_BYTE = 0xCD, FREED_BYTE = 0xDD };
+static const size_t graveyard_limit = (size_t)64 << 20;
+
+struct block {
+    struct block *next;
+    char *start;
+    size_t bytes;
+    enum memory_kind kind;
+    enum memory_state state;
+    bool free_announced;
+    CUdevice device;
+};
+
+static struct block *blocks; // newest first
+static size_t used[MAX_DEVICES];
+static size_t graveyard_bytes;
+static long bad_accesses;
+
+static bool on_device(const struct block *block)
+{
+    return block->kind == MEMORY_DEVICE || block->kind == MEMORY_MANAGED;
+}
+
+static struct block *find(const void *memory)
+{
+    const char *at = memory;
+    for (struct block *block = blocks; block != NULL; block = block->next)
+        if (at >= block->start && (size_t)(at - block->start) < block->bytes)
+            return block;
+    return NULL;
+}
+
+// Under AddressSanitizer a kernel that touches freed memory stops there with a stack trace.
+static void forbid_access(struct block *block)
+{
+    memset(block->start, FREED_BYTE, block->bytes);
+#ifdef HAS_ADDRESS_SANITIZER
+    ASAN_POISON_MEMORY_REGION(block->start, block->bytes);
+#endif
+}
+
+static void erase(struct block **link)
+{
+    struct block *block = *link;
+    *link = block->next;
+    if (block->kind != MEMORY_REGISTERED) {
+#ifdef HAS_ADDRESS_SANITIZER
+        ASAN_UNPOISON_MEMORY_REGION(block->start, block->bytes);
+#endif
+        free(block->start);
+    }
+    free(block);
+}
+
+// Gives the oldest freed blocks back until the graveyard is within its limit.
+static void trim_graveyard(void)
+{
+    while (graveyard_bytes > graveyard_limit) {
+        struct block **oldest = NULL;
+        for (struct block **link = &blocks; *link != NULL; link = &(*link)->next)
+            if ((*link)->state == MEMORY_FREED)
+                oldest = link;
+        if (oldest == NULL)
+            return;
+        graveyard_bytes -= (*oldest)->bytes;
+        erase(oldest);
+    }
+}
+
+static struct block *add_block(CUcontext context, enum memory_kind kind, void *start, size_t bytes)
+{
+    struct block *block = calloc(1, sizeof(*block));
+    if (block == NULL)
+        return NULL;
+    *block = (struct block){ .next = blocks, .start = start, .bytes = bytes, .kind = kind };
+    block->state = MEMORY_LIVE;
+    block->device = context->device;
+    blocks = block;
+    return block;
+}
+
+CUresult memory_allocate(CUcontext context, enum memory_kind kind, enum memory_state state,
+                         size_t bytes, void **out_memory)
+{
+    size_t limit = (size_t)setting(SETTING_MEMORY);
+    bool counted = kind == MEMORY_DEVICE || kind == MEMORY_MANAGED;
+    if (bytes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (bytes > limit || (counted && (used[context->device] > limit - bytes)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    char *start = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    struct block *block = start == NULL ? NULL : add_block(context, kind, start, bytes);
+    if (block == NULL) {
+        free(start);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memset(start, FRESH_BYTE, bytes);
+    block->state = state;
+    if (counted)
+        used[context->device] += bytes;
+    *out_memory = start;
+    return CUDA_SUCCESS;
+}
+
+CUresult memory_register(CUcontext context, void *memory, size_t bytes)
+{
+    struct block *known = find(memory);
+    if (known != NULL && known->state != MEMORY_FREED)
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    struct block *block = add_block(context, MEMORY_REGISTERED, memory, bytes);
+    return block == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult memory_unregister(void *memory)
+{
+    for (struct block **link = &blocks; *link != NULL; link = &(*link)->next)
+        if ((*link)->start == memory && (*link)->kind == MEMORY_REGISTERED) {
+            erase(link);
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+}
+
+static void bury(struct block *block)
+{
+    if (on_device(block))
+        used[block->device] -= block->bytes;
+    block->state = MEMORY_FREED;
+    graveyard_bytes += block->bytes;
+    forbid_access(block);
+    trim_graveyard();
+}
+
+CUresult memory_free(void *memory, enum memory_kind kind, enum memory_kind or_kind)
+{
+    struct block *block = find(memory);
+    if (block == NULL || block->start != memory || block->state == MEMORY_FREED ||
+        block->free_announced || (block->kind != kind && block->kind != or_kind))
+        return CUDA_ERROR_INVALID_VALUE;
+    bury(block);
+    return CUDA_SUCCESS;
+}
+
+CUresult memory_announce_free(void *memory)
+{
+    struct block *block = find(memory);
+    if (block == NULL || block->start != memory || block->state == MEMORY_FREED ||
+        block->free_announced || block->kind != MEMORY_DEVICE)
+        return CUDA_ERROR_INVALID_VALUE;
+    block->free_announced = true;
+    return CUDA_SUCCESS;
+}
+
+void memory_bury(void *memory)
+{
+    struct block *block = find(memory);
+    if (block != NULL && block->state != MEMORY_FREED)
+        bury(block);
+}
+
+void memory_arrive(void *memory)
+{
+    struct block *block = find(memory);
+    if (block != NULL && block->state == MEMORY_PENDING)
+        block->state = MEMORY_LIVE;
+}
+
+CUresult memory_check_argument(const void *memory, size_t bytes, bool must_be_device)
+{
+    if (bytes == 0)
+        return CUDA_SUCCESS;
+    struct block *block = find(memory);
+    if (block == NULL)
+        return must_be_device || memory == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    size_t offset = (size_t)((const char *)memory - block->start);
+    return bytes > block->bytes - offset ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static bool reject(CUcontext context, const void *memory, size_t bytes, const char *why)
+{
+    complain("work touches %zu bytes at %p: %s", bytes, memory, why);
+    bad_accesses++;
+    context_poison(context, CUDA_ERROR_ILLEGAL_ADDRESS);
+    return false;
+}
+
+bool memory_touch(CUcontext context, const void *memory, size_t bytes)
+{
+    struct block *block = bytes == 0 ? NULL : find(memory);
+    if (block == NULL)
+        return true;
+    if (block->state == MEMORY_FREED)
+        return reject(context, memory, bytes, "freed memory");
+    if (block->state == MEMORY_PENDING)
+        return reject(context, memory, bytes, "memory that the stream has not allocated yet");
+    if (bytes > block->bytes - (size_t)((const char *)memory - block->start))
+        return reject(context, memory, bytes, "past the end of its block");
+    return true;
+}
+
+bool memory_touch_argument(CUcontext context, const void *value)
+{
+    struct block *block = find(value);
+    if (block == NULL || block->state == MEMORY_LIVE)
+        return true;
+    return memory_touch(context, value, 1);
+}
+
+size_t memory_used(CUdevice device)
+{
+    return used[device];
+}
+
+long memory_live(void)
+{
+    long count = 0;
+    for (struct block *block = blocks; block != NULL; block = block->next)
+        count += block->state != MEMORY_FREED;
+    return count;
+}
+
+long memory_bad_accesses(void)
+{
+    return bad_accesses;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger of memory: host memory that plays device memory, with bounds, limits and a graveyard.
+#ifndef BRAID_STANDIN_MEMORY_H
+#define BRAID_STANDIN_MEMORY_H
+
+#include <stdbool.h>
+
+#include "cuda_abi.h"
+
+enum memory_kind { MEMORY_DEVICE, MEMORY_MANAGED, MEMORY_HOST, MEMORY_REGISTERED };
+
+enum memory_state {
+    MEMORY_PENDING, // allocated in stream order; the stream has not come to it yet
+    MEMORY_LIVE,
+    MEMORY_FREED, // poisoned and kept for a while, to recognise late users
+};
+
+// All of these expect the world's lock.
+
+// New memory holds 0xCD bytes. Device and managed memory count against the device's limit.
+CUresult memory_allocate(CUcontext context, enum memory_kind kind, enum memory_state state,
+                         size_t bytes, void **out_memory);
+CUresult memory_register(CUcontext context, void *memory, size_t bytes);
+CUresult memory_unregister(void *memory);
+
+// Frees the block that starts there, which must be of one of two kinds: at once, or in two parts
+// for frees in stream order (announce when submitted, bury when executed).
+CUresult memory_free(void *memory, enum memory_kind kind, enum memory_kind or_kind);
+CUresult memory_announce_free(void *memory);
+void memory_bury(void *memory);
+void memory_arrive(void *memory); // a pending block becomes live
+
+// Would the driver accept this range now? Unknown addresses are host memory: fine, unless it
+// must be device memory. Freed memory passes: using it is found out when the work runs.
+CUresult memory_check_argument(const void *memory, size_t bytes, bool must_be_device);
+
+// May work of this context touch the range now? If not, poisons the context.
+bool memory_touch(CUcontext context, const void *memory, size_t bytes);
+// The same for a kernel's argument that may or may not be a pointer: only a freed or pending
+// block is held against it.
+bool memory_touch_argument(CUcontext context, const void *value);
+
+size_t memory_used(CUdevice device);
+long memory_live(void);
+long memory_bad_accesses(void);
+
+#endif

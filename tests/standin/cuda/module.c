@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules: PTX text whose entries are host functions found by name in the running program.
+#include "module.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "entry.h"
+#include "handles.h"
+#include "stream.h"
+#include "world.h"
+
+void module_hold(CUmodule module)
+{
+    module->references++;
+}
+
+void module_drop(CUmodule module)
+{
+    if (--module->references > 0)
+        return;
+    free(module->functions);
+    free(module);
+}
+
+static standin_kernel find_body(const char *name)
+{
+    char symbol[MAX_ENTRY_NAME + 32];
+    snprintf(symbol, sizeof(symbol), "braid_standin_%s", name);
+    void *found = dlsym(RTLD_DEFAULT, symbol);
+    standin_kernel body = NULL;
+    memcpy(&body, &found, sizeof(body)); // ISO C has no cast from an object pointer
+    return body;
+}
+
+static bool add_function(CUmodule module, const struct ptx_entry *entry)
+{
+    size_t bytes = (module->num_functions + 1) * sizeof(*module->functions);
+    struct CUfunc_st *functions = realloc(module->functions, bytes);
+    if (functions == NULL)
+        return false;
+    module->functions = functions;
+    struct CUfunc_st *function = &functions[module->num_functions++];
+    *function = (struct CUfunc_st){ .module = module, .body = find_body(entry->name) };
+    memcpy(function->name, entry->name, sizeof(function->name));
+    memcpy(function->parameters, entry->parameters, sizeof(function->parameters));
+    function->num_parameters = entry->num_parameters;
+    function->argument_bytes = entry->argument_bytes;
+    function->carveout = -1;
+    return true;
+}
+
+static CUresult read_entries(CUmodule module, const char *text, const char **out_error)
+{
+    struct ptx_entry entry;
+    while (ptx_next_entry(&text, &entry, out_error))
+        if (!add_function(module, &entry))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    return *out_error == NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
+}
+
+// Machine code for another machine: an ELF file or a bundle of them.
+static bool is_binary(const char *image)
+{
+    static const unsigned char bundle[] = { 0x50, 0xed, 0x55, 0xba };
+    return memcmp(image, "\177ELF", 4) == 0 || memcmp(image, bundle, 4) == 0;
+}
+
+// Functions can be used once they are in the set of handles. Expects the world's lock.
+static bool publish(CUmodule module)
+{
+    bool added = handles_add(HANDLE_MODULE, module);
+    for (size_t i = 0; added && i < module->num_functions; i++)
+        added = handles_add(HANDLE_FUNCTION, &module->functions[i]);
+    return added;
+}
+
+static void unpublish(CUmodule module)
+{
+    handles_remove(module);
+    for (size_t i = 0; i < module->num_functions; i++)
+        handles_remove(&module->functions[i]);
+}
+
+static CUresult load(CUmodule *out_module, const char *image, const char **out_error)
+{
+    *out_error = "no image";
+    if (out_module == NULL || image == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out_error = "machine code, and the stand-in runs PTX only";
+    if (is_binary(image))
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    *out_error = "neither PTX (.version and .target) nor machine code";
+    if (!ptx_recognise(image))
+        return CUDA_ERROR_INVALID_IMAGE;
+    CUmodule module = calloc(1, sizeof(*module));
+    if (module == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    module->references = 1;
+    module->context = context_current();
+    CUresult result = read_entries(module, image, out_error);
+    world_lock();
+    if (result == CUDA_SUCCESS && !publish(module))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != CUDA_SUCCESS) {
+        unpublish(module);
+        module_drop(module);
+    } else {
+        *out_module = module;
+    }
+    world_unlock();
+    return result;
+}
+
+CUresult cuModuleLoadData(CUmodule *out_module, const void *image)
+{
+    const char *error;
+    CUresult result = entry_begin_in_context(__func__);
+    return result != CUDA_SUCCESS ? result : load(out_module, image, &error);
+}
+
+// Writes the reason of a failure where the caller asked for the log.
+static void write_log(unsigned num_options, const CUjit_option *options, void **values,
+                      const char *error)
+{
+    char *buffer = NULL;
+    size_t bytes = 0;
+    for (unsigned i = 0; i < num_options; i++) {
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+            buffer = values[i];
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+            bytes = (size_t)(unsigned)(uintptr_t)values[i];
+    }
+    if (buffer != NULL && bytes > 0)
+        snprintf(buffer, bytes, "standin cuda: %s", error == NULL ? "" : error);
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *out_module, const void *image, unsigned num_options,
+                            CUjit_option *options, void **values)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const char *error = NULL;
+    result = load(out_module, image, &error);
+    write_log(num_options, options, values, result == CUDA_SUCCESS ? NULL : error);
+    return result;
+}
+
+// Waits for the context's work first, as the driver does.
+CUresult cuModuleUnload(CUmodule module)
+{
+    CUresult sticky;
+    CUresult result = entry_begin_release(__func__, &sticky);
+    if (result != CUDA_SUCCESS)
+        return result;
+    world_lock();
+    if (!handles_known(HANDLE_MODULE, module)) {
+        world_unlock();
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    result = capture_refuse_unsafe();
+    if (result == CUDA_SUCCESS) {
+        unpublish(module);
+        stream_wait_all(module->context);
+        module->unloaded = true;
+        module_drop(module);
+        result = sticky;
+    }
+    world_unlock();
+    return result;
+}
+
+static CUfunction find_function(CUmodule module, const char *name)
+{
+    for (size_t i = 0; i < module->num_functions; i++)
+        if (strcmp(module->functions[i].name, name) == 0 && module->functions[i].body != NULL)
+            return &module->functions[i];
+    return NULL;
+}
+
+CUresult cuModuleGetFunction(CUfunction *out_function, CUmodule module, const char *name)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_function == NULL || name == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    world_lock();
+    if (!handles_known(HANDLE_MODULE, module)) {
+        result = CUDA_ERROR_INVALID_HANDLE;
+    } else {
+        CUfunction function = find_function(module, name);
+        if (function != NULL)
+            *out_function = function;
+        result = function == NULL ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+    }
+    world_unlock();
+    return result;
+}
+
+// Module variables do not exist here.
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *out_memory, size_t *out_bytes, CUmodule module,
+                              const char *name)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    (void)out_memory, (void)out_bytes, (void)module, (void)name;
+    return result != CUDA_SUCCESS ? result : CUDA_ERROR_NOT_FOUND;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules: PTX text whose entries are host functions found by name in the running program.
+#ifndef BRAID_STANDIN_MODULE_H
+#define BRAID_STANDIN_MODULE_H
+
+#include <stdbool.h>
+
+#include "../standin_kernel.h"
+#include "cuda_abi.h"
+#include "ptx.h"
+
+struct CUfunc_st {
+    CUmodule module;
+    char name[MAX_ENTRY_NAME];
+    struct parameter parameters[MAX_PARAMETERS];
+    size_t num_parameters, argument_bytes;
+    standin_kernel body; // NULL: the program has none by that name
+    int max_dynamic_shared, carveout, non_portable_cluster; // guarded by the world's lock
+};
+
+// Guarded by the world's lock; functions are fixed from the start. Queued work and graph nodes
+// hold references, so that an unloaded module is recognised and not read after free.
+struct CUmod_st {
+    int references;
+    bool unloaded;
+    CUcontext context;
+    struct CUfunc_st *functions;
+    size_t num_functions;
+};
+
+// Both expect the world's lock.
+void module_hold(CUmodule module);
+void module_drop(CUmodule module);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading from PTX text what a launch needs: the entries and the sizes of their parameters.
+#ifndef BRAID_STANDIN_PTX_H
+#define BRAID_STANDIN_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MAX_ENTRY_NAME = 256, MAX_PARAMETERS = 128, MAX_ARGUMENT_BYTES = 32764 };
+
+struct parameter {
+    size_t offset, bytes;
+};
+
+struct ptx_entry {
+    char name[MAX_ENTRY_NAME];
+    struct parameter parameters[MAX_PARAMETERS];
+    size_t num_parameters, argument_bytes;
+};
+
+// PTX begins with .version and has .target; anything else is another kind of image, or none.
+bool ptx_recognise(const char *text);
+
+// Reads the entry at or after *text and moves *text past its parameters. False: there is no more,
+// or it cannot be read; then *out_error says why, or is NULL.
+bool ptx_next_entry(const char **text, struct ptx_entry *out_entry, const char **out_error);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers a test sets through the environment or standin_configure().
+#ifndef BRAID_STANDIN_SETTINGS_H
+#define BRAID_STANDIN_SETTINGS_H
+
+#include <stdint.h>
+
+enum setting {
+    SETTING_DEVICES,       // how many devices there are
+    SETTING_MEMORY,        // bytes of memory a device has
+    SETTING_SEED,          // of every random choice
+    SETTING_SLOW_US,       // mean delay before a work item, in microseconds
+    SETTING_GRAPH_THREADS, // how many nodes of one graph may run at once
+    NUM_SETTINGS,
+};
+
+enum { MAX_DEVICES = 8, MAX_GRAPH_THREADS = 16 };
+
+void settings_load(void); // reads the environment, once
+uint64_t setting(enum setting which);
+
+// A small, fast generator with a good spread: the same seed and stream give the same numbers.
+uint64_t random_next(uint64_t *state);
+uint64_t random_start(uint64_t stream);
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// One piece of device work: what a stream queues and what a graph node does.
+#ifndef BRAID_STANDIN_WORK_H
+#define BRAID_STANDIN_WORK_H
+
+#include <stdbool.h>
+
+#include "cuda_abi.h"
+#include "world.h"
+
+enum work_kind {
+    WORK_EMPTY,
+    WORK_FILL,
+    WORK_COPY,
+    WORK_KERNEL,
+    WORK_HOST,
+    WORK_CALLBACK,
+    WORK_WRITE_VALUE,
+    WORK_WAIT_VALUE,
+    WORK_WAIT,         // for a ticket, in a stream
+    WORK_EVENT_RECORD, // in a graph only; in a stream a record is empty work with a ticket
+    WORK_EVENT_WAIT,   // in a graph only
+    WORK_CHILD,        // a graph within a graph
+    WORK_LAUNCH,       // of an instantiated graph
+    WORK_ARRIVE,       // memory allocated in stream order
+    WORK_BURY,         // memory freed in stream order
+};
+
+struct fill {
+    char *to;
+    size_t pitch, width, height; // width in elements
+    unsigned value, element_bytes;
+};
+
+struct copy {
+    char *to;
+    const char *from;
+    size_t to_pitch, from_pitch, to_slice, from_slice; // bytes from row to row, slice to slice
+    size_t width, height, depth;
+};
+
+struct kernel_call {
+    CUfunction function;
+    unsigned grid[3], block[3], shared_bytes;
+    unsigned char *arguments; // own copy, laid out as the function says
+    unsigned cluster[3];
+    int priority, serialization;
+};
+
+struct launch {
+    CUgraph plan;
+    struct ticket **tickets; // per node: of event nodes, else NULL; NULL: there are none
+    uint64_t number;         // counts launches: the order of the nodes depends on it
+};
+
+struct work {
+    enum work_kind kind;
+    CUcontext context; // what a fault poisons
+    union {
+        struct fill fill;
+        struct copy copy;
+        struct kernel_call kernel;
+        struct {
+            CUhostFn call;
+            void *user;
+        } host;
+        struct {
+            CUstreamCallback call;
+            CUstream stream;
+            void *user;
+        } callback;
+        struct {
+            void *at;
+            cuuint32_t value;
+            unsigned flags;
+        } value;
+        struct ticket *ticket;
+        CUevent event;
+        CUgraph child;
+        struct launch launch;
+        void *memory;
+    };
+};
+
+// Both expect the world's lock.
+bool work_clone(const struct work *work, struct work *out_clone); // false: no memory
+void work_finish(struct work *work);
+
+// Checks what can be checked at submission. Expects the world's lock.
+CUresult work_check(const struct work *work);
+
+// Does it, without the lock. A poisoned context runs callbacks and bookkeeping only. ticket: of
+// a graph's event node, else NULL.
+void work_run(const struct work *work, struct ticket *ticket);
+
+#endif

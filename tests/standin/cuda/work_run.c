@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Doing one piece of device work on the calling thread.
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "context.h"
+#include "entry.h"
+#include "faults.h"
+#include "graph_run.h"
+#include "memory.h"
+#include "module.h"
+#include "settings.h"
+#include "work.h"
+
+static void sleep_us(uint64_t microseconds)
+{
+    struct timespec time = { .tv_sec = (time_t)(microseconds / 1000000),
+                             .tv_nsec = (long)(microseconds % 1000000) * 1000 };
+    nanosleep(&time, NULL);
+}
+
+// A random delay with the mean that was asked for: a fixed one would keep streams in step and so
+// hide a missing wait.
+static void delay(void)
+{
+    static atomic_uint_fast64_t count;
+    uint64_t mean = setting(SETTING_SLOW_US);
+    if (mean == 0)
+        return;
+    uint64_t state = random_start(atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) + 1);
+    sleep_us(random_next(&state) % (2 * mean + 1));
+}
+
+static bool healthy(CUcontext context)
+{
+    world_lock();
+    bool result = context->fault == CUDA_SUCCESS;
+    world_unlock();
+    return result;
+}
+
+// Every item that a device would execute starts here. False: the context is poisoned.
+static bool start_item(CUcontext context)
+{
+    delay();
+    CUresult injected = faults_count_work();
+    world_lock();
+    if (injected != CUDA_SUCCESS)
+        context_poison(context, injected);
+    bool run = context->fault == CUDA_SUCCESS;
+    world_unlock();
+    return run;
+}
+
+static bool may_touch(CUcontext context, const void *memory, size_t bytes)
+{
+    world_lock();
+    bool result = memory_touch(context, memory, bytes);
+    world_unlock();
+    return result;
+}
+
+static void run_fill(CUcontext context, const struct fill *fill)
+{
+    for (size_t y = 0; y < fill->height; y++) {
+        char *row = fill->to + y * fill->pitch;
+        if (!may_touch(context, row, fill->width * fill->element_bytes))
+            return;
+        for (size_t x = 0; x < fill->width; x++) // little endian: the low bytes come first
+            memcpy(row + x * fill->element_bytes, &fill->value, fill->element_bytes);
+    }
+}
+
+static void run_copy(CUcontext context, const struct copy *copy)
+{
+    for (size_t z = 0; z < copy->depth; z++)
+        for (size_t y = 0; y < copy->height; y++) {
+            char *to = copy->to + z * copy->to_slice + y * copy->to_pitch;
+            const char *from = copy->from + z * copy->from_slice + y * copy->from_pitch;
+            if (!may_touch(context, to, copy->width) || !may_touch(context, from, copy->width))
+                return;
+            memmove(to, from, copy->width);
+        }
+}
+
+// A pointer argument into freed memory is a fault even where the kernel would not follow it:
+// what the kernel itself touches, the stand-in cannot see.
+static bool arguments_usable(CUcontext context, const struct kernel_call *call)
+{
+    const struct CUfunc_st *function = call->function;
+    bool usable = true;
+    world_lock();
+    if (function->module->unloaded) {
+        context_poison(context, CUDA_ERROR_ILLEGAL_ADDRESS);
+        usable = false;
+    }
+    for (size_t i = 0; usable && i < function->num_parameters; i++) {
+        const void *value = NULL;
+        if (function->parameters[i].bytes != sizeof(value))
+            continue;
+        memcpy(&value, call->arguments + function->parameters[i].offset, sizeof(value));
+        usable = memory_touch_argument(context, value);
+    }
+    world_unlock();
+    return usable;
+}
+
+static void run_kernel(CUcontext context, const struct kernel_call *call)
+{
+    const struct CUfunc_st *function = call->function;
+    void *arguments[MAX_PARAMETERS];
+    if (!arguments_usable(context, call))
+        return;
+    for (size_t i = 0; i < function->num_parameters; i++)
+        arguments[i] = call->arguments + function->parameters[i].offset;
+    function->body(call->grid, call->block, call->shared_bytes, arguments);
+}
+
+static void run_host(CUhostFn call, void *user)
+{
+    bool before = entry_forbid_calls(true);
+    call(user);
+    entry_forbid_calls(before);
+}
+
+static void run_callback(const struct work *work)
+{
+    world_lock();
+    CUresult status = work->context->fault;
+    world_unlock();
+    bool before = entry_forbid_calls(true);
+    work->callback.call(work->callback.stream, status, work->callback.user);
+    entry_forbid_calls(before);
+}
+
+static bool value_reached(const struct work *work)
+{
+    cuuint32_t now = __atomic_load_n((cuuint32_t *)work->value.at, __ATOMIC_ACQUIRE);
+    cuuint32_t wanted = work->value.value;
+    if (work->value.flags == CU_STREAM_WAIT_VALUE_EQ)
+        return now == wanted;
+    if (work->value.flags == CU_STREAM_WAIT_VALUE_AND)
+        return (now & wanted) != 0;
+    return (int32_t)(now - wanted) >= 0;
+}
+
+static void wait_for_value(const struct work *work)
+{
+    while (!value_reached(work) && healthy(work->context))
+        sleep_us(50);
+}
+
+static void run_item(const struct work *work)
+{
+    if (!start_item(work->context))
+        return;
+    if (work->kind == WORK_FILL)
+        run_fill(work->context, &work->fill);
+    else if (work->kind == WORK_COPY)
+        run_copy(work->context, &work->copy);
+    else if (work->kind == WORK_KERNEL)
+        run_kernel(work->context, &work->kernel);
+    else if (work->kind == WORK_HOST)
+        run_host(work->host.call, work->host.user);
+    else if (work->kind == WORK_WRITE_VALUE &&
+             may_touch(work->context, work->value.at, sizeof(cuuint32_t)))
+        __atomic_store_n((cuuint32_t *)work->value.at, work->value.value, __ATOMIC_RELEASE);
+}
+
+static void run_bookkeeping(const struct work *work, struct ticket *ticket)
+{
+    world_lock();
+    if (work->kind == WORK_WAIT)
+        ticket_wait(work->ticket);
+    else if (work->kind == WORK_EVENT_WAIT)
+        ticket_wait(ticket);
+    else if (work->kind == WORK_EVENT_RECORD && ticket != NULL)
+        ticket_complete(ticket);
+    else if (work->kind == WORK_ARRIVE)
+        memory_arrive(work->memory);
+    else if (work->kind == WORK_BURY)
+        memory_bury(work->memory);
+    world_unlock();
+}
+
+static void run_child(CUgraph child)
+{
+    static atomic_uint_fast64_t number;
+    graph_run(child, NULL, atomic_fetch_add_explicit(&number, 1, memory_order_relaxed));
+}
+
+void work_run(const struct work *work, struct ticket *ticket)
+{
+    switch (work->kind) {
+    case WORK_EMPTY:
+        return;
+    case WORK_FILL:
+    case WORK_COPY:
+    case WORK_KERNEL:
+    case WORK_HOST:
+    case WORK_WRITE_VALUE:
+        run_item(work);
+        return;
+    case WORK_CALLBACK:
+        run_callback(work);
+        return;
+    case WORK_WAIT_VALUE:
+        wait_for_value(work);
+        return;
+    case WORK_CHILD:
+        run_child(work->child);
+        return;
+    case WORK_LAUNCH:
+        graph_run(work->launch.plan, work->launch.tickets, work->launch.number);
+        return;
+    case WORK_WAIT:
+    case WORK_EVENT_RECORD:
+    case WORK_EVENT_WAIT:
+    case WORK_ARRIVE:
+    case WORK_BURY:
+        run_bookkeeping(work, ticket);
+        return;
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a test may ask of the stand-in driver beyond the driver's own API: change a setting while
+// the process runs, and read the counters.
+#ifndef BRAID_STANDIN_CONTROL_H
+#define BRAID_STANDIN_CONTROL_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+// Sets one of the BRAID_STANDIN_* settings of README.md as if the environment had held it; NULL
+// clears it. Setting _FAIL or _ASYNC starts their counts again from zero. False: not understood.
+bool standin_configure(const char *setting, const char *value);
+
+// How often a function was called, by its name without the _vN ending; "*" counts every call.
+long standin_calls(const char *function);
+
+// How many objects of a kind are live: "context" (retained or created), "stream", "event",
+// "module", "graph", "exec", "pool", "memory". Streams that the stand-in made for itself (the
+// null streams) do not count. -1: no such kind.
+long standin_live(const char *kind);
+
+// How many work items touched memory that was freed, not yet allocated, or out of bounds.
+long standin_bad_accesses(void);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
