@@ -2,12 +2,11 @@
 // Kahn's algorithm, first come first served; what it cannot order holds a cycle, which is named.
 #include "exec/plan_order.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "exec/plan_text.h"
 
 // The cycle is a walk backward: each unit with the edge that leads on to the unit before it here.
 struct cycle {
@@ -16,26 +15,10 @@ struct cycle {
     uint32_t num;
 };
 
-struct text {
-    char bytes[900];
-    size_t used;
-};
-
-__attribute__((format(printf, 2, 3))) static void add_text(struct text *text, const char *format,
-                                                           ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    size_t room = sizeof(text->bytes) - text->used;
-    int wrote = vsnprintf(text->bytes + text->used, room, format, arguments);
-    va_end(arguments);
-    if (wrote > 0)
-        text->used += (size_t)wrote < room ? (size_t)wrote : room - 1;
-}
-
 // Says of each edge that the program did not add itself where it comes from, and of each bundle
 // that it is one, since either can make a cycle that the program's own edges do not show.
-static void add_reasons(const struct plan_graph *plan, const struct cycle *cycle, struct text *text)
+static void add_reasons(const struct plan_graph *plan, const struct cycle *cycle,
+                        struct plan_text *text)
 {
     const char *separator = " (";
     for (uint32_t k = cycle->num; k-- > 0;) {
@@ -43,44 +26,46 @@ static void add_reasons(const struct plan_graph *plan, const struct cycle *cycle
         uint32_t to = cycle->units[k ? k - 1 : cycle->num - 1];
         uint32_t reason = plan->pred_reasons ? plan->pred_reasons[cycle->edges[k]] : PLAN_BY_EDGE;
         if (reason != PLAN_BY_EDGE) {
-            add_text(text, "%s%s -> %s by ", separator, braid_plan_unit_name(plan, from),
-                     braid_plan_unit_name(plan, to));
+            plan_text_add(text, "%s%s -> %s by ", separator, braid_plan_unit_name(plan, from),
+                          braid_plan_unit_name(plan, to));
             if (reason == PLAN_BY_HINT)
-                add_text(text, "lane hint %u", plan->hint_of[from]);
+                plan_text_add(text, "lane hint %u", plan->hint_of[from]);
             else
-                add_text(text, "'%s'",
-                         braid_plan_resource_name(plan, plan->links[reason].resource));
+                plan_text_add(text, "'%s'",
+                              braid_plan_resource_name(plan, plan->links[reason].resource));
             separator = ", ";
         }
         if (plan_unit_size(plan, from) > 1) {
-            add_text(text, "%s%s is a bundle:", separator, braid_plan_unit_name(plan, from));
+            plan_text_add(text, "%s%s is a bundle:", separator, braid_plan_unit_name(plan, from));
             for (uint32_t i = 0; i < plan_unit_size(plan, from); i++)
-                add_text(text, " %s", braid_plan_node_name(plan, plan_unit_member(plan, from, i)));
+                plan_text_add(text, " %s",
+                              braid_plan_node_name(plan, plan_unit_member(plan, from, i)));
             separator = ", ";
         }
     }
     if (separator[0] == ',')
-        add_text(text, ")");
+        plan_text_add(text, ")");
 }
 
 static braid_status report_cycle(const struct plan_graph *plan, const struct cycle *cycle)
 {
     enum { MOST_NAMES = 16 };
-    struct text text = { .used = 0 };
+    char line[900];
+    struct plan_text text = { .bytes = line, .size = sizeof(line) };
     uint32_t last = cycle->num - 1;
-    add_text(&text, "cycle: %s", braid_plan_unit_name(plan, cycle->units[last]));
+    plan_text_add(&text, "cycle: %s", braid_plan_unit_name(plan, cycle->units[last]));
     for (uint32_t k = last; k-- > 0;) {
         if (cycle->num > MOST_NAMES && last - k == MOST_NAMES / 2) {
             uint32_t skipped = cycle->num - MOST_NAMES;
-            add_text(&text, " -> (%u more)", skipped);
+            plan_text_add(&text, " -> (%u more)", skipped);
             k -= skipped;
         }
-        add_text(&text, " -> %s", braid_plan_unit_name(plan, cycle->units[k]));
+        plan_text_add(&text, " -> %s", braid_plan_unit_name(plan, cycle->units[k]));
     }
-    add_text(&text, " -> %s", braid_plan_unit_name(plan, cycle->units[last]));
+    plan_text_add(&text, " -> %s", braid_plan_unit_name(plan, cycle->units[last]));
     if (cycle->num <= MOST_NAMES)
         add_reasons(plan, cycle, &text);
-    return braid_error(BRAID_CYCLE, "%s", text.bytes);
+    return braid_error(BRAID_CYCLE, "%s", line);
 }
 
 // Every unit that Kahn left over has a predecessor left over: walking back along the first such
