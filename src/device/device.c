@@ -49,14 +49,22 @@ static const struct backend_driver *best_driver(void)
     return braid_drivers[braid_num_drivers - 1];
 }
 
-static void init_device(braid_device *device, struct backend *backend, uint32_t ordinal)
+braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
+                                 braid_device **out_device)
 {
+    braid_device *device = calloc(1, sizeof(*device));
+    if (!device) {
+        backend->ops->close(backend);
+        return braid_error_no_memory("a device");
+    }
     device->backend = backend;
     device->ordinal = ordinal;
     snprintf(device->label, sizeof(device->label), "%s:%u", backend->ops->name, ordinal);
     pthread_mutex_init(&device->lock, NULL);
     device->streams.max_idle = MAX_IDLE_STREAMS;
     device->events.max_idle = MAX_IDLE_EVENTS;
+    *out_device = device;
+    return BRAID_OK;
 }
 
 braid_status braid_device_open(const braid_device_options *options, braid_device **out_device)
@@ -70,18 +78,11 @@ braid_status braid_device_open(const braid_device_options *options, braid_device
     if (!driver)
         return braid_error(BRAID_INVALID_ARGUMENT, "there is no backend named '%s'",
                            options->backend);
-    braid_device *device = calloc(1, sizeof(*device));
-    if (!device)
-        return braid_error_no_memory("a device");
     struct backend *backend = NULL;
     braid_status status = driver->open(options, &backend);
-    if (status) {
-        free(device);
+    if (status)
         return status;
-    }
-    init_device(device, backend, options->ordinal);
-    *out_device = device;
-    return BRAID_OK;
+    return braid_device_create(backend, options->ordinal, out_device);
 }
 
 braid_status braid_device_adopt_cuda(void *context, braid_device **out_device)
@@ -91,20 +92,13 @@ braid_status braid_device_adopt_cuda(void *context, braid_device **out_device)
     const struct backend_driver *driver = find_driver("cuda");
     if (!driver || !driver->adopt)
         return braid_error(BRAID_UNAVAILABLE, "this build of Braid has no CUDA backend");
-    braid_device *device = calloc(1, sizeof(*device));
-    if (!device)
-        return braid_error_no_memory("a device");
     struct backend *backend = NULL;
     braid_status status = driver->adopt(context, &backend);
-    if (status) {
-        free(device);
+    if (status)
         return status;
-    }
-    braid_device_info info;
+    braid_device_info info = { 0 };
     backend->ops->get_info(backend, &info);
-    init_device(device, backend, info.ordinal);
-    *out_device = device;
-    return BRAID_OK;
+    return braid_device_create(backend, info.ordinal, out_device);
 }
 
 static void empty_pools(braid_device *device)

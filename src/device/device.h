@@ -34,6 +34,11 @@ struct braid_event {
 extern const struct backend_driver *const braid_drivers[];
 extern const size_t braid_num_drivers;
 
+// Makes a device of an opened backend, which it closes in the end, also if this fails.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
+                                 braid_device **out_device);
+
 // The backend's stream of a public one, NULL for the default stream.
 static inline struct backend_stream *device_backend_stream(const braid_stream *stream)
 {

@@ -3,6 +3,8 @@
 #include "device/device.h"
 
 const struct backend_driver *const braid_drivers[] = {
+    &braid_cuda_driver,
+    &braid_hip_driver,
     &braid_cpu_driver,
 };
 

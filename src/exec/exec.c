@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Using an exec: launch, change arguments, wait, ask.
+#include "exec/exec.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+static braid_status check_exec(const char *function, const braid_exec *exec)
+{
+    if (!exec)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: exec is NULL", function);
+    return BRAID_OK;
+}
+
+braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
+{
+    braid_status status = check_exec("braid_exec_launch", exec);
+    if (!status)
+        status = braid_device_check_stream("braid_exec_launch", exec->device, stream);
+    if (status)
+        return status;
+    struct backend *backend = exec->device->backend;
+    pthread_mutex_lock(&exec->lock);
+    status = exec->lowering->launch(exec, stream);
+    // Also behind a launch that failed: what it queued must have ended before the exec goes.
+    braid_status done_status =
+        backend->ops->event_record(backend, exec->done->backend, device_backend_stream(stream));
+    pthread_mutex_unlock(&exec->lock);
+    return status ? status : done_status;
+}
+
+braid_status braid_exec_wait(braid_exec *exec)
+{
+    braid_status status = check_exec("braid_exec_wait", exec);
+    if (status)
+        return status;
+    struct backend *backend = exec->device->backend;
+    return backend->ops->event_synchronize(backend, exec->done->backend);
+}
+
+braid_status braid_exec_query(braid_exec *exec)
+{
+    braid_status status = check_exec("braid_exec_query", exec);
+    if (status)
+        return status;
+    struct backend *backend = exec->device->backend;
+    return backend->ops->event_query(backend, exec->done->backend);
+}
+
+const braid_schedule *braid_exec_schedule(const braid_exec *exec)
+{
+    return exec ? exec->schedule : NULL;
+}
+
+void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
+{
+    if (exec && out_info)
+        *out_info = exec->info;
+}
+
+static braid_status check_kernel_node(const char *function, const braid_exec *exec, braid_node node,
+                                      struct backend_launch **out_launch)
+{
+    braid_status status = check_exec(function, exec);
+    if (status)
+        return status;
+    if (node.graph != exec->graph_id || node.index >= exec->tasks.num)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s: node %u of graph %u is not a node of the exec's graph", function,
+                           node.index, node.graph);
+    struct backend_task *task = &exec->tasks.items[node.index];
+    if (task->kind != BACKEND_TASK_KERNEL)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: node '%s' is not a kernel", function,
+                           task->name);
+    *out_launch = &task->launch;
+    return BRAID_OK;
+}
+
+static braid_status check_arg(const char *function, const braid_exec *exec, braid_node node,
+                              size_t index, braid_arg arg)
+{
+    const struct backend_task *task = &exec->tasks.items[node.index];
+    if (!arg.data)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: node '%s': argument %zu is NULL", function,
+                           task->name, index);
+    if (arg.bytes != task->launch.arg_bytes[index])
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s: node '%s': argument %zu has %u bytes, not %zu", function,
+                           task->name, index, task->launch.arg_bytes[index], arg.bytes);
+    return BRAID_OK;
+}
+
+// Hands the lowering the new arguments, and keeps their bytes only if it took them. The caller
+// holds the lock and has put the arguments' addresses into scratch_args.
+static braid_status take_args(braid_exec *exec, uint32_t node)
+{
+    const struct backend_launch *launch = &exec->tasks.items[node].launch;
+    void **args = exec->tasks.scratch_args;
+    braid_status status = exec->lowering->set_args(exec, node, args);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < launch->num_args; i++)
+        memmove(launch->args[i], args[i], launch->arg_bytes[i]);
+    return BRAID_OK;
+}
+
+braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index, braid_arg arg)
+{
+    struct backend_launch *launch = NULL;
+    braid_status status = check_kernel_node("braid_exec_set_arg", exec, node, &launch);
+    if (status)
+        return status;
+    if (index >= launch->num_args)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_exec_set_arg: node '%s' has %u arguments, there is no number %zu",
+                           exec->tasks.items[node.index].name, launch->num_args, index);
+    status = check_arg("braid_exec_set_arg", exec, node, index, arg);
+    if (status)
+        return status;
+    pthread_mutex_lock(&exec->lock);
+    for (uint32_t i = 0; i < launch->num_args; i++)
+        exec->tasks.scratch_args[i] = i == index ? (void *)(uintptr_t)arg.data : launch->args[i];
+    status = take_args(exec, node.index);
+    pthread_mutex_unlock(&exec->lock);
+    return status;
+}
+
+braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_arg *args,
+                                 size_t num_args)
+{
+    struct backend_launch *launch = NULL;
+    braid_status status = check_kernel_node("braid_exec_set_args", exec, node, &launch);
+    if (status)
+        return status;
+    if (num_args != launch->num_args || (num_args && !args))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_exec_set_args: node '%s' has %u arguments, %zu were given",
+                           exec->tasks.items[node.index].name, launch->num_args,
+                           args ? num_args : 0);
+    for (size_t i = 0; i < num_args && !status; i++)
+        status = check_arg("braid_exec_set_args", exec, node, i, args[i]);
+    if (status)
+        return status;
+    pthread_mutex_lock(&exec->lock);
+    for (size_t i = 0; i < num_args; i++)
+        exec->tasks.scratch_args[i] = (void *)(uintptr_t)args[i].data;
+    status = take_args(exec, node.index);
+    pthread_mutex_unlock(&exec->lock);
+    return status;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph's nodes as tasks of a backend.
+#include "exec/tasks.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "device/device.h"
+#include "exec/kernel_map.h"
+#include "exec/schedule.h"
+
+static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t node)
+{
+    return &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[node].payload];
+}
+
+// Copies all argument bytes in one piece and points each argument to its place.
+static braid_status copy_args(const braid_graph *graph, struct tasks *tasks)
+{
+    size_t num_args = graph->arg_sizes.num;
+    tasks->num_arg_bytes = graph->arg_bytes.num;
+    tasks->arg_bytes = braid_allocate_zeroed(tasks->num_arg_bytes, 1);
+    tasks->args = braid_allocate_zeroed(num_args, sizeof(*tasks->args));
+    tasks->arg_sizes = braid_allocate_zeroed(num_args, sizeof(*tasks->arg_sizes));
+    if (!tasks->arg_bytes || !tasks->args || !tasks->arg_sizes)
+        return braid_error_no_memory("the arguments of an exec");
+    if (num_args == 0)
+        return BRAID_OK;
+    memcpy(tasks->arg_bytes, graph->arg_bytes.items, tasks->num_arg_bytes);
+    memcpy(tasks->arg_sizes, graph->arg_sizes.items, num_args * sizeof(*tasks->arg_sizes));
+    unsigned char *next = tasks->arg_bytes;
+    for (size_t i = 0; i < num_args; i++) {
+        tasks->args[i] = next;
+        next += graph_arg_stride(tasks->arg_sizes[i]);
+    }
+    return BRAID_OK;
+}
+
+static braid_status check_same_args(const braid_graph *graph, uint32_t first, uint32_t node)
+{
+    const struct graph_kernel *a = kernel_of(graph, first);
+    const struct graph_kernel *b = kernel_of(graph, node);
+    const uint32_t *sizes = graph->arg_sizes.items;
+    bool same = a->num_args == b->num_args;
+    for (uint32_t i = 0; same && i < a->num_args; i++)
+        same = sizes[a->first_arg + i] == sizes[b->first_arg + i];
+    if (same)
+        return BRAID_OK;
+    return braid_error(
+        BRAID_INVALID_ARGUMENT, "nodes '%s' and '%s' give kernel '%s' arguments of different sizes",
+        braid_graph_name(graph, first), braid_graph_name(graph, node), a->kernel->name);
+}
+
+static struct backend_launch describe_launch(const struct tasks *tasks,
+                                             const struct graph_kernel *kernel)
+{
+    return (struct backend_launch){
+        .grid = kernel->grid,
+        .block = kernel->block,
+        .cluster = { kernel->cluster[0], kernel->cluster[1], kernel->cluster[2] },
+        .shared_bytes = kernel->shared_bytes,
+        .priority = kernel->priority,
+        .programmatic = kernel->kernel->programmatic,
+        .num_args = kernel->num_args,
+        .args = tasks->args + kernel->first_arg,
+        .arg_bytes = tasks->arg_sizes + kernel->first_arg,
+    };
+}
+
+static struct backend_task describe_other(const braid_graph *graph, const struct graph_node *node,
+                                          braid_device *device)
+{
+    const struct graph_copy *copies = graph->copies.items;
+    const struct graph_fill *fills = graph->fills.items;
+    const struct graph_host *hosts = graph->hosts.items;
+    const struct graph_native *natives = graph->natives.items;
+    struct backend_task task = { .kind = BACKEND_TASK_EMPTY };
+    switch ((enum graph_node_kind)node->kind) {
+    case GRAPH_COPY:
+        task.kind = BACKEND_TASK_COPY;
+        task.copy.to = copies[node->payload].to;
+        task.copy.from = copies[node->payload].from;
+        task.copy.bytes = copies[node->payload].bytes;
+        break;
+    case GRAPH_FILL:
+        task.kind = BACKEND_TASK_FILL;
+        task.fill.to = fills[node->payload].to;
+        task.fill.value = fills[node->payload].value;
+        task.fill.value_bytes = fills[node->payload].value_bytes;
+        task.fill.num_values = fills[node->payload].num_values;
+        break;
+    case GRAPH_HOST:
+        task.kind = BACKEND_TASK_HOST;
+        task.host.call = hosts[node->payload].call;
+        task.host.user = hosts[node->payload].user;
+        break;
+    case GRAPH_NATIVE:
+        task.kind = BACKEND_TASK_NATIVE;
+        task.native.call = natives[node->payload].call;
+        task.native.user = natives[node->payload].user;
+        task.native.device = device;
+        break;
+    case GRAPH_KERNEL:
+    case GRAPH_EMPTY:
+        break;
+    }
+    return task;
+}
+
+// Finds the kernel among those loaded, or loads it.
+static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct kernel_map *map,
+                                struct tasks *tasks)
+{
+    const struct graph_kernel *kernel = kernel_of(graph, node);
+    struct kernel_slot *slot = braid_kernel_map_find(map, kernel->kernel);
+    if (!slot)
+        return braid_error_no_memory("the kernels of an exec");
+    if (slot->loaded) {
+        tasks->items[node].launch.kernel = slot->loaded;
+        return check_same_args(graph, slot->first_node, node);
+    }
+    struct backend *backend = tasks->backend;
+    braid_status status =
+        backend->ops->kernel_load(backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg,
+                                  kernel->num_args, &slot->loaded);
+    if (status)
+        return status;
+    slot->first_node = node;
+    tasks->kernels[tasks->num_kernels++] = slot->loaded;
+    tasks->items[node].launch.kernel = slot->loaded;
+    return BRAID_OK;
+}
+
+static braid_status describe_node(braid_device *device, const braid_graph *graph, uint32_t node,
+                                  struct kernel_map *map, struct tasks *tasks)
+{
+    const struct graph_node *graph_node = &graph_nodes(graph)[node];
+    struct backend_task *task = &tasks->items[node];
+    if (graph_node->kind != GRAPH_KERNEL) {
+        *task = describe_other(graph, graph_node, device);
+        tasks->has_native = tasks->has_native || task->kind == BACKEND_TASK_NATIVE;
+        return BRAID_OK;
+    }
+    const struct graph_kernel *kernel = kernel_of(graph, node);
+    task->kind = BACKEND_TASK_KERNEL;
+    task->launch = describe_launch(tasks, kernel);
+    if (kernel->num_args > tasks->max_args)
+        tasks->max_args = kernel->num_args;
+    return load_kernel(graph, node, map, tasks);
+}
+
+static braid_status describe_all(braid_device *device, const braid_graph *graph,
+                                 struct tasks *tasks)
+{
+    struct kernel_map map = { 0 };
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < tasks->num && !status; i++)
+        status = describe_node(device, graph, i, &map, tasks);
+    braid_kernel_map_finish(&map);
+    return status;
+}
+
+braid_status braid_tasks_create(braid_device *device, const braid_graph *graph,
+                                struct tasks *out_tasks)
+{
+    struct tasks tasks = { .backend = device->backend, .num = graph_num_nodes(graph) };
+    tasks.items = braid_allocate_zeroed(tasks.num, sizeof(*tasks.items));
+    tasks.kernels = braid_allocate_zeroed(graph->kernels.num, sizeof(*tasks.kernels));
+    braid_status status = BRAID_OK;
+    if (!tasks.items || !tasks.kernels)
+        status = braid_error_no_memory("the tasks of an exec");
+    if (!status)
+        status = copy_args(graph, &tasks);
+    if (!status)
+        status = describe_all(device, graph, &tasks);
+    if (!status) {
+        tasks.scratch_args = braid_allocate_zeroed(tasks.max_args, sizeof(*tasks.scratch_args));
+        if (!tasks.scratch_args)
+            status = braid_error_no_memory("the arguments of an exec");
+    }
+    if (status) {
+        braid_tasks_finish(&tasks);
+        return status;
+    }
+    *out_tasks = tasks;
+    return BRAID_OK;
+}
+
+void braid_tasks_finish(struct tasks *tasks)
+{
+    for (size_t i = 0; i < tasks->num_kernels; i++)
+        tasks->backend->ops->kernel_unload(tasks->backend, tasks->kernels[i]);
+    free(tasks->items);
+    free(tasks->arg_bytes);
+    free(tasks->args);
+    free(tasks->arg_sizes);
+    free(tasks->scratch_args);
+    free(tasks->kernels);
+    *tasks = (struct tasks){ 0 };
+}
+
+void braid_tasks_name(struct tasks *tasks, const braid_schedule *schedule)
+{
+    for (uint32_t i = 0; i < tasks->num; i++) {
+        tasks->items[i].name = braid_schedule_node_name(schedule, i);
+        tasks->items[i].lane = schedule->lane_of[i];
+    }
+}

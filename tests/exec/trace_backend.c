@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend that runs nothing but writes down every call.
+#include "trace_backend.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "device/device.h"
+
+struct backend_stream {
+    int number;
+};
+
+struct backend_event {
+    int number;
+};
+
+struct backend_kernel {
+    int unused;
+};
+
+static struct trace *trace_of(struct backend *backend)
+{
+    return (struct trace *)backend;
+}
+
+static int stream_number(const struct backend_stream *stream)
+{
+    return stream ? stream->number : 0;
+}
+
+static void write_down(struct trace *trace, struct trace_entry entry)
+{
+    assert(trace->num_entries < (int)(sizeof(trace->entries) / sizeof(trace->entries[0])));
+    trace->entries[trace->num_entries++] = entry;
+}
+
+// Fails instead of writing down when this call's turn has come.
+static braid_status count_call(struct trace *trace, const char *call)
+{
+    if (++trace->num_calls != trace->fail_at)
+        return BRAID_OK;
+    trace->failed = true;
+    return braid_error(BRAID_DEVICE_ERROR, "planted failure of %s", call);
+}
+
+static void close_trace(struct backend *backend)
+{
+    trace_of(backend)->closed = true;
+}
+
+static void get_info(struct backend *backend, braid_device_info *out_info)
+{
+    (void)backend;
+    *out_info = (braid_device_info){ .name = "trace" };
+}
+
+static void get_cost_model(struct backend *backend, braid_exec_mode mode,
+                           braid_cost_model *out_model)
+{
+    (void)backend;
+    (void)mode;
+    *out_model = (braid_cost_model){ 0 };
+}
+
+static braid_status allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
+                             void **out_memory)
+{
+    (void)kind;
+    braid_status status = count_call(trace_of(backend), "allocate");
+    if (status)
+        return status;
+    write_down(trace_of(backend), (struct trace_entry){ .call = TRACE_ALLOCATE });
+    *out_memory = malloc(bytes);
+    return BRAID_OK;
+}
+
+static void release(struct backend *backend, braid_memory_kind kind, void *memory)
+{
+    (void)backend;
+    (void)kind;
+    free(memory);
+}
+
+static braid_status stream_create(struct backend *backend, int32_t priority,
+                                  struct backend_stream **out_stream)
+{
+    (void)priority;
+    struct trace *trace = trace_of(backend);
+    braid_status status = count_call(trace, "stream_create");
+    if (status)
+        return status;
+    struct backend_stream *stream = malloc(sizeof(*stream));
+    assert(stream);
+    stream->number = ++trace->num_streams;
+    trace->live_streams++;
+    write_down(trace, (struct trace_entry){ TRACE_STREAM_CREATE, stream->number, 0, NULL });
+    *out_stream = stream;
+    return BRAID_OK;
+}
+
+static void stream_destroy(struct backend *backend, struct backend_stream *stream)
+{
+    struct trace *trace = trace_of(backend);
+    trace->live_streams--;
+    write_down(trace, (struct trace_entry){ TRACE_STREAM_DESTROY, stream->number, 0, NULL });
+    free(stream);
+}
+
+static braid_status stream_synchronize(struct backend *backend, struct backend_stream *stream)
+{
+    struct trace *trace = trace_of(backend);
+    write_down(trace,
+               (struct trace_entry){ TRACE_STREAM_SYNCHRONIZE, stream_number(stream), 0, NULL });
+    return BRAID_OK;
+}
+
+static braid_status stream_query(struct backend *backend, struct backend_stream *stream)
+{
+    write_down(trace_of(backend),
+               (struct trace_entry){ TRACE_STREAM_QUERY, stream_number(stream), 0, NULL });
+    return BRAID_OK;
+}
+
+static braid_status stream_wait(struct backend *backend, struct backend_stream *stream,
+                                struct backend_event *event)
+{
+    braid_status status = count_call(trace_of(backend), "stream_wait");
+    if (status)
+        return status;
+    write_down(trace_of(backend), (struct trace_entry){ TRACE_STREAM_WAIT, stream_number(stream),
+                                                        event->number, NULL });
+    return BRAID_OK;
+}
+
+static braid_status event_create(struct backend *backend, bool timing,
+                                 struct backend_event **out_event)
+{
+    (void)timing;
+    struct trace *trace = trace_of(backend);
+    braid_status status = count_call(trace, "event_create");
+    if (status)
+        return status;
+    struct backend_event *event = malloc(sizeof(*event));
+    assert(event);
+    event->number = ++trace->num_events;
+    trace->live_events++;
+    write_down(trace, (struct trace_entry){ TRACE_EVENT_CREATE, 0, event->number, NULL });
+    *out_event = event;
+    return BRAID_OK;
+}
+
+static void event_destroy(struct backend *backend, struct backend_event *event)
+{
+    struct trace *trace = trace_of(backend);
+    trace->live_events--;
+    write_down(trace, (struct trace_entry){ TRACE_EVENT_DESTROY, 0, event->number, NULL });
+    free(event);
+}
+
+static braid_status event_record(struct backend *backend, struct backend_event *event,
+                                 struct backend_stream *stream)
+{
+    braid_status status = count_call(trace_of(backend), "event_record");
+    if (status)
+        return status;
+    write_down(trace_of(backend), (struct trace_entry){ TRACE_EVENT_RECORD, stream_number(stream),
+                                                        event->number, NULL });
+    return BRAID_OK;
+}
+
+static braid_status event_query(struct backend *backend, struct backend_event *event)
+{
+    (void)backend;
+    (void)event;
+    return BRAID_OK;
+}
+
+static braid_status event_synchronize(struct backend *backend, struct backend_event *event)
+{
+    write_down(trace_of(backend),
+               (struct trace_entry){ TRACE_EVENT_SYNCHRONIZE, 0, event->number, NULL });
+    return BRAID_OK;
+}
+
+static braid_status event_elapsed(struct backend *backend, struct backend_event *start,
+                                  struct backend_event *end, uint64_t *out_ns)
+{
+    (void)backend;
+    (void)start;
+    (void)end;
+    *out_ns = 0;
+    return BRAID_OK;
+}
+
+static braid_status kernel_load(struct backend *backend, const braid_kernel *kernel,
+                                const uint32_t *arg_bytes, uint32_t num_args,
+                                struct backend_kernel **out_kernel)
+{
+    (void)kernel;
+    (void)arg_bytes;
+    (void)num_args;
+    struct trace *trace = trace_of(backend);
+    braid_status status = count_call(trace, "kernel_load");
+    if (status)
+        return status;
+    write_down(trace, (struct trace_entry){ .call = TRACE_KERNEL_LOAD });
+    *out_kernel = calloc(1, sizeof(**out_kernel));
+    assert(*out_kernel);
+    trace->live_kernels++;
+    return BRAID_OK;
+}
+
+static void kernel_unload(struct backend *backend, struct backend_kernel *kernel)
+{
+    trace_of(backend)->live_kernels--;
+    write_down(trace_of(backend), (struct trace_entry){ .call = TRACE_KERNEL_UNLOAD });
+    free(kernel);
+}
+
+static braid_status submit(struct backend *backend, struct backend_stream *stream,
+                           const struct backend_task *task)
+{
+    struct trace *trace = trace_of(backend);
+    if (++trace->num_calls == trace->fail_at) {
+        trace->failed = true;
+        return braid_error(BRAID_DEVICE_ERROR, "launch of '%s' failed: planted failure of submit",
+                           task->name);
+    }
+    write_down(trace, (struct trace_entry){ TRACE_SUBMIT, stream_number(stream), 0, task->name });
+    return BRAID_OK;
+}
+
+#define TRACE_OPS                                                                                  \
+    .name = "trace", .close = close_trace, .get_info = get_info, .get_cost_model = get_cost_model, \
+    .allocate = allocate, .release = release, .stream_create = stream_create,                      \
+    .stream_destroy = stream_destroy, .stream_synchronize = stream_synchronize,                    \
+    .stream_query = stream_query, .stream_wait = stream_wait, .event_create = event_create,        \
+    .event_destroy = event_destroy, .event_record = event_record, .event_query = event_query,      \
+    .event_synchronize = event_synchronize, .event_elapsed = event_elapsed,                        \
+    .kernel_load = kernel_load, .kernel_unload = kernel_unload, .submit = submit
+
+static const struct backend_ops trace_ops = { TRACE_OPS };
+static const struct backend_ops renewing_ops = { TRACE_OPS, .renew_events = true };
+
+#undef TRACE_OPS
+
+braid_status trace_open(struct trace *trace, bool renew_events, braid_device **out_device)
+{
+    *trace = (struct trace){ .backend = { renew_events ? &renewing_ops : &trace_ops } };
+    return braid_device_create(&trace->backend, 0, out_device);
+}
+
+// Marks every entry ordered behind `first`, by a walk in submission order. A stream is behind once
+// it holds a marked entry; a record on it makes the event behind, another record replaces that; a
+// wait captures what the event is at that moment.
+bool trace_is_ordered(const struct trace *trace, int first, int second)
+{
+    bool *stream_behind = calloc((size_t)trace->num_streams + 1, sizeof(bool));
+    bool *event_behind = calloc((size_t)trace->num_events + 1, sizeof(bool));
+    assert(stream_behind && event_behind);
+    stream_behind[trace->entries[first].stream] = true;
+    for (int i = first + 1; i < second; i++) {
+        const struct trace_entry *entry = &trace->entries[i];
+        if (entry->call == TRACE_EVENT_RECORD)
+            event_behind[entry->event] = stream_behind[entry->stream];
+        else if (entry->call == TRACE_STREAM_WAIT && event_behind[entry->event])
+            stream_behind[entry->stream] = true;
+        else if (entry->call == TRACE_STREAM_SYNCHRONIZE && stream_behind[entry->stream])
+            memset(stream_behind, true, (size_t)trace->num_streams + 1);
+    }
+    bool ordered = stream_behind[trace->entries[second].stream];
+    free(stream_behind);
+    free(event_behind);
+    return ordered;
+}
+
+int trace_find_task(const struct trace *trace, const char *task, int from)
+{
+    int found = -1;
+    for (int i = from; i < trace->num_entries; i++) {
+        if (trace->entries[i].call == TRACE_SUBMIT && strcmp(trace->entries[i].task, task) == 0) {
+            assert(found < 0);
+            found = i;
+        }
+    }
+    return found;
+}
+
+int trace_count(const struct trace *trace, enum trace_call call, int from)
+{
+    int count = 0;
+    for (int i = from; i < trace->num_entries; i++)
+        count += trace->entries[i].call == call;
+    return count;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend that runs nothing: it writes down every call, can fail any of them, and can say from
+// what it wrote down which task is ordered before which.
+#ifndef BRAID_TESTS_EXEC_TRACE_BACKEND_H
+#define BRAID_TESTS_EXEC_TRACE_BACKEND_H
+
+#include "backends/backend.h"
+
+enum trace_call {
+    TRACE_ALLOCATE,
+    TRACE_STREAM_CREATE,
+    TRACE_STREAM_DESTROY,
+    TRACE_STREAM_SYNCHRONIZE,
+    TRACE_STREAM_QUERY,
+    TRACE_STREAM_WAIT,
+    TRACE_EVENT_CREATE,
+    TRACE_EVENT_DESTROY,
+    TRACE_EVENT_RECORD,
+    TRACE_EVENT_SYNCHRONIZE,
+    TRACE_KERNEL_LOAD,
+    TRACE_KERNEL_UNLOAD,
+    TRACE_SUBMIT,
+};
+
+// Streams and events count from 1; stream 0 is the default stream.
+struct trace_entry {
+    enum trace_call call;
+    int stream;
+    int event;
+    const char *task; // of TRACE_SUBMIT
+};
+
+struct trace {
+    struct backend backend;
+    struct trace_entry entries[4096];
+    int num_entries;
+    int num_streams, num_events; // ever created
+    int live_streams, live_events, live_kernels;
+    int fail_at; // the call with this number (from 1, destroys not counted) fails; 0: none
+    int num_calls;
+    bool failed; // whether it came to that
+    bool closed;
+};
+
+// Makes a device over a trace. `renew_events` is the backend's flag of that name. The device closes
+// the trace but does not free it.
+braid_status trace_open(struct trace *trace, bool renew_events, braid_device **out_device);
+
+// Whether, going by streams, records and waits alone, entry `second` starts after `first` ended.
+bool trace_is_ordered(const struct trace *trace, int first, int second);
+
+// The index of the only submission of a task at or after entry `from`, or -1.
+int trace_find_task(const struct trace *trace, const char *task, int from);
+
+// How many calls of a kind there are at or after entry `from`.
+int trace_count(const struct trace *trace, enum trace_call call, int from);
+
+#endif
