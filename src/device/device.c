@@ -138,6 +138,18 @@ void braid_device_get_info(const braid_device *device, braid_device_info *out_in
     *out_info = info;
 }
 
+void braid_device_count(braid_device *device, struct pool *pool, int change)
+{
+    pthread_mutex_lock(&device->lock);
+    if (change > 0) {
+        pool->created++;
+        pool->live++;
+    } else {
+        pool->live--;
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
 void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats)
 {
     if (!device || !out_stats)

@@ -13,7 +13,7 @@ struct braid_device {
     uint32_t ordinal;
     char label[32]; // "cuda:0", for messages
     pthread_mutex_t lock;
-    struct pool streams; // struct braid_stream, leased to execs; guarded by lock
+    struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
     struct pool events;  // struct braid_event, likewise
 };
 
@@ -38,6 +38,9 @@ extern const size_t braid_num_drivers;
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
                                  braid_device **out_device);
+
+// Counts a stream or an event made (1) or destroyed (-1); takes the lock.
+void braid_device_count(braid_device *device, struct pool *pool, int change);
 
 // The backend's stream of a public one, NULL for the default stream.
 static inline struct backend_stream *device_backend_stream(const braid_stream *stream)

@@ -15,6 +15,8 @@ static braid_status make_event(braid_device *device, struct backend_event *backe
     event.device = device;
     event.backend = backend;
     *made = event;
+    if (!event.wrapped)
+        braid_device_count(device, &device->events, 1);
     *out_event = made;
     return BRAID_OK;
 }
@@ -54,6 +56,8 @@ void braid_event_destroy(braid_event *event)
 {
     if (!event)
         return;
+    if (!event->wrapped)
+        braid_device_count(event->device, &event->device->events, -1);
     event->device->backend->ops->event_destroy(event->device->backend, event->backend);
     free(event);
 }

@@ -14,8 +14,6 @@ bool braid_pool_add_leased(struct pool *pool)
 {
     if (!braid_array_reserve(&pool->idle, (size_t)pool->leased + 1, sizeof(void *)))
         return false;
-    pool->created++;
-    pool->live++;
     pool->leased++;
     return true;
 }
@@ -23,10 +21,8 @@ bool braid_pool_add_leased(struct pool *pool)
 bool braid_pool_put(struct pool *pool, void *object)
 {
     pool->leased--;
-    if (pool->idle.num >= pool->max_idle) {
-        pool->live--;
+    if (pool->idle.num >= pool->max_idle)
         return false;
-    }
     ((void **)pool->idle.items)[pool->idle.num++] = object;
     return true;
 }

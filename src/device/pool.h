@@ -12,9 +12,10 @@
 struct pool {
     struct array idle; // void *, with room for every object leased, so that a return cannot fail
     size_t max_idle;   // objects returned beyond this many are destroyed
-    uint64_t created;  // counts for braid_device_get_stats: ever made,
-    uint64_t live;     // not yet destroyed, pooled or not,
-    uint64_t leased;   // and handed out
+    uint64_t leased;   // objects handed out
+    // For braid_device_get_stats; public objects count as well as pooled ones.
+    uint64_t created; // ever made
+    uint64_t live;    // and not yet destroyed
 };
 
 // Takes an idle object; NULL when there is none and the caller must make one.

@@ -9,7 +9,8 @@ braid_status braid_device_check_stream(const char *function, const braid_device 
     if (!device)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: device is NULL", function);
     if (stream && stream->device != device)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: the stream is of %s, not of %s", function,
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s: the stream is of another device (%s, not this %s)", function,
                            stream->device->label, device->label);
     return BRAID_OK;
 }
@@ -24,6 +25,8 @@ static braid_status make_stream(braid_device *device, struct backend_stream *bac
         return braid_error_no_memory("a stream");
     }
     *stream = (braid_stream){ .device = device, .backend = backend, .wrapped = wrapped };
+    if (!wrapped)
+        braid_device_count(device, &device->streams, 1);
     *out_stream = stream;
     return BRAID_OK;
 }
@@ -62,8 +65,10 @@ void braid_stream_destroy(braid_stream *stream)
         return;
     struct backend *backend = stream->device->backend;
     // Work that failed is reported to whoever waits for it; here only its end counts.
-    if (!stream->wrapped)
+    if (!stream->wrapped) {
         (void)backend->ops->stream_synchronize(backend, stream->backend);
+        braid_device_count(stream->device, &stream->device->streams, -1);
+    }
     backend->ops->stream_destroy(backend, stream->backend);
     free(stream);
 }
