@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law 8: a launch or a creation that fails leaves no half-made state, and its error names the node.
+#include <string.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+#include "support/failing_memory.h"
+
+// A native call that queues a fill, or fails without queueing anything when told to.
+struct moody {
+    uint32_t *data;
+    uint32_t value;
+    bool fails;
+    uint32_t num_calls;
+};
+
+static braid_status fill_or_fail(braid_device *device, braid_stream *stream, void *user)
+{
+    struct moody *moody = user;
+    moody->num_calls++;
+    if (moody->fails)
+        return BRAID_DEVICE_ERROR;
+    return braid_stream_fill(device, stream, moody->data, moody->value, 4, 1);
+}
+
+// slow -> before -> [moody] -> after, with branches beside them.
+static braid_graph *moody_graph(struct contract *contract, struct moody *moody, uint32_t *data)
+{
+    uint64_t *interval = contract_memory(contract, BRAID_MEMORY_DEVICE, 2 * sizeof(uint64_t));
+    braid_graph *graph = contract_graph(contract);
+    braid_node slow = add_busy(graph, (braid_node_options){ 0 }, interval, 2000000);
+    braid_node before = add_axpy(graph, (braid_node_options){ AFTER(slow) }, data, data, 1, 1, 1);
+    braid_node native = add_native(graph, (braid_node_options){ .name = "gemm", AFTER(before) },
+                                   fill_or_fail, moody);
+    add_axpy(graph, (braid_node_options){ AFTER(native) }, data + 1, data + 1, 1, 1, 1);
+    add_axpy(graph, (braid_node_options){ AFTER(slow) }, data + 2, data + 2, 1, 1, 1);
+    return graph;
+}
+
+static braid_exec *exec_on_streams(struct contract *contract, const braid_graph *graph)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
+                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
+    braid_exec *exec;
+    check_ok(braid_exec_create(contract->device, graph, &options, &exec));
+    contract_own_exec(contract, exec);
+    return exec;
+}
+
+static void a_native_call_that_fails_is_named_and_the_next_launch_works(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 4), *seen = contract_host_numbers(contract, 4);
+    struct moody moody = { .data = data + 3, .value = 42 };
+    braid_stream *stream = contract_stream(contract);
+    braid_exec *exec = exec_on_streams(contract, moody_graph(contract, &moody, data));
+    check_ok(braid_exec_launch(exec, stream));
+    braid_device_stats before, after;
+    braid_device_get_stats(contract->device, &before);
+    for (int i = 0; i < 3; i++) {
+        moody.fails = true;
+        check_fails(braid_exec_launch(exec, stream), BRAID_DEVICE_ERROR, "gemm");
+        // What was queued is joined to the stream: a copy there comes behind it.
+        check_ok(braid_stream_copy(contract->device, stream, seen, data, 4 * sizeof(uint32_t)));
+        check_ok(braid_stream_synchronize(contract->device, stream));
+        assert_int_equal(seen[0], 2 * i + 2);
+        assert_int_equal(seen[1], i + 1); // behind the failed node: never queued
+        moody.fails = false;
+        check_ok(braid_exec_launch(exec, stream));
+        check_ok(braid_exec_wait(exec));
+    }
+    braid_device_get_stats(contract->device, &after);
+    assert_memory_equal(&before, &after, sizeof(before));
+    contract_read(contract, seen, data, 4 * sizeof(uint32_t));
+    assert_int_equal(seen[1], 4);
+    assert_int_equal(seen[3], 42);
+}
+
+// In a native graph the call is made once, under capture: there it is the creation that fails.
+static void a_native_call_that_fails_when_the_exec_is_made_is_named(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 4);
+    struct moody moody = { .data = data + 3, .value = 42, .fails = true };
+    braid_graph *graph = moody_graph(contract, &moody, data);
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    braid_exec *exec = NULL;
+    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    if (status == BRAID_UNSUPPORTED)
+        skip_because(braid_error_message());
+    if (status == BRAID_OK) { // a replay that calls at every launch: the launch fails instead
+        contract_own_exec(contract, exec);
+        check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, "gemm");
+    } else {
+        check_fails(status, BRAID_DEVICE_ERROR, "gemm");
+        moody.fails = false;
+        check_ok(braid_exec_create(contract->device, graph, &options, &exec));
+        contract_own_exec(contract, exec);
+    }
+    moody.fails = false;
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, data + 3), 42);
+}
+
+static void a_kernel_without_code_for_the_device_is_named(void **state)
+{
+    struct contract *contract = *state;
+    const bool on_cpu = strcmp(contract->backend, "cpu") == 0;
+    const braid_kernel nowhere = { .name = "nowhere",
+                                   .cpu = on_cpu ? NULL : test_axpy.cpu,
+                                   .source = on_cpu ? test_axpy.source : NULL };
+    uint32_t *data = contract_numbers(contract, 1);
+    braid_graph *graph = contract_graph(contract);
+    add_axpy(graph, (braid_node_options){ 0 }, data, data, 1, 1, 1);
+    check_ok(braid_graph_add_kernel(
+        graph, &(braid_launch){ .node.name = "lost", .kernel = &nowhere }, NULL));
+    const braid_exec_options options = { .mode = contract->mode };
+    braid_device_stats before, after;
+    braid_device_get_stats(contract->device, &before);
+    braid_exec *exec;
+    check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_UNSUPPORTED,
+                "nowhere");
+    braid_device_get_stats(contract->device, &after);
+    assert_int_equal(before.streams_leased, after.streams_leased);
+    assert_int_equal(before.events_leased, after.events_leased);
+}
+
+static void a_block_larger_than_the_device_has_is_named(void **state)
+{
+    struct contract *contract = *state;
+    braid_device_info info;
+    braid_device_get_info(contract->device, &info);
+    if (!info.max_threads_per_block)
+        skip_because("this device has no limit on the size of a block");
+    uint32_t *data = contract_numbers(contract, 1), one = 1;
+    braid_graph *graph = contract_graph(contract);
+    braid_launch launch = { .node.name = "giant",
+                            .kernel = &test_axpy,
+                            .block = { 2 * info.max_threads_per_block, 1, 1 },
+                            BRAID_ARGS(BRAID_ARG(data), BRAID_ARG(data), BRAID_ARG(one),
+                                       BRAID_ARG(one), BRAID_ARG(one)) };
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    const braid_exec_options options = { .mode = contract->mode };
+    braid_exec *exec;
+    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    if (status == BRAID_OK) {
+        contract_own_exec(contract, exec);
+        status = braid_exec_launch(exec, NULL);
+    }
+    assert_int_not_equal(status, BRAID_OK);
+    assert_non_null(strstr(braid_error_message(), "giant"));
+    check_ok(braid_stream_synchronize(contract->device, NULL));
+}
+
+static void a_cycle_is_named(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    braid_node load = add_empty(graph, (braid_node_options){ .name = "load" });
+    braid_node mix = add_empty(graph, (braid_node_options){ .name = "mix", AFTER(load) });
+    check_ok(braid_graph_add_edge(graph, mix, load));
+    braid_exec *exec;
+    check_fails(braid_exec_create(contract->device, graph, NULL, &exec), BRAID_CYCLE, "load");
+    check_fails(braid_exec_create(contract->device, graph, NULL, &exec), BRAID_CYCLE, "mix");
+}
+
+// Whichever allocation fails while an exec is made: no leases are lost, and the next try works.
+static void running_out_of_memory_while_an_exec_is_made_leaves_nothing_behind(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 4);
+    struct moody moody = { .data = data + 3, .value = 42 };
+    braid_graph *graph = moody_graph(contract, &moody, data);
+    // Once without failures, so that pools are filled and kernels are loaded.
+    braid_exec *first = contract_exec(contract, graph);
+    braid_device_stats before, after;
+    braid_device_get_stats(contract->device, &before);
+    const braid_exec_options options = { .mode = contract->mode,
+                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
+    bool failed = true;
+    for (uint32_t nth = 1; failed; nth++) {
+        braid_exec *exec = NULL;
+        failing_memory_arm(nth);
+        braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+        failed = failing_memory_disarm();
+        if (!failed)
+            check_ok(status);
+        else if (status) // a failure may be got round: a smaller cache, say
+            check_fails(status, BRAID_NO_MEMORY, "memory");
+        braid_exec_destroy(exec);
+        braid_device_get_stats(contract->device, &after);
+        assert_int_equal(before.streams_leased, after.streams_leased);
+        assert_int_equal(before.events_leased, after.events_leased);
+    }
+    check_ok(braid_exec_launch(first, NULL));
+    check_ok(braid_exec_wait(first));
+    assert_int_equal(contract_number(contract, data + 3), 42);
+}
+
+// Memory that runs out during a launch, where it needs any, fails that launch and no later one.
+static void running_out_of_memory_in_a_launch_leaves_the_exec_usable(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 4);
+    struct moody moody = { .data = data + 3, .value = 42 };
+    braid_graph *graph = moody_graph(contract, &moody, data);
+    braid_exec *exec = contract_exec(contract, graph);
+    for (uint32_t nth = 1; nth < 4; nth++) {
+        failing_memory_arm(nth);
+        braid_status status = braid_exec_launch(exec, NULL);
+        bool failed = failing_memory_disarm();
+        if (status)
+            assert_true(failed && status == BRAID_NO_MEMORY);
+    }
+    check_ok(braid_stream_synchronize(contract->device, NULL));
+    uint32_t value = contract_number(contract, data + 1);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_true(contract_number(contract, data + 1) > value);
+}
+
+int run_failures(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(a_native_call_that_fails_is_named_and_the_next_launch_works),
+        contract_test(a_native_call_that_fails_when_the_exec_is_made_is_named),
+        contract_test(a_kernel_without_code_for_the_device_is_named),
+        contract_test(a_block_larger_than_the_device_has_is_named),
+        contract_test(a_cycle_is_named),
+        contract_test(running_out_of_memory_while_an_exec_is_made_leaves_nothing_behind),
+        contract_test(running_out_of_memory_in_a_launch_leaves_the_exec_usable),
+    };
+    return contract_run("a failed launch leaves no trace", tests);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law 3: a launch is asynchronous. Every test holds the frame up by a gate and checks, after the
+// calls that must not block, that the gate has not given up waiting.
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+static braid_exec *counting_exec(struct contract *contract, uint32_t *data)
+{
+    braid_graph *graph = contract_graph(contract);
+    braid_resource x = add_resource(graph, "x"), y = add_resource(graph, "y");
+    add_axpy(graph, (braid_node_options){ USES({ x, BRAID_READ_WRITE }) }, data, data, 1, 1, 1);
+    add_axpy(graph, (braid_node_options){ USES({ y, BRAID_READ_WRITE }) }, data + 1, data + 1, 1, 2,
+             1);
+    add_add(graph, (braid_node_options){ USES({ x, BRAID_READ }, { y, BRAID_READ }) }, data + 2,
+            data, data + 1, 1);
+    return contract_exec(contract, graph);
+}
+
+static void run_behind_gate(struct contract *contract, struct gate gate, braid_stream *stream,
+                            uint32_t frames)
+{
+    uint32_t *data = contract_numbers(contract, 3);
+    braid_exec *exec = counting_exec(contract, data);
+    for (uint32_t frame = 0; frame < frames; frame++) {
+        check_ok(braid_exec_launch(exec, stream));
+        assert_int_equal(braid_exec_query(exec), BRAID_NOT_READY);
+    }
+    assert_int_equal(braid_stream_query(contract->device, stream), BRAID_NOT_READY);
+    check_still_closed(gate); // nothing above waited for it
+    gate_open(gate);
+    check_ok(braid_exec_wait(exec));
+    check_ok(braid_exec_query(exec));
+    check_ok(braid_stream_synchronize(contract->device, stream));
+    assert_int_equal(contract_number(contract, data + 2), 3 * frames);
+    assert_int_equal(gate_state(gate), GATE_PASSED);
+}
+
+static void a_launch_behind_a_slow_kernel_returns_at_once(void **state)
+{
+    braid_stream *stream = contract_stream(*state);
+    run_behind_gate(*state, contract_close(*state, stream), stream, 1);
+}
+
+static void a_launch_behind_a_slow_host_call_returns_at_once(void **state)
+{
+    braid_stream *stream = contract_stream(*state);
+    run_behind_gate(*state, contract_close_by_host(*state, stream), stream, 1);
+}
+
+static void a_launch_on_the_null_stream_returns_at_once(void **state)
+{
+    run_behind_gate(*state, contract_close(*state, NULL), NULL, 1);
+}
+
+static void many_launches_behind_a_slow_kernel_return_at_once(void **state)
+{
+    braid_stream *stream = contract_stream(*state);
+    run_behind_gate(*state, contract_close(*state, stream), stream, 50);
+}
+
+// The gate is inside the graph: launches queue up behind the frame itself.
+static void launches_behind_a_slow_frame_return_at_once(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 1);
+    struct gate gate = contract_gate(contract);
+    braid_graph *graph = contract_graph(contract);
+    braid_node wait = add_gate(graph, (braid_node_options){ 0 }, gate);
+    add_axpy(graph, (braid_node_options){ AFTER(wait) }, data, data, 2, 1, 1);
+    braid_exec *exec = contract_exec(contract, graph);
+    for (uint32_t frame = 0; frame < 16; frame++)
+        check_ok(braid_exec_launch(exec, NULL));
+    assert_int_equal(braid_exec_query(exec), BRAID_NOT_READY);
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, data), (1u << 16) - 1);
+}
+
+static void new_arguments_do_not_wait_for_a_slow_frame(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 1);
+    braid_graph *graph = contract_graph(contract);
+    braid_node node = add_axpy(graph, (braid_node_options){ 0 }, data, data, 10, 1, 1);
+    braid_exec *exec = contract_exec(contract, graph);
+    braid_stream *stream = contract_stream(contract);
+    struct gate gate = contract_close(contract, stream);
+    for (uint32_t addend = 1; addend < 6; addend++) {
+        check_ok(braid_exec_set_arg(exec, node, 3, (braid_arg)BRAID_ARG(addend)));
+        check_ok(braid_exec_launch(exec, stream));
+    }
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, data), 12345);
+}
+
+int run_never_blocks(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(a_launch_behind_a_slow_kernel_returns_at_once),
+        contract_test(a_launch_behind_a_slow_host_call_returns_at_once),
+        contract_test(a_launch_on_the_null_stream_returns_at_once),
+        contract_test(many_launches_behind_a_slow_kernel_return_at_once),
+        contract_test(launches_behind_a_slow_frame_return_at_once),
+        contract_test(new_arguments_do_not_wait_for_a_slow_frame),
+    };
+    return contract_run("a launch never blocks the host", tests);
+}

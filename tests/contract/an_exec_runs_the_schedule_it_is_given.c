@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exec runs the schedule it is given, refuses one of another graph, and gives the same results
+// whatever the plan.
+#include <string.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+enum { width = 5, depth = 4 };
+
+static braid_graph *mesh(struct contract *contract, uint32_t *data)
+{
+    braid_graph *graph = contract_graph(contract);
+    braid_resource cells[width];
+    for (uint32_t i = 0; i < width; i++)
+        cells[i] = add_resource(graph, "cell");
+    for (uint32_t row = 0; row < depth; row++)
+        for (uint32_t i = 0; i < width; i++) {
+            uint32_t next = (i + 1) % width;
+            add_add(graph,
+                    (braid_node_options){
+                        USES({ cells[i], BRAID_READ_WRITE }, { cells[next], BRAID_READ }) },
+                    data + i, data + i, data + next, 1);
+        }
+    return graph;
+}
+
+static void expect_mesh(uint32_t *cells)
+{
+    for (uint32_t row = 0; row < depth; row++)
+        for (uint32_t i = 0; i < width; i++)
+            cells[i] += cells[(i + 1) % width];
+}
+
+static braid_exec *exec_of(struct contract *contract, const braid_graph *graph,
+                           const braid_schedule *schedule)
+{
+    const braid_exec_options options = { .mode = contract->mode, .schedule = schedule };
+    braid_exec *exec;
+    check_ok(braid_exec_create(contract->device, graph, &options, &exec));
+    contract_own_exec(contract, exec);
+    return exec;
+}
+
+static void every_plan_gives_the_same_results(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, width);
+    uint32_t expected[width] = { 1, 2, 3, 4, 5 }, seen[width];
+    contract_write(contract, data, expected, sizeof(expected));
+    braid_graph *graph = mesh(contract, data);
+    const braid_schedule_options plans[] = {
+        { 0 },
+        { .max_lanes = 1 },
+        { .max_lanes = 2, .fixed_lanes = true },
+        { .max_lanes = 5, .fixed_lanes = true },
+        { .policy = BRAID_POLICY_MAX_CONCURRENCY },
+        { .max_lanes = 4, .fixed_lanes = true, .widen = true },
+    };
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+        braid_schedule *schedule;
+        check_ok(braid_schedule_create(graph, &plans[i], &schedule));
+        braid_schedule_info info;
+        braid_schedule_get_info(schedule, &info);
+        assert_true(!plans[i].max_lanes || info.num_lanes <= plans[i].max_lanes);
+        braid_exec *exec = exec_of(contract, graph, schedule);
+        braid_schedule_destroy(schedule); // the exec has its own
+        braid_schedule_info kept;
+        braid_schedule_get_info(braid_exec_schedule(exec), &kept);
+        assert_int_equal(kept.num_lanes, info.num_lanes);
+        assert_int_equal(kept.num_waits, info.num_waits);
+        for (int frame = 0; frame < 3; frame++) {
+            check_ok(braid_exec_launch(exec, NULL));
+            expect_mesh(expected);
+        }
+        check_ok(braid_exec_wait(exec));
+        contract_read(contract, seen, data, sizeof(seen));
+        assert_memory_equal(seen, expected, sizeof(seen));
+    }
+}
+
+static void two_execs_can_share_one_schedule(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, width);
+    uint32_t expected[width] = { 5, 4, 3, 2, 1 }, seen[width];
+    contract_write(contract, data, expected, sizeof(expected));
+    braid_graph *graph = mesh(contract, data);
+    braid_schedule *schedule;
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    braid_exec *execs[2] = { exec_of(contract, graph, schedule),
+                             exec_of(contract, graph, schedule) };
+    braid_schedule_destroy(schedule);
+    for (int frame = 0; frame < 4; frame++) {
+        check_ok(braid_exec_launch(execs[frame % 2], NULL)); // one stream, so in this order
+        expect_mesh(expected);
+    }
+    contract_destroy_exec(contract, execs[0]);
+    check_ok(braid_exec_wait(execs[1]));
+    contract_read(contract, seen, data, sizeof(seen));
+    assert_memory_equal(seen, expected, sizeof(seen));
+}
+
+static void a_schedule_of_another_graph_is_refused(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, width);
+    braid_graph *graph = mesh(contract, data), *other = mesh(contract, data);
+    braid_schedule *schedule;
+    check_ok(braid_schedule_create(other, NULL, &schedule));
+    braid_device_stats before, after;
+    braid_device_get_stats(contract->device, &before);
+    const braid_exec_options options = { .mode = contract->mode, .schedule = schedule };
+    braid_exec *exec = NULL;
+    check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_INVALID_ARGUMENT,
+                "graph");
+    assert_null(exec);
+    check_fails(braid_schedule_verify(schedule, graph), BRAID_INVALID_ARGUMENT, "graph");
+    braid_device_get_stats(contract->device, &after);
+    assert_memory_equal(&before, &after, sizeof(before));
+    braid_schedule_destroy(schedule);
+}
+
+static void a_schedule_from_before_the_graph_changed_is_refused(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, width);
+    braid_graph *graph = mesh(contract, data);
+    braid_schedule *schedule;
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(braid_graph_add_edge(graph, braid_graph_node(graph, 0), braid_graph_node(graph, 9)));
+    const braid_exec_options options = { .mode = contract->mode, .schedule = schedule };
+    braid_exec *exec;
+    check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_INVALID_ARGUMENT,
+                "graph");
+    braid_schedule_destroy(schedule);
+}
+
+static void an_exec_is_not_touched_by_later_changes_of_its_graph(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 2);
+    braid_graph *graph = contract_graph(contract);
+    add_axpy(graph, (braid_node_options){ 0 }, data, data, 1, 1, 1);
+    braid_exec *exec = contract_exec(contract, graph);
+    add_axpy(graph, (braid_node_options){ 0 }, data + 1, data + 1, 1, 1, 1);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, data), 1);
+    assert_int_equal(contract_number(contract, data + 1), 0);
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    braid_exec *exec;
+    check_fails(braid_exec_create(NULL, graph, NULL, &exec), BRAID_INVALID_ARGUMENT, "device");
+    check_fails(braid_exec_create(contract->device, NULL, NULL, &exec), BRAID_INVALID_ARGUMENT,
+                "graph");
+    check_fails(braid_exec_create(contract->device, graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_exec_launch(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_exec_wait(NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_exec_query(NULL), BRAID_INVALID_ARGUMENT, "");
+}
+
+int run_schedules(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(every_plan_gives_the_same_results),
+        contract_test(two_execs_can_share_one_schedule),
+        contract_test(a_schedule_of_another_graph_is_refused),
+        contract_test(a_schedule_from_before_the_graph_changed_is_refused),
+        contract_test(an_exec_is_not_touched_by_later_changes_of_its_graph),
+        contract_test(bad_arguments_are_refused),
+    };
+    return contract_run("an exec runs the schedule it is given", tests);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law 6: argument bytes are captured at launch; changing them never touches a frame in flight.
+#include <stdlib.h>
+#include <string.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+// Two free nodes of one kernel: data[0] = data[0] * 7 + x and data[1] = data[1] * 5 + y.
+struct updater {
+    uint32_t *data;
+    braid_node nodes[2];
+    braid_exec *exec;
+};
+
+static struct updater make_updater(struct contract *contract)
+{
+    struct updater updater = { .data = contract_numbers(contract, 2) };
+    braid_graph *graph = contract_graph(contract);
+    for (int i = 0; i < 2; i++)
+        updater.nodes[i] = add_axpy(graph, (braid_node_options){ .name = i ? "second" : "first" },
+                                    updater.data + i, updater.data + i, i ? 5 : 7, 1, 1);
+    updater.exec = contract_exec(contract, graph);
+    return updater;
+}
+
+static void set_addend(struct updater *updater, int node, uint32_t addend)
+{
+    check_ok(
+        braid_exec_set_arg(updater->exec, updater->nodes[node], 3, (braid_arg)BRAID_ARG(addend)));
+}
+
+static void check_data(struct contract *contract, struct updater *updater, uint32_t first,
+                       uint32_t second)
+{
+    uint32_t seen[2];
+    contract_read(contract, seen, updater->data, sizeof(seen));
+    assert_int_equal(seen[0], first);
+    assert_int_equal(seen[1], second);
+}
+
+// All frames are queued behind a gate with arguments of their own; then they run.
+static void frames_in_flight_keep_their_arguments(void **state)
+{
+    struct contract *contract = *state;
+    struct updater updater = make_updater(contract);
+    braid_stream *stream = contract_stream(contract);
+    struct gate gate = contract_close(contract, stream);
+    uint32_t first = 0, second = 0;
+    for (uint32_t frame = 0; frame < 10; frame++) {
+        set_addend(&updater, 0, 100 + frame);
+        if (frame % 3 == 1) // others keep the argument of an earlier frame
+            set_addend(&updater, 1, 200 + frame);
+        check_ok(braid_exec_launch(updater.exec, stream));
+        first = first * 7 + 100 + frame;
+        second = second * 5 + (frame < 1 ? 1 : 200 + frame - (frame + 2) % 3);
+    }
+    set_addend(&updater, 0, 12345); // after the last launch: of no consequence
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_exec_wait(updater.exec));
+    check_data(contract, &updater, first, second);
+}
+
+static void arguments_can_change_in_every_frame(void **state)
+{
+    struct contract *contract = *state;
+    struct updater updater = make_updater(contract);
+    uint32_t first = 0, second = 0;
+    for (uint32_t frame = 0; frame < 200; frame++) {
+        set_addend(&updater, 0, frame * frame);
+        set_addend(&updater, 1, frame + 9);
+        check_ok(braid_exec_launch(updater.exec, NULL));
+        first = first * 7 + frame * frame;
+        second = second * 5 + frame + 9;
+    }
+    check_ok(braid_exec_wait(updater.exec));
+    check_data(contract, &updater, first, second);
+}
+
+static void an_argument_set_twice_has_its_last_value(void **state)
+{
+    struct contract *contract = *state;
+    struct updater updater = make_updater(contract);
+    set_addend(&updater, 0, 50);
+    set_addend(&updater, 0, 60);
+    check_ok(braid_exec_launch(updater.exec, NULL));
+    check_ok(braid_exec_launch(updater.exec, NULL)); // and keeps it
+    check_ok(braid_exec_wait(updater.exec));
+    check_data(contract, &updater, 60 * 7 + 60, 6);
+}
+
+// Pointers too: the first node leaves its data alone and writes elsewhere.
+static void all_arguments_of_a_node_can_be_replaced(void **state)
+{
+    struct contract *contract = *state;
+    struct updater updater = make_updater(contract);
+    uint32_t *elsewhere = contract_numbers(contract, 1);
+    uint32_t *to = elsewhere, *from = updater.data;
+    uint32_t factor = 2, addend = 3, num = 1;
+    const braid_arg args[] = { BRAID_ARG(to), BRAID_ARG(from), BRAID_ARG(factor), BRAID_ARG(addend),
+                               BRAID_ARG(num) };
+    check_ok(braid_exec_launch(updater.exec, NULL)); // data = { 1, 1 }
+    check_ok(braid_exec_set_args(updater.exec, updater.nodes[0], args, 5));
+    to = from = NULL; // the bytes were copied
+    factor = addend = num = 0;
+    check_ok(braid_exec_launch(updater.exec, NULL));
+    check_ok(braid_exec_wait(updater.exec));
+    assert_int_equal(contract_number(contract, elsewhere), 1 * 2 + 3);
+    check_data(contract, &updater, 1, 6);
+}
+
+static void the_graphs_own_arguments_were_copied(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 1);
+    uint32_t *values = malloc(3 * sizeof(*values));
+    assert_non_null(values);
+    values[0] = 4;
+    values[1] = 6;
+    values[2] = 1;
+    braid_arg *args = malloc(5 * sizeof(*args));
+    assert_non_null(args);
+    args[0] = args[1] = (braid_arg)BRAID_ARG(data);
+    for (int i = 0; i < 3; i++)
+        args[2 + i] = (braid_arg)BRAID_ARG(values[i]);
+    braid_graph *graph = contract_graph(contract);
+    braid_launch launch = { .kernel = &test_axpy, .args = args, .num_args = 5 };
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    memset(values, 0xff, 3 * sizeof(*values));
+    free(values);
+    free(args);
+    braid_exec *exec = contract_exec(contract, graph);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, data), 6 * 4 + 6);
+}
+
+static void wrong_arguments_are_refused_and_change_nothing(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract), *other = contract_graph(contract);
+    uint32_t *data = contract_numbers(contract, 1);
+    braid_node node =
+        add_axpy(graph, (braid_node_options){ .name = "victim" }, data, data, 1, 1, 1);
+    braid_node join = add_empty(graph, (braid_node_options){ .name = "join" });
+    braid_node foreign = add_axpy(other, (braid_node_options){ 0 }, data, data, 1, 1, 1);
+    braid_exec *exec = contract_exec(contract, graph);
+    uint32_t value = 99;
+    uint64_t wide = 99;
+    braid_arg good = BRAID_ARG(value);
+    check_fails(braid_exec_set_arg(exec, node, 3, (braid_arg)BRAID_ARG(wide)),
+                BRAID_INVALID_ARGUMENT, "victim");
+    check_fails(braid_exec_set_arg(exec, node, 3, (braid_arg){ NULL, 4 }), BRAID_INVALID_ARGUMENT,
+                "victim");
+    check_fails(braid_exec_set_arg(exec, node, 5, good), BRAID_INVALID_ARGUMENT, "victim");
+    check_fails(braid_exec_set_arg(exec, join, 0, good), BRAID_INVALID_ARGUMENT, "join");
+    check_fails(braid_exec_set_arg(exec, foreign, 3, good), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_exec_set_arg(exec, (braid_node){ 0 }, 3, good), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_exec_set_arg(exec, (braid_node){ 1000, node.graph }, 3, good),
+                BRAID_INVALID_ARGUMENT, "");
+    const braid_arg args[] = { BRAID_ARG(data), BRAID_ARG(data), BRAID_ARG(value), BRAID_ARG(value),
+                               BRAID_ARG(wide) };
+    check_fails(braid_exec_set_args(exec, node, args, 5), BRAID_INVALID_ARGUMENT, "victim");
+    check_fails(braid_exec_set_args(exec, node, args, 4), BRAID_INVALID_ARGUMENT, "victim");
+    check_fails(braid_exec_set_args(exec, node, NULL, 5), BRAID_INVALID_ARGUMENT, "victim");
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, data), 1); // as the graph said
+}
+
+int run_arguments(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(frames_in_flight_keep_their_arguments),
+        contract_test(arguments_can_change_in_every_frame),
+        contract_test(an_argument_set_twice_has_its_last_value),
+        contract_test(all_arguments_of_a_node_can_be_replaced),
+        contract_test(the_graphs_own_arguments_were_copied),
+        contract_test(wrong_arguments_are_refused_and_change_nothing),
+    };
+    return contract_run("arguments are captured at launch", tests);
+}

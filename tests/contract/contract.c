@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device under test and the objects of a test.
+#include "contract/contract.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "contract/nodes.h"
+
+const char *contract_backend(void)
+{
+    const char *backend = getenv("BRAID_TEST_BACKEND");
+    return backend && *backend ? backend : "cpu";
+}
+
+braid_exec_mode contract_mode(void)
+{
+    const char *mode = getenv("BRAID_TEST_MODE");
+    return mode && strcmp(mode, "native") == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS;
+}
+
+braid_status contract_open_device(braid_device **out_device)
+{
+    braid_device_options options = { .backend = contract_backend(),
+                                     .num_workers = contract_num_workers };
+    return braid_device_open(&options, out_device);
+}
+
+int contract_set_up_group(void **state)
+{
+    struct contract *contract = calloc(1, sizeof(*contract));
+    assert_non_null(contract);
+    contract->mode = contract_mode();
+    contract->backend = contract_backend();
+    check_ok(contract_open_device(&contract->device));
+    *state = contract;
+    return 0;
+}
+
+int contract_tear_down_group(void **state)
+{
+    struct contract *contract = *state;
+    braid_device_close(contract->device);
+    free(contract);
+    return 0;
+}
+
+int contract_tear_down(void **state)
+{
+    struct contract *contract = *state;
+    for (size_t i = 0; i < contract->num_gates; i++)
+        gate_open(contract->gates[i]);
+    for (size_t i = contract->num_execs; i-- > 0;)
+        braid_exec_destroy(contract->execs[i]);
+    for (size_t i = 0; i < contract->num_streams; i++)
+        braid_stream_destroy(contract->streams[i]);
+    // A test may have left work on the default stream; its errors were the test's business.
+    (void)!braid_stream_synchronize(contract->device, NULL);
+    for (size_t i = 0; i < contract->num_events; i++)
+        braid_event_destroy(contract->events[i]);
+    for (size_t i = 0; i < contract->num_graphs; i++)
+        braid_graph_destroy(contract->graphs[i]);
+    for (size_t i = 0; i < contract->num_memories; i++)
+        braid_memory_free(contract->device, contract->memories[i].kind,
+                          contract->memories[i].memory);
+    contract->num_gates = contract->num_execs = contract->num_streams = 0;
+    contract->num_events = contract->num_graphs = contract->num_memories = 0;
+    return 0;
+}
+
+// The next free place in one of the contract's arrays.
+static size_t take_place(size_t *num)
+{
+    assert_true(*num < contract_max_objects);
+    return (*num)++;
+}
+
+braid_graph *contract_graph(struct contract *contract)
+{
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    return contract->graphs[take_place(&contract->num_graphs)] = graph;
+}
+
+braid_stream *contract_stream(struct contract *contract)
+{
+    braid_stream *stream;
+    check_ok(braid_stream_create(contract->device, NULL, &stream));
+    return contract->streams[take_place(&contract->num_streams)] = stream;
+}
+
+braid_event *contract_event(struct contract *contract)
+{
+    braid_event *event;
+    check_ok(braid_event_create(contract->device, NULL, &event));
+    return contract->events[take_place(&contract->num_events)] = event;
+}
+
+void contract_own_exec(struct contract *contract, braid_exec *exec)
+{
+    contract->execs[take_place(&contract->num_execs)] = exec;
+}
+
+braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *graph,
+                                  const braid_schedule_options *plan)
+{
+    braid_exec_options options = { .mode = contract->mode, .plan = *plan };
+    braid_exec *exec;
+    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)
+        skip_because(braid_error_message());
+    check_ok(status);
+    contract_own_exec(contract, exec);
+    return exec;
+}
+
+braid_exec *contract_exec(struct contract *contract, const braid_graph *graph)
+{
+    const braid_schedule_options plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    return contract_exec_planned(contract, graph, &plan);
+}
+
+void contract_destroy_exec(struct contract *contract, braid_exec *exec)
+{
+    for (size_t i = 0; i < contract->num_execs; i++)
+        if (contract->execs[i] == exec)
+            contract->execs[i] = NULL;
+    braid_exec_destroy(exec);
+}
+
+void *contract_memory(struct contract *contract, braid_memory_kind kind, size_t bytes)
+{
+    void *memory;
+    check_ok(braid_memory_allocate(contract->device, kind, bytes, &memory));
+    contract->memories[take_place(&contract->num_memories)] =
+        (struct contract_memory){ kind, memory };
+    if (kind == BRAID_MEMORY_HOST) {
+        memset(memory, 0, bytes);
+        return memory;
+    }
+    braid_stream *stream;
+    check_ok(braid_stream_create(contract->device, NULL, &stream));
+    check_ok(braid_stream_fill(contract->device, stream, memory, 0, 1, bytes));
+    check_ok(braid_stream_synchronize(contract->device, stream));
+    braid_stream_destroy(stream);
+    return memory;
+}
+
+uint32_t *contract_numbers(struct contract *contract, size_t num)
+{
+    return contract_memory(contract, BRAID_MEMORY_DEVICE, num * sizeof(uint32_t));
+}
+
+uint32_t *contract_host_numbers(struct contract *contract, size_t num)
+{
+    return contract_memory(contract, BRAID_MEMORY_HOST, num * sizeof(uint32_t));
+}
+
+static void copy_now(struct contract *contract, void *to, const void *from, size_t bytes)
+{
+    braid_stream *stream;
+    check_ok(braid_stream_create(contract->device, NULL, &stream));
+    check_ok(braid_stream_copy(contract->device, stream, to, from, bytes));
+    check_ok(braid_stream_synchronize(contract->device, stream));
+    braid_stream_destroy(stream);
+}
+
+void contract_read(struct contract *contract, void *to, const void *from, size_t bytes)
+{
+    void *staging;
+    check_ok(braid_memory_allocate(contract->device, BRAID_MEMORY_HOST, bytes, &staging));
+    copy_now(contract, staging, from, bytes);
+    memcpy(to, staging, bytes);
+    braid_memory_free(contract->device, BRAID_MEMORY_HOST, staging);
+}
+
+void contract_write(struct contract *contract, void *to, const void *from, size_t bytes)
+{
+    void *staging;
+    check_ok(braid_memory_allocate(contract->device, BRAID_MEMORY_HOST, bytes, &staging));
+    memcpy(staging, from, bytes);
+    copy_now(contract, to, staging, bytes);
+    braid_memory_free(contract->device, BRAID_MEMORY_HOST, staging);
+}
+
+uint32_t contract_number(struct contract *contract, const uint32_t *from)
+{
+    uint32_t number;
+    contract_read(contract, &number, from, sizeof(number));
+    return number;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all contract tests share: the device under test, and objects that are freed after each test,
+// however it ends. The same tests run on every backend and in every mode:
+// BRAID_TEST_BACKEND=cpu|cuda|hip (default cpu), BRAID_TEST_MODE=streams|native (default streams).
+#ifndef BRAID_TESTS_CONTRACT_H
+#define BRAID_TESTS_CONTRACT_H
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+#include "support/kernels.h"
+
+enum { contract_num_workers = 4, contract_max_objects = 512 };
+
+struct contract_memory {
+    braid_memory_kind kind;
+    void *memory;
+};
+
+// A place where a stream waits until the test lets it pass. Both words are in host memory.
+struct gate {
+    uint32_t *open;
+    uint32_t *report; // 0: not reached; then GATE_ENTERED, GATE_PASSED or GATE_TIMED_OUT
+};
+
+struct contract {
+    braid_device *device;
+    braid_exec_mode mode;
+    const char *backend;
+
+    // Owned, freed by contract_tear_down in the order execs, streams, events, graphs, memory.
+    braid_exec *execs[contract_max_objects];
+    braid_stream *streams[contract_max_objects];
+    braid_event *events[contract_max_objects];
+    braid_graph *graphs[contract_max_objects];
+    struct contract_memory memories[contract_max_objects];
+    struct gate gates[contract_max_objects];
+    size_t num_execs, num_streams, num_events, num_graphs, num_memories, num_gates;
+};
+
+// Opens the device that the environment asks for. contract_tear_down goes behind every test.
+int contract_set_up_group(void **state);
+int contract_tear_down_group(void **state);
+int contract_tear_down(void **state);
+#define contract_test(function) cmocka_unit_test_teardown(function, contract_tear_down)
+#define contract_run(name, tests)                                                                  \
+    cmocka_run_group_tests_name(name, tests, contract_set_up_group, contract_tear_down_group)
+
+// The backend and mode under test.
+braid_status contract_open_device(braid_device **out_device);
+const char *contract_backend(void);
+braid_exec_mode contract_mode(void);
+
+braid_graph *contract_graph(struct contract *contract);
+braid_stream *contract_stream(struct contract *contract);
+braid_event *contract_event(struct contract *contract);
+
+// An exec in the mode under test, on as many lanes as the graph has use for. Where that mode cannot
+// run the graph, the test is skipped with the reason.
+braid_exec *contract_exec(struct contract *contract, const braid_graph *graph);
+braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *graph,
+                                  const braid_schedule_options *plan);
+// Hands an exec over, or takes it back to be destroyed by the test.
+void contract_own_exec(struct contract *contract, braid_exec *exec);
+void contract_destroy_exec(struct contract *contract, braid_exec *exec);
+
+// Zeroed memory.
+void *contract_memory(struct contract *contract, braid_memory_kind kind, size_t bytes);
+uint32_t *contract_numbers(struct contract *contract, size_t num); // on the device
+uint32_t *contract_host_numbers(struct contract *contract, size_t num);
+
+// Copies device memory to and from ordinary host memory, at once. The caller has waited for the
+// work that uses it.
+void contract_read(struct contract *contract, void *to, const void *from, size_t bytes);
+void contract_write(struct contract *contract, void *to, const void *from, size_t bytes);
+uint32_t contract_number(struct contract *contract, const uint32_t *from);
+
+// Gates. A closed gate on a stream holds up all later work there: by a kernel, or by a host call.
+struct gate contract_gate(struct contract *contract);
+struct gate contract_close(struct contract *contract, braid_stream *stream);
+struct gate contract_close_by_host(struct contract *contract, braid_stream *stream);
+void gate_open(struct gate gate);
+uint32_t gate_state(struct gate gate);
+void gate_wait_until_entered(struct gate gate);
+// Fails the test when the gate has given up waiting: something blocked until then.
+void check_still_closed(struct gate gate);
+
+#endif

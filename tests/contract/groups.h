@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The groups of the contract suite, a file each. They return the number of tests that failed.
+#ifndef BRAID_TESTS_GROUPS_H
+#define BRAID_TESTS_GROUPS_H
+
+int run_launch_order(void);
+int run_fork_and_join(void);
+int run_never_blocks(void);
+int run_streams_and_events(void);
+int run_null_stream(void);
+int run_arguments(void);
+int run_growth(void);
+int run_failures(void);
+int run_destroy(void);
+int run_concurrency(void);
+int run_sparse(void);
+int run_threads(void);
+int run_schedules(void);
+int run_memory(void);
+
+#endif

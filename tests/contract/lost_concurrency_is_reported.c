@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law 10: concurrency is never lost in silence. What can overlap does, and where a resource, a lane
+// limit or a hint serialises two free nodes, the schedule says which pair and why.
+#include <string.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+enum { busy_ns = 1000000 };
+
+static braid_schedule_info info_of(const braid_exec *exec)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    return info;
+}
+
+// The pair as the schedule reports it; fails the test when it does not.
+static braid_serialisation find_pair(const braid_exec *exec, braid_node a, braid_node b)
+{
+    const braid_schedule *schedule = braid_exec_schedule(exec);
+    braid_serialisation found = { 0 };
+    for (size_t i = 0; i < info_of(exec).num_serialisations; i++) {
+        check_ok(braid_schedule_get_serialisation(schedule, i, &found));
+        if ((found.first == a.index && found.second == b.index) ||
+            (found.first == b.index && found.second == a.index))
+            return found;
+    }
+    fail_msg("the schedule does not report the pair");
+    return found;
+}
+
+static bool overlap(const uint64_t *a, const uint64_t *b)
+{
+    return a[0] < b[1] && b[0] < a[1];
+}
+
+// Two busy nodes as the caller describes them; runs them once and says whether they overlapped.
+static bool run_pair(struct contract *contract, braid_graph *graph, uint64_t *intervals,
+                     const braid_schedule_options *plan, braid_exec **out_exec)
+{
+    *out_exec = contract_exec_planned(contract, graph, plan);
+    check_ok(braid_exec_launch(*out_exec, NULL));
+    check_ok(braid_exec_wait(*out_exec));
+    uint64_t seen[4];
+    contract_read(contract, seen, intervals, sizeof(seen));
+    assert_true(seen[0] < seen[1] && seen[2] < seen[3]);
+    return overlap(seen, seen + 2);
+}
+
+static void free_nodes_overlap(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *flags = contract_numbers(contract, 2), *met = contract_numbers(contract, 2);
+    braid_graph *graph = contract_graph(contract);
+    for (uint32_t i = 0; i < 2; i++)
+        add_handshake(graph, (braid_node_options){ .cost_ns = busy_ns }, flags, met, i);
+    const braid_schedule_options plan = { .max_lanes = 2, .fixed_lanes = true };
+    braid_exec *exec = contract_exec_planned(contract, graph, &plan);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(contract_number(contract, met + i), 1);
+    assert_int_equal(info_of(exec).num_serialisations, 0);
+    assert_int_equal(info_of(exec).num_lanes, 2);
+}
+
+static void two_users_of_one_scratch_are_serialised_and_the_schedule_says_so(void **state)
+{
+    struct contract *contract = *state;
+    uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
+    braid_graph *graph = contract_graph(contract);
+    braid_resource scratch = add_resource(graph, "scratch:tmp");
+    braid_node nodes[2];
+    for (uint32_t i = 0; i < 2; i++)
+        nodes[i] = add_busy(graph,
+                            (braid_node_options){ .name = i ? "right" : "left",
+                                                  USES({ scratch, BRAID_EXCLUSIVE }) },
+                            intervals + 2 * i, busy_ns);
+    const braid_schedule_options plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    braid_exec *exec;
+    assert_false(run_pair(contract, graph, intervals, &plan, &exec));
+    braid_serialisation pair = find_pair(exec, nodes[0], nodes[1]);
+    assert_int_equal(pair.cause, BRAID_SERIALISED_BY_RESOURCE);
+    assert_string_equal(pair.resource_name, "scratch:tmp");
+    char text[256];
+    check_ok(
+        braid_schedule_explain(braid_exec_schedule(exec), nodes[0], nodes[1], text, sizeof(text)));
+    assert_non_null(strstr(text, "scratch:tmp"));
+}
+
+static void two_users_of_one_random_state_are_serialised(void **state)
+{
+    struct contract *contract = *state;
+    uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
+    braid_graph *graph = contract_graph(contract);
+    braid_resource random = add_resource(graph, "rng");
+    braid_node nodes[2];
+    for (uint32_t i = 0; i < 2; i++)
+        nodes[i] = add_busy(graph, (braid_node_options){ USES({ random, BRAID_WRITE }) },
+                            intervals + 2 * i, busy_ns);
+    const braid_schedule_options plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    braid_exec *exec;
+    assert_false(run_pair(contract, graph, intervals, &plan, &exec));
+    assert_string_equal(find_pair(exec, nodes[0], nodes[1]).resource_name, "rng");
+}
+
+static void data_flow_is_not_reported_as_a_loss(void **state)
+{
+    struct contract *contract = *state;
+    uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
+    braid_graph *graph = contract_graph(contract);
+    braid_resource image = add_resource(graph, "image");
+    add_busy(graph, (braid_node_options){ USES({ image, BRAID_WRITE }) }, intervals, busy_ns);
+    add_busy(graph, (braid_node_options){ USES({ image, BRAID_READ }) }, intervals + 2, busy_ns);
+    const braid_schedule_options plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    braid_exec *exec;
+    assert_false(run_pair(contract, graph, intervals, &plan, &exec));
+    assert_int_equal(info_of(exec).num_serialisations, 0);
+}
+
+static void a_lane_limit_is_reported(void **state)
+{
+    struct contract *contract = *state;
+    uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
+    braid_graph *graph = contract_graph(contract);
+    braid_node nodes[2];
+    for (uint32_t i = 0; i < 2; i++)
+        nodes[i] =
+            add_busy(graph, (braid_node_options){ .cost_ns = busy_ns }, intervals + 2 * i, busy_ns);
+    const braid_schedule_options plan = { .max_lanes = 1 };
+    braid_exec *exec;
+    assert_false(run_pair(contract, graph, intervals, &plan, &exec));
+    assert_int_equal(find_pair(exec, nodes[0], nodes[1]).cause, BRAID_SERIALISED_BY_LANES);
+}
+
+static void a_lane_hint_is_reported(void **state)
+{
+    struct contract *contract = *state;
+    uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
+    braid_graph *graph = contract_graph(contract);
+    braid_node nodes[2];
+    for (uint32_t i = 0; i < 2; i++)
+        nodes[i] = add_busy(graph, (braid_node_options){ .cost_ns = busy_ns, .lane_hint = 1 },
+                            intervals + 2 * i, busy_ns);
+    const braid_schedule_options plan = { .max_lanes = 2, .fixed_lanes = true };
+    braid_exec *exec;
+    assert_false(run_pair(contract, graph, intervals, &plan, &exec));
+    assert_int_equal(find_pair(exec, nodes[0], nodes[1]).cause, BRAID_SERIALISED_BY_HINT);
+}
+
+static void an_exec_says_which_mode_it_uses_and_why(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 1);
+    braid_graph *graph = contract_graph(contract);
+    add_axpy(graph, (braid_node_options){ 0 }, data, data, 1, 1, 1);
+    const braid_exec_mode modes[] = { BRAID_MODE_AUTO, contract->mode };
+    for (int i = 0; i < 2; i++) {
+        braid_exec_options options = { .mode = modes[i] };
+        braid_exec *exec;
+        check_ok(braid_exec_create(contract->device, graph, &options, &exec));
+        contract_own_exec(contract, exec);
+        braid_exec_info info;
+        braid_exec_get_info(exec, &info);
+        assert_int_not_equal(info.mode, BRAID_MODE_AUTO);
+        if (modes[i] != BRAID_MODE_AUTO)
+            assert_int_equal(info.mode, modes[i]);
+        assert_true(strlen(info.reason) > 0);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+    }
+    assert_int_equal(contract_number(contract, data), 2);
+}
+
+int run_concurrency(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(free_nodes_overlap),
+        contract_test(two_users_of_one_scratch_are_serialised_and_the_schedule_says_so),
+        contract_test(two_users_of_one_random_state_are_serialised),
+        contract_test(data_flow_is_not_reported_as_a_loss),
+        contract_test(a_lane_limit_is_reported),
+        contract_test(a_lane_hint_is_reported),
+        contract_test(an_exec_says_which_mode_it_uses_and_why),
+    };
+    return contract_run("lost concurrency is reported", tests);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract suite: every ordering law, on the backend and in the mode that the environment asks
+// for. Arguments name groups; without any, all run. Ends with 77 when there is no such device.
+#include <stdio.h>
+#include <string.h>
+
+#include "contract/contract.h"
+#include "contract/groups.h"
+
+struct group {
+    const char *name;
+    int (*run)(void); // the number of tests that failed
+};
+
+static const struct group groups[] = {
+    { "a_launch_keeps_the_graphs_order", run_launch_order },
+    { "a_launch_forks_from_its_stream_and_joins_it", run_fork_and_join },
+    { "a_launch_never_blocks_the_host", run_never_blocks },
+    { "streams_and_events_keep_their_laws", run_streams_and_events },
+    { "streams_do_not_wait_for_the_null_stream", run_null_stream },
+    { "arguments_are_captured_at_launch", run_arguments },
+    { "frames_make_nothing_grow", run_growth },
+    { "a_failed_launch_leaves_no_trace", run_failures },
+    { "destroy_waits_for_its_own_work_only", run_destroy },
+    { "lost_concurrency_is_reported", run_concurrency },
+    { "sparse_loops_take_their_preludes_along", run_sparse },
+    { "every_call_works_from_any_thread", run_threads },
+    { "an_exec_runs_the_schedule_it_is_given", run_schedules },
+    { "memory_is_copied_and_filled", run_memory },
+};
+
+static bool is_asked_for(const char *name, int num_names, char **names)
+{
+    for (int i = 0; i < num_names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return num_names == 0;
+}
+
+// Whether the mode under test is there at all. What it cannot run is skipped test by test.
+static bool can_run(braid_device *device)
+{
+    braid_graph *graph;
+    if (braid_graph_create(&graph))
+        return false;
+    braid_exec *exec = NULL;
+    const braid_exec_options options = { .mode = contract_mode() };
+    braid_status status = braid_exec_create(device, graph, &options, &exec);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    return status != BRAID_UNSUPPORTED;
+}
+
+int main(int argc, char **argv)
+{
+    braid_device *device;
+    if (contract_open_device(&device)) {
+        printf("1..0 # skip no %s device here: %s\n", contract_backend(), braid_error_message());
+        return 77;
+    }
+    if (!can_run(device)) {
+        printf("1..0 # skip %s\n", braid_error_message());
+        braid_device_close(device);
+        return 77;
+    }
+    braid_device_close(device);
+    int num_failed = 0;
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+        if (is_asked_for(groups[i].name, argc - 1, argv + 1))
+            num_failed += groups[i].run();
+    return num_failed ? 1 : 0;
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of both kinds, copies in every direction and fills of every width, on streams and as
+// nodes.
+#include <string.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+enum { num_bytes = 4099 }; // odd on purpose
+
+static void both_kinds_of_memory_are_aligned(void **state)
+{
+    struct contract *contract = *state;
+    for (uint64_t bytes = 1; bytes < 100000; bytes = bytes * 3 + 1)
+        for (int kind = 0; kind < 2; kind++) {
+            void *memory;
+            check_ok(
+                braid_memory_allocate(contract->device, (braid_memory_kind)kind, bytes, &memory));
+            assert_int_equal((uintptr_t)memory % 256, 0);
+            braid_memory_free(contract->device, (braid_memory_kind)kind, memory);
+        }
+    braid_memory_free(contract->device, BRAID_MEMORY_DEVICE, NULL);
+    braid_memory_free(contract->device, BRAID_MEMORY_HOST, NULL);
+}
+
+static void impossible_allocations_are_refused(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    void *memory = contract;
+    check_fails(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 0, &memory),
+                BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_memory_allocate(device, (braid_memory_kind)7, 64, &memory),
+                BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 64, NULL),
+                BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_memory_allocate(NULL, BRAID_MEMORY_DEVICE, 64, &memory),
+                BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, UINT64_MAX - 5, &memory),
+                BRAID_NO_MEMORY, "");
+    check_fails(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, UINT64_C(1) << 56, &memory),
+                BRAID_NO_MEMORY, "");
+    assert_ptr_equal(memory, contract);
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 64, &memory)); // and goes on
+    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory);
+}
+
+static void write_pattern(unsigned char *bytes, uint32_t seed)
+{
+    for (uint32_t i = 0; i < num_bytes; i++)
+        bytes[i] = (unsigned char)(i * 7 + seed);
+}
+
+static void check_pattern(const unsigned char *bytes, uint32_t seed)
+{
+    unsigned char expected[num_bytes];
+    write_pattern(expected, seed);
+    assert_memory_equal(bytes, expected, num_bytes);
+}
+
+static void copies_go_in_every_direction(void **state)
+{
+    struct contract *contract = *state;
+    unsigned char *host[2], *device[2];
+    for (int i = 0; i < 2; i++) {
+        host[i] = contract_memory(contract, BRAID_MEMORY_HOST, num_bytes);
+        device[i] = contract_memory(contract, BRAID_MEMORY_DEVICE, num_bytes);
+    }
+    braid_graph *graph = contract_graph(contract);
+    braid_node up = add_copy(graph, (braid_node_options){ 0 }, device[0], host[0], num_bytes);
+    braid_node across =
+        add_copy(graph, (braid_node_options){ AFTER(up) }, device[1], device[0], num_bytes);
+    add_copy(graph, (braid_node_options){ AFTER(across) }, host[1], device[1], num_bytes);
+    braid_exec *exec = contract_exec(contract, graph);
+    braid_stream *stream = contract_stream(contract);
+    for (uint32_t seed = 0; seed < 3; seed++) {
+        write_pattern(host[0], seed);
+        check_ok(braid_exec_launch(exec, stream));
+        check_ok(braid_exec_wait(exec));
+        check_pattern(host[1], seed);
+        write_pattern(host[0], seed + 100);
+        check_ok(braid_stream_copy(contract->device, stream, device[0], host[0], num_bytes));
+        check_ok(braid_stream_copy(contract->device, stream, device[1], device[0], num_bytes));
+        check_ok(braid_stream_copy(contract->device, stream, host[1], device[1], num_bytes));
+        check_ok(braid_stream_synchronize(contract->device, stream));
+        check_pattern(host[1], seed + 100);
+    }
+}
+
+// Writes 1, 2 or 4 bytes a value and not a byte beside them.
+static void fills_write_values_of_every_width(void **state)
+{
+    struct contract *contract = *state;
+    unsigned char *device = contract_memory(contract, BRAID_MEMORY_DEVICE, num_bytes);
+    const uint32_t value = 0x89abcdef;
+    for (uint32_t width = 1; width <= 4; width *= 2)
+        for (int as_node = 0; as_node < 2; as_node++) {
+            uint64_t num = 1000 / width;
+            check_ok(braid_stream_fill(contract->device, NULL, device, 0x11, 1, num_bytes));
+            if (as_node) {
+                braid_graph *graph = contract_graph(contract);
+                braid_fill fill = {
+                    .to = device + width, .value = value, .value_bytes = width, .num_values = num
+                };
+                check_ok(braid_graph_add_fill(graph, &fill, NULL));
+                check_ok(braid_exec_launch(contract_exec(contract, graph), NULL));
+            } else {
+                check_ok(
+                    braid_stream_fill(contract->device, NULL, device + width, value, width, num));
+            }
+            check_ok(braid_stream_synchronize(contract->device, NULL));
+            unsigned char seen[num_bytes], expected[num_bytes];
+            contract_read(contract, seen, device, num_bytes);
+            memset(expected, 0x11, num_bytes);
+            for (uint64_t i = 0; i < num; i++)
+                memcpy(expected + width * (i + 1), &value, width); // little-endian machines
+            assert_memory_equal(seen, expected, num_bytes);
+        }
+}
+
+static void a_fill_node_without_a_width_writes_bytes(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 2), seen[2];
+    braid_graph *graph = contract_graph(contract);
+    check_ok(braid_graph_add_fill(
+        graph, &(braid_fill){ .to = data, .value = 0xab, .num_values = 5 }, NULL));
+    check_ok(braid_exec_launch(contract_exec(contract, graph), NULL));
+    check_ok(braid_stream_synchronize(contract->device, NULL));
+    contract_read(contract, seen, data, sizeof(seen));
+    assert_int_equal(seen[0], 0xabababab);
+    assert_int_equal(seen[1], 0xab);
+}
+
+// Allocated, used by a frame and freed on one stream, again and again, nothing waited for between.
+static void memory_of_a_stream_lives_until_its_free_in_the_stream(void **state)
+{
+    struct contract *contract = *state;
+    enum { rounds = 20 };
+    braid_device *device = contract->device;
+    uint32_t *data = contract_numbers(contract, 1);
+    uint32_t *seen = contract_host_numbers(contract, rounds);
+    braid_stream *stream = contract_stream(contract);
+    braid_graph *graph = contract_graph(contract);
+    braid_node node = add_axpy(graph, (braid_node_options){ 0 }, data, data, 1, 1, 1);
+    braid_exec *exec = contract_exec(contract, graph);
+    for (uint32_t i = 0; i < rounds; i++) {
+        void *memory;
+        braid_status status = braid_stream_allocate(device, stream, 4096, &memory);
+        if (status == BRAID_UNSUPPORTED)
+            skip_because(braid_error_message());
+        check_ok(status);
+        check_ok(braid_exec_set_arg(exec, node, 0, (braid_arg)BRAID_ARG(memory)));
+        check_ok(braid_stream_fill(device, stream, data, i, 4, 1));
+        check_ok(braid_exec_launch(exec, stream));
+        check_ok(braid_stream_copy(device, stream, seen + i, memory, 4));
+        check_ok(braid_stream_free(device, stream, memory));
+    }
+    check_ok(braid_stream_synchronize(device, stream));
+    for (uint32_t i = 0; i < rounds; i++)
+        assert_int_equal(seen[i], i + 1);
+}
+
+static void the_device_describes_itself(void **state)
+{
+    struct contract *contract = *state;
+    braid_device_info info;
+    braid_device_get_info(contract->device, &info);
+    assert_true(strlen(info.name) > 0);
+    assert_string_equal(info.backend, contract->backend);
+    assert_true(info.memory_bytes > 0);
+    assert_true(info.num_units > 0);
+    bool found = false;
+    for (size_t i = 0; i < braid_num_backends(); i++) {
+        braid_backend_info backend;
+        check_ok(braid_backend_query(i, &backend));
+        assert_true(backend.num_devices > 0 || strlen(backend.reason) > 0);
+        found = found || (strcmp(backend.name, contract->backend) == 0 && backend.num_devices > 0);
+    }
+    assert_true(found);
+    braid_backend_info none;
+    check_fails(braid_backend_query(braid_num_backends(), &none), BRAID_INVALID_ARGUMENT, "");
+}
+
+static void devices_that_are_not_there_are_refused(void **state)
+{
+    (void)state;
+    braid_device *device;
+    check_fails(braid_device_open(&(braid_device_options){ .backend = "abacus" }, &device),
+                BRAID_INVALID_ARGUMENT, "abacus");
+    braid_device_options options = { .backend = contract_backend(), .ordinal = 1000 };
+    braid_status status = braid_device_open(&options, &device);
+    assert_true(status == BRAID_INVALID_ARGUMENT || status == BRAID_UNAVAILABLE);
+    check_fails(braid_device_open(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+}
+
+int run_memory(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(both_kinds_of_memory_are_aligned),
+        contract_test(impossible_allocations_are_refused),
+        contract_test(copies_go_in_every_direction),
+        contract_test(fills_write_values_of_every_width),
+        contract_test(a_fill_node_without_a_width_writes_bytes),
+        contract_test(memory_of_a_stream_lives_until_its_free_in_the_stream),
+        contract_test(the_device_describes_itself),
+        contract_test(devices_that_are_not_there_are_refused),
+    };
+    return contract_run("memory is copied and filled", tests);
+}

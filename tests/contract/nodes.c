@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of the test kernels.
+#include "contract/nodes.h"
+
+braid_node add_empty(braid_graph *graph, braid_node_options options)
+{
+    braid_node node;
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ options }, &node));
+    return node;
+}
+
+static braid_node add_kernel(braid_graph *graph, const braid_launch *launch)
+{
+    braid_node node;
+    check_ok(braid_graph_add_kernel(graph, launch, &node));
+    return node;
+}
+
+braid_node add_axpy(braid_graph *graph, braid_node_options options, uint32_t *to,
+                    const uint32_t *from, uint32_t factor, uint32_t addend, uint32_t num)
+{
+    braid_launch launch = { .node = options,
+                            .kernel = &test_axpy,
+                            .grid = { 4, 1, 1 },
+                            .block = { 32, 1, 1 },
+                            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(from), BRAID_ARG(factor),
+                                       BRAID_ARG(addend), BRAID_ARG(num)) };
+    return add_kernel(graph, &launch);
+}
+
+braid_node add_add(braid_graph *graph, braid_node_options options, uint32_t *to, const uint32_t *a,
+                   const uint32_t *b, uint32_t num)
+{
+    braid_launch launch = { .node = options,
+                            .kernel = &test_add,
+                            .grid = { 4, 1, 1 },
+                            .block = { 32, 1, 1 },
+                            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(a), BRAID_ARG(b), BRAID_ARG(num)) };
+    return add_kernel(graph, &launch);
+}
+
+braid_node add_busy(braid_graph *graph, braid_node_options options, uint64_t *interval, uint64_t ns)
+{
+    braid_launch launch = { .node = options,
+                            .kernel = &test_busy,
+                            BRAID_ARGS(BRAID_ARG(interval), BRAID_ARG(ns)) };
+    return add_kernel(graph, &launch);
+}
+
+braid_node add_handshake(braid_graph *graph, braid_node_options options, uint32_t *flags,
+                         uint32_t *met, uint32_t me)
+{
+    uint32_t other = 1 - me;
+    uint64_t timeout_ns = TEST_TIMEOUT_NS;
+    braid_launch launch = { .node = options,
+                            .kernel = &test_handshake,
+                            BRAID_ARGS(BRAID_ARG(flags), BRAID_ARG(met), BRAID_ARG(me),
+                                       BRAID_ARG(other), BRAID_ARG(timeout_ns)) };
+    return add_kernel(graph, &launch);
+}
+
+braid_node add_gate(braid_graph *graph, braid_node_options options, struct gate gate)
+{
+    uint64_t timeout_ns = TEST_TIMEOUT_NS;
+    braid_launch launch = { .node = options,
+                            .kernel = &test_gate,
+                            BRAID_ARGS(BRAID_ARG(gate.open), BRAID_ARG(gate.report),
+                                       BRAID_ARG(timeout_ns)) };
+    return add_kernel(graph, &launch);
+}
+
+braid_node add_stamp(braid_graph *graph, braid_node_options options, uint32_t *counter,
+                     uint32_t *stamps, uint32_t index, uint64_t delay_ns)
+{
+    braid_launch launch = { .node = options,
+                            .kernel = &test_stamp,
+                            BRAID_ARGS(BRAID_ARG(counter), BRAID_ARG(stamps), BRAID_ARG(index),
+                                       BRAID_ARG(delay_ns)) };
+    return add_kernel(graph, &launch);
+}
+
+braid_node add_copy(braid_graph *graph, braid_node_options options, void *to, const void *from,
+                    uint64_t bytes)
+{
+    braid_node node;
+    braid_copy copy = { .node = options, .to = to, .from = from, .bytes = bytes };
+    check_ok(braid_graph_add_copy(graph, &copy, &node));
+    return node;
+}
+
+braid_node add_fill(braid_graph *graph, braid_node_options options, uint32_t *to, uint32_t value,
+                    uint64_t num)
+{
+    braid_node node;
+    braid_fill fill = {
+        .node = options, .to = to, .value = value, .value_bytes = 4, .num_values = num
+    };
+    check_ok(braid_graph_add_fill(graph, &fill, &node));
+    return node;
+}
+
+braid_node add_host(braid_graph *graph, braid_node_options options, braid_host_function *call,
+                    void *user)
+{
+    braid_node node;
+    braid_host_call host_call = { .node = options, .call = call, .user = user };
+    check_ok(braid_graph_add_host_call(graph, &host_call, &node));
+    return node;
+}
+
+braid_node add_native(braid_graph *graph, braid_node_options options, braid_native_function *call,
+                      void *user)
+{
+    braid_node node;
+    braid_native native = { .node = options, .call = call, .user = user };
+    check_ok(braid_graph_add_native(graph, &native, &node));
+    return node;
+}
+
+braid_resource add_resource(braid_graph *graph, const char *name)
+{
+    braid_resource resource;
+    check_ok(braid_graph_add_resource(graph, name, &resource));
+    return resource;
+}

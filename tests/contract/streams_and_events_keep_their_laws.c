@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law 4, and streams and events as programs use them without a graph: a wait captures the event's
+// latest record when it is queued; no record, no waiting; records may follow while waits pend.
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+static void a_wait_captures_the_latest_record_when_it_is_queued(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
+    braid_stream *writer = contract_stream(contract), *reader = contract_stream(contract);
+    braid_event *event = contract_event(contract);
+
+    struct gate first = contract_close(contract, writer);
+    check_ok(braid_stream_fill(device, writer, data, 1, 4, 1));
+    check_ok(braid_event_record(event, writer));
+    check_ok(braid_stream_wait(reader, event));
+    check_ok(braid_stream_copy(device, reader, seen, data, 4));
+    struct gate second = contract_close(contract, writer);
+    check_ok(braid_stream_fill(device, writer, data, 2, 4, 1));
+    check_ok(braid_event_record(event, writer)); // while the older wait is pending
+
+    assert_int_equal(braid_stream_query(device, reader), BRAID_NOT_READY);
+    check_still_closed(first);
+    gate_open(first);
+    check_ok(braid_stream_synchronize(device, reader)); // must not need the second gate
+    check_still_closed(second);
+    assert_int_equal(*seen, 1);
+    assert_int_equal(braid_event_query(event), BRAID_NOT_READY); // its latest record is the second
+    gate_open(second);
+    check_ok(braid_event_synchronize(event));
+    assert_int_equal(contract_number(contract, data), 2);
+}
+
+static void a_wait_for_an_event_never_recorded_is_satisfied_at_once(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    uint32_t *data = contract_numbers(contract, 1);
+    braid_stream *waiting = contract_stream(contract), *other = contract_stream(contract);
+    braid_event *event = contract_event(contract);
+    check_ok(braid_event_query(event));
+    check_ok(braid_event_synchronize(event));
+    check_ok(braid_stream_wait(waiting, event));
+    struct gate gate = contract_close(contract, other);
+    check_ok(braid_event_record(event, other)); // too late for the wait above
+    check_ok(braid_stream_fill(device, waiting, data, 3, 4, 1));
+    check_ok(braid_stream_synchronize(device, waiting));
+    check_still_closed(gate);
+    gate_open(gate);
+    assert_int_equal(contract_number(contract, data), 3);
+}
+
+static void waits_outlive_their_event(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
+    braid_stream *writer = contract_stream(contract), *reader = contract_stream(contract);
+    struct gate gate = contract_close(contract, writer);
+    braid_event *event;
+    check_ok(braid_event_create(device, NULL, &event));
+    check_ok(braid_stream_fill(device, writer, data, 1, 4, 1));
+    check_ok(braid_event_record(event, writer));
+    check_ok(braid_stream_wait(reader, event));
+    braid_event_destroy(event);
+    check_ok(braid_stream_copy(device, reader, seen, data, 4));
+    assert_int_equal(braid_stream_query(device, reader), BRAID_NOT_READY);
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_stream_synchronize(device, reader));
+    assert_int_equal(*seen, 1);
+}
+
+// One event and two streams, over and over: every record is a new point.
+static void an_event_can_be_recorded_again_and_again(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    enum { rounds = 100 };
+    uint32_t *data = contract_numbers(contract, 2);
+    uint32_t *seen = contract_host_numbers(contract, rounds);
+    braid_stream *streams[2] = { contract_stream(contract), contract_stream(contract) };
+    braid_event *event = contract_event(contract);
+    for (uint32_t i = 0; i < rounds; i++) {
+        braid_stream *stream = streams[i % 2];
+        check_ok(braid_stream_wait(stream, event));
+        check_ok(braid_stream_fill(device, stream, data, i, 4, 1));
+        check_ok(braid_stream_copy(device, stream, seen + i, data, 4));
+        check_ok(braid_event_record(event, stream));
+    }
+    check_ok(braid_event_synchronize(event));
+    for (uint32_t i = 0; i < rounds; i++)
+        assert_int_equal(seen[i], i);
+}
+
+static void one_record_releases_many_streams(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    enum { width = 12 };
+    uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, width);
+    braid_event *event = contract_event(contract);
+    struct gate gate = contract_close(contract, NULL);
+    check_ok(braid_stream_fill(device, NULL, data, 8, 4, 1));
+    check_ok(braid_event_record(event, NULL));
+    braid_stream *streams[width];
+    for (uint32_t i = 0; i < width; i++) {
+        streams[i] = contract_stream(contract);
+        check_ok(braid_stream_wait(streams[i], event));
+        check_ok(braid_stream_copy(device, streams[i], seen + i, data, 4));
+    }
+    check_still_closed(gate);
+    gate_open(gate);
+    for (uint32_t i = 0; i < width; i++) {
+        check_ok(braid_stream_synchronize(device, streams[i]));
+        assert_int_equal(seen[i], 8);
+    }
+}
+
+static void the_null_stream_waits_for_events_too(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
+    braid_stream *writer = contract_stream(contract);
+    braid_event *event = contract_event(contract);
+    struct gate gate = contract_close(contract, writer);
+    check_ok(braid_stream_fill(device, writer, data, 6, 4, 1));
+    check_ok(braid_event_record(event, writer));
+    check_ok(braid_stream_wait(NULL, event));
+    check_ok(braid_stream_copy(device, NULL, seen, data, 4));
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_stream_synchronize(device, NULL));
+    assert_int_equal(*seen, 6);
+}
+
+static void queries_and_waits_tell_of_their_own_stream_only(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    braid_stream *busy = contract_stream(contract), *idle = contract_stream(contract);
+    braid_event *event = contract_event(contract);
+    check_ok(braid_stream_query(device, busy));
+    struct gate gate = contract_close(contract, busy);
+    check_ok(braid_event_record(event, busy));
+    assert_int_equal(braid_stream_query(device, busy), BRAID_NOT_READY);
+    assert_int_equal(braid_event_query(event), BRAID_NOT_READY);
+    check_ok(braid_stream_query(device, idle));
+    check_ok(braid_stream_synchronize(device, idle));
+    check_ok(braid_stream_query(device, NULL));
+    check_ok(braid_stream_synchronize(device, NULL));
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_event_synchronize(event));
+    check_ok(braid_event_query(event));
+    check_ok(braid_stream_synchronize(device, busy));
+    check_ok(braid_stream_query(device, busy));
+}
+
+static void append(void *user)
+{
+    uint32_t **place = user;
+    *(*place)++ = 1;
+}
+
+static void a_stream_runs_its_work_in_order(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    enum { rounds = 50 };
+    uint32_t *host = contract_host_numbers(contract, rounds), *place = host;
+    uint32_t *data = contract_numbers(contract, 1);
+    uint32_t *seen = contract_host_numbers(contract, rounds);
+    braid_stream *stream = contract_stream(contract);
+    for (uint32_t i = 0; i < rounds; i++) {
+        check_ok(braid_stream_host_call(device, stream, append, &place));
+        check_ok(braid_stream_copy(device, stream, data, host + i, 4));
+        check_ok(braid_stream_copy(device, stream, seen + i, data, 4));
+        check_ok(braid_stream_fill(device, stream, host + i, 2, 4, 1));
+    }
+    check_ok(braid_stream_synchronize(device, stream));
+    for (uint32_t i = 0; i < rounds; i++) {
+        assert_int_equal(seen[i], 1); // after the call, before the fill
+        assert_int_equal(host[i], 2);
+    }
+}
+
+static void streams_run_at_once(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *flags = contract_numbers(contract, 2), *met = contract_numbers(contract, 2);
+    braid_stream *streams[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        braid_graph *graph = contract_graph(contract);
+        add_handshake(graph, (braid_node_options){ 0 }, flags, met, i);
+        streams[i] = contract_stream(contract);
+        check_ok(braid_exec_launch(contract_exec(contract, graph), streams[i]));
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        check_ok(braid_stream_synchronize(contract->device, streams[i]));
+        assert_int_equal(contract_number(contract, met + i), 1);
+    }
+}
+
+static void destroying_a_stream_waits_for_its_work_only(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    uint64_t *interval = contract_memory(contract, BRAID_MEMORY_DEVICE, 2 * sizeof(uint64_t));
+    uint32_t *seen = contract_host_numbers(contract, 1);
+    struct gate gate = contract_close(contract, contract_stream(contract));
+    braid_graph *graph = contract_graph(contract);
+    braid_node busy = add_busy(graph, (braid_node_options){ 0 }, interval, 5000000);
+    add_axpy(graph, (braid_node_options){ AFTER(busy) }, seen, seen, 1, 4, 1);
+    braid_exec *exec = contract_exec(contract, graph);
+    braid_stream *stream;
+    check_ok(braid_stream_create(device, &(braid_stream_options){ .priority = -1 }, &stream));
+    check_ok(braid_exec_launch(exec, stream));
+    braid_stream_destroy(stream);
+    assert_int_equal(*seen, 4);
+    check_still_closed(gate);
+    gate_open(gate);
+    braid_stream_destroy(NULL);
+    braid_event_destroy(NULL);
+}
+
+static void timing_events_measure_what_lies_between(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    uint64_t *interval = contract_memory(contract, BRAID_MEMORY_DEVICE, 2 * sizeof(uint64_t));
+    const uint64_t busy_ns = 5000000;
+    braid_graph *graph = contract_graph(contract);
+    add_busy(graph, (braid_node_options){ 0 }, interval, busy_ns);
+    braid_exec *exec = contract_exec(contract, graph);
+    braid_event *events[2];
+    for (int i = 0; i < 2; i++) {
+        check_ok(braid_event_create(device, &(braid_event_options){ .timing = true }, &events[i]));
+        contract->events[contract->num_events++] = events[i];
+    }
+    uint64_t ns = 77;
+    check_fails(braid_event_elapsed(events[0], events[1], &ns), BRAID_INVALID_ARGUMENT, "");
+    check_ok(braid_event_record(events[0], NULL));
+    check_ok(braid_exec_launch(exec, NULL));
+    struct gate gate = contract_close(contract, NULL);
+    check_ok(braid_event_record(events[1], NULL));
+    assert_int_equal(braid_event_elapsed(events[0], events[1], &ns), BRAID_NOT_READY);
+    assert_int_equal(ns, 77);
+    gate_open(gate);
+    check_ok(braid_event_synchronize(events[1]));
+    check_ok(braid_event_elapsed(events[0], events[1], &ns));
+    assert_true(ns >= busy_ns - busy_ns / 10); // a lower bound holds however busy the machine is
+    braid_event *plain = contract_event(contract);
+    check_ok(braid_event_record(plain, NULL));
+    check_fails(braid_event_elapsed(events[0], plain, &ns), BRAID_INVALID_ARGUMENT, "");
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    uint32_t *data = contract_numbers(contract, 1);
+    braid_event *event = contract_event(contract);
+    check_fails(braid_event_record(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_wait(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_event_query(NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_event_synchronize(NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_event_elapsed(event, NULL, &(uint64_t){ 0 }), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_create(device, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_event_create(device, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_host_call(device, NULL, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_copy(device, NULL, NULL, data, 4), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_copy(device, NULL, data, NULL, 4), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_copy(device, NULL, data, data, 0), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_fill(device, NULL, NULL, 0, 4, 1), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_fill(device, NULL, data, 0, 3, 1), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_fill(device, NULL, data, 0, 4, 0), BRAID_INVALID_ARGUMENT, "");
+}
+
+static void what_is_native_can_be_had_and_wrapped(void **state)
+{
+    struct contract *contract = *state;
+    braid_device *device = contract->device;
+    braid_stream *stream = contract_stream(contract), *wrapped;
+    void *native = braid_stream_native(device, stream);
+    assert_non_null(native);
+    braid_status status = braid_stream_wrap(device, native, &wrapped);
+    if (status == BRAID_UNSUPPORTED) {
+        assert_string_equal(contract->backend, "cpu");
+        assert_ptr_equal(native, stream);
+        return;
+    }
+    check_ok(status);
+    assert_ptr_equal(braid_stream_native(device, wrapped), native);
+    // The wrapper stands for the same queue: a launch on it follows work on the other.
+    uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
+    struct gate gate = contract_close(contract, stream);
+    check_ok(braid_stream_fill(device, stream, data, 5, 4, 1));
+    check_ok(braid_stream_copy(device, wrapped, seen, data, 4));
+    check_still_closed(gate);
+    braid_stream_destroy(wrapped); // only unwraps, without waiting
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_stream_synchronize(device, stream));
+    assert_int_equal(*seen, 5);
+}
+
+int run_streams_and_events(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(a_wait_captures_the_latest_record_when_it_is_queued),
+        contract_test(a_wait_for_an_event_never_recorded_is_satisfied_at_once),
+        contract_test(waits_outlive_their_event),
+        contract_test(an_event_can_be_recorded_again_and_again),
+        contract_test(one_record_releases_many_streams),
+        contract_test(the_null_stream_waits_for_events_too),
+        contract_test(queries_and_waits_tell_of_their_own_stream_only),
+        contract_test(a_stream_runs_its_work_in_order),
+        contract_test(streams_run_at_once),
+        contract_test(destroying_a_stream_waits_for_its_work_only),
+        contract_test(timing_events_measure_what_lies_between),
+        contract_test(bad_arguments_are_refused),
+        contract_test(what_is_native_can_be_had_and_wrapped),
+    };
+    return contract_run("streams and events keep their laws", tests);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's monotonic clock, in nanoseconds.
+#ifndef BRAID_TESTS_CLOCK_H
+#define BRAID_TESTS_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+#endif
