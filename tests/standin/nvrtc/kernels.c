@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// From CUDA C to the entries of its PTX, without compiling: only declarations are read.
+#include "kernels.h"
+
+#include <string.h>
+
+#include "tokens.h"
+#include "types.h"
+
+enum { MAX_PARAMETERS = 128, MAX_WORDS = 32 };
+
+struct reader {
+    struct tokens tokens;
+    struct types types;
+    const char *file;
+    struct text *ptx, *log;
+    bool failed;
+    int depth;      // of braces, not counting those of extern "C" blocks
+    int c_blocks;   // extern "C" { blocks around here
+    bool c_linkage; // the declaration began with extern "C"
+    bool is_template;
+};
+
+static void fail(struct reader *reader, int line, const char *message, struct token token)
+{
+    text_add(reader->log, "%s(%d): error: %s%.*s\n", reader->file, line, message,
+             token.start == NULL ? 0 : (int)token.length, token.start == NULL ? "" : token.start);
+    reader->failed = true;
+}
+
+// From an opening bracket that was read to the one that closes it.
+static void skip_brackets(struct reader *reader, const char *open, const char *close)
+{
+    int depth = 1;
+    while (depth > 0) {
+        struct token token = tokens_next(&reader->tokens);
+        if (token.start == NULL)
+            return;
+        depth += token_is(token, open) - token_is(token, close);
+    }
+}
+
+// One parameter, up to its comma or the closing parenthesis, which is returned.
+static struct token read_parameter(struct reader *reader, struct token first, size_t *out_bytes)
+{
+    struct token words[MAX_WORDS], token = first;
+    size_t num_words = 0;
+    for (; token.start != NULL && !token_is(token, ",") && !token_is(token, ")");
+         token = tokens_next(&reader->tokens))
+        if (num_words < MAX_WORDS)
+            words[num_words++] = token;
+    *out_bytes = types_bytes(&reader->types, words, num_words);
+    if (*out_bytes == 0)
+        fail(reader, first.line, "the stand-in does not know the parameter type ", first);
+    return token;
+}
+
+static size_t read_parameters(struct reader *reader, size_t *bytes)
+{
+    size_t count = 0;
+    struct tokens start = reader->tokens;
+    if (token_is(tokens_next(&reader->tokens), "void") &&
+        token_is(tokens_next(&reader->tokens), ")"))
+        return 0;
+    reader->tokens = start;
+    struct token token = tokens_next(&reader->tokens);
+    while (token.start != NULL && !token_is(token, ")")) {
+        size_t ignored;
+        token = read_parameter(reader, token, count < MAX_PARAMETERS ? &bytes[count] : &ignored);
+        count++;
+        if (token_is(token, ","))
+            token = tokens_next(&reader->tokens);
+    }
+    return count < MAX_PARAMETERS ? count : MAX_PARAMETERS;
+}
+
+static void write_entry(struct reader *reader, struct token name, const size_t *bytes, size_t count)
+{
+    char entry[256];
+    bool plain = reader->c_linkage || reader->c_blocks > 0;
+    size_t length = name.length < 200 ? name.length : 200, at = 0;
+    if (!plain) { // as the real compiler: nobody finds it by its plain name
+        memcpy(entry, "_Z", 2);
+        at = 2;
+    }
+    memcpy(entry + at, name.start, length);
+    entry[at + length] = '\0';
+    text_add(reader->ptx, "\n.visible .entry %s(", entry);
+    for (size_t i = 0; i < count; i++)
+        text_add(reader->ptx, "%s\n    .param .u%zu %s_param_%zu", i == 0 ? "" : ",", bytes[i] * 8,
+                 entry, i);
+    text_add(reader->ptx, "\n)\n{\n    ret;\n}\n");
+}
+
+// What follows __global__: void, attributes, the name, parameters, and a body or a semicolon.
+static void read_kernel(struct reader *reader)
+{
+    size_t bytes[MAX_PARAMETERS];
+    struct token name = { 0 }, token = tokens_next(&reader->tokens);
+    for (; token.start != NULL && !token_is(token, "("); token = tokens_next(&reader->tokens)) {
+        name = token;
+        if (token_is(token, "__launch_bounds__") || token_is(token, "__cluster_dims__")) {
+            tokens_next(&reader->tokens);
+            skip_brackets(reader, "(", ")");
+        }
+    }
+    if (!token_is_word(name)) {
+        fail(reader, token.line, "__global__ without a function", name);
+        return;
+    }
+    if (reader->is_template)
+        fail(reader, name.line, "the stand-in does not translate the template ", name);
+    size_t count = read_parameters(reader, bytes);
+    token = tokens_next(&reader->tokens);
+    if (token_is(token, "{")) {
+        if (!reader->failed)
+            write_entry(reader, name, bytes, count);
+        skip_brackets(reader, "{", "}");
+    }
+}
+
+static void end_declaration(struct reader *reader)
+{
+    reader->c_linkage = false;
+    reader->is_template = false;
+}
+
+static void read_extern(struct reader *reader)
+{
+    struct tokens before = reader->tokens;
+    if (!token_is(tokens_next(&reader->tokens), "\"C\"")) {
+        reader->tokens = before;
+        return;
+    }
+    before = reader->tokens;
+    if (token_is(tokens_next(&reader->tokens), "{")) {
+        reader->c_blocks++;
+    } else {
+        reader->tokens = before;
+        reader->c_linkage = true;
+    }
+}
+
+static void read_close(struct reader *reader)
+{
+    if (reader->depth > 0)
+        reader->depth--;
+    else if (reader->c_blocks > 0)
+        reader->c_blocks--;
+    if (reader->depth == 0)
+        end_declaration(reader);
+}
+
+bool kernels_translate(const char *source, const char *file, struct text *ptx, struct text *log)
+{
+    struct reader reader = { .tokens = { .at = source, .line = 1 }, .file = file };
+    struct token token;
+    reader.ptx = ptx;
+    reader.log = log;
+    while ((token = tokens_next(&reader.tokens)).start != NULL) {
+        if (token_is(token, "__global__")) {
+            read_kernel(&reader);
+            end_declaration(&reader);
+        } else if (token_is(token, "typedef")) {
+            types_read_typedef(&reader.types, &reader.tokens);
+        } else if (token_is(token, "extern")) {
+            read_extern(&reader);
+        } else if (token_is(token, "template")) {
+            reader.is_template = true;
+        } else if (token_is(token, "{")) {
+            reader.depth++;
+        } else if (token_is(token, "}")) {
+            read_close(&reader);
+        } else if (token_is(token, ";") && reader.depth == 0) {
+            end_declaration(&reader);
+        }
+    }
+    if (reader.tokens.error_line != 0) {
+        const char *text = reader.tokens.error_text;
+        struct token rest = { .start = text, .length = strcspn(text, "\n") };
+        fail(&reader, reader.tokens.error_line, "#error directive: ", rest);
+    }
+    return !reader.failed;
+}
