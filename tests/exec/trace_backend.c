@@ -33,22 +33,33 @@ static int stream_number(const struct backend_stream *stream)
 
 static void write_down(struct trace *trace, struct trace_entry entry)
 {
+    pthread_mutex_lock(&trace->lock);
     assert(trace->num_entries < (int)(sizeof(trace->entries) / sizeof(trace->entries[0])));
     trace->entries[trace->num_entries++] = entry;
+    pthread_mutex_unlock(&trace->lock);
 }
 
-// Fails instead of writing down when this call's turn has come.
+// Whether the turn of the call to fail has come.
+static bool must_fail(struct trace *trace)
+{
+    pthread_mutex_lock(&trace->lock);
+    bool fails = ++trace->num_calls == trace->fail_at;
+    trace->failed = trace->failed || fails;
+    pthread_mutex_unlock(&trace->lock);
+    return fails;
+}
+
 static braid_status count_call(struct trace *trace, const char *call)
 {
-    if (++trace->num_calls != trace->fail_at)
+    if (!must_fail(trace))
         return BRAID_OK;
-    trace->failed = true;
     return braid_error(BRAID_DEVICE_ERROR, "planted failure of %s", call);
 }
 
 static void close_trace(struct backend *backend)
 {
     trace_of(backend)->closed = true;
+    pthread_mutex_destroy(&trace_of(backend)->lock);
 }
 
 static void get_info(struct backend *backend, braid_device_info *out_info)
@@ -224,11 +235,9 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
                            const struct backend_task *task)
 {
     struct trace *trace = trace_of(backend);
-    if (++trace->num_calls == trace->fail_at) {
-        trace->failed = true;
+    if (must_fail(trace))
         return braid_error(BRAID_DEVICE_ERROR, "launch of '%s' failed: planted failure of submit",
                            task->name);
-    }
     write_down(trace, (struct trace_entry){ TRACE_SUBMIT, stream_number(stream), 0, task->name });
     return BRAID_OK;
 }
@@ -250,6 +259,7 @@ static const struct backend_ops renewing_ops = { TRACE_OPS, .renew_events = true
 braid_status trace_open(struct trace *trace, bool renew_events, braid_device **out_device)
 {
     *trace = (struct trace){ .backend = { renew_events ? &renewing_ops : &trace_ops } };
+    pthread_mutex_init(&trace->lock, NULL);
     return braid_device_create(&trace->backend, 0, out_device);
 }
 

@@ -4,6 +4,8 @@
 #ifndef BRAID_TESTS_EXEC_TRACE_BACKEND_H
 #define BRAID_TESTS_EXEC_TRACE_BACKEND_H
 
+#include <pthread.h>
+
 #include "backends/backend.h"
 
 enum trace_call {
@@ -32,6 +34,7 @@ struct trace_entry {
 
 struct trace {
     struct backend backend;
+    pthread_mutex_t lock; // several threads may submit at once
     struct trace_entry entries[4096];
     int num_entries;
     int num_streams, num_events; // ever created

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// One launch through streams: fork, submit, join.
+#include <sched.h>
+
+#include "base/error.h"
+#include "exec/streams.h"
+#include "exec/team.h"
+
+static braid_status record(braid_exec *exec, braid_event *event, braid_stream *stream)
+{
+    struct backend *backend = exec->device->backend;
+    return backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+}
+
+static braid_status wait(braid_exec *exec, braid_stream *stream, braid_event *event)
+{
+    struct backend *backend = exec->device->backend;
+    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+}
+
+static braid_status fork_lanes(braid_exec *exec, braid_stream *stream)
+{
+    struct streams_lowering *streams = exec->streams;
+    if (!streams->fork)
+        return BRAID_OK;
+    braid_status status = record(exec, streams->fork, stream);
+    for (uint32_t i = 1; i < streams->num_lanes && !status; i++) {
+        if (streams->lanes[i].needs_fork)
+            status = wait(exec, streams->lanes[i].stream, streams->fork);
+    }
+    return status;
+}
+
+// A lane that cannot be joined by an event is drained instead: the caller's later work must not
+// overtake it. After a failure every lane is joined, since any step may be its last.
+static braid_status join_lanes(braid_exec *exec, braid_stream *stream, bool all)
+{
+    struct streams_lowering *streams = exec->streams;
+    braid_status first = BRAID_OK;
+    for (uint32_t i = 1; i < streams->num_lanes; i++) {
+        struct stream_lane *lane = &streams->lanes[i];
+        if (!lane->needs_join && !all)
+            continue;
+        braid_status status = record(exec, lane->join, lane->stream);
+        if (!status)
+            status = wait(exec, stream, lane->join);
+        if (status) {
+            struct backend *backend = exec->device->backend;
+            (void)backend->ops->stream_synchronize(backend, lane->stream->backend);
+            first = first ? first : status;
+        }
+    }
+    return first;
+}
+
+static braid_status call_native(braid_exec *exec, const struct backend_task *task,
+                                braid_stream *stream)
+{
+    braid_status status = task->native.call(exec->device, stream, task->native.user);
+    if (status)
+        return braid_error(status,
+                           "launch of '%s' (%s, lane %u) failed: its native call returned %s",
+                           task->name, exec->device->label, task->lane, braid_status_name(status));
+    return BRAID_OK;
+}
+
+static braid_status run_task(braid_exec *exec, const struct backend_task *task,
+                             braid_stream *stream)
+{
+    if (task->kind == BACKEND_TASK_EMPTY)
+        return BRAID_OK;
+    if (task->kind == BACKEND_TASK_NATIVE)
+        return call_native(exec, task, stream);
+    struct backend *backend = exec->device->backend;
+    return backend->ops->submit(backend, device_backend_stream(stream), task);
+}
+
+// A wait may be submitted only behind its record, which another thread may have to submit first.
+// Each thread goes through its steps in issue order, so the earliest step not yet submitted is
+// always free to go, and this ends.
+static bool is_recorded(struct streams_lowering *streams, uint32_t event)
+{
+    for (;;) {
+        uint32_t frame = atomic_load_explicit(&streams->recorded_in[event], memory_order_acquire);
+        if (frame == streams->frame)
+            return true;
+        if (atomic_load_explicit(&streams->failed, memory_order_relaxed))
+            return false;
+        sched_yield();
+    }
+}
+
+static braid_status submit_record(braid_exec *exec, const struct stream_step *step,
+                                  braid_event *const *events)
+{
+    struct streams_lowering *streams = exec->streams;
+    braid_status status = record(exec, events[step->index], streams->lanes[step->lane].stream);
+    if (!status && streams->team)
+        atomic_store_explicit(&streams->recorded_in[step->index], streams->frame,
+                              memory_order_release);
+    return status;
+}
+
+static braid_status submit_wait(braid_exec *exec, const struct stream_step *step,
+                                braid_event *const *events)
+{
+    struct streams_lowering *streams = exec->streams;
+    if (streams->team && !is_recorded(streams, step->index))
+        return BRAID_OK; // another thread failed and has written why
+    return wait(exec, streams->lanes[step->lane].stream, events[step->index]);
+}
+
+static braid_status submit_step(braid_exec *exec, const struct stream_step *step,
+                                braid_event *const *events)
+{
+    if (step->kind == BRAID_STEP_RUN)
+        return run_task(exec, &exec->tasks.items[step->index],
+                        exec->streams->lanes[step->lane].stream);
+    braid_status status = step->kind == BRAID_STEP_RECORD ? submit_record(exec, step, events)
+                                                          : submit_wait(exec, step, events);
+    if (status)
+        return braid_error(status, "launch of '%s' (%s, lane %u) failed: %s",
+                           exec->tasks.items[step->node].name, exec->device->label, step->lane,
+                           braid_error_message());
+    return BRAID_OK;
+}
+
+static braid_status submit_steps(braid_exec *exec, uint32_t submitter)
+{
+    struct streams_lowering *streams = exec->streams;
+    braid_event *const *events =
+        streams->events + (size_t)(streams->frame % streams->num_frames) * streams->num_events;
+    for (size_t i = 0; i < streams->num_steps; i++) {
+        const struct stream_step *step = &streams->steps[i];
+        if (streams->lanes[step->lane].submitter != submitter)
+            continue;
+        if (atomic_load_explicit(&streams->failed, memory_order_relaxed))
+            return BRAID_OK;
+        braid_status status = submit_step(exec, step, events);
+        if (status) {
+            atomic_store_explicit(&streams->failed, true, memory_order_relaxed);
+            return status;
+        }
+    }
+    return BRAID_OK;
+}
+
+static braid_status submit_as_member(void *user, uint32_t member)
+{
+    return submit_steps(user, member);
+}
+
+braid_status braid_streams_launch(braid_exec *exec, braid_stream *stream)
+{
+    struct streams_lowering *streams = exec->streams;
+    if (streams->num_lanes == 0)
+        return BRAID_OK;
+    streams->lanes[0].stream = stream;
+    streams->frame++;
+    atomic_store_explicit(&streams->failed, false, memory_order_relaxed);
+    // Launches of one exec follow each other also where they are on different streams; before the
+    // first one the event was never recorded, and the wait is satisfied.
+    braid_status status = wait(exec, stream, exec->done);
+    if (!status)
+        status = fork_lanes(exec, stream);
+    if (!status)
+        status = streams->team ? braid_team_run(streams->team, submit_as_member, exec)
+                               : submit_steps(exec, 0);
+    braid_status join_status = join_lanes(exec, stream, status != BRAID_OK);
+    streams->lanes[0].stream = NULL;
+    return status ? status : join_status;
+}
