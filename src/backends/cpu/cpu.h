@@ -78,8 +78,7 @@ enum cpu_command_kind {
 // An entry of a stream's queue. Blocks of several sizes are pooled: a recycled one is as large as
 // its class, so that a program that repeats itself stops allocating.
 struct cpu_command {
-    struct cpu_command *next;        // lock; queue or free list
-    struct cpu_command *next_of_all; // lock; for freeing at the end
+    struct cpu_command *next; // lock; queue or free list
     uint32_t size_class;
     enum cpu_command_kind kind;
     struct cpu_point *point;
@@ -113,9 +112,11 @@ struct cpu_backend {
     uint32_t num_spinning, num_parked;                        // lock
     uint32_t num_heads;                                       // lock; threads that run a job
     uint32_t num_helpers;                                     // lock; threads that help with a grid
+    struct cpu_slab *slabs;                                   // lock
     struct cpu_point *free_points;                            // lock
+    size_t num_points;                                        // lock; free or not
     struct cpu_command *free_commands[CPU_NUM_COMMAND_SIZES]; // lock
-    struct cpu_command *all_commands;                         // lock
+    size_t num_commands[CPU_NUM_COMMAND_SIZES];               // lock; free or not
     struct backend_stream default_stream;
 
     // Written under lock, read without it as hints, each on a line of its own: spinning threads
@@ -171,17 +172,21 @@ size_t cpu_task_bytes(const struct backend_task *task);
 unsigned char *cpu_task_capture(const struct backend_task *task, unsigned char *memory,
                                 struct cpu_work *out_work);
 
+// cpu_slab.c. All under lock.
+size_t cpu_slab_items(size_t num_now, size_t item_bytes); // how many more a pool should get
+// Room for num items, line-aligned, as long as the backend lives; NULL: no memory.
+void *cpu_slab_create(struct cpu_backend *backend, size_t num, size_t item_bytes);
+void cpu_slabs_finish(struct cpu_backend *backend);
+
 // cpu_point.c. All under lock.
 struct cpu_point *cpu_point_create(struct cpu_backend *backend, bool timing); // NULL: no memory
 void cpu_point_release(struct cpu_backend *backend, struct cpu_point *point); // NULL does nothing
 void cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point);
 void cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point);
-void cpu_points_finish(struct cpu_backend *backend);
 
 // cpu_command.c
 struct cpu_command *cpu_command_create(struct cpu_backend *backend, size_t bytes);  // lock held
 void cpu_command_recycle(struct cpu_backend *backend, struct cpu_command *command); // lock held
-void cpu_commands_finish(struct cpu_backend *backend);
 
 // cpu_stream.c
 void cpu_stream_init(struct backend_stream *stream, int32_t priority);

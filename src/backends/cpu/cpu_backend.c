@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU as a device: opening, closing, what it is, and the table of its operations.
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/cpu_program.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -43,8 +43,7 @@ static void query(uint32_t *out_num_devices, char *out_reason, size_t reason_siz
 static void finish(struct cpu_backend *backend)
 {
     cpu_workers_stop(backend);
-    cpu_commands_finish(backend);
-    cpu_points_finish(backend);
+    cpu_slabs_finish(backend);
     pthread_cond_destroy(&backend->host_cond);
     pthread_cond_destroy(&backend->work_cond);
     pthread_mutex_destroy(&backend->lock);
@@ -104,6 +103,7 @@ static void get_cost_model(struct backend *base, braid_exec_mode mode, braid_cos
 
 static const struct backend_ops cpu_ops = {
     .name = "cpu",
+    .prefers_native = true,
     .close = close_backend,
     .get_info = get_info,
     .get_cost_model = get_cost_model,
@@ -125,6 +125,10 @@ static const struct backend_ops cpu_ops = {
     .kernel_load = cpu_kernel_load,
     .kernel_unload = cpu_kernel_unload,
     .submit = cpu_submit,
+    .program_create = cpu_program_create,
+    .program_set_args = cpu_program_set_args,
+    .program_launch = cpu_program_launch,
+    .program_destroy = cpu_program_destroy,
 };
 
 // Workers and host threads hold the lock for tens of nanoseconds: spinning a little before sleeping

@@ -2,8 +2,6 @@
 // The pool of stream commands.
 #include "backends/cpu/cpu.h"
 
-#include <stdlib.h>
-
 enum { SMALLEST_BYTES = 64 }; // of storage, in class 0
 
 static uint32_t class_of(size_t bytes)
@@ -14,16 +12,27 @@ static uint32_t class_of(size_t bytes)
     return size_class;
 }
 
-static struct cpu_command *allocate(struct cpu_backend *backend, uint32_t size_class)
+static void recycle(struct cpu_backend *backend, struct cpu_command *command)
+{
+    command->next = backend->free_commands[command->size_class];
+    backend->free_commands[command->size_class] = command;
+}
+
+// Doubles the class, so that the few more that a longer queue takes are usually there already.
+static bool grow(struct cpu_backend *backend, uint32_t size_class)
 {
     size_t bytes = sizeof(struct cpu_command) + ((size_t)SMALLEST_BYTES << size_class);
-    struct cpu_command *command = aligned_alloc(CPU_LINE_BYTES, bytes);
-    if (!command)
-        return NULL;
-    command->size_class = size_class;
-    command->next_of_all = backend->all_commands;
-    backend->all_commands = command;
-    return command;
+    size_t num = cpu_slab_items(backend->num_commands[size_class], bytes);
+    unsigned char *items = cpu_slab_create(backend, num, bytes);
+    if (!items)
+        return false;
+    for (size_t i = 0; i < num; i++) {
+        struct cpu_command *command = (struct cpu_command *)(void *)(items + i * bytes);
+        command->size_class = size_class;
+        recycle(backend, command);
+    }
+    backend->num_commands[size_class] += num;
+    return true;
 }
 
 // The largest class holds 2 MiB, far beyond what any kernel takes; NULL beyond it.
@@ -32,13 +41,10 @@ struct cpu_command *cpu_command_create(struct cpu_backend *backend, size_t bytes
     uint32_t size_class = class_of(bytes);
     if (size_class >= CPU_NUM_COMMAND_SIZES)
         return NULL;
-    struct cpu_command *command = backend->free_commands[size_class];
-    if (command)
-        backend->free_commands[size_class] = command->next;
-    else
-        command = allocate(backend, size_class);
-    if (!command)
+    if (!backend->free_commands[size_class] && !grow(backend, size_class))
         return NULL;
+    struct cpu_command *command = backend->free_commands[size_class];
+    backend->free_commands[size_class] = command->next;
     command->next = NULL;
     command->point = NULL;
     command->launch_end = NULL;
@@ -51,15 +57,5 @@ void cpu_command_recycle(struct cpu_backend *backend, struct cpu_command *comman
 {
     cpu_point_release(backend, command->point);
     cpu_point_release(backend, command->launch_end);
-    command->next = backend->free_commands[command->size_class];
-    backend->free_commands[command->size_class] = command;
-}
-
-void cpu_commands_finish(struct cpu_backend *backend)
-{
-    while (backend->all_commands) {
-        struct cpu_command *command = backend->all_commands;
-        backend->all_commands = command->next_of_all;
-        free(command);
-    }
+    recycle(backend, command);
 }

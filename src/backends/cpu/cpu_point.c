@@ -2,22 +2,34 @@
 // Points: moments that streams, lanes and host threads wait for.
 #include "backends/cpu/cpu.h"
 
-#include <stdlib.h>
-
 // A wait captures the event's latest record by taking a reference to that record's point. Recording
 // the event again gives it another point, and destroying it drops only the event's own reference,
 // so older waits are not disturbed by either.
 
+static void recycle(struct cpu_backend *backend, struct cpu_point *point)
+{
+    point->next = backend->free_points;
+    backend->free_points = point;
+}
+
+static bool grow(struct cpu_backend *backend)
+{
+    size_t num = cpu_slab_items(backend->num_points, sizeof(struct cpu_point));
+    struct cpu_point *points = cpu_slab_create(backend, num, sizeof(*points));
+    if (!points)
+        return false;
+    for (size_t i = 0; i < num; i++)
+        recycle(backend, &points[i]);
+    backend->num_points += num;
+    return true;
+}
+
 struct cpu_point *cpu_point_create(struct cpu_backend *backend, bool timing)
 {
+    if (!backend->free_points && !grow(backend))
+        return NULL;
     struct cpu_point *point = backend->free_points;
-    if (point) {
-        backend->free_points = point->next;
-    } else {
-        point = calloc(1, sizeof(*point));
-        if (!point)
-            return NULL;
-    }
+    backend->free_points = point->next;
     atomic_store_explicit(&point->reached, false, memory_order_relaxed);
     point->time_ns = 0;
     point->timing = timing;
@@ -32,8 +44,7 @@ void cpu_point_release(struct cpu_backend *backend, struct cpu_point *point)
 {
     if (!point || --point->num_references)
         return;
-    point->next = backend->free_points;
-    backend->free_points = point;
+    recycle(backend, point);
 }
 
 void cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point)
@@ -73,13 +84,4 @@ void cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
         pthread_cond_wait(&backend->host_cond, &backend->lock);
     point->num_host_waiters--;
     cpu_point_release(backend, point);
-}
-
-void cpu_points_finish(struct cpu_backend *backend)
-{
-    while (backend->free_points) {
-        struct cpu_point *point = backend->free_points;
-        backend->free_points = point->next;
-        free(point);
-    }
 }

@@ -4,13 +4,103 @@
 #define BRAID_BACKENDS_CPU_CPU_PROGRAM_H
 
 #include "backends/cpu/cpu.h"
+#include "base/array.h"
 
-struct backend_program;
-struct cpu_patch;
+// A plan compiles to one array of steps a lane. A lane counts the records that other lanes wait
+// for: after the nth of them its progress is n. To wait for a record is to wait until the progress
+// of its lane is at least its position. Launches of one program never overlap, so there is one set
+// of progress words and of argument bytes a program.
 
+enum cpu_step_kind {
+    CPU_STEP_RUN,     // calls a function; then publishes position, if that is not 0
+    CPU_STEP_SHARE,   // runs work that idle workers may help with
+    CPU_STEP_PUBLISH, // publishes position
+    CPU_STEP_WAIT,    // waits until producer has published position
+    CPU_STEP_END,     // the lane ends
+};
+
+struct cpu_step {
+    uint32_t kind;
+    uint32_t position;
+    union {
+        braid_cpu_function *call;    // RUN
+        const struct cpu_work *work; // SHARE
+        struct cpu_lane *producer;   // WAIT
+    };
+    const braid_blocks *blocks; // RUN
+    void *const *args;          // RUN
+};
+
+struct cpu_lane {
+    // 2 * position, + 1 when lanes are parked until a later one. Its own cache line: written by the
+    // lane's walker, polled by others.
+    _Alignas(CPU_LINE_BYTES) _Atomic uint64_t progress;
+
+    _Alignas(CPU_LINE_BYTES) struct cpu_job job; // first of the second line
+    struct backend_program *program;
+    const struct cpu_step *steps; // ended by CPU_STEP_END
+    const struct cpu_step *next;  // where a walker that left goes on; handed over by the lock
+    atomic_bool walked;           // a hint: some thread walks the lane now
+    uint64_t wanted;              // lock; while parked: the progress it waits for
+    struct cpu_job_list parked;   // lock; lanes that wait for this one's progress
+};
+
+// The arguments of a task, in the program's arena.
+struct cpu_arguments {
+    void *const *pointers;
+    const uint32_t *bytes;
+    uint32_t num;
+    uint32_t entry; // index in the pending patch, valid if that entry is this task's
+};
+
+struct backend_program {
+    struct cpu_lane *lanes;   // as in the plan
+    struct cpu_lane **active; // those with something to do
+    uint32_t num_active;
+    struct cpu_step *steps;
+    braid_blocks *blocks;            // shapes of the steps that run
+    struct cpu_work *works;          // of the steps that share
+    unsigned char *arena;            // argument pointers and bytes
+    uint32_t *argument_bytes;        // sizes, as in the plan
+    struct cpu_arguments *arguments; // a task
+    struct cpu_job *then;            // what follows the frame that runs
+    struct cpu_point *last_end;      // lock; of the latest launch
+
+    pthread_mutex_t patch_lock;     // taken before lock, where both are
+    struct cpu_patch *pending;      // patch_lock; changes for the next launch
+    struct cpu_patch *free_patches; // patch_lock
+
+    _Alignas(CPU_LINE_BYTES) atomic_uint num_unfinished; // lanes of the frame that runs
+};
+
+static inline struct cpu_lane *cpu_lane_of_job(struct cpu_job *job)
+{
+    return (struct cpu_lane *)(void *)((char *)job - offsetof(struct cpu_lane, job));
+}
+
+// cpu_program.c
+braid_status cpu_program_create(struct backend *backend, const struct backend_plan *plan,
+                                struct backend_program **out_program);
+braid_status cpu_program_launch(struct backend *backend, struct backend_program *program,
+                                struct backend_stream *stream);
+void cpu_program_destroy(struct backend *backend, struct backend_program *program);
+
+// cpu_compile.c: fills the program's lanes and steps; its arguments are there.
+braid_status cpu_program_compile(const struct cpu_backend *backend, const struct backend_plan *plan,
+                                 const struct cpu_work *works, struct backend_program *program);
+
+// cpu_lane.c
+struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job);
 // Begins a frame of the program and returns a lane for the calling thread to run, or NULL if there
 // is nothing to do. The thread that ends the last lane runs `then`. Lock not held.
 struct cpu_job *cpu_program_start(struct cpu_backend *backend, struct backend_program *program,
                                   struct cpu_patch *patch, struct cpu_job *then);
+
+// cpu_patch.c: changed arguments, from set_args to the frame they are for.
+braid_status cpu_program_set_args(struct backend *backend, struct backend_program *program,
+                                  uint32_t task, void *const *args);
+// Writes the new bytes, at the start of the frame, and recycles the patch. NULL does nothing.
+void cpu_patch_apply(struct backend_program *program, struct cpu_patch *patch);
+void cpu_patches_finish(struct backend_program *program);
 
 #endif

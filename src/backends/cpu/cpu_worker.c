@@ -47,18 +47,22 @@ struct cpu_job *cpu_job_list_take(struct cpu_job_list *list)
 void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
 {
     atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
-    for (uint32_t i = backend->num_spinning; i < num_wanted && i < backend->num_threads; i++)
-        if (backend->num_parked)
-            pthread_cond_signal(&backend->work_cond);
+    for (uint32_t i = backend->num_spinning; i < num_wanted && backend->num_parked; i++)
+        pthread_cond_signal(&backend->work_cond);
 }
 
+// A thread that stops being a head looks for the next job itself, so a job beyond what may run now
+// needs nobody to be woken.
 void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
 {
     cpu_job_list_append(&backend->ready[job->urgency], job);
     unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed) + 1;
     atomic_store_explicit(&backend->num_ready, num_ready, memory_order_relaxed);
-    if (backend->num_heads < backend->num_workers)
-        cpu_workers_wake(backend, num_ready);
+    if (backend->num_heads + num_ready > backend->num_workers)
+        return;
+    atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
+    if (num_ready > backend->num_spinning && backend->num_parked)
+        pthread_cond_signal(&backend->work_cond);
 }
 
 bool cpu_other_work_is_ready(const struct cpu_backend *backend)
@@ -87,7 +91,8 @@ static struct cpu_job *take_job(struct cpu_backend *backend)
         struct cpu_job *job = cpu_job_list_take(&backend->ready[i]);
         if (!job)
             continue;
-        atomic_fetch_sub_explicit(&backend->num_ready, 1, memory_order_relaxed);
+        unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed) - 1;
+        atomic_store_explicit(&backend->num_ready, num_ready, memory_order_relaxed);
         return job;
     }
     return NULL;
