@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "exec/plan_chains.h"
 #include "exec/plan_costs.h"
 #include "exec/plan_lanes.h"
 #include "exec/plan_serialise.h"
@@ -63,6 +64,20 @@ static void fill_info(struct braid_schedule *schedule, const struct passes *pass
         info->bound_ns = costs->critical_ns;
 }
 
+static braid_status place_and_sync(struct passes *passes, const braid_schedule_options *options)
+{
+    const struct plan_graph *plan = passes->plan;
+    braid_status status = rank_by_bottom(plan, &passes->costs, &passes->ranks);
+    if (!status)
+        status = braid_plan_place_best(plan, &passes->costs, &passes->ranks, options,
+                                       &passes->placement);
+    braid_plan_ranks_finish(&passes->ranks);
+    if (!status)
+        status = braid_plan_sync(plan, &passes->costs, &passes->placement, options->widen,
+                                 &passes->sync);
+    return status;
+}
+
 static braid_status run_passes(struct braid_schedule *schedule, const braid_graph *graph,
                                struct passes *passes)
 {
@@ -73,15 +88,10 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status)
         status = braid_plan_critical_path(plan, &passes->costs, &schedule->critical,
                                           &schedule->num_critical);
-    if (!status)
-        status = rank_by_bottom(plan, &passes->costs, &passes->ranks);
-    if (!status)
-        status = braid_plan_place_best(plan, &passes->costs, &passes->ranks, options,
-                                       &passes->placement);
-    braid_plan_ranks_finish(&passes->ranks);
-    if (!status)
-        status = braid_plan_sync(plan, &passes->costs, &passes->placement, options->widen,
-                                 &passes->sync);
+    if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
+        status = braid_plan_chains(plan, &passes->costs, &passes->placement, &passes->sync);
+    else if (!status)
+        status = place_and_sync(passes, options);
     if (!status)
         fill_info(schedule, passes);
     if (!status)

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// braid_schedule_write_dot: lanes in their order, bundles, waits, the critical path, what was
+// serialised; Graphviz takes it, and the same plan is always the same text.
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "dot/svg.h"
+#include "support/check.h"
+#include "support/random.h"
+
+static void kernel_function(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+static const braid_kernel loop_kernel = { .name = "loop", .cpu = kernel_function };
+static const braid_kernel clear_kernel = { .name = "clear_list", .cpu = kernel_function };
+
+static char *draw(const braid_schedule *schedule)
+{
+    char *drawing = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&drawing, &length);
+    check_ok(braid_schedule_write_dot(schedule, file));
+    fclose(file);
+    return drawing;
+}
+
+static char *plan_and_draw(const braid_graph *graph, uint32_t num_lanes)
+{
+    braid_schedule_options options = { .max_lanes = num_lanes, .fixed_lanes = true };
+    braid_schedule *schedule;
+    check_ok(braid_schedule_create(graph, &options, &schedule));
+    char *drawing = draw(schedule);
+    braid_schedule_destroy(schedule);
+    return drawing;
+}
+
+static void assert_has(const char *drawing, const char *text)
+{
+    if (!strstr(drawing, text))
+        fail_msg("no '%s' in:\n%s", text, drawing);
+}
+
+static void assert_has_in_order(const char *drawing, const char *first, const char *second)
+{
+    assert_has(drawing, first);
+    if (!strstr(strstr(drawing, first), second))
+        fail_msg("no '%s' after '%s' in:\n%s", second, first, drawing);
+}
+
+static void add_task(braid_graph *graph, const char *name, uint64_t cost_ns, uint32_t after)
+{
+    braid_node before = braid_graph_node(graph, after);
+    braid_empty task = { .node = { .name = name, .cost_ns = cost_ns } };
+    if (after != UINT32_MAX)
+        task.node = (braid_node_options){
+            .name = name, .cost_ns = cost_ns, .after = &before, .num_after = 1
+        };
+    check_ok(braid_graph_add_empty(graph, &task, NULL));
+}
+
+// start -> long, short -> end on two lanes: one lane waits for the other twice.
+static void lanes_waits_and_the_critical_path_are_drawn(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    add_task(graph, "start", 1000, UINT32_MAX);
+    add_task(graph, "long", 5000, 0);
+    add_task(graph, "short", 2000, 0);
+    add_task(graph, "end", 1000, 1);
+    check_ok(braid_graph_add_edge(graph, braid_graph_node(graph, 2), braid_graph_node(graph, 3)));
+    char *drawing = plan_and_draw(graph, 2);
+    assert_has_in_order(drawing, "subgraph cluster_lane_0 {", "0 [label=\"start\\n1.0 us\"");
+    assert_has_in_order(drawing, "0 [label=\"start", "1 [label=\"long\\n5.0 us\"");
+    assert_has_in_order(drawing, "1 [label=\"long", "3 [label=\"end\\n1.0 us\"");
+    assert_has_in_order(drawing, "subgraph cluster_lane_1 {", "2 [label=\"short\\n2.0 us\"");
+    assert_has(drawing, "tooltip=\"1.0 us to 6.0 us\", group=0, color=\"#c0392b\", penwidth=2.6]");
+    assert_has(drawing, "tooltip=\"1.0 us to 3.0 us\", group=1];");
+    assert_has(drawing, "    0 -> 1 [color=\"#c0392b\", penwidth=2.6, weight=20];\n");
+    assert_has(drawing, "    0 -> 2 [style=dashed, label=\"e0\"];\n");
+    assert_has(drawing, "    2 -> 3 [style=dashed, label=\"e0\"];\n");
+    assert_has(drawing, "4 nodes on 2 lanes, 2 waits for 2 records on 1 event; makespan 7.0 us");
+    free(drawing);
+    braid_graph_destroy(graph);
+}
+
+// A loop with a prelude that clears `list`.
+static void add_loop(braid_graph *graph, braid_resource list)
+{
+    braid_node loop;
+    check_ok(braid_graph_add_kernel(
+        graph, &(braid_launch){ .kernel = &loop_kernel, BRAID_ACCESSES({ list, BRAID_READ }) },
+        &loop));
+    check_ok(braid_graph_add_prelude(
+        graph, loop,
+        &(braid_launch){ .kernel = &clear_kernel, BRAID_ACCESSES({ list, BRAID_WRITE }) }, NULL));
+}
+
+static void what_a_resource_serialises_is_dotted_with_its_name(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    braid_resource list;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_resource(graph, "list \"ptr\"", &list));
+    add_loop(graph, list);
+    add_loop(graph, list);
+    char *drawing = plan_and_draw(graph, 2);
+    assert_has_in_order(drawing, "subgraph cluster_bundle_0 {", "1 [label=\"clear_list\"");
+    assert_has_in_order(drawing, "1 [label=\"clear_list\"", "0 [label=\"loop\"");
+    assert_has(drawing, "    0 -> 3 [");
+    assert_has(strstr(drawing, "    0 -> 3 ["), "style=dotted, label=\"list \\\"ptr\\\"\"");
+    free(drawing);
+    braid_graph_destroy(graph);
+}
+
+static void nodes_that_share_a_lane_for_want_of_others_are_dotted(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    add_task(graph, "one", 1000, UINT32_MAX);
+    add_task(graph, "other", 1000, UINT32_MAX);
+    char *drawing = plan_and_draw(graph, 1);
+    assert_has(drawing, " -> ");
+    assert_has(strstr(drawing, " -> "), "style=dotted, weight=20];\n");
+    free(drawing);
+    braid_graph_destroy(graph);
+}
+
+static void a_lane_hint_is_named(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_graph_add_empty(
+            graph, &(braid_empty){ .node = { .cost_ns = 1000, .lane_hint = 7 } }, NULL));
+    char *drawing = plan_and_draw(graph, 2);
+    assert_has(drawing, "0 -> 1 [");
+    assert_has(strstr(drawing, "0 -> 1 ["), "style=dotted, label=\"lane hint\"");
+    free(drawing);
+    braid_graph_destroy(graph);
+}
+
+// A graph of all that can be drawn: random edges, bundles, resources and hints.
+static braid_graph *make_random_graph(struct random *random)
+{
+    braid_graph *graph;
+    braid_resource resources[4];
+    check_ok(braid_graph_create(&graph));
+    for (int i = 0; i < 4; i++)
+        check_ok(braid_graph_add_resource(graph, "r\\\"<\xff", &resources[i]));
+    braid_node nodes[30];
+    for (uint32_t i = 0; i < 30; i++) {
+        braid_access access = { resources[random_below(random, 4)],
+                                (braid_access_mode)(1 + random_below(random, 4)) };
+        braid_launch launch = { .kernel = &loop_kernel,
+                                .node = { .name = "n\n\"",
+                                          .accesses = &access,
+                                          .num_accesses = random_below(random, 2),
+                                          .cost_ns = random_below(random, 5000),
+                                          .lane_hint = random_chance(random, 10) } };
+        check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
+        if (i > 0 && random_chance(random, 60))
+            check_ok(braid_graph_add_edge(graph, nodes[random_below(random, i)], nodes[i]));
+        launch.node.lane_hint = 0;
+        if (random_chance(random, 30))
+            check_ok(braid_graph_add_prelude(graph, nodes[i], &launch, NULL));
+        if (random_chance(random, 10))
+            check_ok(braid_graph_add_epilogue(graph, nodes[i], &launch, NULL));
+    }
+    return graph;
+}
+
+// Every lane edge once, every wait once.
+static void assert_complete(const braid_schedule *schedule, const char *drawing)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    uint64_t num_lane_edges = 0, num_waits = 0;
+    for (const char *next = drawing; (next = strstr(next, "weight=20]")); next++)
+        num_lane_edges++;
+    for (const char *next = drawing; (next = strstr(next, "style=dashed, label=\"e")); next++)
+        num_waits++;
+    assert_int_equal(num_lane_edges, info.num_nodes - info.num_lanes);
+    assert_int_equal(num_waits, info.num_waits);
+}
+
+static void random_plans_are_drawn_whole_and_the_same_each_time(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct random random = { seed };
+        braid_graph *graph = make_random_graph(&random);
+        braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 5),
+                                           .fixed_lanes = true };
+        braid_schedule *first, *second;
+        check_ok(braid_schedule_create(graph, &options, &first));
+        check_ok(braid_schedule_create(graph, &options, &second));
+        char *one = draw(first), *two = draw(second);
+        assert_string_equal(one, two);
+        assert_complete(first, one);
+        free(one);
+        free(two);
+        braid_schedule_destroy(first);
+        braid_schedule_destroy(second);
+        braid_graph_destroy(graph);
+    }
+}
+
+static void graphviz_takes_any_plan(void **state)
+{
+    (void)state;
+    if (!svg_can_render())
+        skip_because("Graphviz' dot is not installed");
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct random random = { seed };
+        braid_graph *graph = make_random_graph(&random);
+        char *drawing = plan_and_draw(graph, 3);
+        char *svg = svg_render(drawing);
+        assert_non_null(svg);
+        free(svg);
+        free(drawing);
+        braid_graph_destroy(graph);
+    }
+}
+
+static void an_empty_plan_is_drawn(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    char *drawing = plan_and_draw(graph, 2);
+    assert_has(drawing, "0 nodes on ");
+    free(drawing);
+    braid_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_waits_and_the_critical_path_are_drawn),
+        cmocka_unit_test(what_a_resource_serialises_is_dotted_with_its_name),
+        cmocka_unit_test(nodes_that_share_a_lane_for_want_of_others_are_dotted),
+        cmocka_unit_test(a_lane_hint_is_named),
+        cmocka_unit_test(random_plans_are_drawn_whole_and_the_same_each_time),
+        cmocka_unit_test(graphviz_takes_any_plan),
+        cmocka_unit_test(an_empty_plan_is_drawn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
