@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../standin_kernel.h"
+
 // One lock guards every list of the stand-in, and every change of a signal happens under it and is
 // followed by a broadcast of `standin_changed`. That is slow and easy to see through: whoever waits
 // for signals (a queue, the copy engine, the host) waits on this one condition. Kernels, copies and
@@ -52,12 +54,6 @@ int64_t standin_signal_value(hsa_signal_t signal);
 bool standin_signal_satisfies(int64_t value, hsa_signal_condition_t condition, int64_t wanted);
 // Stamps the signal with begin and end, then decrements it. Takes the lock.
 void standin_signal_finish(hsa_signal_t signal, uint64_t started);
-
-// What a program defines as braid_standin_NAME to say what kernel NAME does: `grid` counts blocks,
-// `shared_bytes` is what the launch asked for, and each entry of `arguments` points to one
-// argument.
-typedef void (*standin_kernel)(const unsigned grid[3], const unsigned block[3],
-                               unsigned shared_bytes, void **arguments);
 
 // A kernel of a loaded code object. Its address is the "kernel object" of dispatch packets.
 struct loaded_kernel {

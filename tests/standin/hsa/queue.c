@@ -33,7 +33,7 @@ static union packet *slot(const struct queue *queue, uint64_t index)
 // The runtime writes the header last, with release, from its own threads and without the lock.
 static unsigned packet_type(const union packet *packet)
 {
-    uint16_t header = __atomic_load_n(&packet->header, __ATOMIC_ACQUIRE);
+    unsigned header = __atomic_load_n(&packet->header, __ATOMIC_ACQUIRE);
     return (header >> HSA_PACKET_HEADER_TYPE) & ((1u << HSA_PACKET_HEADER_WIDTH_TYPE) - 1);
 }
 

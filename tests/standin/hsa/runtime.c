@@ -46,6 +46,10 @@ bool standin_start_thread(void *(*run)(void *), void *argument)
     return true;
 }
 
+// AMD's header declares these two without saying that they have no parameters.
+hsa_status_t hsa_init(void);
+hsa_status_t hsa_shut_down(void);
+
 hsa_status_t hsa_init(void)
 {
     pthread_mutex_lock(&standin_lock);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// HIP's types as AMD's library has them (not as HIP on NVIDIA has them), with AMD's own names and
+// layouts, so that the stand-in and its tests build where AMD's headers are not installed.
+//
+// Left out on purpose, as their layout or numbers differ between ROCm 5 and 6: hipDeviceProp_t,
+// hipPointerAttribute_t, hipMemoryType, hipGraphNodeType.
+#ifndef BRAID_STANDIN_HIP_ABI_TYPES_H
+#define BRAID_STANDIN_HIP_ABI_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hip_abi_constants.h"
+
+#define ENUMERATOR(name, value) name = value,
+#define ATTRIBUTE_ENUMERATOR(name, value, cuda) name = value,
+typedef enum hipError_t { HIP_ABI_ERRORS(ENUMERATOR) } hipError_t;
+typedef enum hipDeviceAttribute_t {
+    HIP_ABI_DEVICE_ATTRIBUTES(ATTRIBUTE_ENUMERATOR)
+} hipDeviceAttribute_t;
+typedef enum hipFunction_attribute {
+    HIP_ABI_FUNCTION_ATTRIBUTES(ENUMERATOR)
+} hipFunction_attribute;
+typedef enum hipMemcpyKind { HIP_ABI_MEMCPY_KINDS(ENUMERATOR) } hipMemcpyKind;
+typedef enum hipStreamCaptureMode { HIP_ABI_CAPTURE_MODES(ENUMERATOR) } hipStreamCaptureMode;
+typedef enum hipStreamCaptureStatus { HIP_ABI_CAPTURE_STATUSES(ENUMERATOR) } hipStreamCaptureStatus;
+typedef enum hipGraphExecUpdateResult {
+    HIP_ABI_UPDATE_RESULTS(ENUMERATOR)
+} hipGraphExecUpdateResult;
+typedef enum hipMemPoolAttr { HIP_ABI_POOL_ATTRIBUTES(ENUMERATOR) } hipMemPoolAttr;
+typedef enum hiprtcResult { HIP_ABI_RTC_RESULTS(ENUMERATOR) } hiprtcResult;
+enum hip_abi_flag { HIP_ABI_FLAGS(ENUMERATOR) };
+#undef ENUMERATOR
+#undef ATTRIBUTE_ENUMERATOR
+
+typedef enum hipMemLocationType {
+    hipMemLocationTypeInvalid = 0,
+    hipMemLocationTypeDevice = 1,
+} hipMemLocationType;
+typedef enum hipMemAllocationType {
+    hipMemAllocationTypeInvalid = 0,
+    hipMemAllocationTypePinned = 1,
+} hipMemAllocationType;
+typedef enum hipMemAllocationHandleType {
+    hipMemHandleTypeNone = 0,
+    hipMemHandleTypePosixFileDescriptor = 1,
+} hipMemAllocationHandleType;
+typedef enum hipJitOption {
+    hipJitOptionMaxRegisters = 0,
+} hipJitOption;
+
+typedef int hipDevice_t;
+typedef void *hipDeviceptr_t;
+typedef struct ihipStream_t *hipStream_t;
+typedef struct ihipEvent_t *hipEvent_t;
+typedef struct ihipModule_t *hipModule_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef struct ihipMemPoolHandle_t *hipMemPool_t;
+typedef struct ihipGraph *hipGraph_t;
+typedef struct hipGraphNode *hipGraphNode_t;
+typedef struct hipGraphExec *hipGraphExec_t;
+typedef struct hipArray *hipArray_t;
+typedef struct _hiprtcProgram *hiprtcProgram;
+typedef void (*hipHostFn_t)(void *user);
+typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void *user);
+
+#define HIP_LAUNCH_PARAM_BUFFER_POINTER ((void *)0x01)
+#define HIP_LAUNCH_PARAM_BUFFER_SIZE ((void *)0x02)
+#define HIP_LAUNCH_PARAM_END ((void *)0x03) // CUDA's is 0
+
+typedef struct hipUUID_t {
+    char bytes[16];
+} hipUUID;
+
+typedef struct dim3 {
+    uint32_t x, y, z;
+} dim3;
+
+// CUDA has these two with other members' order.
+typedef struct hipKernelNodeParams {
+    dim3 blockDim;
+    void **extra;
+    void *func;
+    dim3 gridDim;
+    void **kernelParams;
+    unsigned sharedMemBytes;
+} hipKernelNodeParams;
+
+typedef struct hipMemsetParams {
+    void *dst;
+    unsigned elementSize;
+    size_t height;
+    size_t pitch;
+    unsigned value;
+    size_t width;
+} hipMemsetParams;
+
+typedef struct hipHostNodeParams {
+    hipHostFn_t fn;
+    void *userData;
+} hipHostNodeParams;
+
+typedef struct hipPos {
+    size_t x, y, z;
+} hipPos;
+
+typedef struct hipExtent {
+    size_t width, height, depth;
+} hipExtent;
+
+typedef struct hipPitchedPtr {
+    void *ptr;
+    size_t pitch, xsize, ysize;
+} hipPitchedPtr;
+
+typedef struct hipMemcpy3DParms {
+    hipArray_t srcArray;
+    struct hipPos srcPos;
+    struct hipPitchedPtr srcPtr;
+    hipArray_t dstArray;
+    struct hipPos dstPos;
+    struct hipPitchedPtr dstPtr;
+    struct hipExtent extent;
+    enum hipMemcpyKind kind;
+} hipMemcpy3DParms;
+
+typedef struct hipMemLocation {
+    hipMemLocationType type;
+    int id;
+} hipMemLocation;
+
+typedef struct hipMemPoolProps {
+    hipMemAllocationType allocType;
+    hipMemAllocationHandleType handleTypes;
+    hipMemLocation location;
+    void *win32SecurityAttributes;
+    unsigned char reserved[64];
+} hipMemPoolProps;
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocation: device, host and managed memory, and stream-ordered pools.
+#include "cuda_driver.h"
+
+hipError_t hipMalloc(void **out_pointer, size_t num_bytes)
+{
+    if (!out_pointer)
+        return hip_fail(hipErrorInvalidValue);
+    *out_pointer = NULL;
+    if (num_bytes == 0) // HIP allows it, CUDA does not
+        return hipSuccess;
+    CUdeviceptr pointer = 0;
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuMemAlloc_v2(&pointer, num_bytes);
+    *out_pointer = host_view(pointer);
+    return hip_finish(result);
+}
+
+hipError_t hipFree(void *pointer)
+{
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS && pointer)
+        result = cuda.cuMemFree_v2(device_pointer(pointer));
+    return hip_finish(result);
+}
+
+hipError_t hipMallocManaged(void **out_pointer, size_t num_bytes, unsigned flags)
+{
+    if (!out_pointer)
+        return hip_fail(hipErrorInvalidValue);
+    CUdeviceptr pointer = 0;
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuMemAllocManaged(&pointer, num_bytes, flags);
+    *out_pointer = host_view(pointer);
+    return hip_finish(result);
+}
+
+hipError_t hipHostMalloc(void **out_pointer, size_t num_bytes, unsigned flags)
+{
+    const unsigned common =
+        hipHostMallocPortable | hipHostMallocMapped | hipHostMallocWriteCombined;
+    if (!out_pointer)
+        return hip_fail(hipErrorInvalidValue);
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result
+                             : cuda.cuMemHostAlloc(out_pointer, num_bytes, flags & common));
+}
+
+hipError_t hipHostFree(void *pointer)
+{
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS && pointer)
+        result = cuda.cuMemFreeHost(pointer);
+    return hip_finish(result);
+}
+
+hipError_t hipHostRegister(void *host, size_t num_bytes, unsigned flags)
+{
+    const unsigned common = hipHostRegisterPortable | hipHostRegisterMapped;
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result : cuda.cuMemHostRegister_v2(host, num_bytes, flags & common));
+}
+
+hipError_t hipHostUnregister(void *host)
+{
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result : cuda.cuMemHostUnregister(host));
+}
+
+hipError_t hipHostGetDevicePointer(void **out_pointer, void *host, unsigned flags)
+{
+    if (!out_pointer)
+        return hip_fail(hipErrorInvalidValue);
+    CUdeviceptr pointer = 0;
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuMemHostGetDevicePointer_v2(&pointer, host, flags);
+    *out_pointer = host_view(pointer);
+    return hip_finish(result);
+}
+
+hipError_t hipMallocAsync(void **out_pointer, size_t num_bytes, hipStream_t stream)
+{
+    if (!out_pointer)
+        return hip_fail(hipErrorInvalidValue);
+    CUdeviceptr pointer = 0;
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuMemAllocAsync(&pointer, num_bytes, (CUstream)stream);
+    *out_pointer = host_view(pointer);
+    return hip_finish(result);
+}
+
+hipError_t hipMallocFromPoolAsync(void **out_pointer, size_t num_bytes, hipMemPool_t pool,
+                                  hipStream_t stream)
+{
+    if (!out_pointer)
+        return hip_fail(hipErrorInvalidValue);
+    CUdeviceptr pointer = 0;
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result =
+            cuda.cuMemAllocFromPoolAsync(&pointer, num_bytes, (CUmemoryPool)pool, (CUstream)stream);
+    *out_pointer = host_view(pointer);
+    return hip_finish(result);
+}
+
+hipError_t hipFreeAsync(void *pointer, hipStream_t stream)
+{
+    if (!pointer)
+        return hip_fail(hipErrorInvalidValue);
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuMemFreeAsync(device_pointer(pointer), (CUstream)stream);
+    return hip_finish(result);
+}
+
+hipError_t hipMemPoolCreate(hipMemPool_t *out_pool, const hipMemPoolProps *properties)
+{
+    if (!out_pool || !properties || properties->location.type != hipMemLocationTypeDevice)
+        return hip_fail(hipErrorInvalidValue);
+    CUmemPoolProps translated = {
+        .allocType = (int)properties->allocType,
+        .handleTypes = (int)properties->handleTypes,
+        .location = { .type = (int)properties->location.type, .id = properties->location.id },
+    };
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result
+                             : cuda.cuMemPoolCreate((CUmemoryPool *)out_pool, &translated));
+}
+
+hipError_t hipMemPoolDestroy(hipMemPool_t pool)
+{
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result : cuda.cuMemPoolDestroy((CUmemoryPool)pool));
+}
+
+hipError_t hipMemPoolTrimTo(hipMemPool_t pool, size_t num_bytes_to_keep)
+{
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result
+                             : cuda.cuMemPoolTrimTo((CUmemoryPool)pool, num_bytes_to_keep));
+}
+
+// The attributes of pools have the same numbers and types in both.
+hipError_t hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, void *value)
+{
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuMemPoolSetAttribute((CUmemoryPool)pool, (CUmemPool_attribute)(int)attribute,
+                                            value);
+    return hip_finish(result);
+}
+
+hipError_t hipMemPoolGetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, void *out_value)
+{
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuMemPoolGetAttribute((CUmemoryPool)pool, (CUmemPool_attribute)(int)attribute,
+                                            out_value);
+    return hip_finish(result);
+}
+
+hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *out_pool, int device)
+{
+    if (!out_pool)
+        return hip_fail(hipErrorInvalidValue);
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuDeviceGetDefaultMemPool((CUmemoryPool *)out_pool, device);
+    return hip_finish(result);
+}
