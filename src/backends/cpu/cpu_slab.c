@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 
+// How many items a frame has in flight at once varies with the workers' luck. A first slab that is
+// larger than most frames, and doubling after it, keep a later frame from being the one that grows.
 enum {
-    LEAST_ITEMS = 32,
-    MOST_BYTES = 256 * 1024, // of a slab with more than one item
+    LEAST_ITEMS = 256,
+    MOST_BYTES = 1024 * 1024, // of a slab with more than one item
 };
 
 // The items follow, on a cache line of their own.
