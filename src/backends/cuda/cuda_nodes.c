@@ -59,14 +59,21 @@ gpu_result braid_cuda_set_kernel(const struct gpu_backend *gpu, gpu_executable e
     return gpu->api->executable_set_kernel(executable, node, &parameters);
 }
 
-// Unlike a copy on a stream, a node must be told which memory is the program's own pageable one;
-// the driver knows all other addresses.
-static struct cuda_copy_side copy_side(const struct gpu_api *api, const void *memory)
+// Whether the address is the program's own memory, of which the driver knows nothing.
+static bool is_pageable(const struct gpu_api *api, const void *memory)
 {
     unsigned type = 0;
+    if (!api->pointer_attribute)
+        return false;
     gpu_result result =
         api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, (void *)(uintptr_t)memory);
-    if (result || type == 0 || type == GPU_MEMORY_HOST)
+    return result != GPU_SUCCESS || type == 0;
+}
+
+// Unlike a copy on a stream, a node must be told which addresses are pageable memory.
+static struct cuda_copy_side copy_side(const struct gpu_api *api, const void *memory)
+{
+    if (is_pageable(api, memory))
         return (struct cuda_copy_side){ .memory_type = GPU_MEMORY_HOST, .host = memory };
     return (struct cuda_copy_side){ .memory_type = GPU_MEMORY_UNIFIED,
                                     .device = (uint64_t)(uintptr_t)memory };

@@ -9,22 +9,39 @@
 #include "backends/gpu/gpu_module.h"
 #include "base/error.h"
 
-// What the driver tells of the function's parameters; nothing where it does not.
-static braid_status read_parameters(const struct gpu_backend *gpu, struct backend_kernel *kernel)
+// Counts the function's parameters; false where the driver does not tell. Past the last one it says
+// that the index is invalid.
+static bool count_parameters(const struct gpu_backend *gpu, gpu_function function,
+                             uint32_t *out_num)
 {
     size_t offset, bytes;
+    gpu_result result = GPU_SUCCESS;
     uint32_t num = 0;
     if (!gpu->api->function_parameter)
-        return BRAID_OK;
-    while (gpu->api->function_parameter(kernel->function, num, &offset, &bytes) == GPU_SUCCESS)
+        return false;
+    while ((result = gpu->api->function_parameter(function, num, &offset, &bytes)) == GPU_SUCCESS)
         num++;
-    kernel->parameter_bytes = calloc(num + 1, sizeof(*kernel->parameter_bytes));
-    if (!kernel->parameter_bytes)
+    *out_num = num;
+    return result == GPU_INVALID_VALUE;
+}
+
+static braid_status read_parameters(const struct gpu_backend *gpu, struct backend_kernel *kernel)
+{
+    uint32_t num = 0;
+    if (!count_parameters(gpu, kernel->function, &num))
+        return BRAID_OK;
+    uint32_t *all = calloc((size_t)num + 1, sizeof(*all));
+    if (!all)
         return braid_error_no_memory("a kernel's parameters");
     for (uint32_t i = 0; i < num; i++) {
-        if (gpu->api->function_parameter(kernel->function, i, &offset, &bytes) == GPU_SUCCESS)
-            kernel->parameter_bytes[i] = (uint32_t)bytes;
+        size_t offset = 0, bytes = 0;
+        if (gpu->api->function_parameter(kernel->function, i, &offset, &bytes)) {
+            free(all);
+            return BRAID_OK;
+        }
+        all[i] = (uint32_t)bytes;
     }
+    kernel->parameter_bytes = all;
     kernel->num_parameters = num;
     return BRAID_OK;
 }

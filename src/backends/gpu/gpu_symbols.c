@@ -61,7 +61,8 @@ static const struct gpu_symbol driver_rows[] = {
       .names = { { "cuMemFreeAsync" }, { "hipFreeAsync" } },
       .optional = { [GPU_CUDA] = true, [GPU_HIP] = true } },
     { .offset = offsetof(struct gpu_api, pointer_attribute),
-      .names = { { "cuPointerGetAttribute" } } },
+      .names = { { "cuPointerGetAttribute" } },
+      .optional = { [GPU_CUDA] = true } },
 
     // Streams and events
     { .offset = offsetof(struct gpu_api, stream_create),

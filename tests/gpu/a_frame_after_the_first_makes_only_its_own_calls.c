@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// After the first launch nothing is created, destroyed, allocated or freed, and nothing waits.
+#include <stdio.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+static const char *const forbidden[] = {
+    "cuStreamSynchronize",
+    "cuEventSynchronize",
+    "cuCtxSynchronize",
+    "cuStreamCreate",
+    "cuStreamCreateWithPriority",
+    "cuStreamDestroy",
+    "cuEventCreate",
+    "cuEventDestroy",
+    "cuMemAlloc",
+    "cuMemFree",
+    "cuMemAllocAsync",
+    "cuMemFreeAsync",
+    "cuMemHostAlloc",
+    "cuMemFreeHost",
+    "cuModuleLoadData",
+    "cuModuleUnload",
+    "cuGraphCreate",
+    "cuGraphDestroy",
+    "cuGraphAddKernelNode",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphExecDestroy",
+    "cuStreamBeginCapture",
+    "cuMemcpy",
+    "cuFuncSetAttribute",
+};
+
+enum { NUM_FORBIDDEN = sizeof(forbidden) / sizeof(forbidden[0]), FRAMES = 20 };
+
+static void launch_frames(struct frame *frame, uint32_t num)
+{
+    for (uint32_t i = 0; i < num; i++) {
+        check_ok(braid_exec_set_arg(frame->exec, frame->summed, 3, (braid_arg)BRAID_ARG(i)));
+        check_ok(braid_exec_launch(frame->exec, frame->stream));
+    }
+}
+
+static void count_forbidden(long *counts)
+{
+    for (size_t i = 0; i < NUM_FORBIDDEN; i++)
+        counts[i] = standin_calls(forbidden[i]);
+}
+
+static void check_mode(braid_exec_mode mode)
+{
+    struct frame frame;
+    long before[NUM_FORBIDDEN], after[NUM_FORBIDDEN];
+    reset_standin();
+    check_ok(frame_open(&frame));
+    check_ok(frame_create_exec(&frame, mode));
+    launch_frames(&frame, 1);
+    count_forbidden(before);
+    launch_frames(&frame, FRAMES);
+    count_forbidden(after);
+    for (size_t i = 0; i < NUM_FORBIDDEN; i++) {
+        if (after[i] != before[i])
+            fail_msg("%s was called %ld times in %d frames", forbidden[i], after[i] - before[i],
+                     FRAMES);
+    }
+    check_ok(braid_exec_wait(frame.exec));
+    check_ok(frame_read(&frame));
+    assert_int_equal(frame.read[5], frame_result(FRAMES - 1));
+    assert_int_equal(frame.num_host_calls, FRAMES + 1);
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
+static void on_streams(void **state)
+{
+    (void)state;
+    check_mode(BRAID_MODE_STREAMS);
+}
+
+static void as_a_native_graph(void **state)
+{
+    (void)state;
+    check_mode(BRAID_MODE_NATIVE);
+}
+
+static void a_native_frame_is_one_change_and_one_launch(void **state)
+{
+    (void)state;
+    struct frame frame;
+    reset_standin();
+    check_ok(frame_open(&frame));
+    check_ok(frame_create_exec(&frame, BRAID_MODE_NATIVE));
+    launch_frames(&frame, 1);
+    long changes = standin_calls("cuGraphExecKernelNodeSetParams");
+    long launches = standin_calls("cuGraphLaunch");
+    launch_frames(&frame, FRAMES);
+    assert_int_equal(standin_calls("cuGraphExecKernelNodeSetParams") - changes, FRAMES);
+    assert_int_equal(standin_calls("cuGraphLaunch") - launches, FRAMES);
+    assert_int_equal(standin_calls("cuLaunchKernel"), 0);
+    check_ok(braid_exec_wait(frame.exec));
+    frame_finish(&frame);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_native_frame_is_one_change_and_one_launch),
+        cmocka_unit_test(on_streams),
+        cmocka_unit_test(as_a_native_graph),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
