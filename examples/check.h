@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the examples deal with errors: say which call failed and why, and stop.
+#ifndef EXAMPLES_CHECK_H
+#define EXAMPLES_CHECK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <braid/braid.h>
+
+// A macro, because it shows the call's text.
+#define CHECK(call) check_status(call, #call, __FILE__, __LINE__)
+
+static inline void check_status(braid_status status, const char *call, const char *file, int line)
+{
+    if (status == BRAID_OK)
+        return;
+    fprintf(stderr, "%s:%d: %s: %s (%s)\n", file, line, call, braid_error_message(),
+            braid_status_name(status));
+    exit(EXIT_FAILURE);
+}
+
+static inline void *check_memory(void *memory)
+{
+    if (memory)
+        return memory;
+    fprintf(stderr, "out of memory\n");
+    exit(EXIT_FAILURE);
+}
+
+#endif
