@@ -6,12 +6,10 @@ static const uint32_t BLOCK_SIZE = 64;
 
 // Nanoseconds an element takes on one worker, measured on a 2.5 GHz Xeon (Cascade Lake).
 static const uint32_t cpu_element_ns[MPM_NUM_KERNELS] = {
-    [MPM_CLEAR_LIST] = 1,         [MPM_LIST_POINTERS] = 2,
-    [MPM_LIST_PARTS] = 4,         [MPM_CLEAR_CELLS] = 1,
-    [MPM_MARK_SLOTS] = 18,        [MPM_ACTIVATE] = 2,
-    [MPM_PARTICLES_TO_GRID] = 70, [MPM_UPDATE_GRID] = 12,
-    [MPM_GRID_TO_PARTICLES] = 55, [MPM_FADE_FOAM] = 3,
-    [MPM_DEACTIVATE] = 20,        [MPM_FREE_RECYCLED] = 1,
+    [MPM_CLEAR_LIST] = 1,         [MPM_LIST_POINTERS] = 2, [MPM_LIST_PARTS] = 4,
+    [MPM_CLEAR_CELLS] = 1,        [MPM_MARK_SLOTS] = 18,   [MPM_ACTIVATE] = 2,
+    [MPM_PARTICLES_TO_GRID] = 70, [MPM_UPDATE_GRID] = 12,  [MPM_GRID_TO_PARTICLES] = 55,
+    [MPM_FADE_FOAM] = 3,          [MPM_DEACTIVATE] = 20,   [MPM_FREE_RECYCLED] = 1,
 };
 
 // A GPU does all elements of these small kernels at once: what counts is the length of one thread.

@@ -13,7 +13,7 @@
 #include "sequential.h"
 
 // When the splash is at its best.
-static const uint32_t PICTURE_FRAME = 47;
+static const uint32_t PICTURE_FRAME = 51;
 
 // One way to run the frame. The first one is the main one, the others are there to compare with.
 struct variant {

@@ -361,12 +361,12 @@ MPM_SHARED void mpm_advance(const mpm_rules *rules, mpm_particle *particle)
     mpm_deform(rules, particle);
 }
 
-// How much foam a particle of water makes in a substep: fast water that is being torn apart.
+// How much foam a particle of water makes in a substep: fast, loose water foams.
 MPM_SHARED unsigned mpm_foam_made(const mpm_rules *rules, const mpm_particle *particle)
 {
     float tearing = particle->affine.xx + particle->affine.yy;
     float speed = sqrtf(mpm_dot(particle->velocity, particle->velocity));
-    float limit = mpm_times((float)rules->num_cells, 2.0f);
+    float limit = mpm_times((float)rules->num_cells, 4.0f);
     if (rules->material != MPM_WATER || particle->deformation.xx < 1.0f || speed < limit)
         return 0;
     return (unsigned)mpm_clamp(tearing, 0.0f, 200.0f);

@@ -19,7 +19,7 @@ static const float PARTICLES_A_CELL = 4.0f;
 // Sound travels at most this many cells in a substep, or the explicit step blows up.
 static const float CELLS_A_SUBSTEP = 0.52f, SOUND_SPEED = 20.0f;
 
-static const float POOL_HEIGHT = 0.18f, JELLY_SIDE = 0.2f, SNOW_RADIUS = 0.11f;
+static const float POOL_HEIGHT = 0.17f, JELLY_SIDE = 0.25f, SNOW_RADIUS = 0.14f;
 
 struct body {
     float left, bottom, width, height; // a box round it
@@ -29,8 +29,8 @@ struct body {
 
 static const struct body bodies[MPM_NUM_MATERIALS] = {
     [MPM_WATER] = { 0.03f, 0.03f, 0.94f, POOL_HEIGHT, false, { 0.0f, 0.0f } },
-    [MPM_JELLY] = { 0.26f, 0.45f, JELLY_SIDE, JELLY_SIDE, false, { 0.4f, -5.0f } },
-    [MPM_SNOW] = { 0.62f, 0.72f, 2 * SNOW_RADIUS, 2 * SNOW_RADIUS, true, { -0.4f, -5.0f } },
+    [MPM_JELLY] = { 0.22f, 0.42f, JELLY_SIDE, JELLY_SIDE, false, { 0.4f, -5.0f } },
+    [MPM_SNOW] = { 0.61f, 0.67f, 2 * SNOW_RADIUS, 2 * SNOW_RADIUS, true, { -0.4f, -5.0f } },
 };
 
 static float body_area(const struct body *body)
