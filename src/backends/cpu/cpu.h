@@ -218,6 +218,7 @@ braid_status cpu_event_elapsed(struct backend *backend, struct backend_event *st
                                struct backend_event *end, uint64_t *out_ns);
 
 // cpu_memory.c
+uint64_t cpu_memory_bytes(void); // of the machine; 0: not known
 braid_status cpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                           void **out_memory);
 void cpu_release(struct backend *backend, braid_memory_kind kind, void *memory);

@@ -79,11 +79,9 @@ static void read_cpu_name(char *out_name, size_t size)
 
 static void get_info(struct backend *base, braid_device_info *out_info)
 {
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page_bytes = sysconf(_SC_PAGESIZE);
     *out_info = (braid_device_info){
         .backend = "cpu",
-        .memory_bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0,
+        .memory_bytes = cpu_memory_bytes(),
         .num_units = cpu_backend_of(base)->num_workers,
     };
     read_cpu_name(out_info->name, sizeof(out_info->name));

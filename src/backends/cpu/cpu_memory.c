@@ -3,14 +3,24 @@
 #include "backends/cpu/cpu.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
 enum { ALIGNMENT = 256 };
 
+uint64_t cpu_memory_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
+}
+
+// More than the machine has is refused here: malloc may promise it, and sanitizers end the program.
 static void *allocate(uint64_t bytes)
 {
-    if (bytes > SIZE_MAX - ALIGNMENT)
+    uint64_t most = cpu_memory_bytes();
+    if (bytes > (most ? most : SIZE_MAX - ALIGNMENT))
         return NULL;
     return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
