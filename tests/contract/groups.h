@@ -17,5 +17,6 @@ int run_sparse(void);
 int run_threads(void);
 int run_schedules(void);
 int run_memory(void);
+int run_random_graphs(void);
 
 #endif

@@ -27,6 +27,7 @@ static const struct group groups[] = {
     { "every_call_works_from_any_thread", run_threads },
     { "an_exec_runs_the_schedule_it_is_given", run_schedules },
     { "memory_is_copied_and_filled", run_memory },
+    { "random_graphs_keep_every_order", run_random_graphs },
 };
 
 static bool is_asked_for(const char *name, int num_names, char **names)
