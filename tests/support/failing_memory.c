@@ -83,3 +83,17 @@ void __wrap_free(void *memory)
         atomic_fetch_add_explicit(&num_calls, 1, memory_order_relaxed);
     __real_free(memory);
 }
+
+// Under a sanitizer, an allocation that is too large must fail like any other, not end the program.
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
