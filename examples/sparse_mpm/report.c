@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "../check.h"
+#include "compare.h"
+#include "measure.h"
 
 void mpm_report_scene(const struct mpm_scene *scene)
 {
@@ -18,68 +20,80 @@ void mpm_report_scene(const struct mpm_scene *scene)
            scene->substeps);
 }
 
-void mpm_report_plan(const struct mpm_frame *frame, const braid_exec *exec)
+void mpm_report_plan(const struct mpm_run *run)
 {
-    const braid_schedule *schedule = braid_exec_schedule(exec);
+    const braid_schedule *schedule = braid_exec_schedule(run->exec);
     braid_schedule_info plan;
     braid_exec_info info;
     char reason[256];
     braid_schedule_get_info(schedule, &plan);
-    braid_exec_get_info(exec, &info);
-    CHECK(braid_schedule_explain(schedule, frame->updates[MPM_WATER], frame->fade_foam, reason,
-                                 sizeof(reason)));
+    braid_exec_get_info(run->exec, &info);
+    CHECK(braid_schedule_explain(schedule, run->frame.updates[MPM_WATER], run->frame.fade_foam,
+                                 reason, sizeof(reason)));
     printf("plan       %" PRIu32 " nodes on %" PRIu32 " lanes, %" PRIu64 " waits, %" PRIu64
            " records, %" PRIu32 " events\n",
            plan.num_nodes, plan.num_lanes, plan.num_waits, plan.num_records, plan.num_events);
     printf("predicted  %" PRIu64 " us a frame, bound %" PRIu64 " us, one lane %" PRIu64 " us\n",
            plan.makespan_ns / 1000, plan.bound_ns / 1000, plan.one_lane_ns / 1000);
-    printf("mode       %s: %s\n", info.mode == BRAID_MODE_NATIVE ? "native" : "streams",
-           info.reason);
+    printf("mode       %s\n", info.reason);
     printf("why        water.update_grid and water.fade_foam: %s (%" PRIu32
            " serialised pairs in all)\n",
            reason, plan.num_serialisations);
 }
 
-void mpm_report_progress(const char *title, uint32_t frame, uint32_t num_frames)
+void mpm_report_progress(const char *backend, uint32_t frame, uint32_t num_frames)
 {
     if (!isatty(STDERR_FILENO))
         return;
-    fprintf(stderr, "\r%-28s frame %" PRIu32 " of %" PRIu32, title, frame, num_frames);
+    fprintf(stderr, "\r%s: frame %" PRIu32 " of %" PRIu32, backend, frame, num_frames);
     if (frame == num_frames)
-        fprintf(stderr, "\r%60s\r", "");
+        fprintf(stderr, "\r%40s\r", "");
     fflush(stderr);
 }
 
-bool mpm_report_difference(const char *title, const struct mpm_difference *difference)
+bool mpm_report_difference(const struct mpm_run *run, const struct mpm_sequential *reference)
 {
-    if (difference->num_different == 0 && difference->num_foam_cells == 0) {
+    struct mpm_state state;
+    mpm_world_read(&run->world, &state);
+    struct mpm_difference difference = mpm_compare(run->scene, &state, reference);
+    mpm_state_finish(&state);
+    if (difference.num_different == 0 && difference.num_foam_cells == 0) {
         printf("compared   %s: all %" PRIu32 " particles equal the sequential run, bit by bit\n",
-               title, difference->num_particles);
+               run->title, difference.num_particles);
         return true;
     }
     printf("DIFFERENT  %s: %" PRIu32 " of %" PRIu32 " particles, up to %g cells, and %" PRIu32
            " cells of foam\n",
-           title, difference->num_different, difference->num_particles,
-           (double)difference->max_distance, difference->num_foam_cells);
+           run->title, difference.num_different, difference.num_particles,
+           (double)difference.max_distance, difference.num_foam_cells);
     return false;
 }
 
-void mpm_report_table_head(void)
+static void report_run(const struct mpm_run *run, double total_us, double host_us,
+                       double sequential_us)
 {
-    printf("\n%-28s %5s %6s %7s %12s %9s %11s\n", "us a frame (median)", "lanes", "waits",
-           "records", "launch+wait", "launch", "sequential");
+    braid_schedule_info plan;
+    braid_schedule_get_info(braid_exec_schedule(run->exec), &plan);
+    printf("%-30s %5" PRIu32 " %6" PRIu64 " %7" PRIu64 " %10.1f %10.1f %9.2fx\n", run->title,
+           plan.num_lanes, plan.num_waits, plan.num_records, total_us, host_us,
+           sequential_us / total_us);
 }
 
-void mpm_report_sequential(uint64_t median_ns)
+void mpm_report_times(struct mpm_sequential *reference, struct mpm_run *runs, uint32_t num_runs)
 {
-    printf("%-28s %5s %6s %7s %12.1f %9s %10.2fx\n", "plain C, no Braid", "", "", "",
-           (double)median_ns / 1e3, "", 1.0);
-}
-
-void mpm_report_result(const char *title, const struct mpm_result *result, uint64_t sequential_ns)
-{
-    printf("%-28s %5" PRIu32 " %6" PRIu64 " %7" PRIu64 " %12.1f %9.1f %10.2fx\n", title,
-           result->schedule.num_lanes, result->schedule.num_waits, result->schedule.num_records,
-           (double)result->median_ns / 1e3, (double)result->host_ns / 1e3,
-           (double)sequential_ns / (double)result->median_ns);
+    double sequential_us = (double)mpm_median(reference->total_ns, reference->num_frames) / 1e3;
+    double first_us = 0, second_us = 0;
+    printf("\n%-30s %5s %6s %7s %10s %10s %10s\n", "microseconds a frame (median)", "lanes",
+           "waits", "records", "total", "launch", "speed-up");
+    printf("%-30s %5s %6s %7s %10.1f %10s %9.2fx\n", "plain C, no Braid", "", "", "", sequential_us,
+           "", 1.0);
+    for (uint32_t i = 0; i < num_runs; i++) {
+        double total_us = (double)mpm_median(runs[i].total_ns, runs[i].num_frames) / 1e3;
+        double host_us = (double)mpm_median(runs[i].host_ns, runs[i].num_frames) / 1e3;
+        report_run(&runs[i], total_us, host_us, sequential_us);
+        first_us = i == 0 ? total_us : first_us;
+        second_us = i == 1 ? total_us : second_us;
+    }
+    printf("\nspeed-up over one lane: %.2fx (%.1f us a frame, one lane %.1f us)\n",
+           second_us / first_us, first_us, second_us);
 }

@@ -5,23 +5,22 @@
 
 #include <stdbool.h>
 
-#include "compare.h"
 #include "run.h"
+#include "sequential.h"
 
 void mpm_report_scene(const struct mpm_scene *scene);
 
 // The plan of a frame, and why the two loops that share a level do not overlap.
-void mpm_report_plan(const struct mpm_frame *frame, const braid_exec *exec);
+void mpm_report_plan(const struct mpm_run *run);
 
 // A line that is overwritten by the next one; only where standard error is a terminal.
-void mpm_report_progress(const char *title, uint32_t frame, uint32_t num_frames);
+void mpm_report_progress(const char *backend, uint32_t frame, uint32_t num_frames);
 
-// Returns whether there is none.
-bool mpm_report_difference(const char *title, const struct mpm_difference *difference);
+// Compares the end of a run with the reference's. Returns whether they are equal.
+bool mpm_report_difference(const struct mpm_run *run, const struct mpm_sequential *reference);
 
-// One line of the table of times.
-void mpm_report_table_head(void);
-void mpm_report_sequential(uint64_t median_ns);
-void mpm_report_result(const char *title, const struct mpm_result *result, uint64_t sequential_ns);
+// The table of times, and what the first run gained over the second, which has one lane.
+// Sorts the times.
+void mpm_report_times(struct mpm_sequential *reference, struct mpm_run *runs, uint32_t num_runs);
 
 #endif

@@ -3,69 +3,39 @@
 #include "run.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "../check.h"
+#include "measure.h"
 
-uint64_t mpm_now_ns(void)
+void mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
+                  const struct mpm_scene *scene, const braid_exec_options *options,
+                  uint32_t max_frames)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    *run = (struct mpm_run){ .scene = scene, .max_frames = max_frames };
+    snprintf(run->title, sizeof(run->title), "%s", title);
+    run->total_ns = check_memory(calloc(max_frames, sizeof(*run->total_ns)));
+    run->host_ns = check_memory(calloc(max_frames, sizeof(*run->host_ns)));
+    mpm_world_init(&run->world, device, scene);
+    mpm_frame_init(&run->frame, &run->world);
+    CHECK(braid_exec_create(device, run->frame.graph, options, &run->exec));
 }
 
-static int compare_values(const void *a, const void *b)
+void mpm_run_finish(struct mpm_run *run)
 {
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return left < right ? -1 : left > right;
+    braid_exec_destroy(run->exec);
+    mpm_frame_finish(&run->frame);
+    mpm_world_finish(&run->world);
+    free(run->total_ns);
+    free(run->host_ns);
 }
 
-uint64_t mpm_median(uint64_t *values, uint32_t num_values)
+void mpm_run_step(struct mpm_run *run)
 {
-    qsort(values, num_values, sizeof(*values), compare_values);
-    return values[num_values / 2];
-}
-
-static void replay(const struct mpm_run *run, const struct mpm_frame *frame, braid_exec *exec,
-                   uint64_t *total_ns, uint64_t *host_ns)
-{
-    for (uint32_t i = 0; i < run->num_frames; i++) {
-        uint64_t start = mpm_now_ns();
-        mpm_frame_set_gravity(frame, exec, mpm_scene_gravity(run->scene, i));
-        CHECK(braid_exec_launch(exec, NULL));
-        host_ns[i] = mpm_now_ns() - start;
-        CHECK(braid_exec_wait(exec));
-        total_ns[i] = mpm_now_ns() - start;
-        if (run->advanced)
-            run->advanced(run->user, frame->world, i);
-    }
-}
-
-static void replay_timed(const struct mpm_run *run, const struct mpm_frame *frame, braid_exec *exec,
-                         struct mpm_result *result)
-{
-    uint64_t *times = check_memory(calloc((size_t)run->num_frames * 2, sizeof(*times)));
-    replay(run, frame, exec, times, times + run->num_frames);
-    result->median_ns = mpm_median(times, run->num_frames);
-    result->host_ns = mpm_median(times + run->num_frames, run->num_frames);
-    free(times);
-}
-
-void mpm_run(const struct mpm_run *run, struct mpm_result *out_result)
-{
-    struct mpm_world world;
-    struct mpm_frame frame;
-    braid_exec *exec;
-    mpm_world_init(&world, run->device, run->scene);
-    mpm_frame_init(&frame, &world);
-    CHECK(braid_exec_create(run->device, frame.graph, &run->options, &exec));
-    if (run->planned)
-        run->planned(run->user, &frame, exec);
-    replay_timed(run, &frame, exec, out_result);
-    braid_schedule_get_info(braid_exec_schedule(exec), &out_result->schedule);
-    braid_exec_get_info(exec, &out_result->exec);
-    mpm_world_read(&world, &out_result->state);
-    braid_exec_destroy(exec);
-    mpm_frame_finish(&frame);
-    mpm_world_finish(&world);
+    uint32_t frame = run->num_frames++;
+    uint64_t start = mpm_now_ns();
+    mpm_frame_set_gravity(&run->frame, run->exec, mpm_scene_gravity(run->scene, frame));
+    CHECK(braid_exec_launch(run->exec, NULL));
+    run->host_ns[frame] = mpm_now_ns() - start;
+    CHECK(braid_exec_wait(run->exec));
+    run->total_ns[frame] = mpm_now_ns() - start;
 }

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "../check.h"
+#include "measure.h"
 
 static size_t num_cells(const struct mpm_sequential *state)
 {
     return (size_t)state->scene->num_cells * (size_t)state->scene->num_cells;
 }
 
-void mpm_sequential_init(struct mpm_sequential *state, const struct mpm_scene *scene)
+void mpm_sequential_init(struct mpm_sequential *state, const struct mpm_scene *scene,
+                         uint32_t max_frames)
 {
     *state = (struct mpm_sequential){ .scene = scene };
     for (int m = 0; m < MPM_NUM_MATERIALS; m++) {
@@ -23,6 +25,7 @@ void mpm_sequential_init(struct mpm_sequential *state, const struct mpm_scene *s
         state->velocity[m] = check_memory(calloc(num_cells(state), sizeof(mpm_vector)));
     }
     state->foam = check_memory(calloc(num_cells(state), sizeof(unsigned)));
+    state->total_ns = check_memory(calloc(max_frames, sizeof(*state->total_ns)));
 }
 
 void mpm_sequential_finish(struct mpm_sequential *state)
@@ -33,6 +36,7 @@ void mpm_sequential_finish(struct mpm_sequential *state)
         free(state->velocity[m]);
     }
     free(state->foam);
+    free(state->total_ns);
 }
 
 static size_t cell_at(const struct mpm_sequential *state, int x, int y)
@@ -114,8 +118,11 @@ static void fade_foam(struct mpm_sequential *state)
         state->foam[i] = mpm_foam_left(state->foam[i]);
 }
 
-void mpm_sequential_frame(struct mpm_sequential *state, mpm_vector gravity)
+void mpm_sequential_step(struct mpm_sequential *state)
 {
+    uint32_t frame = state->num_frames++;
+    mpm_vector gravity = mpm_scene_gravity(state->scene, frame);
+    uint64_t start = mpm_now_ns();
     fade_foam(state);
     for (uint32_t step = 0; step < state->scene->substeps; step++) {
         for (int m = 0; m < MPM_NUM_MATERIALS; m++)
@@ -125,4 +132,5 @@ void mpm_sequential_frame(struct mpm_sequential *state, mpm_vector gravity)
         for (int m = 0; m < MPM_NUM_MATERIALS; m++)
             grid_to_particles(state, m);
     }
+    state->total_ns[frame] = mpm_now_ns() - start;
 }

@@ -11,10 +11,15 @@ struct mpm_sequential {
     mpm_cell *cells[MPM_NUM_MATERIALS];      // num_cells * num_cells each
     mpm_vector *velocity[MPM_NUM_MATERIALS]; //
     unsigned *foam;
+    uint64_t *total_ns; // of each frame
+    uint32_t num_frames;
 };
 
-void mpm_sequential_init(struct mpm_sequential *state, const struct mpm_scene *scene);
+void mpm_sequential_init(struct mpm_sequential *state, const struct mpm_scene *scene,
+                         uint32_t max_frames);
 void mpm_sequential_finish(struct mpm_sequential *state);
-void mpm_sequential_frame(struct mpm_sequential *state, mpm_vector gravity);
+
+// Computes the next frame.
+void mpm_sequential_step(struct mpm_sequential *state);
 
 #endif
