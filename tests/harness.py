@@ -113,14 +113,14 @@ def full_name(test):
     return "/".join(suites[:1] + [test["name"]])
 
 
-def run_test(test, wrapper, multiplier):
+def run_test(test, build, wrapper, multiplier):
     outcome = Outcome(full_name(test))
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", **test["env"])
     limit = test["timeout"] * multiplier if test["timeout"] > 0 else None
     start = time.monotonic()
     try:
         process = subprocess.Popen(
-            wrapper + test["cmd"], cwd=test["workdir"], env=environment, stdin=subprocess.DEVNULL,
+            wrapper + test["cmd"], cwd=test["workdir"] or build, env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     except OSError as error:
         outcome.failures.append(f"cannot start {test['cmd'][0]}: {error.strerror}")
@@ -171,13 +171,13 @@ def run_all(tests, arguments, log):
     """Yields outcomes as they come: parallel tests at once, then the others one by one."""
     together = [test for test in tests if test["is_parallel"]]
     alone = [test for test in tests if not test["is_parallel"]]
-    wrapper = arguments.wrapper.split()
+    rest = (arguments.build, arguments.wrapper.split(), arguments.patience)
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        futures = [pool.submit(run_test, test, wrapper, arguments.patience) for test in together]
+        futures = [pool.submit(run_test, test, *rest) for test in together]
         for future in concurrent.futures.as_completed(futures):
             yield future.result()
     for test in alone:
-        yield run_test(test, wrapper, arguments.patience)
+        yield run_test(test, *rest)
 
 
 def main():

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bad file or command line: one line with file, line and reason, and exit status 2."""
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from braid_tool import braid  # noqa: E402
+from tap import run  # noqa: E402
+
+# text of the file, the line that is to blame, and what the reason must say
+BAD_FILES = [
+    ("digraph {\n a -> b;\n b -> \n}", 4, "syntax error near '}'"),
+    ("hello", 1, "syntax error near 'hello'"),
+    ("", 1, "no graph"),
+    ("\n// nothing\n", 1, "no graph"),
+    ("digraph {\n a -> b;\n", 2, "is a '}' missing?"),
+    ("digraph {\n a -> \"b;\n}", 2, "quoted string"),
+    ("graph {\n a -- b;\n}", 1, "'digraph'"),
+    ("digraph { a -> b }\ndigraph { c -> d }", 2, "one graph"),
+    ("digraph { a -> b }\n\ngarbage", 3, "one graph"),
+    ("digraph {\n\n a [cost=x];\n}", 3, "node 'a' has cost 'x'"),
+    ("digraph {\n a [cost=x]\n b\n}", 2, "node 'a' has cost 'x'"),
+    ("digraph {\n a\n b [label=q\n cost=\"1.5\"]\n c\n}", 4, "node 'b' has cost '1.5'"),
+    ("digraph {\n a [cost=-3];\n}", 2, "whole number"),
+    ("digraph {\n a [cost=99999999999999999999];\n}", 2, "whole number"),
+    ("digraph {\n a [cost=4611686018427387904];\n}", 2, "2^62"),
+    ("digraph {\n a -> b;\n b -> b;\n}", 3, "from node 'b' to itself"),
+    ("digraph {\n a -> b\n b -> b\n\n # comment\n c\n}", 3, "from node 'b' to itself"),
+    ("digraph {\n a -> b;\n b -> c;\n c -> a;\n d -> a;\n}", 4, "a -> b -> c -> a"),
+    ("digraph {\n c -> a\n a -> b\n b -> c\n \"d e\" -> a\n}", 4, "c -> a -> b -> c"),
+    ("digraph {\n a -> b\n b -> c -> a; x\n}", 3, "a -> b -> c -> a"),
+]
+
+
+def each_kind_of_bad_file_is_told():
+    for text, line, reason in BAD_FILES:
+        result = braid("plan", "-", text=text)
+        assert result.status == 2, f"{text!r}: status {result.status}"
+        assert result.out == "", f"{text!r}: {result.out}"
+        assert result.err.count("\n") == 1 and result.err.endswith("\n"), f"{text!r}: {result.err}"
+        assert result.err.startswith(f"<stdin>:{line}: "), f"{text!r}: {result.err}"
+        assert reason in result.err, f"{text!r}: {result.err}"
+
+
+def the_line_names_the_file():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "bad graph.dot")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("digraph {\n a -> ;\n}\n")
+        for command in ("plan", "run"):
+            result = braid(command, path)
+            assert result.status == 2 and result.err.startswith(f"{path}:2: "), result.err
+
+
+def binary_files_are_refused():
+    result = braid("plan", "-", data=b"\x7fELF\x02\x01\n\0\0")
+    assert result.status == 2 and result.err.startswith("<stdin>:2: "), result.err
+
+
+def files_that_cannot_be_read_are_told():
+    for path, reason in (("/nonexistent/x.dot", "No such file"), ("/", "Is a directory")):
+        result = braid("plan", path)
+        assert result.status == 2 and path in result.err and reason in result.err, result.err
+        assert result.err.count("\n") == 1
+
+
+def a_long_cycle_is_cut():
+    text = "digraph {\n" + "".join(f"n{i} -> n{(i + 1) % 500};\n" for i in range(500)) + "}"
+    result = braid("plan", "-", text=text)
+    assert result.status == 2 and result.err.startswith("<stdin>:501: "), result.err
+    assert "(484 more)" in result.err and len(result.err) < 400, result.err
+
+
+def bad_command_lines_are_told():
+    for arguments, reason in [
+            ([], "usage:"), (["frob"], "no command 'frob'"), (["plan"], "which file?"),
+            (["plan", "a", "b"], "one file"), (["plan", "--frob", "a"], "--help"),
+            (["plan", "--lanes"], "--help"), (["plan", "-", "--lanes", "0"], "--lanes takes"),
+            (["plan", "-", "--lanes", "4x"], "--lanes takes"),
+            (["plan", "-", "--sync-cost", "-1"], "--sync-cost takes"),
+            (["plan", "-", "--dot", "-", "--json", "-"], "only one"),
+            (["run", "-", "--device", "tpu"], "--device takes"),
+            (["run", "-", "--frames", "0"], "--frames takes"),
+            (["run", "-", "--mode", "x"], "--mode takes"),
+            (["run", "-", "--time-scale", "0"], "--time-scale takes"),
+            (["run", "-", "--time-scale", "nan"], "--time-scale takes"),
+            (["devices", "x"], "takes no 'x'")]:
+        result = braid(*arguments, text="digraph { a -> b }")
+        assert result.status == 2, f"{arguments}: status {result.status} {result.err}"
+        assert reason in result.err and result.out == "", f"{arguments}: {result.err}"
+
+
+def outputs_that_cannot_be_written_are_told():
+    for option in ("--dot", "--json"):
+        result = braid("plan", "-", option, "/dev/full", text="digraph { a -> b }")
+        assert result.status == 1 and "/dev/full" in result.err, result.err
+        result = braid("plan", "-", option, "/nonexistent/x", text="digraph { a -> b }")
+        assert result.status == 1 and "/nonexistent/x" in result.err, result.err
+
+
+if __name__ == "__main__":
+    sys.exit(run([
+        each_kind_of_bad_file_is_told,
+        the_line_names_the_file,
+        binary_files_are_refused,
+        files_that_cannot_be_read_are_told,
+        a_long_cycle_is_cut,
+        bad_command_lines_are_told,
+        outputs_that_cannot_be_written_are_told,
+    ]))

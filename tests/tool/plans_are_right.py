@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""braid plan: its JSON describes a plan that keeps every edge; its other outputs agree with it."""
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from braid_tool import braid, check_plan, corpus_folder, plan  # noqa: E402
+from tap import Skip, run  # noqa: E402
+
+DIAMOND = """digraph {
+  load [cost=2]; left [cost=10]; right [cost=9]; mix [cost=3];
+  load -> left; load -> right; left -> mix; right -> mix;
+}"""
+DIAMOND_NODES = ["load", "left", "right", "mix"]
+DIAMOND_EDGES = [("load", "left"), ("load", "right"), ("left", "mix"), ("right", "mix")]
+DIAMOND_COSTS = {"load": 2, "left": 10, "right": 9, "mix": 3}
+
+NODE = re.compile(r'^(\d+) \[cost=(\d+)')
+EDGE = re.compile(r"^(\d+) -> (\d+);")
+
+
+def a_diamond_takes_two_lanes_and_two_waits():
+    found = plan(DIAMOND, "--lanes", "2")
+    check_plan(found, DIAMOND_NODES, DIAMOND_EDGES, DIAMOND_COSTS)
+    assert found["nodes"] == 4 and found["edges"] == 4
+    assert len(found["lanes"]) == 2 and len(found["waits"]) == 2
+    assert found["makespan"] == 15 and found["bound"] == 15
+    assert found["critical_path"] == ["load", "left", "mix"]
+    assert found["format"] == 1 and found["kind"] == "plan" and found["plan_ns"] > 0
+
+
+def the_text_and_the_json_agree():
+    text = braid("plan", "-", "--lanes", "2", text=DIAMOND).out
+    found = plan(DIAMOND, "--lanes", "2")
+    for word, number in (("lanes", len(found["lanes"])), ("waits", len(found["waits"])),
+                         ("records", found["records"]), ("makespan", found["makespan"]),
+                         ("bound", found["bound"])):
+        assert re.search(rf"^{word} +{number}\b", text, re.MULTILINE), f"{word} {number}: {text}"
+    assert re.search(r"^ratio +1\.0000$", text, re.MULTILINE)
+    assert re.search(r"^planned in [0-9.]+ ms", text, re.MULTILINE)
+
+
+def one_lane_needs_no_wait():
+    found = plan(DIAMOND, "--lanes", "1")
+    check_plan(found, DIAMOND_NODES, DIAMOND_EDGES, DIAMOND_COSTS)
+    assert found["waits"] == [] and found["makespan"] == 24
+
+
+def dear_waits_keep_to_one_lane():
+    assert len(plan(DIAMOND, "--sync-cost", "1000")["lanes"]) == 1
+
+
+def random_graphs_keep_every_edge():
+    for seed in range(60):
+        dice = random.Random(seed)
+        num = dice.randint(1, 40)
+        nodes = [f"n{i}" for i in range(num)]
+        costs = {node: dice.randint(1, 50) for node in nodes}
+        edges = sorted({tuple(sorted(dice.sample(range(num), 2)))
+                        for _ in range(dice.randint(0, 2 * num)) if num > 1})
+        edges = [(nodes[start], nodes[end]) for start, end in edges]
+        lines = [f"{node} [cost={costs[node]}]" for node in nodes]
+        lines += [f"{start} -> {end}" for start, end in edges]
+        dice.shuffle(lines)
+        options = ["--lanes", str(dice.randint(1, 6))] + (["--widen"] if seed % 2 else [])
+        check_plan(plan("digraph {\n" + "\n".join(lines) + "\n}", *options), nodes, edges, costs)
+
+
+def graphs_of_the_corpus_keep_every_edge():
+    folder = corpus_folder()
+    if not os.path.isdir(folder):
+        raise Skip("no corpus of task graphs here: BRAID_CORPUS names its folder")
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".dot")
+                   and os.path.getsize(os.path.join(folder, name)) < 60000)[::12]
+    assert names
+    for name in names:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            text = file.read()
+        matches = [NODE.match(line) for line in text.splitlines()]
+        costs = {match.group(1): int(match.group(2)) for match in matches if match}
+        matches = [EDGE.match(line) for line in text.splitlines()]
+        edges = [match.groups() for match in matches if match]
+        check_plan(plan(text, "--lanes", "4"), list(costs), edges, costs)
+
+
+def names_of_any_kind_come_through():
+    found = plan('digraph { "a \\"b\\"" -> "\\\\x"; "ä" -> "{}"; "" -> n [label="x\\ny"]; }')
+    names = {node for lane in found["lanes"] for node in lane}
+    assert {'a "b"', "ä", "{}", "", "n"} <= names, names
+
+
+def bytes_that_are_not_utf8_become_latin1():
+    result = braid("plan", "-", "--json", "-", data=b'digraph { "caf\xe9" -> b }')
+    assert result.status == 0 and "café" in result.out, result.err
+
+
+def subgraphs_defaults_and_strictness_are_cgraphs():
+    found = plan("strict digraph { node [cost=7]; a -> {b c} -> d; a -> b; "
+                 "subgraph cluster_x { e [cost=1] } }")
+    assert found["nodes"] == 5 and found["edges"] == 4 and found["bound"] == 21
+
+
+def labels_are_the_names_in_drawings():
+    drawing = braid("plan", "-", "--dot", "-",
+                    text='digraph { 0 [label="p2g\\n\\"x\\""]; 1; 0 -> 1 }').out
+    assert 'label="p2g\\n\\"x\\""' in drawing, drawing
+    assert 'label="1"' in drawing, drawing
+
+
+def times_in_a_unit_stay_in_it():
+    text = 'digraph { graph [cost_unit="us"]; a [cost=5]; b [cost=7]; a -> b }'
+    found = plan(text)
+    assert found["makespan"] == 12 and found["cost_unit"] == "us"
+    assert found["tasks"][1] == {"id": "b", "name": "b", "lane": 0, "start": 5, "end": 12}
+    assert "7.0 us" in braid("plan", "-", "--dot", "-", text=text).out
+    assert re.search(r"makespan +12 us", braid("plan", "-", text=text).out)
+
+
+def outputs_go_to_files():
+    with tempfile.TemporaryDirectory() as folder:
+        drawing, data = os.path.join(folder, "x.dot"), os.path.join(folder, "x.json")
+        result = braid("plan", "-", "--dot", drawing, "--json", data, text=DIAMOND)
+        assert result.status == 0 and "makespan" in result.out
+        with open(drawing, encoding="utf-8") as file:
+            assert file.read().startswith("digraph")
+        with open(data, encoding="utf-8") as file:
+            assert file.read().startswith("{")
+
+
+def dot_renders_what_it_draws():
+    drawing = braid("plan", "-", "--lanes", "2", "--dot", "-", text=DIAMOND).out
+    try:
+        process = subprocess.run(["dot", "-Tsvg"], input=drawing.encode(), check=False,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except FileNotFoundError as error:
+        raise Skip("Graphviz' dot is not installed") from error
+    assert process.returncode == 0 and not process.stderr, process.stderr
+    assert b"lane 1" in process.stdout
+
+
+def a_graph_without_nodes_is_planned():
+    found = plan("digraph {}")
+    assert found["nodes"] == 0 and found["makespan"] == 0 and found["waits"] == []
+
+
+if __name__ == "__main__":
+    sys.exit(run([
+        a_diamond_takes_two_lanes_and_two_waits,
+        the_text_and_the_json_agree,
+        one_lane_needs_no_wait,
+        dear_waits_keep_to_one_lane,
+        random_graphs_keep_every_edge,
+        graphs_of_the_corpus_keep_every_edge,
+        names_of_any_kind_come_through,
+        bytes_that_are_not_utf8_become_latin1,
+        subgraphs_defaults_and_strictness_are_cgraphs,
+        labels_are_the_names_in_drawings,
+        times_in_a_unit_stay_in_it,
+        outputs_go_to_files,
+        dot_renders_what_it_draws,
+        a_graph_without_nodes_is_planned,
+    ]))

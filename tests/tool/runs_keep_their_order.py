@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""braid run and braid devices on the CPU device, and the tool's words about itself."""
+import json
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from braid_tool import braid  # noqa: E402
+from tap import run  # noqa: E402
+
+DIAMOND = "digraph { a [cost=2000]; b [cost=2000]; a -> b; a -> c; b -> d; c -> d }"
+
+
+def a_diamond_runs_in_each_mode():
+    for mode in ("auto", "streams"):
+        result = braid("run", "-", "--frames", "5", "--device", "cpu", "--lanes", "2", "--mode",
+                       mode, text=DIAMOND)
+        assert result.status == 0, f"{mode}: {result.err}"
+        assert "5, the order of 4 edges kept in each" in result.out, result.out
+        assert re.search(r"^makespan +planned [0-9.]+ us, measured [0-9.]+ us", result.out,
+                         re.MULTILINE), result.out
+
+
+def the_json_has_the_figures():
+    result = braid("run", "-", "--frames", "3", "--device", "cpu:0", "--workers", "2", "--json",
+                   "-", text=DIAMOND)
+    assert result.status == 0, result.err
+    found = json.loads(result.out)
+    assert found["kind"] == "run" and found["backend"] == "cpu" and found["frames"] == 3
+    measured = found["measured_makespan_ns"]
+    assert 4000 <= measured["least"] <= measured["median"] <= measured["most"]
+
+
+def costs_are_scaled():
+    text = 'digraph { graph [cost_unit="us"]; a [cost=300]; b [cost=200]; a -> b }'
+    least = lambda *options: json.loads(  # noqa: E731
+        braid("run", "-", "--frames", "2", "--device", "cpu", "--json", "-", *options,
+              text=text).out)["measured_makespan_ns"]["least"]
+    assert least() >= 500000
+    assert least("--time-scale", "2000") >= 1000000
+
+
+def work_for_days_is_refused():
+    result = braid("run", "-", text='digraph { graph [cost_unit="s"]; a [cost=100000]; }')
+    assert result.status == 2 and "--time-scale" in result.err, result.err
+
+
+def nothing_to_run_is_told():
+    result = braid("run", "-", text="digraph {}")
+    assert result.status == 2 and result.err.startswith("<stdin>:1: no nodes"), result.err
+
+
+def devices_lists_every_backend():
+    result = braid("devices")
+    assert result.status == 0, result.err
+    for backend in ("cuda", "hip", "cpu"):
+        assert re.search(rf"^{backend} +(\d+: |not here: .)", result.out, re.MULTILINE), result.out
+    found = json.loads(braid("devices", "--json", "-").out)
+    assert [backend["name"] for backend in found["backends"]][-1] == "cpu"
+    cpu = found["backends"][-1]["devices"][0]
+    assert cpu["units"] >= 2 and cpu["memory_bytes"] > 0
+
+
+def a_device_that_is_not_here_is_told():
+    result = braid("run", "-", "--device", "cuda:900", text=DIAMOND)
+    assert result.status == 1 and "cuda" in result.err, result.err
+
+
+def help_and_version_are_there():
+    for arguments in (["help"], ["--help"], ["plan", "--help"], ["run", "--help"],
+                      ["devices", "--help"]):
+        result = braid(*arguments)
+        assert result.status == 0 and result.out.startswith("usage: braid"), arguments
+        assert all(len(line) <= 100 for line in result.out.splitlines()), arguments
+    assert re.match(r"^braid \d+\.\d+\.\d+\n$", braid("version").out)
+
+
+if __name__ == "__main__":
+    sys.exit(run([
+        a_diamond_runs_in_each_mode,
+        the_json_has_the_figures,
+        costs_are_scaled,
+        work_for_days_is_refused,
+        nothing_to_run_is_told,
+        devices_lists_every_backend,
+        a_device_that_is_not_here_is_told,
+        help_and_version_are_there,
+    ]))

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// braid devices: lists each backend, its devices, or why there are none.
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <braid/device.h>
+#include <jansson.h>
+
+#include "commands.h"
+#include "output.h"
+
+static const char help[] =
+    "usage: braid devices [--json OUT]\n"
+    "\n"
+    "Lists each backend with its devices, or what was tried and why it is not there.\n"
+    "\n"
+    "  --json OUT        write the list as JSON ('-': standard output, in place of the text)\n"
+    "  --help            print this text\n";
+
+static const struct option long_options[] = {
+    { "json", required_argument, NULL, 'j' },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+// What is known of one device, or why it could not be opened.
+struct device_report {
+    uint32_t ordinal;
+    braid_device_info info;
+    const char *error; // NULL: opened
+};
+
+static struct device_report open_device(const char *backend, uint32_t ordinal)
+{
+    struct device_report report = { .ordinal = ordinal };
+    braid_device *device;
+    braid_device_options options = { .backend = backend, .ordinal = ordinal };
+    if (braid_device_open(&options, &device) != BRAID_OK) {
+        report.error = braid_error_message();
+        return report;
+    }
+    braid_device_get_info(device, &report.info);
+    braid_device_close(device);
+    return report;
+}
+
+static void print_device(const char *backend, const struct device_report *report)
+{
+    if (report->error) {
+        printf("%-5s %" PRIu32 ": cannot be opened: %s\n", backend, report->ordinal, report->error);
+        return;
+    }
+    printf("%-5s %" PRIu32 ": %s, %" PRIu32 " %s, %.1f GiB\n", backend, report->ordinal,
+           report->info.name, report->info.num_units,
+           report->info.max_threads_per_block ? "multiprocessors" : "workers",
+           (double)report->info.memory_bytes / (1024.0 * 1024.0 * 1024.0));
+}
+
+static json_t *device_to_json(const struct device_report *report)
+{
+    if (report->error)
+        return json_pack("{s:I, s:s}", "ordinal", (json_int_t)report->ordinal, "error",
+                         report->error);
+    return json_pack("{s:I, s:s, s:I, s:I}", "ordinal", (json_int_t)report->ordinal, "name",
+                     report->info.name, "units", (json_int_t)report->info.num_units, "memory_bytes",
+                     (json_int_t)report->info.memory_bytes);
+}
+
+// Lists one backend; into `list` if there is one, else on standard output.
+static void list_backend(const braid_backend_info *backend, json_t *list)
+{
+    json_t *devices = json_array();
+    if (backend->num_devices == 0 && !list)
+        printf("%-5s not here: %s\n", backend->name, backend->reason);
+    for (uint32_t i = 0; i < backend->num_devices; i++) {
+        struct device_report report = open_device(backend->name, i);
+        if (list)
+            json_array_append_new(devices, device_to_json(&report));
+        else
+            print_device(backend->name, &report);
+    }
+    if (list)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:O}", "name", backend->name, "reason",
+                                              backend->reason, "devices", devices));
+    json_decref(devices);
+}
+
+static enum exit_status list_all(json_t *list)
+{
+    for (size_t i = 0; i < braid_num_backends(); i++) {
+        braid_backend_info backend;
+        if (braid_backend_query(i, &backend) != BRAID_OK)
+            return fail_in_library();
+        list_backend(&backend, list);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_status write_list(const char *path)
+{
+    json_t *json = output_start_json("devices");
+    json_t *list = json_array();
+    if (!json || json_object_set_new(json, "backends", list) != 0)
+        return fail(EXIT_FAILED, "out of memory for the list of devices");
+    enum exit_status status = list_all(list);
+    if (status == EXIT_DONE)
+        status = output_write_json(path, json);
+    json_decref(json);
+    return status;
+}
+
+enum exit_status command_devices(int argc, char **argv)
+{
+    static char program[] = "braid devices";
+    const char *path = NULL;
+    argv[0] = program;
+    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return EXIT_DONE;
+        }
+        if (option != 'j')
+            return fail(EXIT_BAD_FILE, "'braid devices --help' lists the options");
+        path = optarg;
+    }
+    if (optind < argc)
+        return fail(EXIT_BAD_FILE, "braid devices takes no '%s'", argv[optind]);
+    return path ? write_list(path) : list_all(NULL);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of an input file, whole in memory, so that it can be gone through again for line
+// numbers.
+#include "dot_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "progress.h"
+
+static enum exit_status read_stream(FILE *stream, struct dot_text *text)
+{
+    size_t room = 0;
+    for (;;) {
+        if (text->length == room) {
+            room = room ? room * 2 : 65536;
+            char *data = realloc(text->data, room);
+            if (!data)
+                return fail(EXIT_FAILED, "out of memory for reading %s", text->path);
+            text->data = data;
+        }
+        errno = 0;
+        size_t num = fread(text->data + text->length, 1, room - text->length, stream);
+        text->length += num;
+        if (num == 0)
+            break;
+        progress_show("reading", 0, 0);
+    }
+    if (ferror(stream))
+        return fail(EXIT_BAD_FILE, "cannot read %s: %s", text->path, strerror(errno));
+    return EXIT_DONE;
+}
+
+enum exit_status dot_text_read(const char *path, struct dot_text *out_text)
+{
+    int is_stdin = strcmp(path, "-") == 0;
+    FILE *stream = is_stdin ? stdin : fopen(path, "rb");
+    if (!stream)
+        return fail(EXIT_BAD_FILE, "cannot open %s: %s", path, strerror(errno));
+    struct dot_text text = { .path = is_stdin ? "<stdin>" : path };
+    enum exit_status status = read_stream(stream, &text);
+    if (!is_stdin)
+        fclose(stream);
+    const char *nul = text.length > 0 ? memchr(text.data, '\0', text.length) : NULL;
+    if (status == EXIT_DONE && nul)
+        status = fail_in_file(text.path, dot_text_line(&text, (size_t)(nul - text.data)),
+                              "a NUL byte: this is not a text file");
+    if (status == EXIT_DONE)
+        *out_text = text;
+    else
+        free(text.data);
+    return status;
+}
+
+void dot_text_finish(struct dot_text *text)
+{
+    free(text->data);
+    *text = (struct dot_text){ 0 };
+}
+
+uint64_t dot_text_line(const struct dot_text *text, size_t position)
+{
+    uint64_t line = 1;
+    for (size_t i = 0; i < position && i < text->length; i++)
+        line += text->data[i] == '\n';
+    return line;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replays an exec frame by frame, measures each frame and checks the order of every edge.
+#include "frames.h"
+
+#include <inttypes.h>
+
+#include <braid/device.h>
+#include <braid/stream.h>
+
+#include "clock.h"
+
+enum exit_status frame_memory_create(braid_device *device, uint32_t num_nodes,
+                                     struct frame_memory *out_memory)
+{
+    struct frame_memory memory = { .device = device, .bytes = num_nodes * sizeof(struct interval) };
+    void *on_device, *on_host;
+    if (braid_memory_allocate(device, BRAID_MEMORY_DEVICE, memory.bytes, &on_device) != BRAID_OK)
+        return fail_in_library();
+    if (braid_memory_allocate(device, BRAID_MEMORY_HOST, memory.bytes, &on_host) != BRAID_OK) {
+        braid_memory_free(device, BRAID_MEMORY_DEVICE, on_device);
+        return fail_in_library();
+    }
+    memory.on_device = on_device;
+    memory.on_host = on_host;
+    *out_memory = memory;
+    return EXIT_DONE;
+}
+
+void frame_memory_destroy(struct frame_memory *memory)
+{
+    braid_memory_free(memory->device, BRAID_MEMORY_DEVICE, memory->on_device);
+    braid_memory_free(memory->device, BRAID_MEMORY_HOST, memory->on_host);
+}
+
+// Queues a whole frame on the default stream: clear, run, fetch.
+static braid_status queue_frame(braid_exec *exec, const struct frame_memory *memory,
+                                uint64_t *out_launch_ns)
+{
+    braid_status status = braid_stream_fill(memory->device, NULL, memory->on_device, 0, 4,
+                                            memory->bytes / sizeof(uint32_t));
+    if (status != BRAID_OK)
+        return status;
+    uint64_t start = clock_now_ns();
+    status = braid_exec_launch(exec, NULL);
+    *out_launch_ns = clock_now_ns() - start;
+    if (status != BRAID_OK)
+        return status;
+    return braid_stream_copy(memory->device, NULL, memory->on_host, memory->on_device,
+                             memory->bytes);
+}
+
+static enum exit_status check_order(const struct interval *intervals, const struct dot_file *file,
+                                    uint64_t number)
+{
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        if (intervals[i].start_ns == 0)
+            return fail(EXIT_FAILED, "frame %" PRIu64 ": node '%s' did not run", number,
+                        file->nodes[i].id);
+    }
+    for (uint32_t i = 0; i < file->num_edges; i++) {
+        const struct dot_edge *edge = &file->edges[i];
+        uint64_t end = intervals[edge->from].end_ns, start = intervals[edge->to].start_ns;
+        if (start < end)
+            return fail(EXIT_FAILED,
+                        "frame %" PRIu64 ": '%s' started %" PRIu64
+                        " ns before '%s' ended: their edge was not kept",
+                        number, file->nodes[edge->to].id, end - start, file->nodes[edge->from].id);
+    }
+    return EXIT_DONE;
+}
+
+static uint64_t measure_makespan(const struct interval *intervals, uint32_t num_nodes)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    for (uint32_t i = 0; i < num_nodes; i++) {
+        first = intervals[i].start_ns < first ? intervals[i].start_ns : first;
+        last = intervals[i].end_ns > last ? intervals[i].end_ns : last;
+    }
+    return last - first;
+}
+
+enum exit_status frame_run(braid_exec *exec, const struct frame_memory *memory,
+                           const struct dot_file *file, uint64_t number, struct frame *out_frame)
+{
+    struct frame frame = { 0 };
+    if (queue_frame(exec, memory, &frame.launch_ns) != BRAID_OK ||
+        braid_exec_wait(exec) != BRAID_OK ||
+        braid_stream_synchronize(memory->device, NULL) != BRAID_OK)
+        return fail_in_library();
+    enum exit_status status = check_order(memory->on_host, file, number);
+    if (status != EXIT_DONE)
+        return status;
+    frame.makespan_ns = measure_makespan(memory->on_host, file->num_nodes);
+    *out_frame = frame;
+    return EXIT_DONE;
+}

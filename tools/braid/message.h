@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exit statuses, and the one line that says what went wrong.
+#ifndef BRAID_TOOL_MESSAGE_H
+#define BRAID_TOOL_MESSAGE_H
+
+#include <stdint.h>
+
+enum exit_status {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,   // a device, memory, an output file; or an order that was not kept
+    EXIT_BAD_FILE = 2, // the input file or the command line is wrong
+};
+
+// Writes "braid: MESSAGE" to standard error and returns `status`.
+__attribute__((format(printf, 2, 3))) enum exit_status fail(enum exit_status status,
+                                                            const char *format, ...);
+
+// Writes "FILE:LINE: MESSAGE" to standard error and returns EXIT_BAD_FILE.
+__attribute__((format(printf, 3, 4))) enum exit_status fail_in_file(const char *file, uint64_t line,
+                                                                    const char *format, ...);
+
+// Writes the library's message for this thread's latest failure and returns EXIT_FAILED.
+enum exit_status fail_in_library(void);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results in files: drawings and JSON.
+#include "output.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <braid/braid.h>
+
+// Grows when a field changes its meaning or goes away; new fields do not count.
+#define JSON_FORMAT 1
+
+bool output_is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static FILE *open_output(const char *path)
+{
+    FILE *file = output_is_stdout(path) ? stdout : fopen(path, "w");
+    if (!file)
+        fail(EXIT_FAILED, "cannot write %s: %s", path, strerror(errno));
+    return file;
+}
+
+static enum exit_status close_output(const char *path, FILE *file, bool written)
+{
+    errno = 0;
+    written = fflush(file) == 0 && !ferror(file) && written;
+    int error = errno;
+    if (file != stdout && fclose(file) != 0) {
+        written = false;
+        error = errno;
+    }
+    if (written)
+        return EXIT_DONE;
+    return fail(EXIT_FAILED, "cannot write %s: %s", path, error ? strerror(error) : "write failed");
+}
+
+json_t *output_start_json(const char *kind)
+{
+    return json_pack("{s:s, s:i, s:s}", "braid", braid_version(), "format", JSON_FORMAT, "kind",
+                     kind);
+}
+
+enum exit_status output_write_json(const char *path, const json_t *json)
+{
+    FILE *file = open_output(path);
+    if (!file)
+        return EXIT_FAILED;
+    bool written = json_dumpf(json, file, JSON_COMPACT) == 0 && fputc('\n', file) != EOF;
+    return close_output(path, file, written);
+}
+
+enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule)
+{
+    FILE *file = open_output(path);
+    if (!file)
+        return EXIT_FAILED;
+    return close_output(path, file, braid_schedule_write_dot(schedule, file) == BRAID_OK);
+}

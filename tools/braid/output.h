@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results in files: drawings and JSON.
+#ifndef BRAID_TOOL_OUTPUT_H
+#define BRAID_TOOL_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <braid/schedule.h>
+#include <jansson.h>
+
+#include "message.h"
+
+// Whether an output path means standard output.
+bool output_is_stdout(const char *path);
+
+// Each writes to `path` ("-": standard output); a file cut short is reported, never left silently.
+enum exit_status output_write_json(const char *path, const json_t *json);
+enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule);
+
+// Starts a JSON report: { "braid": version, "format": 1, "kind": kind }. NULL without memory.
+json_t *output_start_json(const char *kind);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// braid plan: plans the graph of a file and prints, draws or writes down the plan.
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "clock.h"
+#include "commands.h"
+#include "dot_file.h"
+#include "output.h"
+#include "plan_json.h"
+#include "progress.h"
+#include "task_graph.h"
+
+static const char help[] =
+    "usage: braid plan FILE.dot [options]\n"
+    "\n"
+    "Plans the graph in FILE ('-': standard input) onto lanes and prints the plan's figures.\n"
+    "Nodes may carry cost=N, a whole number in any unit; a node without one costs 1.\n"
+    "\n"
+    "  --lanes K         use at most K lanes, and as many as there is work for\n"
+    "                    (without it, as many as pay)\n"
+    "  --sync-cost N     what a wait between lanes costs, in the file's unit (default 0)\n"
+    "  --widen           fewer waits at the same planned makespan, for costs that can be trusted\n"
+    "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
+    "  --json OUT        write the plan as JSON ('-': standard output, in place of the figures)\n"
+    "  --help            print this text\n";
+
+struct plan_arguments {
+    const char *path, *drawing, *json;
+    braid_schedule_options options;
+    bool is_help;
+};
+
+enum { OPTION_LANES = 256, OPTION_SYNC_COST, OPTION_WIDEN, OPTION_DOT, OPTION_JSON };
+
+static const struct option long_options[] = {
+    { "lanes", required_argument, NULL, OPTION_LANES },
+    { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
+    { "widen", no_argument, NULL, OPTION_WIDEN },
+    { "dot", required_argument, NULL, OPTION_DOT },
+    { "json", required_argument, NULL, OPTION_JSON },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+static enum exit_status take_option(int option, struct plan_arguments *arguments)
+{
+    uint64_t number;
+    enum exit_status status = EXIT_DONE;
+    switch (option) {
+    case OPTION_LANES:
+        status = argument_read_number("--lanes", optarg, 1, 65535, &number);
+        if (status == EXIT_DONE) {
+            arguments->options.max_lanes = (uint32_t)number;
+            arguments->options.fixed_lanes = true;
+        }
+        return status;
+    case OPTION_SYNC_COST:
+        return argument_read_number("--sync-cost", optarg, 0, (uint64_t)1 << 30,
+                                    &arguments->options.costs.wait_ns);
+    case OPTION_WIDEN:
+        arguments->options.widen = true;
+        return EXIT_DONE;
+    case OPTION_DOT:
+        arguments->drawing = optarg;
+        return EXIT_DONE;
+    case OPTION_JSON:
+        arguments->json = optarg;
+        return EXIT_DONE;
+    case 'h':
+        arguments->is_help = true;
+        return EXIT_DONE;
+    default:
+        return fail(EXIT_BAD_FILE, "'braid plan --help' lists the options");
+    }
+}
+
+static enum exit_status read_arguments(int argc, char **argv, struct plan_arguments *arguments)
+{
+    static char program[] = "braid plan";
+    argv[0] = program;
+    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+        enum exit_status status = take_option(option, arguments);
+        if (status != EXIT_DONE || arguments->is_help)
+            return status;
+    }
+    if (output_is_stdout(arguments->drawing) && output_is_stdout(arguments->json))
+        return fail(EXIT_BAD_FILE, "only one of --dot and --json can go to standard output");
+    return argument_read_file("plan", argc, argv, optind, &arguments->path);
+}
+
+static void print_figures(const struct dot_file *file, const braid_schedule *schedule,
+                          uint64_t plan_ns)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    const char *unit = file->cost_unit ? file->cost_unit : "ns";
+    uint64_t unit_ns = file->unit_ns;
+    double ratio = info.bound_ns ? (double)info.makespan_ns / (double)info.bound_ns : 1;
+    printf("graph      %" PRIu32 " nodes, %" PRIu32 " edges\n", file->num_nodes, file->num_edges);
+    printf("lanes      %" PRIu32 "\n", info.num_lanes);
+    printf("waits      %" PRIu64 "\n", info.num_waits);
+    printf("records    %" PRIu64 " on %" PRIu32 " event objects\n", info.num_records,
+           info.num_events);
+    printf("makespan   %" PRIu64 " %s\n", info.makespan_ns / unit_ns, unit);
+    printf("bound      %" PRIu64 " %s\n", info.bound_ns / unit_ns, unit);
+    printf("ratio      %.4f\n", ratio);
+    printf("one lane   %" PRIu64 " %s\n", info.one_lane_ns / unit_ns, unit);
+    printf("planned in %.3f ms, verified\n", (double)plan_ns / 1e6);
+}
+
+static enum exit_status write_results(const struct plan_arguments *arguments,
+                                      const struct dot_file *file, const braid_graph *graph,
+                                      const braid_schedule *schedule, uint64_t plan_ns)
+{
+    enum exit_status status = EXIT_DONE;
+    if (arguments->drawing)
+        status = output_write_drawing(arguments->drawing, schedule);
+    if (arguments->json && status == EXIT_DONE) {
+        json_t *json = plan_json_create(file, schedule, graph, plan_ns);
+        status = json ? output_write_json(arguments->json, json)
+                      : fail(EXIT_FAILED, "out of memory for the JSON of the plan");
+        json_decref(json);
+    }
+    if (status == EXIT_DONE && !output_is_stdout(arguments->drawing) &&
+        !output_is_stdout(arguments->json))
+        print_figures(file, schedule, plan_ns);
+    return status;
+}
+
+static braid_status add_node(braid_graph *graph, const struct dot_node *node, uint32_t index,
+                             void *user)
+{
+    (void)index;
+    const struct dot_file *file = user;
+    uint64_t cost_ns = (node->cost ? node->cost : 1) * file->unit_ns;
+    braid_empty empty = { .node = { .name = task_graph_name(node), .cost_ns = cost_ns } };
+    return braid_graph_add_empty(graph, &empty, NULL);
+}
+
+static enum exit_status plan_file(const struct plan_arguments *arguments, struct dot_file *file)
+{
+    braid_graph *graph;
+    enum exit_status status = task_graph_create(file, add_node, file, &graph);
+    if (status != EXIT_DONE)
+        return status;
+    braid_schedule *schedule = NULL;
+    braid_schedule_options options = arguments->options;
+    options.costs.wait_ns *= file->unit_ns;
+    progress_show("planning", 0, 0);
+    uint64_t start = clock_now_ns();
+    braid_status planned = braid_schedule_create(graph, &options, &schedule);
+    uint64_t plan_ns = clock_now_ns() - start;
+    progress_show("verifying", 0, 0);
+    if (planned == BRAID_OK)
+        planned = braid_schedule_verify(schedule, graph);
+    progress_clear();
+    status = planned == BRAID_OK ? write_results(arguments, file, graph, schedule, plan_ns)
+                                 : fail_in_library();
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+enum exit_status command_plan(int argc, char **argv)
+{
+    struct plan_arguments arguments = { 0 };
+    enum exit_status status = read_arguments(argc, argv, &arguments);
+    if (status != EXIT_DONE)
+        return status;
+    if (arguments.is_help) {
+        fputs(help, stdout);
+        return EXIT_DONE;
+    }
+    struct dot_file file;
+    status = dot_file_read(arguments.path, &file);
+    if (status != EXIT_DONE)
+        return status;
+    status = plan_file(&arguments, &file);
+    dot_file_finish(&file);
+    return status;
+}

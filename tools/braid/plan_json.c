@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as JSON; docs/json.md describes it.
+#include "plan_json.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+#include "task_graph.h"
+
+json_t *plan_json_text(const char *text)
+{
+    json_t *string = json_string(text);
+    if (string)
+        return string;
+    char *recoded = malloc(strlen(text) * 2 + 1);
+    if (!recoded)
+        return NULL;
+    char *next = recoded;
+    for (const unsigned char *byte = (const unsigned char *)text; *byte; byte++) {
+        if (*byte >= 0x80)
+            *next++ = (char)(0xc0 | *byte >> 6);
+        *next++ = (char)(*byte >= 0x80 ? 0x80 | (*byte & 0x3f) : *byte);
+    }
+    *next = '\0';
+    string = json_string(recoded);
+    free(recoded);
+    return string;
+}
+
+static json_t *text_of(const struct dot_file *file, uint32_t node)
+{
+    return plan_json_text(file->nodes[node].id);
+}
+
+static json_int_t integer(uint64_t number)
+{
+    return (json_int_t)number;
+}
+
+json_t *plan_json_summary(const char *kind, const struct dot_file *file,
+                          const braid_schedule *schedule, uint64_t unit_ns)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    json_t *json = output_start_json(kind);
+    json_t *numbers =
+        json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file",
+                  plan_json_text(file->text.path), "nodes", integer(info.num_nodes), "edges",
+                  integer(file->num_edges), "num_lanes", integer(info.num_lanes), "num_waits",
+                  integer(info.num_waits), "records", integer(info.num_records), "events",
+                  integer(info.num_events), "makespan", integer(info.makespan_ns / unit_ns),
+                  "bound", integer(info.bound_ns / unit_ns), "work",
+                  integer(info.work_ns / unit_ns), "one_lane", integer(info.one_lane_ns / unit_ns));
+    if (!json || !numbers || json_object_update(json, numbers) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(numbers);
+    if (json && file->cost_unit)
+        json_object_set_new(json, "cost_unit", plan_json_text(file->cost_unit));
+    return json;
+}
+
+// Appends to the array of each lane the nodes it runs, in issue order.
+static bool add_lanes(json_t *json, const struct dot_file *file, const braid_schedule *schedule)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    json_t *lanes = json_array();
+    bool done = json_object_set_new(json, "lanes", lanes) == 0;
+    for (uint32_t lane = 0; lane < info.num_lanes && done; lane++)
+        done = json_array_append_new(lanes, json_array()) == 0;
+    size_t num_steps;
+    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    for (size_t i = 0; i < num_steps && done; i++) {
+        if (steps[i].kind == BRAID_STEP_RUN)
+            done = json_array_append_new(json_array_get(lanes, steps[i].lane),
+                                         text_of(file, steps[i].node)) == 0;
+    }
+    return done;
+}
+
+// A wait is for the next node run on its lane: going backwards, the latest one seen.
+static bool add_waits(json_t *json, const struct dot_file *file, const braid_schedule *schedule)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    uint32_t *next_run = calloc((size_t)info.num_lanes + 1, sizeof(*next_run));
+    uint32_t *waiter = calloc((size_t)info.num_waits + 1, sizeof(*waiter));
+    json_t *waits = json_array();
+    bool done = json_object_set_new(json, "waits", waits) == 0 && next_run && waiter;
+    size_t num_steps;
+    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    uint64_t num = info.num_waits;
+    for (size_t i = num_steps; i-- > 0 && done;) {
+        if (steps[i].kind == BRAID_STEP_RUN)
+            next_run[steps[i].lane] = steps[i].node;
+        else if (steps[i].kind == BRAID_STEP_WAIT)
+            waiter[--num] = next_run[steps[i].lane];
+    }
+    for (size_t i = 0; i < num_steps && done; i++) {
+        if (steps[i].kind != BRAID_STEP_WAIT)
+            continue;
+        json_t *pair =
+            json_pack("[o, o]", text_of(file, steps[i].node), text_of(file, waiter[num++]));
+        done = json_array_append_new(waits, pair) == 0;
+    }
+    free(next_run);
+    free(waiter);
+    return done;
+}
+
+static bool add_critical_path(json_t *json, const struct dot_file *file,
+                              const braid_schedule *schedule)
+{
+    size_t num_nodes;
+    const uint32_t *nodes = braid_schedule_critical_path(schedule, &num_nodes);
+    json_t *path = json_array();
+    bool done = json_object_set_new(json, "critical_path", path) == 0;
+    for (size_t i = 0; i < num_nodes && done; i++)
+        done = json_array_append_new(path, text_of(file, nodes[i])) == 0;
+    return done;
+}
+
+// When each node is planned, in the order of the file.
+static bool add_tasks(json_t *json, const struct dot_file *file, const braid_schedule *schedule,
+                      const braid_graph *graph)
+{
+    json_t *tasks = json_array();
+    bool done = json_object_set_new(json, "tasks", tasks) == 0;
+    for (uint32_t i = 0; i < file->num_nodes && done; i++) {
+        braid_placement placement;
+        if (braid_schedule_get_placement(schedule, braid_graph_node(graph, i), &placement) !=
+            BRAID_OK)
+            return false;
+        json_t *task =
+            json_pack("{s:o, s:o, s:I, s:I, s:I}", "id", text_of(file, i), "name",
+                      plan_json_text(task_graph_name(&file->nodes[i])), "lane",
+                      integer(placement.lane), "start", integer(placement.start_ns / file->unit_ns),
+                      "end", integer(placement.end_ns / file->unit_ns));
+        done = json_array_append_new(tasks, task) == 0;
+    }
+    return done;
+}
+
+json_t *plan_json_create(const struct dot_file *file, const braid_schedule *schedule,
+                         const braid_graph *graph, uint64_t plan_ns)
+{
+    json_t *json = plan_json_summary("plan", file, schedule, file->unit_ns);
+    if (!json)
+        return NULL;
+    bool done = json_object_set_new(json, "plan_ns", json_integer(integer(plan_ns))) == 0 &&
+                add_lanes(json, file, schedule) && add_waits(json, file, schedule) &&
+                add_critical_path(json, file, schedule) && add_tasks(json, file, schedule, graph);
+    if (!done) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as JSON; docs/json.md describes it.
+#ifndef BRAID_TOOL_PLAN_JSON_H
+#define BRAID_TOOL_PLAN_JSON_H
+
+#include <braid/schedule.h>
+#include <jansson.h>
+
+#include "dot_file.h"
+
+// Text as a JSON string. JSON is UTF-8: in text that is not, each byte above 127 becomes the
+// character of that number (Latin-1), so that different texts stay different.
+json_t *plan_json_text(const char *text);
+
+// The counts and times of a plan, without its nodes; times in units of unit_ns nanoseconds. NULL
+// when memory runs out.
+json_t *plan_json_summary(const char *kind, const struct dot_file *file,
+                          const braid_schedule *schedule, uint64_t unit_ns);
+
+// The whole plan. NULL when memory runs out.
+json_t *plan_json_create(const struct dot_file *file, const braid_schedule *schedule,
+                         const braid_graph *graph, uint64_t plan_ns);
+
+#endif

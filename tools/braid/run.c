@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// braid run: replays the graph of a file on a device, each node busy for its cost.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <braid/braid.h>
+
+#include "commands.h"
+#include "dot_file.h"
+#include "frames.h"
+#include "progress.h"
+#include "run_arguments.h"
+#include "run_report.h"
+#include "task_graph.h"
+#include "time_scale.h"
+
+// Adds a node that is busy for its cost; `user` points to the device's intervals.
+static braid_status add_node(braid_graph *graph, const struct dot_node *node, uint32_t index,
+                             void *user)
+{
+    struct interval *intervals = user;
+    uint64_t number = index;
+    braid_launch launch = { .kernel = &busy_kernel,
+                            .node = { .name = task_graph_name(node), .cost_ns = node->cost },
+                            BRAID_ARGS(BRAID_ARG(intervals), BRAID_ARG(number),
+                                       BRAID_ARG(node->cost)) };
+    return braid_graph_add_kernel(graph, &launch, NULL);
+}
+
+static enum exit_status run_frames(const struct run_arguments *arguments, struct run *run)
+{
+    for (uint64_t i = 0; i < arguments->num_frames; i++) {
+        progress_show("running", i, arguments->num_frames);
+        enum exit_status status = frame_run(run->exec, &run->memory, run->file, i, &run->frames[i]);
+        if (status != EXIT_DONE)
+            return status;
+    }
+    progress_clear();
+    return EXIT_DONE;
+}
+
+static enum exit_status run_exec(const struct run_arguments *arguments, struct run *run)
+{
+    braid_graph *graph;
+    enum exit_status status = task_graph_create(run->file, add_node, run->memory.on_device, &graph);
+    if (status != EXIT_DONE)
+        return status;
+    braid_exec_options options = { .mode = arguments->mode, .plan = arguments->plan };
+    progress_show("planning", 0, 0);
+    braid_status created = braid_exec_create(run->device, graph, &options, &run->exec);
+    progress_clear();
+    braid_graph_destroy(graph);
+    if (created != BRAID_OK)
+        return fail_in_library();
+    status = run_frames(arguments, run);
+    if (status == EXIT_DONE)
+        status = run_report(arguments, run);
+    braid_exec_destroy(run->exec);
+    return status;
+}
+
+static enum exit_status run_on_device(const struct run_arguments *arguments,
+                                      const struct dot_file *file)
+{
+    struct run run = { .file = file };
+    braid_device_options options = { .backend = arguments->backend,
+                                     .ordinal = arguments->ordinal,
+                                     .num_workers = arguments->num_workers };
+    run.frames = calloc(arguments->num_frames, sizeof(*run.frames));
+    if (!run.frames)
+        return fail(EXIT_FAILED, "out of memory for %" PRIu64 " frames", arguments->num_frames);
+    enum exit_status status = EXIT_DONE;
+    if (braid_device_open(&options, &run.device) != BRAID_OK)
+        status = fail_in_library();
+    if (status == EXIT_DONE) {
+        status = frame_memory_create(run.device, file->num_nodes, &run.memory);
+        if (status == EXIT_DONE) {
+            status = run_exec(arguments, &run);
+            frame_memory_destroy(&run.memory);
+        }
+        braid_device_close(run.device);
+    }
+    free(run.frames);
+    return status;
+}
+
+enum exit_status command_run(int argc, char **argv)
+{
+    struct run_arguments arguments = { .num_frames = 100 };
+    enum exit_status status = run_arguments_read(argc, argv, &arguments);
+    if (status != EXIT_DONE || arguments.is_help)
+        return status;
+    struct dot_file file;
+    status = dot_file_read(arguments.path, &file);
+    if (status != EXIT_DONE)
+        return status;
+    if (arguments.time_scale == 0)
+        arguments.time_scale = time_scale_default(&file);
+    if (file.num_nodes == 0)
+        status = fail_in_file(file.text.path, 1, "no nodes: there is nothing to run");
+    if (status == EXIT_DONE)
+        status = time_scale_apply(&file, arguments.time_scale);
+    if (status == EXIT_DONE)
+        status = run_on_device(&arguments, &file);
+    dot_file_finish(&file);
+    return status;
+}

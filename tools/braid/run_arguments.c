@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of braid run.
+#include "run_arguments.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arguments.h"
+
+static const char help[] =
+    "usage: braid run FILE.dot [options]\n"
+    "\n"
+    "Plans the graph in FILE ('-': standard input), replays it with each node busy for its cost,\n"
+    "checks the order of every edge in every frame by recorded times, and prints the measured\n"
+    "makespan beside the planned one.\n"
+    "\n"
+    "  --frames N        how many frames to run (default 100)\n"
+    "  --lanes K         use at most K lanes, and as many as there is work for\n"
+    "                    (without it, as many as pay on the device)\n"
+    "  --widen           fewer waits at the same planned makespan\n"
+    "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: the best one here)\n"
+    "  --workers N       worker threads of the CPU device (default: one a core, at least 2)\n"
+    "  --mode MODE       streams, or native for the device's own replay (default: auto)\n"
+    "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as the file's\n"
+    "                    cost_unit says; 1 without one; 1000 for units that are not times)\n"
+    "  --json OUT        write the results as JSON ('-': standard output, in place of the text)\n"
+    "  --help            print this text\n";
+
+enum {
+    OPTION_FRAMES = 256,
+    OPTION_LANES,
+    OPTION_WIDEN,
+    OPTION_DEVICE,
+    OPTION_WORKERS,
+    OPTION_MODE,
+    OPTION_TIME_SCALE,
+    OPTION_JSON,
+};
+
+static const struct option long_options[] = {
+    { "frames", required_argument, NULL, OPTION_FRAMES },
+    { "lanes", required_argument, NULL, OPTION_LANES },
+    { "widen", no_argument, NULL, OPTION_WIDEN },
+    { "device", required_argument, NULL, OPTION_DEVICE },
+    { "workers", required_argument, NULL, OPTION_WORKERS },
+    { "mode", required_argument, NULL, OPTION_MODE },
+    { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
+    { "json", required_argument, NULL, OPTION_JSON },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+// Splits NAME:ORDINAL; the name is cut off in place.
+static enum exit_status read_device(char *text, struct run_arguments *arguments)
+{
+    char *colon = strchr(text, ':');
+    uint64_t ordinal = 0;
+    if (colon) {
+        enum exit_status status =
+            argument_read_number("the ordinal of --device", colon + 1, 0, 1023, &ordinal);
+        if (status != EXIT_DONE)
+            return status;
+        *colon = '\0';
+    }
+    if (strcmp(text, "cpu") != 0 && strcmp(text, "cuda") != 0 && strcmp(text, "hip") != 0)
+        return fail(EXIT_BAD_FILE, "--device takes cpu, cuda or hip, not '%s'", text);
+    arguments->backend = text;
+    arguments->ordinal = (uint32_t)ordinal;
+    return EXIT_DONE;
+}
+
+static enum exit_status read_mode(const char *text, braid_exec_mode *out_mode)
+{
+    static const struct {
+        const char *name;
+        braid_exec_mode mode;
+    } modes[] = { { "auto", BRAID_MODE_AUTO },
+                  { "streams", BRAID_MODE_STREAMS },
+                  { "native", BRAID_MODE_NATIVE } };
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(text, modes[i].name) == 0) {
+            *out_mode = modes[i].mode;
+            return EXIT_DONE;
+        }
+    }
+    return fail(EXIT_BAD_FILE, "--mode takes auto, streams or native, not '%s'", text);
+}
+
+// An option whose value is a 32-bit number of at least 1.
+static enum exit_status read_count(const char *option, uint64_t most, uint32_t *out_count)
+{
+    uint64_t number = 0;
+    enum exit_status status = argument_read_number(option, optarg, 1, most, &number);
+    if (status == EXIT_DONE)
+        *out_count = (uint32_t)number;
+    return status;
+}
+
+static enum exit_status take_option(int option, struct run_arguments *arguments)
+{
+    switch (option) {
+    case OPTION_FRAMES:
+        return argument_read_number("--frames", optarg, 1, 1000000000, &arguments->num_frames);
+    case OPTION_LANES:
+        arguments->plan.fixed_lanes = true;
+        return read_count("--lanes", 65535, &arguments->plan.max_lanes);
+    case OPTION_WIDEN:
+        arguments->plan.widen = true;
+        return EXIT_DONE;
+    case OPTION_DEVICE:
+        return read_device(optarg, arguments);
+    case OPTION_WORKERS:
+        return read_count("--workers", 1024, &arguments->num_workers);
+    case OPTION_MODE:
+        return read_mode(optarg, &arguments->mode);
+    case OPTION_TIME_SCALE:
+        return argument_read_factor("--time-scale", optarg, &arguments->time_scale);
+    case OPTION_JSON:
+        arguments->json = optarg;
+        return EXIT_DONE;
+    case 'h':
+        fputs(help, stdout);
+        arguments->is_help = true;
+        return EXIT_DONE;
+    default:
+        return fail(EXIT_BAD_FILE, "'braid run --help' lists the options");
+    }
+}
+
+enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments *arguments)
+{
+    static char program[] = "braid run";
+    argv[0] = program;
+    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+        enum exit_status status = take_option(option, arguments);
+        if (status != EXIT_DONE || arguments->is_help)
+            return status;
+    }
+    return argument_read_file("run", argc, argv, optind, &arguments->path);
+}

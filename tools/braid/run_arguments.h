@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of braid run.
+#ifndef BRAID_TOOL_RUN_ARGUMENTS_H
+#define BRAID_TOOL_RUN_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <braid/exec.h>
+
+#include "message.h"
+
+struct run_arguments {
+    const char *path, *json, *backend;
+    uint64_t num_frames;
+    double time_scale; // nanoseconds a unit of cost; 0: by the file's cost_unit
+    uint32_t ordinal, num_workers;
+    braid_exec_mode mode;
+    braid_schedule_options plan;
+    bool is_help; // the help was printed, and that is all
+};
+
+enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments *arguments);
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What braid run found out, as text or JSON.
+#include "run_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "output.h"
+#include "plan_json.h"
+
+struct spread {
+    uint64_t least, median, most;
+};
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+// Sorts the values in place.
+static struct spread find_spread(uint64_t *values, uint64_t num)
+{
+    qsort(values, num, sizeof(*values), compare);
+    return (struct spread){ values[0], values[num / 2], values[num - 1] };
+}
+
+static const char *name_mode(braid_exec_mode mode)
+{
+    return mode == BRAID_MODE_NATIVE ? "native" : "streams";
+}
+
+static void print_report(const struct run_arguments *arguments, const struct run *run,
+                         const struct spread *makespan, const struct spread *launch)
+{
+    braid_schedule_info plan;
+    braid_exec_info exec;
+    braid_device_info device;
+    braid_schedule_get_info(braid_exec_schedule(run->exec), &plan);
+    braid_exec_get_info(run->exec, &exec);
+    braid_device_get_info(run->device, &device);
+    printf("device     %s:%" PRIu32 " (%s)\n", device.backend, device.ordinal, device.name);
+    printf("mode       %s\n", exec.reason);
+    printf("graph      %" PRIu32 " nodes, %" PRIu32 " edges; 1 cost = %g ns\n",
+           run->file->num_nodes, run->file->num_edges, arguments->time_scale);
+    printf("plan       %" PRIu32 " lanes, %" PRIu64 " waits, %" PRIu64 " records\n", plan.num_lanes,
+           plan.num_waits, plan.num_records);
+    printf("frames     %" PRIu64 ", the order of %" PRIu32 " edges kept in each\n",
+           arguments->num_frames, run->file->num_edges);
+    printf("makespan   planned %.3f us, measured %.3f us (median; %.3f to %.3f), ratio %.3f\n",
+           (double)plan.makespan_ns / 1e3, (double)makespan->median / 1e3,
+           (double)makespan->least / 1e3, (double)makespan->most / 1e3,
+           plan.makespan_ns ? (double)makespan->median / (double)plan.makespan_ns : 0);
+    printf("launch     %.3f us of the host's time (median; %.3f to %.3f)\n",
+           (double)launch->median / 1e3, (double)launch->least / 1e3, (double)launch->most / 1e3);
+}
+
+static json_t *spread_to_json(const struct spread *spread)
+{
+    return json_pack("{s:I, s:I, s:I}", "least", (json_int_t)spread->least, "median",
+                     (json_int_t)spread->median, "most", (json_int_t)spread->most);
+}
+
+static json_t *make_json(const struct run_arguments *arguments, const struct run *run,
+                         const struct spread *makespan, const struct spread *launch)
+{
+    braid_exec_info exec;
+    braid_device_info device;
+    braid_exec_get_info(run->exec, &exec);
+    braid_device_get_info(run->device, &device);
+    json_t *json = plan_json_summary("run", run->file, braid_exec_schedule(run->exec), 1);
+    json_t *more = json_pack("{s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o}", "backend", device.backend,
+                             "ordinal", (json_int_t)device.ordinal, "device", device.name, "mode",
+                             name_mode(exec.mode), "time_scale", arguments->time_scale, "frames",
+                             (json_int_t)arguments->num_frames, "measured_makespan_ns",
+                             spread_to_json(makespan), "launch_ns", spread_to_json(launch));
+    if (!json || !more || json_object_update(json, more) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(more);
+    return json;
+}
+
+static enum exit_status write_json(const struct run_arguments *arguments, const struct run *run,
+                                   const struct spread *makespan, const struct spread *launch)
+{
+    json_t *json = make_json(arguments, run, makespan, launch);
+    if (!json)
+        return fail(EXIT_FAILED, "out of memory for the JSON of the run");
+    enum exit_status status = output_write_json(arguments->json, json);
+    json_decref(json);
+    return status;
+}
+
+enum exit_status run_report(const struct run_arguments *arguments, const struct run *run)
+{
+    uint64_t num = arguments->num_frames;
+    uint64_t *values = calloc(num, sizeof(*values));
+    if (!values)
+        return fail(EXIT_FAILED, "out of memory for %" PRIu64 " frames", num);
+    for (uint64_t i = 0; i < num; i++)
+        values[i] = run->frames[i].makespan_ns;
+    struct spread makespan = find_spread(values, num);
+    for (uint64_t i = 0; i < num; i++)
+        values[i] = run->frames[i].launch_ns;
+    struct spread launch = find_spread(values, num);
+    free(values);
+    enum exit_status status = EXIT_DONE;
+    if (arguments->json)
+        status = write_json(arguments, run, &makespan, &launch);
+    if (!output_is_stdout(arguments->json))
+        print_report(arguments, run, &makespan, &launch);
+    return status;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What braid run found out, as text or JSON.
+#ifndef BRAID_TOOL_RUN_REPORT_H
+#define BRAID_TOOL_RUN_REPORT_H
+
+#include <braid/exec.h>
+
+#include "dot_file.h"
+#include "frames.h"
+#include "run_arguments.h"
+
+struct run {
+    const struct dot_file *file;
+    braid_device *device;
+    struct frame_memory memory;
+    braid_exec *exec;
+    struct frame *frames; // num_frames of the arguments
+};
+
+enum exit_status run_report(const struct run_arguments *arguments, const struct run *run);
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a file's unit of cost is, in nanoseconds.
+#include "time_scale.h"
+
+#include <string.h>
+
+#define DAY_NS 86400e9
+
+double time_scale_default(const struct dot_file *file)
+{
+    if (!file->cost_unit || strcmp(file->cost_unit, "ns") == 0)
+        return 1;
+    return file->unit_ns > 1 ? (double)file->unit_ns : 1e3;
+}
+
+enum exit_status time_scale_apply(struct dot_file *file, double scale)
+{
+    double work_ns = 0;
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        struct dot_node *node = &file->nodes[i];
+        double busy_ns = (double)(node->cost ? node->cost : 1) * scale;
+        work_ns += busy_ns;
+        if (work_ns > DAY_NS)
+            return fail(EXIT_BAD_FILE,
+                        "a frame of %s has more than a day of work; shorten it, for example with "
+                        "--time-scale %g",
+                        file->text.path, scale * 1e-6);
+        node->cost = busy_ns < 1 ? 1 : (uint64_t)(busy_ns + 0.5);
+    }
+    return EXIT_DONE;
+}
