@@ -15,7 +15,6 @@ struct chains {
     bool *implied;    // per edge
     uint32_t *before; // per unit the unit before it on its lane, or PLAN_NONE
     struct plan_placement *placement;
-    struct plan_sync *sync;
 };
 
 // Every unit starts as soon as what it follows allows.
@@ -72,24 +71,24 @@ static braid_status list_waits(struct chains *chains)
 {
     const struct plan_graph *plan = chains->plan;
     const uint32_t *lane_of = chains->placement->lane_of;
-    struct plan_sync *sync = chains->sync;
-    sync->first = malloc(((size_t)plan->num_units + 1) * sizeof(uint32_t));
-    if (!sync->first)
+    struct plan_placement *placement = chains->placement;
+    placement->wait_first = malloc(((size_t)plan->num_units + 1) * sizeof(uint32_t));
+    if (!placement->wait_first)
         return braid_error_no_memory("the waits of a plan");
     for (uint32_t i = 0; i < plan->num_units; i++) {
-        uint32_t unit = chains->placement->issued[i];
-        sync->first[i] = (uint32_t)sync->waits.num;
+        uint32_t unit = placement->issued[i];
+        placement->wait_first[i] = (uint32_t)placement->waits.num;
         for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
             uint32_t pred = plan->pred_units[e];
             if (chains->implied[e] || lane_of[pred] == lane_of[unit])
                 continue;
-            uint32_t *slot = braid_array_append(&sync->waits, 1, sizeof(*slot));
+            uint32_t *slot = braid_array_append(&placement->waits, 1, sizeof(*slot));
             if (!slot)
                 return braid_error_no_memory("the waits of a plan");
             *slot = pred;
         }
     }
-    sync->first[plan->num_units] = (uint32_t)sync->waits.num;
+    placement->wait_first[plan->num_units] = (uint32_t)placement->waits.num;
     return BRAID_OK;
 }
 
@@ -117,25 +116,21 @@ static braid_status fill_chains(struct chains *chains)
 }
 
 braid_status braid_plan_chains(const struct plan_graph *plan, const struct plan_costs *costs,
-                               struct plan_placement *out_placement, struct plan_sync *out_sync)
+                               struct plan_placement *out_placement)
 {
     struct plan_placement placement = { 0 };
-    struct plan_sync sync = { 0 };
     struct chains chains = {
         .plan = plan,
         .costs = costs,
         .placement = &placement,
-        .sync = &sync,
     };
     braid_status status = fill_chains(&chains);
     free(chains.implied);
     free(chains.before);
     if (status) {
         braid_plan_placement_finish(&placement);
-        braid_plan_sync_finish(&sync);
         return status;
     }
     *out_placement = placement;
-    *out_sync = sync;
     return BRAID_OK;
 }

@@ -4,7 +4,6 @@
 #define BRAID_EXEC_PLAN_CHAINS_H
 
 #include "exec/plan_place.h"
-#include "exec/plan_sync.h"
 
 // Lanes are the chains of a maximum matching on the transitive reduction, which leaves the fewest
 // waits of all placements where incomparable units have different lanes: the edges of the reduction
@@ -12,6 +11,6 @@
 // and Parallel GPU Task Scheduling for Deep Learning", NeurIPS 2020.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_chains(const struct plan_graph *plan, const struct plan_costs *costs,
-                               struct plan_placement *out_placement, struct plan_sync *out_sync);
+                               struct plan_placement *out_placement);
 
 #endif

@@ -72,22 +72,6 @@ static bool any_hint(const braid_graph *graph)
     return false;
 }
 
-// A bundle has the one hint that its members give.
-static braid_status collect_hints(const braid_graph *graph, struct plan_graph *plan)
-{
-    const struct graph_node *nodes = graph_nodes(graph);
-    for (uint32_t i = 0; i < plan->num_nodes; i++) {
-        uint32_t *hint = &plan->hint_of[plan_unit_of(plan, i)];
-        if (*hint && nodes[i].lane_hint && *hint != nodes[i].lane_hint)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "node '%s': lane hint %u, but its bundle has lane hint %u",
-                               braid_graph_name(graph, i), nodes[i].lane_hint, *hint);
-        if (nodes[i].lane_hint)
-            *hint = nodes[i].lane_hint;
-    }
-    return BRAID_OK;
-}
-
 struct hinted {
     uint32_t hint, unit;
 };
@@ -132,10 +116,9 @@ static braid_status find_hints(const braid_graph *graph, struct plan_graph *plan
     plan->hint_before = braid_allocate_zeroed(plan->num_units, sizeof(uint32_t));
     if (!plan->hint_of || !plan->hint_before)
         return braid_error_no_memory("the lane hints of a plan");
-    braid_status status = collect_hints(graph, plan);
-    if (!status && !chain_hints(plan))
-        status = braid_error_no_memory("the lane hints of a plan");
-    return status;
+    for (uint32_t unit = 0; unit < plan->num_units; unit++)
+        plan->hint_of[unit] = graph_nodes(graph)[plan_main_of(plan, unit)].lane_hint;
+    return chain_hints(plan) ? BRAID_OK : braid_error_no_memory("the lane hints of a plan");
 }
 
 static braid_status find_edges(const braid_graph *graph, struct plan_graph *plan)

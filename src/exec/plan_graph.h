@@ -82,8 +82,8 @@ static inline uint32_t plan_ordered_unit(const struct plan_graph *graph, uint32_
     return graph->order ? graph->order[i] : i;
 }
 
-// Errors: BRAID_CYCLE (the message names its nodes), BRAID_INVALID_ARGUMENT (hints that contradict
-// each other), BRAID_NO_MEMORY.
+// Errors: BRAID_CYCLE (the message names its nodes), BRAID_INVALID_ARGUMENT (too many edges),
+// BRAID_NO_MEMORY.
 braid_status braid_plan_graph_create(const braid_graph *graph, struct plan_graph **out_plan);
 
 // One more user; the last one to release it frees it. Takes NULL.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "exec/plan_bits.h"
 #include "exec/plan_heap.h"
+#include "exec/plan_know.h"
 
 struct lane {
     uint32_t tail; // the last unit placed on it; it is idle when that has ended
@@ -19,139 +20,107 @@ struct place {
     const struct plan_costs *costs;
     const struct plan_ranks *ranks;
     struct plan_placement *out;
-    uint32_t max_lanes, num_idle, num_issued;
+    uint32_t max_lanes, num_idle;
     struct lane *lanes;
+    struct plan_know know;
     struct plan_bits ready; // ranks
-    // Idle lanes by whether their tail still has successors to place. One that has none is taken
-    // first for a unit without a predecessor at hand: the others save a wait later.
-    struct plan_bits spent, wanted;
-    struct plan_heap ends; // units placed and not ended, by when they end
-    uint32_t *left;        // per unit: predecessors not ended; then the round it became ready in
-    uint32_t *unplaced;    // per unit: successors not placed
-    uint32_t *batch;       // units that start now; one for each lane
+    struct plan_bits idle;  // lanes used before and idle now
+    struct plan_heap ends;  // units placed and not ended, by when they end
+    uint32_t *left;         // per unit: predecessors not ended; then the round it became ready in
+    uint32_t *batch;        // units that start now; one for each lane
     uint32_t round;
     uint64_t now_ns;
 };
 
-static uint64_t end_of(const struct place *place, uint32_t unit)
-{
-    return place->out->start_ns[unit] + place->costs->unit_ns[unit];
-}
+// With many idle lanes only this many are looked at, so that time stays linear.
+#define MOST_LANES_TRIED 128
 
 static void set_idle(struct place *place, uint32_t lane)
 {
     place->lanes[lane].idle = true;
     place->num_idle++;
-    bool wanted = place->unplaced[place->lanes[lane].tail] > 0;
-    plan_bits_add(wanted ? &place->wanted : &place->spent, lane);
+    plan_bits_add(&place->idle, lane);
 }
 
 static void set_busy(struct place *place, uint32_t lane)
 {
-    if (!place->lanes[lane].idle)
-        return;
-    place->lanes[lane].idle = false;
-    place->num_idle--;
-    plan_bits_remove(&place->wanted, lane);
-    plan_bits_remove(&place->spent, lane);
+    if (lane == place->out->num_lanes) {
+        place->out->num_lanes++; // its first unit: it was idle, though not in the set
+        place->num_idle--;
+    } else if (place->lanes[lane].idle) {
+        place->lanes[lane].idle = false;
+        place->num_idle--;
+        plan_bits_remove(&place->idle, lane);
+    }
 }
 
-// What the predecessors of a unit say about its start: on lane `near` it need not wait for the
-// latest of them, only until far_ns for those on other lanes; elsewhere until near_ns.
-struct inputs {
-    uint32_t near;
-    uint64_t near_ns, far_ns;
-    uint32_t affine; // the best idle lane whose tail is a predecessor, or PLAN_NONE
+// A lane for the unit at hand, and what it means there.
+struct offer {
+    uint32_t lane;
+    uint64_t start_ns;
+    uint32_t num_waits;
 };
 
-static struct inputs find_inputs(const struct place *place, uint32_t unit)
+static uint64_t start_on(const struct place *place, uint32_t lane)
 {
-    const struct plan_graph *plan = place->plan;
-    uint64_t wait = place->costs->model.wait_ns;
-    struct inputs inputs = { .near = PLAN_NONE, .affine = PLAN_NONE };
-    uint32_t fewest = UINT32_MAX;
-    for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-        uint32_t pred = plan->pred_units[e];
-        uint32_t lane = place->out->lane_of[pred];
-        const struct lane *on = &place->lanes[lane];
-        // Of several, the one whose tail the fewest others still want.
-        if (on->idle && on->tail == pred && place->unplaced[pred] < fewest) {
-            fewest = place->unplaced[pred];
-            inputs.affine = lane;
-        }
-        if (!wait)
-            continue; // all have ended, so any lane does
-        uint64_t end = end_of(place, pred) + wait;
-        if (lane == inputs.near) {
-            inputs.near_ns = end > inputs.near_ns ? end : inputs.near_ns;
-        } else if (end > inputs.near_ns) {
-            inputs.far_ns = inputs.near_ns;
-            inputs.near = lane;
-            inputs.near_ns = end;
-        } else if (end > inputs.far_ns) {
-            inputs.far_ns = end;
-        }
-    }
-    return inputs;
-}
-
-static uint64_t start_on(const struct place *place, const struct inputs *inputs, uint32_t lane)
-{
+    const braid_cost_model *model = &place->costs->model;
     uint64_t start = place->now_ns;
-    uint64_t input = lane == inputs->near ? inputs->far_ns : inputs->near_ns;
-    if (input > start)
-        start = input;
-    if (lane < place->out->num_lanes) {
-        uint64_t free = place->lanes[lane].free_ns + place->costs->model.node_ns;
-        if (free > start)
-            start = free;
+    if (lane < place->out->num_lanes && place->lanes[lane].free_ns + model->node_ns > start)
+        start = place->lanes[lane].free_ns + model->node_ns;
+    if (model->wait_ns == 0)
+        return start; // all predecessors have ended
+    for (uint32_t i = 0; i < place->know.num_asks; i++) {
+        uint32_t ask = place->know.asks[i];
+        uint64_t seen = place->out->start_ns[ask] + place->costs->unit_ns[ask] + model->wait_ns;
+        if (seen > start && plan_know_needs_wait(&place->know, lane, ask))
+            start = seen;
     }
     return start;
 }
 
-static uint32_t any_idle_lane(struct place *place)
+// The earliest start wins, then the fewest waits; then a new lane, where the unit comes after
+// nothing that the graph does not name; then the lane used last.
+static void consider(const struct place *place, uint32_t lane, struct offer *best)
 {
-    if (!plan_bits_empty(&place->spent))
-        return plan_bits_lowest(&place->spent);
+    struct offer offer = { .lane = lane, .start_ns = start_on(place, lane) };
+    if (offer.start_ns > best->start_ns)
+        return;
+    offer.num_waits = plan_know_num_waits(&place->know, lane);
+    bool better = offer.start_ns < best->start_ns || offer.num_waits < best->num_waits;
+    if (!better && offer.num_waits == best->num_waits)
+        better = lane == place->out->num_lanes ||
+                 place->lanes[lane].free_ns > place->lanes[best->lane].free_ns;
+    if (better)
+        *best = offer;
+}
+
+static void consider_idle(const struct place *place, struct offer *best)
+{
+    uint32_t num_words = (place->out->num_lanes + 63) / 64, num_tried = 0;
+    for (uint32_t w = 0; w < num_words; w++) {
+        for (uint64_t bits = place->idle.level[0][w]; bits; bits &= bits - 1) {
+            if (num_tried++ == MOST_LANES_TRIED)
+                return;
+            consider(place, w * 64 + (uint32_t)__builtin_ctzll(bits), best);
+        }
+    }
+}
+
+// Looks at the idle lanes, at a new one, and at the lanes of what the unit has to ask for: one that
+// is still busy is worth queueing on where a wait would take longer than its last unit.
+static struct offer choose_lane(const struct place *place)
+{
+    struct offer best = { .start_ns = UINT64_MAX };
+    bool queue = place->costs->model.wait_ns > 0;
+    for (uint32_t i = 0; i < place->know.num_asks; i++) {
+        uint32_t lane = place->know.spots[place->know.asks[i]].lane;
+        if (place->lanes[lane].idle || queue)
+            consider(place, lane, &best);
+    }
+    consider_idle(place, &best);
     if (place->out->num_lanes < place->max_lanes)
-        return place->out->num_lanes;
-    return plan_bits_lowest(&place->wanted);
-}
-
-// The earliest start wins; on a tie a lane that saves a wait. A lane that is still busy is worth
-// queueing on where a wait would take longer than its last unit.
-static uint32_t choose_lane(struct place *place, const struct inputs *inputs)
-{
-    uint32_t best = inputs->affine;
-    if (best == PLAN_NONE)
-        best = any_idle_lane(place);
-    if (!place->costs->model.wait_ns || inputs->near == PLAN_NONE)
-        return best;
-    uint64_t best_ns = start_on(place, inputs, best);
-    uint32_t others[] = { inputs->near, any_idle_lane(place) };
-    for (int i = 0; i < 2; i++) {
-        uint64_t start = start_on(place, inputs, others[i]);
-        if (start < best_ns) {
-            best = others[i];
-            best_ns = start;
-        }
-    }
+        consider(place, place->out->num_lanes, &best);
     return best;
-}
-
-static void count_placed(struct place *place, uint32_t unit)
-{
-    const struct plan_graph *plan = place->plan;
-    for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-        uint32_t pred = plan->pred_units[e];
-        if (--place->unplaced[pred])
-            continue;
-        uint32_t lane = place->out->lane_of[pred];
-        if (place->lanes[lane].idle && place->lanes[lane].tail == pred) {
-            plan_bits_remove(&place->wanted, lane);
-            plan_bits_add(&place->spent, lane);
-        }
-    }
 }
 
 static bool has_named_lane(const struct place *place, uint32_t unit)
@@ -173,45 +142,60 @@ static bool note_delay(struct place *place, uint32_t unit, uint32_t lane)
     return pair;
 }
 
-static bool put(struct place *place, uint32_t unit, uint32_t lane, const struct inputs *inputs)
+// Puts the unit at hand on a lane.
+static bool put(struct place *place, uint32_t unit, uint32_t lane, uint64_t start_ns)
 {
     struct plan_placement *out = place->out;
-    uint64_t start = start_on(place, inputs, lane);
-    uint64_t end = start + place->costs->unit_ns[unit];
+    uint64_t end_ns = start_ns + place->costs->unit_ns[unit];
     bool first = lane == out->num_lanes;
     bool delayed = !first && (place->left[unit] < place->round || !place->lanes[lane].idle);
     if (delayed && !note_delay(place, unit, lane))
         return false;
     set_busy(place, lane);
-    if (first) {
-        out->num_lanes++;
-        place->num_idle--;
-    }
-    count_placed(place, unit);
     place->lanes[lane].tail = unit;
-    place->lanes[lane].free_ns = end;
+    place->lanes[lane].free_ns = end_ns;
     out->lane_of[unit] = lane;
-    out->start_ns[unit] = start;
-    out->issued[place->num_issued++] = unit;
-    if (end > out->makespan_ns)
-        out->makespan_ns = end;
-    return plan_heap_push(&place->ends, end, unit);
+    out->start_ns[unit] = start_ns;
+    if (end_ns > out->makespan_ns)
+        out->makespan_ns = end_ns;
+    out->wait_first[place->know.num_issued] = (uint32_t)out->waits.num;
+    return plan_heap_push(&place->ends, end_ns, unit) &&
+           braid_plan_know_issue(&place->know, unit, lane, place->know.asks, place->know.num_asks,
+                                 &out->waits);
 }
 
+static bool put_anywhere(struct place *place, uint32_t unit)
+{
+    struct offer offer = choose_lane(place);
+    return put(place, unit, offer.lane, offer.start_ns);
+}
+
+// Whether a lane is idle whose last unit is one that the unit at hand has to ask for.
+static bool has_home(const struct place *place)
+{
+    for (uint32_t i = 0; i < place->know.num_asks; i++) {
+        uint32_t ask = place->know.asks[i];
+        const struct lane *lane = &place->lanes[place->know.spots[ask].lane];
+        if (lane->idle && lane->tail == ask)
+            return true;
+    }
+    return false;
+}
+
+// Of several that start now, units with a home choose first, so that no other takes it.
 static bool put_batch(struct place *place, uint32_t num)
 {
-    // Units with a lane of their own choose first, so that no other takes it.
     uint32_t num_left = 0;
     for (uint32_t i = 0; i < num; i++) {
-        struct inputs inputs = find_inputs(place, place->batch[i]);
-        if (inputs.affine == PLAN_NONE)
+        braid_plan_know_ask(&place->know, place->batch[i]);
+        if (num > 1 && !has_home(place))
             place->batch[num_left++] = place->batch[i];
-        else if (!put(place, place->batch[i], choose_lane(place, &inputs), &inputs))
+        else if (!put_anywhere(place, place->batch[i]))
             return false;
     }
     for (uint32_t i = 0; i < num_left; i++) {
-        struct inputs inputs = find_inputs(place, place->batch[i]);
-        if (!put(place, place->batch[i], choose_lane(place, &inputs), &inputs))
+        braid_plan_know_ask(&place->know, place->batch[i]);
+        if (!put_anywhere(place, place->batch[i]))
             return false;
     }
     return true;
@@ -223,8 +207,8 @@ static bool put_hinted(struct place *place, uint32_t unit, uint32_t rank)
     uint32_t lane = place->out->lane_of[place->plan->hint_before[unit]];
     if (!place->lanes[lane].idle)
         return plan_heap_push(&place->lanes[lane].waiting, rank, unit);
-    struct inputs inputs = find_inputs(place, unit);
-    return put(place, unit, lane, &inputs);
+    braid_plan_know_ask(&place->know, unit);
+    return put(place, unit, lane, start_on(place, lane));
 }
 
 static uint32_t num_startable(const struct place *place)
@@ -290,14 +274,14 @@ static bool allocate_place(struct place *place)
     out->lane_of = malloc(num * sizeof(*out->lane_of));
     out->start_ns = malloc(num * sizeof(*out->start_ns));
     out->issued = malloc(num * sizeof(*out->issued));
+    out->wait_first = malloc(num * sizeof(*out->wait_first));
     place->left = malloc(num * sizeof(*place->left));
-    place->unplaced = malloc(num * sizeof(*place->unplaced));
     place->lanes = calloc(place->max_lanes, sizeof(*place->lanes));
     place->batch = malloc(place->max_lanes * sizeof(*place->batch));
     return plan_bits_init(&place->ready, place->plan->num_units) &&
-           plan_bits_init(&place->spent, place->max_lanes) &&
-           plan_bits_init(&place->wanted, place->max_lanes) && out->lane_of && out->start_ns &&
-           out->issued && place->left && place->unplaced && place->lanes && place->batch;
+           plan_bits_init(&place->idle, place->max_lanes) && out->lane_of && out->start_ns &&
+           out->issued && out->wait_first && place->left && place->lanes && place->batch &&
+           braid_plan_know_init(&place->know, place->plan, place->max_lanes, out->issued);
 }
 
 static void finish_place(struct place *place)
@@ -305,11 +289,10 @@ static void finish_place(struct place *place)
     for (uint32_t i = 0; place->lanes && i < place->max_lanes; i++)
         braid_array_finish(&place->lanes[i].waiting.items);
     plan_bits_finish(&place->ready);
-    plan_bits_finish(&place->spent);
-    plan_bits_finish(&place->wanted);
+    plan_bits_finish(&place->idle);
+    braid_plan_know_finish(&place->know);
     braid_array_finish(&place->ends.items);
     free(place->left);
-    free(place->unplaced);
     free(place->lanes);
     free(place->batch);
 }
@@ -320,7 +303,6 @@ static bool place_all(struct place *place)
     place->num_idle = place->max_lanes;
     place->round = 1;
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        place->unplaced[unit] = plan->succ_first[unit + 1] - plan->succ_first[unit];
         place->left[unit] = plan->pred_first[unit + 1] - plan->pred_first[unit];
         if (place->left[unit])
             continue;
@@ -328,8 +310,10 @@ static bool place_all(struct place *place)
         plan_bits_add(&place->ready, place->ranks->rank_of[unit]);
     }
     while (fill_lanes(place)) {
-        if (!plan_heap_first(&place->ends))
+        if (!plan_heap_first(&place->ends)) {
+            place->out->wait_first[plan->num_units] = (uint32_t)place->out->waits.num;
             return true;
+        }
         next_round(place);
     }
     return false;
@@ -365,6 +349,8 @@ void braid_plan_placement_finish(struct plan_placement *placement)
     free(placement->lane_of);
     free(placement->start_ns);
     free(placement->issued);
+    free(placement->wait_first);
+    braid_array_finish(&placement->waits);
     braid_array_finish(&placement->delayed);
     braid_array_finish(&placement->hinted);
     *placement = (struct plan_placement){ 0 };

@@ -13,7 +13,6 @@
 struct writer {
     const struct plan_graph *plan;
     const struct plan_placement *placement;
-    const struct plan_sync *sync;
     struct braid_schedule *out;
     uint32_t *waits_left; // per unit
     uint32_t *event_of;   // per unit waited for
@@ -34,8 +33,9 @@ static uint32_t last_node(const struct plan_graph *plan, uint32_t unit)
 // The list has room for all events there are: nothing here can fail.
 static void add_waits(struct writer *writer, uint32_t index, uint32_t lane)
 {
-    const uint32_t *waits = writer->sync->waits.items;
-    for (uint32_t w = writer->sync->first[index]; w < writer->sync->first[index + 1]; w++) {
+    const uint32_t *waits = writer->placement->waits.items;
+    for (uint32_t w = writer->placement->wait_first[index];
+         w < writer->placement->wait_first[index + 1]; w++) {
         uint32_t event = writer->event_of[waits[w]];
         add_step(writer, BRAID_STEP_WAIT, lane, last_node(writer->plan, waits[w]), event);
         if (--writer->waits_left[waits[w]] == 0)
@@ -76,13 +76,13 @@ static bool write_steps(struct writer *writer)
 {
     size_t num_units = writer->plan->num_units;
     braid_schedule_info *info = &writer->out->info;
-    const uint32_t *waits = writer->sync->waits.items;
+    const uint32_t *waits = writer->placement->waits.items;
     writer->waits_left = braid_allocate_zeroed(num_units, sizeof(uint32_t));
     writer->event_of = malloc((num_units + 1) * sizeof(uint32_t));
     if (!writer->waits_left || !writer->event_of)
         return false;
-    info->num_waits = writer->sync->waits.num;
-    for (size_t w = 0; w < writer->sync->waits.num; w++) {
+    info->num_waits = writer->placement->waits.num;
+    for (size_t w = 0; w < writer->placement->waits.num; w++) {
         if (writer->waits_left[waits[w]]++ == 0)
             info->num_records++;
     }
@@ -146,12 +146,11 @@ static void take_costs(struct braid_schedule *schedule, struct plan_costs *costs
 }
 
 braid_status braid_plan_steps_create(struct braid_schedule *schedule, struct plan_costs *costs,
-                                     struct plan_placement *placement, const struct plan_sync *sync)
+                                     struct plan_placement *placement)
 {
     struct writer writer = {
         .plan = schedule->graph,
         .placement = placement,
-        .sync = sync,
         .out = schedule,
     };
     schedule->info.num_lanes = placement->num_lanes;

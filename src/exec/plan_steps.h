@@ -4,14 +4,12 @@
 #define BRAID_EXEC_PLAN_STEPS_H
 
 #include "exec/plan_place.h"
-#include "exec/plan_sync.h"
 #include "exec/schedule.h"
 
 // Fills the steps, lanes and times of a schedule whose graph is set, and their counts in info.
 // Takes the arrays of costs and placement that the schedule keeps.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_steps_create(struct braid_schedule *schedule, struct plan_costs *costs,
-                                     struct plan_placement *placement,
-                                     const struct plan_sync *sync);
+                                     struct plan_placement *placement);
 
 #endif

@@ -9,7 +9,7 @@
 #include "exec/plan_lanes.h"
 #include "exec/plan_serialise.h"
 #include "exec/plan_steps.h"
-#include "exec/plan_sync.h"
+#include "exec/plan_widen.h"
 
 // What the passes hand on; the schedule takes what it keeps.
 struct passes {
@@ -17,7 +17,6 @@ struct passes {
     struct plan_costs costs;
     struct plan_ranks ranks;
     struct plan_placement placement;
-    struct plan_sync sync;
 };
 
 static void finish_passes(struct passes *passes)
@@ -25,7 +24,6 @@ static void finish_passes(struct passes *passes)
     braid_plan_costs_finish(&passes->costs);
     braid_plan_ranks_finish(&passes->ranks);
     braid_plan_placement_finish(&passes->placement);
-    braid_plan_sync_finish(&passes->sync);
 }
 
 // The heaviest path still ahead goes first.
@@ -72,9 +70,8 @@ static braid_status place_and_sync(struct passes *passes, const braid_schedule_o
         status = braid_plan_place_best(plan, &passes->costs, &passes->ranks, options,
                                        &passes->placement);
     braid_plan_ranks_finish(&passes->ranks);
-    if (!status)
-        status = braid_plan_sync(plan, &passes->costs, &passes->placement, options->widen,
-                                 &passes->sync);
+    if (!status && options->widen)
+        status = braid_plan_widen(plan, &passes->costs, &passes->placement);
     return status;
 }
 
@@ -89,7 +86,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
         status = braid_plan_critical_path(plan, &passes->costs, &schedule->critical,
                                           &schedule->num_critical);
     if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
-        status = braid_plan_chains(plan, &passes->costs, &passes->placement, &passes->sync);
+        status = braid_plan_chains(plan, &passes->costs, &passes->placement);
     else if (!status)
         status = place_and_sync(passes, options);
     if (!status)
@@ -97,8 +94,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status)
         status = braid_plan_serialisations(schedule, &passes->placement);
     if (!status)
-        status =
-            braid_plan_steps_create(schedule, &passes->costs, &passes->placement, &passes->sync);
+        status = braid_plan_steps_create(schedule, &passes->costs, &passes->placement);
     return status;
 }
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preludes and epilogues run with their main node, on its lane, and nothing comes between.
+#include "planner/plan_testing.h"
+
+// Many loops, each with two preludes and an epilogue, among plain nodes that want lanes too.
+static void nothing_comes_between(void **state)
+{
+    (void)state;
+    struct random random = { 1 };
+    for (uint32_t lanes = 1; lanes <= 8; lanes++) {
+        braid_graph *graph = new_graph();
+        braid_node mains[40], last = NO_NODE;
+        for (int i = 0; i < 40; i++) {
+            braid_node after = random_chance(&random, 50) ? last : NO_NODE;
+            last = mains[i] = new_node(graph, "loop", 5, after, NO_NODE);
+            last = new_node(graph, "plain", 1 + random_below(&random, 9), last, NO_NODE);
+        }
+        for (int i = 0; i < 80; i++) {
+            braid_empty part = { .node.cost_ns = 1 + random_below(&random, 9) };
+            part.node.prelude_of = mains[i % 40];
+            check_ok(braid_graph_add_empty(graph, &part, NULL));
+        }
+        for (int i = 0; i < 40; i++) {
+            braid_empty part = { .node = { .cost_ns = 2, .epilogue_of = mains[i] } };
+            check_ok(braid_graph_add_empty(graph, &part, NULL));
+        }
+        braid_schedule *schedule = plan_on(graph, lanes);
+        for (uint32_t i = 0; i < 40; i++) {
+            const braid_node order[] = {
+                braid_graph_node(graph, 80 + i),
+                braid_graph_node(graph, 120 + i),
+                mains[i],
+                braid_graph_node(graph, 160 + i),
+            };
+            for (int k = 1; k < 4; k++) {
+                braid_placement a = placement_of(schedule, order[k - 1]);
+                braid_placement b = placement_of(schedule, order[k]);
+                assert_int_equal(a.lane, b.lane);
+                assert_int_equal(a.end_ns, b.start_ns);
+            }
+        }
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+// An edge to a member holds for the whole bundle, since nothing may come between.
+static void edges_to_members_count_for_the_bundle(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_node before = new_node(graph, "before", 10, NO_NODE, NO_NODE);
+    braid_node loop = new_node(graph, "loop", 10, NO_NODE, NO_NODE);
+    braid_resource list = new_resource(graph, "list");
+    braid_node clear = new_prelude(graph, loop, "clear", list, BRAID_WRITE);
+    braid_node gather = new_epilogue(graph, loop, "gather", list, BRAID_READ);
+    braid_node after = new_node(graph, "after", 10, clear, NO_NODE);
+    new_edge(graph, before, loop);
+    braid_schedule *schedule = plan_on(graph, 2);
+    assert_true(issue_of(schedule, before) < issue_of(schedule, clear));
+    assert_true(issue_of(schedule, gather) < issue_of(schedule, after));
+    assert_int_equal(placement_of(schedule, before).end_ns, placement_of(schedule, clear).start_ns);
+    assert_int_equal(placement_of(schedule, gather).end_ns, placement_of(schedule, after).start_ns);
+    check_explains(schedule, clear, gather, "clear runs before gather in the bundle of loop");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_comes_between),
+        cmocka_unit_test(edges_to_members_count_for_the_bundle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes with one lane hint share a lane, in insertion order, at any number of lanes.
+#include "planner/plan_testing.h"
+
+static braid_node new_hinted(braid_graph *graph, uint32_t hint, uint64_t cost_ns, braid_node after)
+{
+    braid_node node;
+    braid_empty empty = { .node = { .lane_hint = hint, .cost_ns = cost_ns } };
+    empty.node.after = &after;
+    empty.node.num_after = after.graph ? 1 : 0;
+    check_ok(braid_graph_add_empty(graph, &empty, &node));
+    return node;
+}
+
+static void hinted_nodes_keep_lane_and_order(void **state)
+{
+    (void)state;
+    struct random random = { 7 };
+    for (uint32_t trial = 0; trial < 200; trial++) {
+        braid_graph *graph = new_graph();
+        uint32_t num = 1 + random_below(&random, 60), num_hints = 1 + random_below(&random, 8);
+        uint32_t hints[60];
+        for (uint32_t i = 0; i < num; i++) {
+            braid_node after = NO_NODE;
+            if (i && random_chance(&random, 60))
+                after = braid_graph_node(graph, random_below(&random, i));
+            hints[i] = random_below(&random, num_hints + 1);
+            new_hinted(graph, hints[i], 1 + random_below(&random, 50), after);
+        }
+        braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 6) };
+        options.fixed_lanes = true;
+        if (random_chance(&random, 30))
+            options.policy = BRAID_POLICY_MAX_CONCURRENCY;
+        if (random_chance(&random, 30))
+            options.costs = (braid_cost_model){ .node_ns = 3, .wait_ns = 20 };
+        braid_schedule *schedule = plan_with(graph, &options);
+        for (uint32_t hint = 1; hint <= num_hints; hint++) {
+            uint32_t before = UINT32_MAX;
+            for (uint32_t i = 0; i < num; i++) {
+                if (hints[i] != hint)
+                    continue;
+                if (before != UINT32_MAX) {
+                    braid_placement a = placement_of(schedule, braid_graph_node(graph, before));
+                    braid_placement b = placement_of(schedule, braid_graph_node(graph, i));
+                    assert_int_equal(a.lane, b.lane);
+                    assert_true(a.end_ns <= b.start_ns);
+                }
+                before = i;
+            }
+        }
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+static void the_plan_says_that_a_hint_serialised(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_node a = new_hinted(graph, 5, 10, NO_NODE);
+    braid_node b = new_hinted(graph, 5, 10, NO_NODE);
+    braid_schedule *schedule = plan_on(graph, 2);
+    assert_int_equal(info_of(schedule).num_lanes, 1);
+    assert_int_equal(num_serialised(schedule, a, b, BRAID_SERIALISED_BY_HINT, NULL), 1);
+    assert_int_equal(info_of(schedule).num_serialisations, 1);
+    check_explains(schedule, a, b, "serialised by lane hint 5");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void a_unit_that_waits_for_its_lane_is_told(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_node first = new_hinted(graph, 1, 10, NO_NODE);
+    braid_node other = new_hinted(graph, 2, 5, NO_NODE);
+    // Takes the lane of the first hint while the second node of that hint is not ready yet.
+    braid_node guest = new_node(graph, "guest", 100, first, NO_NODE);
+    braid_node slow = new_node(graph, "slow", 30, other, NO_NODE);
+    braid_node second = new_hinted(graph, 1, 10, slow);
+    braid_schedule *schedule = plan_on(graph, 2);
+    assert_int_equal(placement_of(schedule, second).lane, placement_of(schedule, first).lane);
+    assert_int_equal(placement_of(schedule, second).start_ns, placement_of(schedule, guest).end_ns);
+    assert_int_equal(num_serialised(schedule, guest, second, BRAID_SERIALISED_BY_HINT, NULL), 1);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hinted_nodes_keep_lane_and_order),
+        cmocka_unit_test(the_plan_says_that_a_hint_serialised),
+        cmocka_unit_test(a_unit_that_waits_for_its_lane_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

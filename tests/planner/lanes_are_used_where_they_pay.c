@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The number of lanes follows the predicted makespan: one where the gain is small, the fewest on a
+// tie, never more than allowed.
+#include "planner/plan_testing.h"
+
+static braid_schedule_info plan_info(const braid_graph *graph, braid_schedule_options options)
+{
+    braid_schedule *schedule = plan_with(graph, &options);
+    braid_schedule_info info = info_of(schedule);
+    braid_schedule_destroy(schedule);
+    return info;
+}
+
+// `width` independent chains of `length` nodes.
+static braid_graph *chains(uint32_t width, uint32_t length, uint64_t cost_ns)
+{
+    braid_graph *graph = new_graph();
+    for (uint32_t i = 0; i < width * length; i++)
+        new_node(graph, NULL, cost_ns, i < width ? NO_NODE : braid_graph_node(graph, i - width),
+                 NO_NODE);
+    return graph;
+}
+
+static void lanes_that_are_free_are_used(void **state)
+{
+    (void)state;
+    braid_graph *graph = chains(6, 20, 1000);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ 0 }).num_lanes, 6);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .max_lanes = 3 }).num_lanes, 3);
+    // Five lanes are no faster than three: some lane has two chains in either case.
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .max_lanes = 5 }).num_lanes, 5);
+    braid_graph_destroy(graph);
+}
+
+static void a_tie_takes_the_fewest(void **state)
+{
+    (void)state;
+    // Four nodes of 10 and a chain of 40 beside them: two lanes do what five could.
+    braid_graph *graph = new_graph();
+    new_node(graph, NULL, 40, NO_NODE, NO_NODE);
+    for (int i = 0; i < 4; i++)
+        new_node(graph, NULL, 10, NO_NODE, NO_NODE);
+    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ 0 });
+    assert_int_equal(info.num_lanes, 2);
+    assert_int_equal(info.makespan_ns, 40);
+    braid_graph_destroy(graph);
+}
+
+static void a_small_gain_is_not_worth_a_lane(void **state)
+{
+    (void)state;
+    // One long chain and a little work beside it: 3 % could be gained.
+    braid_graph *graph = chains(1, 100, 100);
+    new_node(graph, NULL, 300, NO_NODE, NO_NODE);
+    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .max_lanes = 8 });
+    assert_int_equal(info.num_lanes, 1);
+    assert_int_equal(info.num_waits, 0);
+    info = plan_info(graph, (braid_schedule_options){ .max_lanes = 8, .fixed_lanes = true });
+    assert_int_equal(info.num_lanes, 2);
+    braid_graph_destroy(graph);
+}
+
+static void work_shorter_than_a_wait_stays_on_one_lane(void **state)
+{
+    (void)state;
+    // Forks and joins of nodes that take less than ordering them across lanes.
+    braid_graph *graph = new_graph();
+    braid_node last = NO_NODE;
+    for (int i = 0; i < 50; i++) {
+        braid_node left = new_node(graph, NULL, 10, last, NO_NODE);
+        braid_node right = new_node(graph, NULL, 10, last, NO_NODE);
+        last = new_node(graph, NULL, 10, left, right);
+    }
+    braid_cost_model dear = { .node_ns = 5, .wait_ns = 200, .root_ns = 500 };
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = dear }).num_lanes, 1);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ 0 }).num_lanes, 2);
+    braid_graph_destroy(graph);
+}
+
+static void roots_of_lanes_cost_time(void **state)
+{
+    (void)state;
+    braid_graph *graph = chains(64, 1, 1000);
+    braid_cost_model model = { .root_ns = 1000 };
+    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .costs = model });
+    assert_int_equal(info.num_lanes, 8); // 8 lanes: 8 x 1000 + 7 x 1000
+    assert_int_equal(info.makespan_ns, 15000);
+    braid_graph_destroy(graph);
+}
+
+static void a_device_that_runs_few_at_once_gets_few_lanes(void **state)
+{
+    (void)state;
+    braid_graph *graph = chains(32, 4, 1000);
+    braid_cost_model model = { .max_concurrent = 4 };
+    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .costs = model });
+    assert_int_equal(info.num_lanes, 4);
+    assert_int_equal(info.bound_ns, 32000);
+    // Forced to more lanes, the plan knows that they do not all run.
+    info = plan_info(
+        graph, (braid_schedule_options){ .costs = model, .max_lanes = 16, .fixed_lanes = true });
+    assert_int_equal(info.makespan_ns, 32000);
+    braid_graph_destroy(graph);
+}
+
+static void the_predicted_makespan_charges_nodes_and_waits(void **state)
+{
+    (void)state;
+    // top, then left and right, then bottom.
+    braid_graph *graph = new_graph();
+    braid_node top = new_node(graph, NULL, 1000, NO_NODE, NO_NODE);
+    braid_node left = new_node(graph, NULL, 1000, top, NO_NODE);
+    braid_node right = new_node(graph, NULL, 1000, top, NO_NODE);
+    new_node(graph, NULL, 1000, left, right);
+    braid_cost_model model = { .node_ns = 10, .wait_ns = 100, .root_ns = 7 };
+    braid_schedule_info info = plan_info(
+        graph, (braid_schedule_options){ .costs = model, .max_lanes = 2, .fixed_lanes = true });
+    assert_int_equal(info.one_lane_ns, 4030);
+    assert_int_equal(info.work_ns, 4000);
+    assert_int_equal(info.critical_path_ns, 3020);
+    // top, wait, right, then bottom on the lane of the later one.
+    assert_int_equal(info.makespan_ns, 1000 + 100 + 1000 + 10 + 1000 + 7);
+    braid_graph_destroy(graph);
+}
+
+static void unknown_costs_are_the_default(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource buffer = new_resource(graph, "x");
+    static char memory[8];
+    braid_access access = { buffer, BRAID_WRITE };
+    braid_copy copy = { .to = memory, .from = memory + 4, .bytes = 4 };
+    copy.node.accesses = &access;
+    copy.node.num_accesses = 1;
+    check_ok(braid_graph_add_copy(graph, &copy, NULL));
+    copy.node.cost_ns = 70;
+    check_ok(braid_graph_add_copy(graph, &copy, NULL));
+    new_user(graph, "join", buffer, BRAID_READ, NO_RESOURCE, 0);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ 0 }).work_ns, 72);
+    braid_cost_model model = { .default_cost_ns = 500 };
+    // A node without work costs next to nothing whatever the default.
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).work_ns, 571);
+    braid_graph_destroy(graph);
+}
+
+static void an_empty_graph_has_an_empty_plan(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_schedule *schedule = plan_with(graph, NULL);
+    size_t num_steps, num_critical;
+    braid_schedule_steps(schedule, &num_steps);
+    braid_schedule_critical_path(schedule, &num_critical);
+    assert_int_equal(num_steps, 0);
+    assert_int_equal(num_critical, 0);
+    assert_int_equal(info_of(schedule).num_lanes, 0);
+    assert_int_equal(info_of(schedule).makespan_ns, 0);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_that_are_free_are_used),
+        cmocka_unit_test(a_tie_takes_the_fewest),
+        cmocka_unit_test(a_small_gain_is_not_worth_a_lane),
+        cmocka_unit_test(work_shorter_than_a_wait_stays_on_one_lane),
+        cmocka_unit_test(roots_of_lanes_cost_time),
+        cmocka_unit_test(a_device_that_runs_few_at_once_gets_few_lanes),
+        cmocka_unit_test(the_predicted_makespan_charges_nodes_and_waits),
+        cmocka_unit_test(unknown_costs_are_the_default),
+        cmocka_unit_test(an_empty_graph_has_an_empty_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds graphs and reads plans for tests.
+#include "planner/plan_testing.h"
+
+#include <string.h>
+
+braid_graph *new_graph(void)
+{
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    return graph;
+}
+
+braid_resource new_resource(braid_graph *graph, const char *name)
+{
+    braid_resource resource;
+    check_ok(braid_graph_add_resource(graph, name, &resource));
+    return resource;
+}
+
+static braid_node add_empty(braid_graph *graph, const braid_node_options *options)
+{
+    braid_node node;
+    braid_empty empty = { .node = *options };
+    check_ok(braid_graph_add_empty(graph, &empty, &node));
+    return node;
+}
+
+braid_node new_node(braid_graph *graph, const char *name, uint64_t cost_ns, braid_node after,
+                    braid_node also_after)
+{
+    const braid_node both[] = { after, also_after };
+    size_t num = after.graph ? (also_after.graph ? 2 : 1) : 0;
+    braid_node_options options = {
+        .name = name,
+        .cost_ns = cost_ns,
+        .after = both,
+        .num_after = num,
+    };
+    return add_empty(graph, &options);
+}
+
+braid_node new_user(braid_graph *graph, const char *name, braid_resource resource,
+                    braid_access_mode mode, braid_resource other, braid_access_mode other_mode)
+{
+    const braid_access accesses[] = { { resource, mode }, { other, other_mode } };
+    braid_node_options options = {
+        .name = name,
+        .accesses = accesses,
+        .num_accesses = other.graph ? 2 : 1,
+    };
+    return add_empty(graph, &options);
+}
+
+braid_node new_prelude(braid_graph *graph, braid_node main, const char *name,
+                       braid_resource resource, braid_access_mode mode)
+{
+    const braid_access access = { resource, mode };
+    braid_node_options options = {
+        .name = name,
+        .accesses = &access,
+        .num_accesses = 1,
+        .prelude_of = main,
+    };
+    return add_empty(graph, &options);
+}
+
+braid_node new_epilogue(braid_graph *graph, braid_node main, const char *name,
+                        braid_resource resource, braid_access_mode mode)
+{
+    const braid_access access = { resource, mode };
+    braid_node_options options = {
+        .name = name,
+        .accesses = &access,
+        .num_accesses = 1,
+        .epilogue_of = main,
+    };
+    return add_empty(graph, &options);
+}
+
+void new_edge(braid_graph *graph, braid_node from, braid_node to)
+{
+    check_ok(braid_graph_add_edge(graph, from, to));
+}
+
+braid_schedule *plan_with(const braid_graph *graph, const braid_schedule_options *options)
+{
+    braid_schedule *schedule;
+    check_ok(braid_schedule_create(graph, options, &schedule));
+    check_ok(braid_schedule_verify(schedule, graph));
+    return schedule;
+}
+
+braid_schedule *plan_on(const braid_graph *graph, uint32_t lanes)
+{
+    braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+    return plan_with(graph, &options);
+}
+
+braid_schedule_info info_of(const braid_schedule *schedule)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    return info;
+}
+
+braid_placement placement_of(const braid_schedule *schedule, braid_node node)
+{
+    braid_placement placement;
+    check_ok(braid_schedule_get_placement(schedule, node, &placement));
+    return placement;
+}
+
+size_t issue_of(const braid_schedule *schedule, braid_node node)
+{
+    size_t num_steps;
+    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    size_t i = 0;
+    while (i < num_steps && (steps[i].kind != BRAID_STEP_RUN || steps[i].node != node.index))
+        i++;
+    assert_true(i < num_steps);
+    return i;
+}
+
+void check_explains(const braid_schedule *schedule, braid_node a, braid_node b, const char *text)
+{
+    char line[512];
+    check_ok(braid_schedule_explain(schedule, a, b, line, sizeof(line)));
+    assert_string_equal(line, text);
+    check_ok(braid_schedule_explain(schedule, b, a, line, sizeof(line)));
+    assert_string_equal(line, text);
+}
+
+uint32_t num_serialised(const braid_schedule *schedule, braid_node first, braid_node second,
+                        braid_serialisation_cause cause, const char *resource)
+{
+    uint32_t num = 0;
+    for (size_t i = 0; i < info_of(schedule).num_serialisations; i++) {
+        braid_serialisation pair;
+        check_ok(braid_schedule_get_serialisation(schedule, i, &pair));
+        num += pair.first == first.index && pair.second == second.index && pair.cause == cause &&
+               (!resource || strcmp(pair.resource_name, resource) == 0);
+    }
+    return num;
+}
+
+braid_graph *random_graph(struct random *random, uint32_t most, uint32_t *out_num_nodes,
+                          uint32_t *from, uint32_t *to, size_t *out_num_edges)
+{
+    braid_graph *graph = new_graph();
+    uint32_t num_nodes = 1 + random_below(random, most);
+    uint32_t reach = 1 + random_below(random, num_nodes); // how far back edges may go
+    size_t num_edges = 0;
+    for (uint32_t i = 0; i < num_nodes; i++) {
+        new_node(graph, NULL, 1 + random_below(random, 100), NO_NODE, NO_NODE);
+        for (uint32_t k = random_below(random, 5); i > 0 && k > 0; k--) {
+            from[num_edges] = i - 1 - random_below(random, i < reach ? i : reach);
+            to[num_edges] = i;
+            new_edge(graph, braid_graph_node(graph, from[num_edges]), braid_graph_node(graph, i));
+            num_edges++;
+        }
+    }
+    *out_num_nodes = num_nodes;
+    *out_num_edges = num_edges;
+    return graph;
+}

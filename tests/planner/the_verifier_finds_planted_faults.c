@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step list with a fault in it is never called right: waits left out, moved or misdirected, runs
+// in the wrong order, events reused too early.
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/schedule.h"
+#include "planner/plan_testing.h"
+
+// A copy of a schedule whose steps may be spoilt.
+static braid_schedule copy_steps(const braid_schedule *schedule)
+{
+    braid_schedule copy = *schedule;
+    copy.steps = malloc((schedule->num_steps + 1) * sizeof(*copy.steps));
+    assert_non_null(copy.steps);
+    memcpy(copy.steps, schedule->steps, schedule->num_steps * sizeof(*copy.steps));
+    return copy;
+}
+
+static void remove_step(braid_schedule *copy, size_t index)
+{
+    copy->num_steps--;
+    memmove(&copy->steps[index], &copy->steps[index + 1],
+            (copy->num_steps - index) * sizeof(*copy->steps));
+}
+
+static void move_step(braid_schedule *copy, size_t from, size_t to)
+{
+    braid_step step = copy->steps[from];
+    for (size_t i = from; i > to; i--)
+        copy->steps[i] = copy->steps[i - 1];
+    for (size_t i = from; i < to; i++)
+        copy->steps[i] = copy->steps[i + 1];
+    copy->steps[to] = step;
+}
+
+static size_t find_step(const braid_schedule *schedule, braid_step_kind kind, size_t nth)
+{
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        if (schedule->steps[i].kind == kind && nth-- == 0)
+            return i;
+    }
+    fail_msg("no such step");
+    return 0;
+}
+
+static void fails_naming(const braid_schedule *copy, const braid_graph *graph, const char *text)
+{
+    check_fails(braid_schedule_verify(copy, graph), BRAID_INTERNAL, text);
+}
+
+static braid_graph *diamond(void)
+{
+    braid_graph *graph = new_graph();
+    braid_node top = new_node(graph, "top", 10, NO_NODE, NO_NODE);
+    braid_node left = new_node(graph, "left", 10, top, NO_NODE);
+    braid_node right = new_node(graph, "right", 10, top, NO_NODE);
+    new_node(graph, "bottom", 10, left, right);
+    return graph;
+}
+
+static void every_wait_of_a_minimal_plan_is_needed(void **state)
+{
+    (void)state;
+    struct random random = { 3 };
+    uint32_t from[240], to[240], num_nodes;
+    size_t num_edges, removed = 0;
+    for (int trial = 0; trial < 100; trial++) {
+        braid_graph *graph = random_graph(&random, 60, &num_nodes, from, to, &num_edges);
+        braid_schedule *schedule = plan_on(graph, 2 + random_below(&random, 4));
+        for (size_t i = 0; i < schedule->num_steps; i++) {
+            if (schedule->steps[i].kind != BRAID_STEP_WAIT)
+                continue;
+            braid_schedule copy = copy_steps(schedule);
+            remove_step(&copy, i);
+            fails_naming(&copy, graph, "start before");
+            free(copy.steps);
+            removed++;
+        }
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+    assert_true(removed > 500);
+}
+
+static void a_wait_for_another_node_is_found(void **state)
+{
+    (void)state;
+    braid_graph *graph = diamond();
+    braid_schedule *schedule = plan_on(graph, 2);
+    size_t wait = find_step(schedule, BRAID_STEP_WAIT, 1);
+    braid_schedule copy = copy_steps(schedule);
+    copy.steps[wait].node = 0;
+    fails_naming(&copy, graph, "is then not recorded");
+    free(copy.steps);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void a_wait_before_its_record_is_found(void **state)
+{
+    (void)state;
+    braid_graph *graph = diamond();
+    braid_schedule *schedule = plan_on(graph, 2);
+    braid_schedule copy = copy_steps(schedule);
+    move_step(&copy, find_step(schedule, BRAID_STEP_WAIT, 0),
+              find_step(schedule, BRAID_STEP_RECORD, 0));
+    fails_naming(&copy, graph, "is then not recorded");
+    free(copy.steps);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void a_node_that_runs_never_or_twice_is_found(void **state)
+{
+    (void)state;
+    braid_graph *graph = diamond();
+    braid_schedule *schedule = plan_on(graph, 1);
+    braid_schedule copy = copy_steps(schedule);
+    copy.num_steps--;
+    fails_naming(&copy, graph, "does not run 'bottom'");
+    copy.num_steps++;
+    copy.steps[3].node = 1;
+    fails_naming(&copy, graph, "'left' (node 1) twice");
+    free(copy.steps);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void a_wrong_order_on_a_lane_is_found(void **state)
+{
+    (void)state;
+    braid_graph *graph = diamond();
+    braid_schedule *schedule = plan_on(graph, 1);
+    braid_schedule copy = copy_steps(schedule);
+    move_step(&copy, 3, 1);
+    fails_naming(&copy, graph, "'bottom' (node 3) start before 'left' (node 1)");
+    free(copy.steps);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void an_event_recorded_again_too_early_is_found(void **state)
+{
+    (void)state;
+    // Two producers on one lane, both waited for on another.
+    braid_graph *graph = new_graph();
+    braid_node first = new_node(graph, "first", 10, NO_NODE, NO_NODE);
+    braid_node second = new_node(graph, "second", 10, first, NO_NODE);
+    new_node(graph, "long", 100, second, NO_NODE);
+    braid_node other = new_node(graph, "other", 50, first, NO_NODE);
+    new_node(graph, "join", 10, second, other);
+    braid_schedule *schedule = plan_on(graph, 2);
+    assert_int_equal(info_of(schedule).num_waits, 2);
+    braid_schedule copy = copy_steps(schedule);
+    for (size_t i = 0; i < copy.num_steps; i++) {
+        if (copy.steps[i].kind != BRAID_STEP_RUN)
+            copy.steps[i].event = 0;
+    }
+    // The second record comes before the wait for the first.
+    assert_true(find_step(schedule, BRAID_STEP_RECORD, 1) <
+                find_step(schedule, BRAID_STEP_WAIT, 0));
+    fails_naming(&copy, graph, "is then not recorded");
+    free(copy.steps);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void conflicting_accesses_without_a_wait_are_found(void **state)
+{
+    (void)state;
+    static const braid_access_mode pairs[][2] = {
+        { BRAID_WRITE, BRAID_READ },          { BRAID_READ, BRAID_WRITE },
+        { BRAID_WRITE, BRAID_WRITE },         { BRAID_READ_WRITE, BRAID_READ },
+        { BRAID_EXCLUSIVE, BRAID_EXCLUSIVE }, { BRAID_EXCLUSIVE, BRAID_READ },
+        { BRAID_READ, BRAID_EXCLUSIVE },
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        braid_graph *graph = new_graph();
+        braid_resource buffer, low, high;
+        check_ok(braid_graph_add_buffer(graph, "grid", NULL, 100, &buffer));
+        check_ok(braid_graph_add_range(graph, buffer, 0, 60, &low));
+        check_ok(braid_graph_add_range(graph, buffer, 50, 50, &high));
+        new_user(graph, "a", low, pairs[i][0], NO_RESOURCE, 0);
+        new_user(graph, "b", high, pairs[i][1], NO_RESOURCE, 0);
+        braid_schedule *schedule = plan_on(graph, 2);
+        braid_schedule copy = copy_steps(schedule);
+        assert_int_equal(copy.num_steps, 2); // one lane: the pair leaves no other work
+        copy.info.num_lanes = 2;
+        copy.steps[1].lane = 1;
+        fails_naming(&copy, graph, "their accesses to 'grid[");
+        free(copy.steps);
+        copy = copy_steps(schedule);
+        move_step(&copy, 0, 1);
+        fails_naming(&copy, graph, "'b' (node 1) start before 'a' (node 0)");
+        free(copy.steps);
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+static void a_split_bundle_is_found(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_node main = new_node(graph, "main", 1, NO_NODE, NO_NODE);
+    new_node(graph, "guest", 1, NO_NODE, NO_NODE);
+    braid_empty part = { .node = { .name = "prelude", .prelude_of = main } };
+    check_ok(braid_graph_add_empty(graph, &part, NULL));
+    braid_schedule *schedule = plan_on(graph, 1);
+    braid_schedule copy = copy_steps(schedule);
+    move_step(&copy, 2, 1); // prelude, guest, main
+    fails_naming(&copy, graph, "in the midst of a bundle");
+    free(copy.steps);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void a_broken_hint_is_found(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_empty hinted = { .node = { .name = "a", .lane_hint = 9 } };
+    check_ok(braid_graph_add_empty(graph, &hinted, NULL));
+    hinted.node.name = "b";
+    check_ok(braid_graph_add_empty(graph, &hinted, NULL));
+    braid_schedule *schedule = plan_on(graph, 2);
+    braid_schedule copy = copy_steps(schedule);
+    copy.info.num_lanes = 2;
+    copy.steps[1].lane = 1;
+    fails_naming(&copy, graph, "against hint 9");
+    free(copy.steps);
+    copy = copy_steps(schedule);
+    move_step(&copy, 0, 1);
+    fails_naming(&copy, graph, "their lane hint");
+    free(copy.steps);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void nonsense_is_found(void **state)
+{
+    (void)state;
+    braid_graph *graph = diamond();
+    braid_schedule *schedule = plan_on(graph, 2);
+    braid_schedule copy = copy_steps(schedule);
+    copy.steps[0].lane = 2;
+    fails_naming(&copy, graph, "no such lane");
+    copy.steps[0].lane = 0;
+    copy.steps[0].node = 4;
+    fails_naming(&copy, graph, "no such node");
+    free(copy.steps);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void another_graph_is_refused(void **state)
+{
+    (void)state;
+    braid_graph *graph = diamond(), *other = diamond();
+    braid_schedule *schedule = plan_on(graph, 2);
+    check_fails(braid_schedule_verify(schedule, other), BRAID_INVALID_ARGUMENT, "another graph");
+    new_edge(graph, braid_graph_node(graph, 0), braid_graph_node(graph, 3));
+    check_fails(braid_schedule_verify(schedule, graph), BRAID_INVALID_ARGUMENT, "changed");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+    braid_graph_destroy(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_wait_of_a_minimal_plan_is_needed),
+        cmocka_unit_test(a_wait_for_another_node_is_found),
+        cmocka_unit_test(a_wait_before_its_record_is_found),
+        cmocka_unit_test(a_node_that_runs_never_or_twice_is_found),
+        cmocka_unit_test(a_wrong_order_on_a_lane_is_found),
+        cmocka_unit_test(an_event_recorded_again_too_early_is_found),
+        cmocka_unit_test(conflicting_accesses_without_a_wait_are_found),
+        cmocka_unit_test(a_split_bundle_is_found),
+        cmocka_unit_test(a_broken_hint_is_found),
+        cmocka_unit_test(nonsense_is_found),
+        cmocka_unit_test(another_graph_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// No plan waits where the graph and the lane orders say the same already.
+#include "planner/minimum.h"
+#include "planner/plan_testing.h"
+
+static uint64_t waits_on(const braid_graph *graph, uint32_t lanes)
+{
+    braid_schedule *schedule = plan_on(graph, lanes);
+    uint64_t waits = info_of(schedule).num_waits;
+    braid_schedule_destroy(schedule);
+    return waits;
+}
+
+static void random_graphs_match_brute_force(void **state)
+{
+    (void)state;
+    struct random random = { 5 };
+    uint32_t from[480], to[480], num_nodes;
+    size_t num_edges;
+    for (int trial = 0; trial < 400; trial++) {
+        braid_graph *graph = random_graph(&random, 120, &num_nodes, from, to, &num_edges);
+        braid_schedule_options options = {
+            .max_lanes = 1 + random_below(&random, 9),
+            .fixed_lanes = true,
+        };
+        if (random_chance(&random, 30))
+            options.costs = (braid_cost_model){ .node_ns = 2, .wait_ns = 30, .max_concurrent = 3 };
+        braid_schedule *schedule = plan_with(graph, &options);
+        assert_int_equal(info_of(schedule).num_waits,
+                         minimum_waits(schedule, num_nodes, from, to, num_edges));
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+static void a_chain_needs_none_at_any_number_of_lanes(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_node last = NO_NODE, before = NO_NODE;
+    for (int i = 0; i < 100; i++) {
+        braid_node next = new_node(graph, NULL, 1 + (uint64_t)i % 7, last, before);
+        before = last;
+        last = next;
+    }
+    for (uint32_t lanes = 1; lanes <= 16; lanes++)
+        assert_int_equal(waits_on(graph, lanes), 0);
+    braid_graph_destroy(graph);
+}
+
+static void one_lane_needs_none(void **state)
+{
+    (void)state;
+    struct random random = { 6 };
+    uint32_t from[400], to[400], num_nodes;
+    size_t num_edges;
+    for (int trial = 0; trial < 100; trial++) {
+        braid_graph *graph = random_graph(&random, 100, &num_nodes, from, to, &num_edges);
+        braid_schedule *schedule = plan_on(graph, 1);
+        braid_schedule_info info = info_of(schedule);
+        assert_int_equal(info.num_waits, 0);
+        assert_int_equal(info.num_records, 0);
+        assert_int_equal(info.num_events, 0);
+        assert_int_equal(info.makespan_ns, info.work_ns);
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+// Independent chains: each stays on its lane.
+static void independent_chains_need_none(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_node last[4] = { { 0 } };
+    for (int i = 0; i < 400; i++)
+        last[i % 4] = new_node(graph, NULL, 10, last[i % 4], NO_NODE);
+    assert_int_equal(waits_on(graph, 4), 0);
+    braid_graph_destroy(graph);
+}
+
+static bool reaches(uint32_t from, uint32_t to, const uint32_t *edge_from, const uint32_t *edge_to,
+                    size_t num_edges)
+{
+    if (from == to)
+        return true;
+    for (size_t i = 0; i < num_edges; i++) {
+        if (edge_from[i] == from && edge_to[i] <= to &&
+            reaches(edge_to[i], to, edge_from, edge_to, num_edges))
+            return true;
+    }
+    return false;
+}
+
+static void an_implied_edge_never_adds_a_wait(void **state)
+{
+    (void)state;
+    struct random random = { 8 };
+    uint32_t from[120], to[120], num_nodes;
+    size_t num_edges, added = 0;
+    for (int trial = 0; trial < 300; trial++) {
+        braid_graph *graph = random_graph(&random, 30, &num_nodes, from, to, &num_edges);
+        uint32_t lanes = 1 + random_below(&random, 6);
+        uint64_t before = waits_on(graph, lanes);
+        for (int i = 0; i < 30; i++) {
+            uint32_t a = random_below(&random, num_nodes), b = random_below(&random, num_nodes);
+            if (a >= b || !reaches(a, b, from, to, num_edges))
+                continue;
+            new_edge(graph, braid_graph_node(graph, a), braid_graph_node(graph, b));
+            added++;
+            assert_int_equal(waits_on(graph, lanes), before);
+        }
+        braid_graph_destroy(graph);
+    }
+    assert_true(added > 1000);
+}
+
+static void widening_keeps_the_makespan(void **state)
+{
+    (void)state;
+    struct random random = { 9 };
+    uint32_t from[1200], to[1200], num_nodes;
+    size_t num_edges;
+    uint64_t exact = 0, widened = 0;
+    for (int trial = 0; trial < 200; trial++) {
+        braid_graph *graph = random_graph(&random, 300, &num_nodes, from, to, &num_edges);
+        braid_schedule_options options = {
+            .max_lanes = 1 + random_below(&random, 8),
+            .fixed_lanes = true,
+        };
+        if (random_chance(&random, 40))
+            options.costs = (braid_cost_model){ .node_ns = 2, .wait_ns = 10 };
+        braid_schedule *plain = plan_with(graph, &options);
+        options.widen = true;
+        braid_schedule *wide = plan_with(graph, &options);
+        assert_int_equal(info_of(plain).makespan_ns, info_of(wide).makespan_ns);
+        for (uint32_t i = 0; i < num_nodes; i++) {
+            braid_node node = braid_graph_node(graph, i);
+            assert_int_equal(placement_of(plain, node).start_ns, placement_of(wide, node).start_ns);
+        }
+        exact += info_of(plain).num_waits;
+        widened += info_of(wide).num_waits;
+        braid_schedule_destroy(plain);
+        braid_schedule_destroy(wide);
+        braid_graph_destroy(graph);
+    }
+    assert_true(widened * 10 < exact * 9);
+}
+
+// At maximum concurrency nodes share a lane only where the graph orders them.
+static void maximum_concurrency_never_joins_free_nodes(void **state)
+{
+    (void)state;
+    struct random random = { 10 };
+    uint32_t from[400], to[400], num_nodes;
+    size_t num_edges;
+    for (int trial = 0; trial < 60; trial++) {
+        braid_graph *graph = random_graph(&random, 100, &num_nodes, from, to, &num_edges);
+        braid_schedule_options options = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+        braid_schedule *schedule = plan_with(graph, &options);
+        assert_int_equal(info_of(schedule).makespan_ns, info_of(schedule).critical_path_ns);
+        assert_int_equal(info_of(schedule).num_serialisations, 0);
+        for (uint32_t a = 0; a < num_nodes; a++) {
+            for (uint32_t b = a + 1; b < num_nodes; b++) {
+                if (placement_of(schedule, braid_graph_node(graph, a)).lane !=
+                    placement_of(schedule, braid_graph_node(graph, b)).lane)
+                    continue;
+                char line[256];
+                check_ok(braid_schedule_explain(schedule, braid_graph_node(graph, a),
+                                                braid_graph_node(graph, b), line, sizeof(line)));
+                assert_memory_equal(line, "ordered ", 8);
+            }
+        }
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_graphs_match_brute_force),
+        cmocka_unit_test(a_chain_needs_none_at_any_number_of_lanes),
+        cmocka_unit_test(one_lane_needs_none),
+        cmocka_unit_test(independent_chains_need_none),
+        cmocka_unit_test(an_implied_edge_never_adds_a_wait),
+        cmocka_unit_test(widening_keeps_the_makespan),
+        cmocka_unit_test(maximum_concurrency_never_joins_free_nodes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
