@@ -217,27 +217,19 @@ static void copy_on_host(void *user)
     *step->to = *step->from * 2 + 1;
 }
 
-static braid_status copy_natively(braid_device *device, braid_stream *stream, void *user)
-{
-    uint32_t **ends = user;
-    return braid_stream_copy(device, stream, ends[1], ends[0], sizeof(uint32_t));
-}
-
-// kernel -> copy -> host -> fill -> native -> join -> kernel, by data.
+// kernel -> copy -> host -> fill -> copy -> join -> kernel, by data.
 static void every_kind_of_node_keeps_its_place(void **state)
 {
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, 4);
     uint32_t *host = contract_host_numbers(contract, 2);
     struct host_step step = { host, host + 1 };
-    uint32_t *native_ends[2] = { host + 1, data + 1 };
     braid_graph *graph = contract_graph(contract);
     braid_node start = add_axpy(graph, (braid_node_options){ 0 }, data, data, 3, 1, 1);
     braid_node down = add_copy(graph, (braid_node_options){ AFTER(start) }, host, data, 4);
     braid_node call = add_host(graph, (braid_node_options){ AFTER(down) }, copy_on_host, &step);
     braid_node fill = add_fill(graph, (braid_node_options){ AFTER(call) }, data + 2, 100, 1);
-    braid_node up =
-        add_native(graph, (braid_node_options){ AFTER(fill) }, copy_natively, native_ends);
+    braid_node up = add_copy(graph, (braid_node_options){ AFTER(fill) }, data + 1, host + 1, 4);
     braid_node join = add_empty(graph, (braid_node_options){ AFTER(up, fill) });
     add_add(graph, (braid_node_options){ AFTER(join) }, data + 2, data + 1, data + 2, 1);
     braid_exec *exec = contract_exec(contract, graph);
@@ -248,6 +240,67 @@ static void every_kind_of_node_keeps_its_place(void **state)
     }
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, data + 2), value * 2 + 1 + 100);
+}
+
+// Copies from here to there, by the program's own hand.
+struct native_step {
+    uint32_t *from, *to;
+};
+
+static braid_status copy_natively(braid_device *device, braid_stream *stream, void *user)
+{
+    struct native_step *step = user;
+    return braid_stream_copy(device, stream, step->to, step->from, sizeof(uint32_t));
+}
+
+// Two at once, each between a slow kernel and a reader.
+static void native_calls_queue_their_work_in_its_place(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 6);
+    uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
+    struct native_step steps[2];
+    braid_graph *graph = contract_graph(contract);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t *own = data + 3 * i;
+        steps[i] = (struct native_step){ own, own + 1 };
+        braid_node slow = add_busy(graph, (braid_node_options){ 0 }, intervals + 2 * i, short_ns);
+        braid_node write =
+            add_axpy(graph, (braid_node_options){ AFTER(slow) }, own, own, 3, i + 1, 1);
+        braid_node native =
+            add_native(graph, (braid_node_options){ AFTER(write) }, copy_natively, &steps[i]);
+        add_axpy(graph, (braid_node_options){ AFTER(native) }, own + 2, own + 1, 2, 1, 1);
+    }
+    braid_exec *exec = contract_exec(contract, graph);
+    uint32_t values[2] = { 0, 0 };
+    for (int frame = 0; frame < 10; frame++) {
+        check_ok(braid_exec_launch(exec, NULL));
+        for (uint32_t i = 0; i < 2; i++)
+            values[i] = values[i] * 3 + i + 1;
+    }
+    check_ok(braid_exec_wait(exec));
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(contract_number(contract, data + 3 * i + 2), values[i] * 2 + 1);
+}
+
+// What the host reads after a frame was copied there by a node behind a slow writer.
+static void a_copy_to_the_host_follows_its_slow_writer(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
+    uint64_t *interval = contract_memory(contract, BRAID_MEMORY_DEVICE, 2 * sizeof(uint64_t));
+    braid_graph *graph = contract_graph(contract);
+    braid_resource result = add_resource(graph, "result");
+    braid_node slow = add_busy(graph, (braid_node_options){ 0 }, interval, 10 * short_ns);
+    add_axpy(graph, (braid_node_options){ AFTER(slow), USES({ result, BRAID_READ_WRITE }) }, data,
+             data, 1, 7, 1);
+    add_copy(graph, (braid_node_options){ USES({ result, BRAID_READ }) }, seen, data, 4);
+    braid_exec *exec = contract_exec(contract, graph);
+    for (uint32_t frame = 1; frame <= num_frames; frame++) {
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(*seen, 7 * frame);
+    }
 }
 
 // Launches of one exec run one after another, whatever streams they are on.
@@ -343,6 +396,8 @@ int run_launch_order(void)
         contract_test(back_to_back_regions_are_joined_in_between),
         contract_test(a_bundle_runs_in_order),
         contract_test(every_kind_of_node_keeps_its_place),
+        contract_test(native_calls_queue_their_work_in_its_place),
+        contract_test(a_copy_to_the_host_follows_its_slow_writer),
         contract_test(frames_on_different_streams_run_one_after_another),
         contract_test(a_later_frame_waits_for_a_slow_one_on_another_stream),
         contract_test(different_execs_run_at_once),

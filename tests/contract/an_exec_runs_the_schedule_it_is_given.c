@@ -136,6 +136,40 @@ static void a_schedule_from_before_the_graph_changed_is_refused(void **state)
     braid_schedule_destroy(schedule);
 }
 
+static bool steps_are_equal(const braid_schedule *a, const braid_schedule *b)
+{
+    size_t num_a, num_b;
+    const braid_step *steps_a = braid_schedule_steps(a, &num_a);
+    const braid_step *steps_b = braid_schedule_steps(b, &num_b);
+    return num_a == num_b && memcmp(steps_a, steps_b, num_a * sizeof(*steps_a)) == 0;
+}
+
+static braid_schedule *plan_free_nodes(struct contract *contract, uint32_t hint, uint32_t max_lanes)
+{
+    braid_graph *graph = contract_graph(contract);
+    for (uint32_t i = 0; i < 4; i++)
+        add_empty(graph, (braid_node_options){ .lane_hint = hint, .cost_ns = 1000 });
+    const braid_schedule_options plan = { .max_lanes = max_lanes, .fixed_lanes = true };
+    braid_schedule *schedule;
+    check_ok(braid_schedule_create(graph, &plan, &schedule));
+    return schedule;
+}
+
+// All that steers the planner is part of what a schedule is made from; the same input gives the
+// same plan again.
+static void hints_and_lane_limits_give_schedules_of_their_own(void **state)
+{
+    struct contract *contract = *state;
+    braid_schedule *plain = plan_free_nodes(contract, 0, 4);
+    braid_schedule *others[] = { plan_free_nodes(contract, 0, 4), plan_free_nodes(contract, 1, 4),
+                                 plan_free_nodes(contract, 0, 2) };
+    for (int i = 0; i < 3; i++) {
+        assert_true(steps_are_equal(plain, others[i]) == (i == 0));
+        braid_schedule_destroy(others[i]);
+    }
+    braid_schedule_destroy(plain);
+}
+
 static void an_exec_is_not_touched_by_later_changes_of_its_graph(void **state)
 {
     struct contract *contract = *state;
@@ -171,6 +205,7 @@ int run_schedules(void)
         contract_test(two_execs_can_share_one_schedule),
         contract_test(a_schedule_of_another_graph_is_refused),
         contract_test(a_schedule_from_before_the_graph_changed_is_refused),
+        contract_test(hints_and_lane_limits_give_schedules_of_their_own),
         contract_test(an_exec_is_not_touched_by_later_changes_of_its_graph),
         contract_test(bad_arguments_are_refused),
     };
