@@ -100,7 +100,8 @@ enum { ROCM_5_3 = 503, ROCM_5_4 = 504 };
 extern int probe_rocm_version;
 
 // Opens the library named by BRAID_PROBE_LIBRARY. Returns 0, or what the program must return: 77
-// with the reason printed if there is no such library, 1 if the library is of no use.
+// with the reason printed if there is no such library or BRAID_PROBE_SKIP gives a reason, 1 if the
+// library is of no use.
 int probe_open(void);
 
 // Opens the library and runs a group of tests. Returns what the program must return.
