@@ -78,19 +78,27 @@ static uint64_t start_on(const struct place *place, uint32_t lane)
     return start;
 }
 
-// The earliest start wins, then the fewest waits; then a new lane, where the unit comes after
-// nothing that the graph does not name; then the lane used last.
+// Of two lanes where a unit starts as early and waits as often: a new lane, where it comes after
+// nothing that the graph does not name; then the lane used last; then the lower one, since lane 0
+// need not be joined to what the program does next.
+static bool is_better_lane(const struct place *place, uint32_t lane, uint32_t than)
+{
+    uint32_t new_lane = place->out->num_lanes;
+    if (lane == new_lane || than == new_lane)
+        return than != new_lane;
+    uint64_t free = place->lanes[lane].free_ns, than_free = place->lanes[than].free_ns;
+    return free > than_free || (free == than_free && lane < than);
+}
+
+// The earliest start wins, then the fewest waits.
 static void consider(const struct place *place, uint32_t lane, struct offer *best)
 {
     struct offer offer = { .lane = lane, .start_ns = start_on(place, lane) };
     if (offer.start_ns > best->start_ns)
         return;
     offer.num_waits = plan_know_num_waits(&place->know, lane);
-    bool better = offer.start_ns < best->start_ns || offer.num_waits < best->num_waits;
-    if (!better && offer.num_waits == best->num_waits)
-        better = lane == place->out->num_lanes ||
-                 place->lanes[lane].free_ns > place->lanes[best->lane].free_ns;
-    if (better)
+    if (offer.start_ns < best->start_ns || offer.num_waits < best->num_waits ||
+        (offer.num_waits == best->num_waits && is_better_lane(place, lane, best->lane)))
         *best = offer;
 }
 
