@@ -108,26 +108,33 @@ static void read_log(const struct gpu_compiler_api *api, gpu_compilation program
     free(log);
 }
 
+static gpu_result code_bytes(const struct gpu_compiler_api *api, gpu_compilation program,
+                             bool as_text, size_t *out_bytes)
+{
+    *out_bytes = 0;
+    return as_text ? api->text_bytes(program, out_bytes) : api->code_bytes(program, out_bytes);
+}
+
 static braid_status read_code(const struct gpu_compiler_api *api, gpu_compilation program,
                               const braid_kernel *kernel, bool as_text, char **out_image)
 {
     size_t bytes = 0;
-    gpu_result result =
-        as_text ? api->text_bytes(program, &bytes) : api->code_bytes(program, &bytes);
-    if (result || bytes == 0)
-        return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' gave no code: %s",
-                           kernel->name, api->error_string(result));
-    char *image = calloc(bytes + 1, 1);
-    if (!image)
-        return braid_error_no_memory("a compiled kernel");
-    result = as_text ? api->text(program, image) : api->code(program, image);
-    if (result) {
-        free(image);
-        return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' gave no code: %s",
-                           kernel->name, api->error_string(result));
+    gpu_result result = code_bytes(api, program, as_text, &bytes);
+    // A compiler without an assembler gives text whatever the target.
+    if ((result || bytes == 0) && !as_text && api->text_bytes) {
+        as_text = true;
+        result = code_bytes(api, program, as_text, &bytes);
     }
-    *out_image = image;
-    return BRAID_OK;
+    char *image = result || bytes == 0 ? NULL : calloc(bytes + 1, 1);
+    if (image)
+        result = as_text ? api->text(program, image) : api->code(program, image);
+    if (image && result == GPU_SUCCESS) {
+        *out_image = image;
+        return BRAID_OK;
+    }
+    free(image);
+    return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' gave no code: %s", kernel->name,
+                       api->error_string(result));
 }
 
 static braid_status compile(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
