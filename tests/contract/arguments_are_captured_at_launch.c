@@ -90,6 +90,30 @@ static void an_argument_set_twice_has_its_last_value(void **state)
     check_data(contract, &updater, 60 * 7 + 60, 6);
 }
 
+// Each call replaces one argument and leaves what earlier calls gave the others.
+static void arguments_set_one_by_one_add_up(void **state)
+{
+    struct contract *contract = *state;
+    struct updater updater = make_updater(contract);
+    uint32_t factor = 3;
+    for (int frame = 0; frame < 2; frame++) {
+        set_addend(&updater, 0, 50);
+        check_ok(
+            braid_exec_set_arg(updater.exec, updater.nodes[0], 2, (braid_arg)BRAID_ARG(factor)));
+        check_ok(braid_exec_launch(updater.exec, NULL));
+        factor++;
+        check_ok(
+            braid_exec_set_arg(updater.exec, updater.nodes[0], 2, (braid_arg)BRAID_ARG(factor)));
+        check_ok(braid_exec_launch(updater.exec, NULL));
+    }
+    check_ok(braid_exec_wait(updater.exec));
+    uint32_t expected = 50;                        // times 3
+    expected = expected * 4 + 50;                  // then 4
+    expected = expected * 4 + 50;                  // then 4 again
+    expected = expected * 5 + 50;                  // then 5
+    check_data(contract, &updater, expected, 156); // 1, 6, 31, 156
+}
+
 // Pointers too: the first node leaves its data alone and writes elsewhere.
 static void all_arguments_of_a_node_can_be_replaced(void **state)
 {
@@ -176,6 +200,7 @@ int run_arguments(void)
         contract_test(frames_in_flight_keep_their_arguments),
         contract_test(arguments_can_change_in_every_frame),
         contract_test(an_argument_set_twice_has_its_last_value),
+        contract_test(arguments_set_one_by_one_add_up),
         contract_test(all_arguments_of_a_node_can_be_replaced),
         contract_test(the_graphs_own_arguments_were_copied),
         contract_test(wrong_arguments_are_refused_and_change_nothing),
