@@ -26,20 +26,42 @@ braid_status contract_open_device(braid_device **out_device)
     return braid_device_open(&options, out_device);
 }
 
+enum { staging_bytes = 64 * 1024 };
+
 int contract_set_up_group(void **state)
 {
     struct contract *contract = calloc(1, sizeof(*contract));
     assert_non_null(contract);
+    *state = contract;
     contract->mode = contract_mode();
     contract->backend = contract_backend();
     check_ok(contract_open_device(&contract->device));
-    *state = contract;
+    braid_device *device = contract->device;
+    void *words;
+    check_ok(braid_stream_create(device, NULL, &contract->copies));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, staging_bytes, &contract->staging));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST,
+                                   2 * contract_max_gates * sizeof(uint32_t), &words));
+    contract->gate_words = words;
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    add_every_kernel(graph, contract->staging);
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .plan.max_lanes = 1 };
+    check_ok(braid_exec_create(device, graph, &options, &contract->keeper));
+    braid_graph_destroy(graph);
+    memset(contract->staging, 0, staging_bytes);
+    check_ok(braid_exec_launch(contract->keeper, contract->copies));
+    check_ok(braid_exec_wait(contract->keeper));
     return 0;
 }
 
 int contract_tear_down_group(void **state)
 {
     struct contract *contract = *state;
+    braid_exec_destroy(contract->keeper);
+    braid_stream_destroy(contract->copies);
+    braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->staging);
+    braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->gate_words);
     braid_device_close(contract->device);
     free(contract);
     return 0;
@@ -138,11 +160,8 @@ void *contract_memory(struct contract *contract, braid_memory_kind kind, size_t 
         memset(memory, 0, bytes);
         return memory;
     }
-    braid_stream *stream;
-    check_ok(braid_stream_create(contract->device, NULL, &stream));
-    check_ok(braid_stream_fill(contract->device, stream, memory, 0, 1, bytes));
-    check_ok(braid_stream_synchronize(contract->device, stream));
-    braid_stream_destroy(stream);
+    check_ok(braid_stream_fill(contract->device, contract->copies, memory, 0, 1, bytes));
+    check_ok(braid_stream_synchronize(contract->device, contract->copies));
     return memory;
 }
 
@@ -158,29 +177,22 @@ uint32_t *contract_host_numbers(struct contract *contract, size_t num)
 
 static void copy_now(struct contract *contract, void *to, const void *from, size_t bytes)
 {
-    braid_stream *stream;
-    check_ok(braid_stream_create(contract->device, NULL, &stream));
-    check_ok(braid_stream_copy(contract->device, stream, to, from, bytes));
-    check_ok(braid_stream_synchronize(contract->device, stream));
-    braid_stream_destroy(stream);
+    check_ok(braid_stream_copy(contract->device, contract->copies, to, from, bytes));
+    check_ok(braid_stream_synchronize(contract->device, contract->copies));
 }
 
 void contract_read(struct contract *contract, void *to, const void *from, size_t bytes)
 {
-    void *staging;
-    check_ok(braid_memory_allocate(contract->device, BRAID_MEMORY_HOST, bytes, &staging));
-    copy_now(contract, staging, from, bytes);
-    memcpy(to, staging, bytes);
-    braid_memory_free(contract->device, BRAID_MEMORY_HOST, staging);
+    assert_true(bytes <= staging_bytes);
+    copy_now(contract, contract->staging, from, bytes);
+    memcpy(to, contract->staging, bytes);
 }
 
 void contract_write(struct contract *contract, void *to, const void *from, size_t bytes)
 {
-    void *staging;
-    check_ok(braid_memory_allocate(contract->device, BRAID_MEMORY_HOST, bytes, &staging));
-    memcpy(staging, from, bytes);
-    copy_now(contract, to, staging, bytes);
-    braid_memory_free(contract->device, BRAID_MEMORY_HOST, staging);
+    assert_true(bytes <= staging_bytes);
+    memcpy(contract->staging, from, bytes);
+    copy_now(contract, to, contract->staging, bytes);
 }
 
 uint32_t contract_number(struct contract *contract, const uint32_t *from)

@@ -10,7 +10,7 @@
 #include "support/check.h"
 #include "support/kernels.h"
 
-enum { contract_num_workers = 4, contract_max_objects = 512 };
+enum { contract_num_workers = 4, contract_max_objects = 256, contract_max_gates = 16 };
 
 struct contract_memory {
     braid_memory_kind kind;
@@ -28,13 +28,20 @@ struct contract {
     braid_exec_mode mode;
     const char *backend;
 
+    // Made before any test, since on a GPU loading a kernel or freeing memory may wait for all work
+    // on the device, which a test that holds up a stream could not bear.
+    braid_exec *keeper; // of all test kernels
+    braid_stream *copies;
+    void *staging;        // host memory for the test's own copies
+    uint32_t *gate_words; // host memory, two a gate
+
     // Owned, freed by contract_tear_down in the order execs, streams, events, graphs, memory.
     braid_exec *execs[contract_max_objects];
     braid_stream *streams[contract_max_objects];
     braid_event *events[contract_max_objects];
     braid_graph *graphs[contract_max_objects];
     struct contract_memory memories[contract_max_objects];
-    struct gate gates[contract_max_objects];
+    struct gate gates[contract_max_gates];
     size_t num_execs, num_streams, num_events, num_graphs, num_memories, num_gates;
 };
 

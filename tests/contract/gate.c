@@ -20,9 +20,11 @@ static void store(uint32_t *word, uint32_t value)
 
 struct gate contract_gate(struct contract *contract)
 {
-    assert_true(contract->num_gates < contract_max_objects);
-    struct gate gate = { .open = contract_host_numbers(contract, 1),
-                         .report = contract_host_numbers(contract, 1) };
+    assert_true(contract->num_gates < contract_max_gates);
+    uint32_t *words = contract->gate_words + 2 * contract->num_gates;
+    struct gate gate = { .open = words, .report = words + 1 };
+    store(gate.open, 0);
+    store(gate.report, 0);
     return contract->gates[contract->num_gates++] = gate;
 }
 

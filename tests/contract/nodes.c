@@ -117,6 +117,46 @@ braid_node add_native(braid_graph *graph, braid_node_options options, braid_nati
     return node;
 }
 
+static void add_list_kernels(braid_graph *graph, uint32_t *words)
+{
+    uint32_t *list = words, *other = words + 64, none = 0;
+    braid_launch launches[] = {
+        { .kernel = &test_clear_list, BRAID_ARGS(BRAID_ARG(list)) },
+        { .kernel = &test_generate_list,
+          BRAID_ARGS(BRAID_ARG(list), BRAID_ARG(other), BRAID_ARG(none)) },
+        { .kernel = &test_generate_from_parent,
+          BRAID_ARGS(BRAID_ARG(list), BRAID_ARG(other), BRAID_ARG(other), BRAID_ARG(none)) },
+        { .kernel = &test_loop_over_list,
+          BRAID_ARGS(BRAID_ARG(list), BRAID_ARG(other), BRAID_ARG(none)) },
+    };
+    for (size_t i = 0; i < sizeof(launches) / sizeof(launches[0]); i++)
+        add_kernel(graph, &launches[i]);
+}
+
+void add_every_kernel(braid_graph *graph, void *memory)
+{
+    const braid_node_options options = { 0 };
+    uint32_t *words = memory, zero = 0;
+    uint64_t *cells = memory, none = 0;
+    add_axpy(graph, options, words, words, 1, 0, 1);
+    add_add(graph, options, words, words, words, 1);
+    add_list_kernels(graph, words);
+    add_stamp(graph, options, words + 8, words + 16, 0, 0);
+    braid_launch mix = { .kernel = &test_mix,
+                         BRAID_ARGS(BRAID_ARG(cells), BRAID_ARG(cells), BRAID_ARG(words),
+                                    BRAID_ARG(zero), BRAID_ARG(zero), BRAID_ARG(words),
+                                    BRAID_ARG(none), BRAID_ARG(none)) };
+    braid_launch handshake = { .kernel = &test_handshake,
+                               BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(zero),
+                                          BRAID_ARG(zero), BRAID_ARG(none)) };
+    braid_launch gate = { .kernel = &test_gate,
+                          BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(none)) };
+    add_kernel(graph, &mix);
+    add_kernel(graph, &handshake);
+    add_kernel(graph, &gate);
+    add_busy(graph, options, cells, 0);
+}
+
 braid_resource add_resource(braid_graph *graph, const char *name)
 {
     braid_resource resource;

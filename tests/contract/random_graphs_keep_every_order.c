@@ -168,11 +168,6 @@ static void run_graphs(struct contract *contract, braid_memory_kind kind, uint64
     struct field field = make_field(contract, kind);
     field.limits.host_calls = kind == BRAID_MEMORY_HOST && is_taken(contract, false);
     field.limits.native_calls = is_taken(contract, true);
-    // An exec that stays keeps the kernels loaded.
-    braid_graph *keeper = contract_graph(contract);
-    uint32_t *number = contract_numbers(contract, 1);
-    add_axpy(keeper, (braid_node_options){ 0 }, number, number, 1, 1, 1);
-    contract_exec(contract, keeper);
     braid_stream *stream = contract_stream(contract);
     const char *seed = getenv("BRAID_TEST_SEED");
     if (seed) {
