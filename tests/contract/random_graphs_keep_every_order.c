@@ -21,6 +21,7 @@ struct field {
     struct result *results;      // num_frames, in host memory
     uint32_t *staged_words;      // in host memory
     struct random_limits limits;
+    uint32_t num_refused; // graphs that the mode under test cannot run, and streams ran instead
 };
 
 static struct field make_field(struct contract *contract, braid_memory_kind kind)
@@ -117,11 +118,18 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     braid_graph *graph;
     check_ok(braid_graph_create(&graph));
     random_graph_build(&model, &random, &field->memory, graph);
-    const braid_exec_options options = { .mode = contract->mode,
-                                         .plan = choose_plan(&random),
-                                         .num_submitters = random_chance(&random, 20) ? 3 : 1 };
+    braid_exec_options options = { .mode = contract->mode,
+                                   .plan = choose_plan(&random),
+                                   .num_submitters = random_chance(&random, 20) ? 3 : 1 };
     braid_exec *exec;
-    check_ok(braid_exec_create(contract->device, graph, &options, &exec));
+    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE) {
+        if (field->num_refused++ == 0)
+            print_message("on streams instead: %s\n", braid_error_message());
+        options.mode = BRAID_MODE_STREAMS;
+        status = braid_exec_create(contract->device, graph, &options, &exec);
+    }
+    check_ok(status);
     braid_graph_destroy(graph);
     uint64_t salts[num_frames];
     for (uint32_t frame = 0; frame < num_frames; frame++)
@@ -176,6 +184,8 @@ static void run_graphs(struct contract *contract, braid_memory_kind kind, uint64
     }
     for (uint64_t i = 0; i < num_graphs; i++)
         run_graph(contract, &field, i % 3 ? stream : NULL, first_seed + i);
+    if (field.num_refused)
+        print_message("%u of %d graphs ran on streams\n", field.num_refused, num_graphs);
 }
 
 static void random_graphs_in_device_memory_keep_every_order(void **state)
