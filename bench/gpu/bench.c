@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GPU benches share: checks, clocks, the kernel, and how a system is measured.
+#include "gpu/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { WARM_UP = 10, MAX_FRAMES = 1000 };
+
+void must(braid_status status)
+{
+    if (status == BRAID_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", braid_status_name(status), braid_error_message());
+    exit(1);
+}
+
+void must_call(gpu_result result, const char *call)
+{
+    if (result == GPU_SUCCESS)
+        return;
+    fprintf(stderr, "%s by hand: error %d\n", call, result);
+    exit(1);
+}
+
+double now_us(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return 1e6 * (double)time.tv_sec + 1e-3 * (double)time.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double median(double *values, uint32_t num)
+{
+    qsort(values, num, sizeof(*values), compare);
+    return num % 2 ? values[num / 2] : (values[num / 2 - 1] + values[num / 2]) / 2;
+}
+
+static const char spin_source[] = "extern \"C\" __global__ void bench_spin(unsigned cycles)\n"
+                                  "{\n"
+                                  "    long long end = clock64() + cycles;\n"
+                                  "    while (cycles != 0 && clock64() < end) {\n"
+                                  "    }\n"
+                                  "}\n";
+
+static void spin_on_cpu(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+const braid_kernel bench_spin = {
+    .name = "bench_spin",
+    .cpu = spin_on_cpu,
+    .source = spin_source,
+};
+
+struct timing measure(const struct system *system, uint32_t frames)
+{
+    static double host[MAX_FRAMES], total[MAX_FRAMES];
+    frames = frames < MAX_FRAMES ? frames : MAX_FRAMES;
+    for (uint32_t i = 0; i < WARM_UP; i++) {
+        system->launch(system->user);
+        system->wait(system->user);
+    }
+    for (uint32_t i = 0; i < frames; i++) {
+        double start = now_us();
+        system->launch(system->user);
+        host[i] = now_us() - start;
+        system->wait(system->user);
+        total[i] = now_us() - start;
+    }
+    return (struct timing){ median(host, frames), median(total, frames) };
+}
+
+static void queue_spin(braid_device *device, braid_exec **out_exec, uint32_t cycles)
+{
+    braid_graph *graph;
+    must(braid_graph_create(&graph));
+    const braid_launch launch = { .kernel = &bench_spin, BRAID_ARGS(BRAID_ARG(cycles)) };
+    must(braid_graph_add_kernel(graph, &launch, NULL));
+    must(braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
+                           out_exec));
+    braid_graph_destroy(graph);
+}
+
+uint32_t cycles_of(braid_device *device, uint64_t ns)
+{
+    enum { LONG_SPIN = 20000000 };
+    braid_exec *exec;
+    braid_event *start, *end;
+    uint64_t took = 0;
+    const braid_event_options timed = { .timing = true };
+    must(braid_event_create(device, &timed, &start));
+    must(braid_event_create(device, &timed, &end));
+    queue_spin(device, &exec, LONG_SPIN);
+    // The second time the clocks have come up.
+    for (int i = 0; i < 2; i++) {
+        must(braid_event_record(start, NULL));
+        must(braid_exec_launch(exec, NULL));
+        must(braid_event_record(end, NULL));
+        must(braid_event_synchronize(end));
+    }
+    must(braid_event_elapsed(start, end, &took));
+    braid_exec_destroy(exec);
+    braid_event_destroy(start);
+    braid_event_destroy(end);
+    return took ? (uint32_t)((double)LONG_SPIN * (double)ns / (double)took) : 0;
+}

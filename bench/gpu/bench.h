@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GPU benches share: checks, clocks, the kernels, and how a system is measured.
+#ifndef BRAID_BENCH_GPU_BENCH_H
+#define BRAID_BENCH_GPU_BENCH_H
+
+#include <stdint.h>
+
+#include <braid/braid.h>
+
+#include "backends/gpu/gpu_api.h"
+#include "gpu/shapes.h"
+
+struct backend;
+struct backend_kernel;
+
+// Exits with a message when the call failed.
+void must(braid_status status);
+void must_call(gpu_result result, const char *call);
+
+double now_us(void);
+double median(double *values, uint32_t num); // sorts them
+
+// bench_spin: one block that is busy for `cycles` of its own clock; 0: returns at once.
+extern const braid_kernel bench_spin;
+
+// How long a body lasts: its length as asked for and in cycles.
+struct body {
+    const char *name;
+    uint64_t ns;
+    uint32_t cycles;
+};
+
+// Something that runs one frame. `launch` queues it and `wait` blocks until it has ended.
+struct system {
+    const char *name;
+    void (*launch)(void *user);
+    void (*wait)(void *user);
+    void *user;
+    double build_us; // plan, create, instantiate
+    uint32_t num_lanes;
+    uint64_t num_waits;
+};
+
+struct timing {
+    double host_us;  // of the launch alone
+    double total_us; // from the launch's begin until the frame has ended
+};
+
+// The medians of `frames` frames after a warm-up.
+struct timing measure(const struct system *system, uint32_t frames);
+
+// The driver as Braid loads it, for what is written by hand. Its context is current on the thread
+// that opened it until it is closed.
+struct driver {
+    struct backend *backend;
+    const struct gpu_api *api;
+    struct backend_kernel *kernel; // bench_spin
+    gpu_function spin;
+    gpu_context before;
+};
+
+struct driver open_driver(void);
+void close_driver(struct driver *driver);
+
+// Frames written by hand over the driver. Each makes a system that must be finished with it.
+struct by_hand;
+struct by_hand *by_hand_on_one_stream(const struct driver *driver, const struct shape *shape,
+                                      uint32_t cycles, struct system *out_system);
+// Node i on stream i modulo num_streams, with an event and a wait for every edge between streams.
+struct by_hand *by_hand_on_streams(const struct driver *driver, const struct shape *shape,
+                                   uint32_t cycles, uint32_t num_streams,
+                                   struct system *out_system);
+// A native graph with the shape's nodes and edges as they are declared.
+struct by_hand *by_hand_as_graph(const struct driver *driver, const struct shape *shape,
+                                 uint32_t cycles, struct system *out_system);
+void by_hand_finish(struct by_hand *by_hand);
+
+// The same through Braid. max_lanes 0: the planner chooses.
+struct with_braid;
+struct with_braid *braid_run_shape(braid_device *device, const struct shape *shape,
+                                   const struct body *body, braid_exec_mode mode,
+                                   uint32_t max_lanes, struct system *out_system);
+void braid_finish_shape(struct with_braid *run);
+
+// The cycles that last `ns`, by timing one long kernel on the device.
+uint32_t cycles_of(braid_device *device, uint64_t ns);
+
+#endif

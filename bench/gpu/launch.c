@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host and total time a frame of seven shapes at three lengths of kernel, by hand and with Braid.
+// Arguments: "table" (default), "sweep" (every number of lanes), a backend's name.
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/bench.h"
+
+enum { FRAMES = 60, SWEEP_FRAMES = 40, STREAMS_BY_HAND = 8, NUM_BODIES = 3 };
+
+static struct body bodies[NUM_BODIES] = {
+    { .name = "empty", .ns = 0 },
+    { .name = "2 us", .ns = 2000 },
+    { .name = "10 us", .ns = 10000 },
+};
+
+static void print_row(const struct shape *shape, const struct body *body,
+                      const struct system *system, uint32_t frames)
+{
+    struct timing timing = measure(system, frames);
+    printf("| %s | %s | %s | %.1f | %.1f | %.0f | %u | %llu |\n", shape->name, body->name,
+           system->name, timing.total_us, timing.host_us, system->build_us, system->num_lanes,
+           (unsigned long long)system->num_waits);
+    fflush(stdout);
+}
+
+static void measure_by_hand(const struct driver *driver, const struct shape *shape,
+                            const struct body *body)
+{
+    struct system system;
+    struct by_hand *run = by_hand_on_one_stream(driver, shape, body->cycles, &system);
+    print_row(shape, body, &system, FRAMES);
+    by_hand_finish(run);
+    run = by_hand_on_streams(driver, shape, body->cycles, STREAMS_BY_HAND, &system);
+    print_row(shape, body, &system, FRAMES);
+    by_hand_finish(run);
+    run = by_hand_as_graph(driver, shape, body->cycles, &system);
+    print_row(shape, body, &system, FRAMES);
+    by_hand_finish(run);
+}
+
+static void measure_braid(braid_device *device, const struct shape *shape, const struct body *body,
+                          braid_exec_mode mode, uint32_t max_lanes, uint32_t frames)
+{
+    struct system system;
+    struct with_braid *run = braid_run_shape(device, shape, body, mode, max_lanes, &system);
+    print_row(shape, body, &system, frames);
+    braid_finish_shape(run);
+}
+
+static void print_heading(const braid_device_info *info)
+{
+    printf("# %s, %s\n", info->name, info->backend);
+    printf("| shape | body | system | total us | host us | build us | lanes | waits |\n");
+    printf("|---|---|---|---|---|---|---|---|\n");
+}
+
+static void print_table(braid_device *device, const struct driver *driver)
+{
+    for (uint32_t b = 0; b < NUM_BODIES; b++) {
+        for (uint32_t s = 0; s < NUM_SHAPES; s++) {
+            struct shape shape = make_shape(s);
+            if (driver)
+                measure_by_hand(driver, &shape, &bodies[b]);
+            measure_braid(device, &shape, &bodies[b], BRAID_MODE_STREAMS, 0, FRAMES);
+            measure_braid(device, &shape, &bodies[b], BRAID_MODE_NATIVE, 0, FRAMES);
+            free_shape(&shape);
+        }
+    }
+}
+
+static void print_sweep(braid_device *device)
+{
+    static const uint32_t lanes[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 100, 128 };
+    for (uint32_t b = 0; b < NUM_BODIES; b++) {
+        for (uint32_t s = 0; s < NUM_SHAPES; s++) {
+            struct shape shape = make_shape(s);
+            for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
+                measure_braid(device, &shape, &bodies[b], BRAID_MODE_NATIVE, lanes[i],
+                              SWEEP_FRAMES);
+            free_shape(&shape);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bool sweep = false;
+    const char *backend = "cuda";
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "sweep") == 0)
+            sweep = true;
+        else if (strcmp(argv[i], "table") != 0)
+            backend = argv[i];
+    }
+    braid_device *device;
+    braid_device_info info;
+    if (braid_device_open(&(braid_device_options){ .backend = backend }, &device)) {
+        printf("skipped: %s\n", braid_error_message());
+        return 77;
+    }
+    braid_device_get_info(device, &info);
+    for (uint32_t b = 0; b < NUM_BODIES; b++)
+        bodies[b].cycles = bodies[b].ns ? cycles_of(device, bodies[b].ns) : 0;
+    print_heading(&info);
+    bool by_hand = strcmp(backend, "cuda") == 0 && !sweep;
+    struct driver driver = { 0 };
+    if (by_hand)
+        driver = open_driver();
+    if (sweep)
+        print_sweep(device);
+    else
+        print_table(device, by_hand ? &driver : NULL);
+    if (by_hand)
+        close_driver(&driver);
+    braid_device_close(device);
+    return 0;
+}
