@@ -1,0 +1,167 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds Braid on a machine with an NVIDIA GPU and no network, tests it there, and measures it.
+#
+#   tests/gpu.sh pack           where packages are installed: copies what such a machine lacks
+#                               (cmocka, pkg-config) into .gpu-deps/, to be carried along
+#   tests/gpu.sh [part ...]     on the machine; without parts: all of them, in this order:
+#     build      gcc, meson and ninja; needs no package but those of .gpu-deps/
+#     contract   the contract suite and the GPU tests, on streams and as a native graph
+#     hip        the same through the HIP column, over the stand-in HIP library on CUDA
+#     mpm        sparse_mpm on the device, against the CPU
+#     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
+#     launch     the table of launches; sweep: every number of lanes; rigid: a launch-bound step
+#
+# Each part ends well inside ten minutes. Logs and tables go to $OUT, or to gpu-results/.
+set -u -o pipefail
+cd "$(dirname "$0")/.." || exit 1
+root=$PWD
+build=${BRAID_GPU_BUILD:-$root/build-gpu}
+results=${OUT:-$root/gpu-results}
+deps=$root/.gpu-deps
+failed=0
+
+pack() {
+    local lib=/usr/lib/$(gcc -print-multiarch)
+    rm -rf "$deps" && mkdir -p "$deps/bin" "$deps/include" "$deps/lib/pkgconfig" || return 1
+    cp /usr/include/cmocka.h "$deps/include/" &&
+        cp -L "$lib/libcmocka.so.0" "$deps/lib/" &&
+        ln -sf libcmocka.so.0 "$deps/lib/libcmocka.so" &&
+        cp -L "$(command -v pkg-config)" "$deps/bin/pkg-config" &&
+        cp -L "$lib/libpkgconf.so.3" "$deps/lib/" || return 1
+    cat >"$deps/lib/pkgconfig/cmocka.pc" <<'END'
+Name: cmocka
+Description: unit tests
+Version: 1.1.5
+Cflags: -I${pcfiledir}/../../include
+Libs: -L${pcfiledir}/.. -lcmocka
+END
+    du -sh "$deps"
+}
+
+use_deps() {
+    [ -d "$deps" ] || return 0
+    # A link may have been lost on the way.
+    [ -e "$deps/lib/libcmocka.so" ] || cp "$deps/lib/libcmocka.so.0" "$deps/lib/libcmocka.so"
+    chmod +x "$deps/bin/pkg-config"
+    export PKG_CONFIG_PATH=$deps/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+    export LD_LIBRARY_PATH=$deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    command -v pkg-config >/dev/null || export PATH=$PATH:$deps/bin
+}
+
+# Runs a command into a log of its own and prints one line about it.
+step() {
+    local name=$1 start=$SECONDS status
+    shift
+    "$@" >"$results/$name.log" 2>&1
+    status=$?
+    case $status in
+    0) echo "passed   $name ($((SECONDS - start)) s)" ;;
+    77) echo "skipped  $name: $(head -1 "$results/$name.log")" ;;
+    *)
+        echo "FAILED   $name (status $status, $((SECONDS - start)) s)"
+        grep -E "FAILED|ERROR|error:|returned|ERROR SUMMARY|RACECHECK" "$results/$name.log" | head -12
+        failed=1
+        ;;
+    esac
+    return $status
+}
+
+describe() {
+    date -u +%Y-%m-%d
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+    uname -sm
+    gcc --version | head -1
+    nvcc --version 2>/dev/null | tail -2
+}
+
+build_all() {
+    meson setup "$build" --reconfigure -Dtests=enabled -Dtool=disabled -Dwerror=false 2>/dev/null ||
+        meson setup "$build" -Dtests=enabled -Dtool=disabled -Dwerror=false || return 1
+    ninja -C "$build"
+}
+
+contract_of() { # backend mode
+    BRAID_TEST_BACKEND=$1 BRAID_TEST_MODE=$2 timeout "${BRAID_GPU_LIMIT:-240}" "$build/tests/contract/contract"
+}
+
+contract() {
+    for mode in streams native; do
+        step "contract-cuda-$mode" contract_of cuda $mode
+    done
+    step gpu-tests meson test -C "$build" --no-rebuild --suite gpu --print-errorlogs
+}
+
+with_hip() {
+    LD_LIBRARY_PATH=$build/tests/standin/hip${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$@"
+}
+
+hip() {
+    for mode in streams native; do
+        step "contract-hip-$mode" with_hip contract_of hip $mode
+    done
+    step mpm-hip with_hip sparse_mpm --device hip --frames 60
+    step launch-hip with_hip "$build/bench/bench_gpu_launch" hip
+}
+
+sparse_mpm() {
+    timeout 300 "$build/examples/sparse_mpm/sparse_mpm" --quiet --out "$results/mpm" "$@"
+}
+
+mpm() {
+    step mpm-cuda-streams sparse_mpm --device cuda --mode streams
+    step mpm-cuda-native sparse_mpm --device cuda --mode native
+}
+
+sanitized() { # tool command...
+    local tool=$1
+    shift
+    timeout 400 compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 "$@"
+}
+
+sanitize() {
+    local mpm="$build/examples/sparse_mpm/sparse_mpm"
+    for tool in memcheck racecheck; do
+        for mode in streams native; do
+            step "$tool-mpm-$mode" sanitized $tool "$mpm" --device cuda --mode $mode --frames 2 \
+                --particles 2000 --quiet --out "$results/mpm"
+        done
+    done
+    for mode in streams native; do
+        BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode step "memcheck-contract-$mode" sanitized \
+            memcheck "$build/tests/contract/contract" a_launch_keeps_the_graphs_order \
+            memory_is_copied_and_filled
+    done
+}
+
+launch() {
+    step launch "$build/bench/bench_gpu_launch"
+}
+
+sweep() {
+    step sweep "$build/bench/bench_gpu_launch" sweep
+}
+
+rigid() {
+    step rigid "$build/bench/bench_gpu_rigid"
+}
+
+if [ "${1:-}" = pack ]; then
+    pack
+    exit
+fi
+mkdir -p "$results"
+use_deps
+describe | tee "$results/machine.txt"
+for part in "${@:-build contract hip mpm sanitize launch sweep rigid}"; do
+    for name in $part; do
+        case $name in
+        build) step build build_all || exit 1 ;;
+        contract | hip | mpm | sanitize | launch | sweep | rigid) $name ;;
+        *) echo "no part '$name'" && exit 2 ;;
+        esac
+    done
+done
+# All logs in one file: some ways of fetching results take few.
+tar -czf "$results/logs.tar.gz" -C "$results" $(cd "$results" && ls | grep -v tar.gz)
+exit $failed
