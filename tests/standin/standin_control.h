@@ -24,6 +24,10 @@ long standin_calls(const char *function);
 // null streams) do not count. -1: no such kind.
 long standin_live(const char *kind);
 
+// Heals every context that a fault poisoned. A real process cannot: after a fault it gets no
+// working context any more, not even by a reset of the primary one. This stands for a new process.
+void standin_forget_faults(void);
+
 // How many work items touched memory that was freed, not yet allocated, or out of bounds.
 long standin_bad_accesses(void);
 

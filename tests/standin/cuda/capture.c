@@ -57,22 +57,7 @@ void capture_invalidate(struct capture *capture)
 
 static bool submittable(enum work_kind kind)
 {
-    return kind != WORK_CALLBACK && kind != WORK_ARRIVE && kind != WORK_BURY;
-}
-
-// A captured launch becomes a child graph.
-static bool as_node(struct work *work)
-{
-    if (work->kind != WORK_LAUNCH)
-        return true;
-    CUgraph child = graph_clone(work->launch.plan, false);
-    if (child == NULL)
-        return false;
-    CUcontext context = work->context;
-    work_finish(work);
-    *work = (struct work){ .kind = WORK_CHILD, .context = context };
-    work->child = child;
-    return true;
+    return kind != WORK_CALLBACK && kind != WORK_LAUNCH && kind != WORK_ARRIVE && kind != WORK_BURY;
 }
 
 CUresult capture_submit(CUstream stream, struct work *work)
@@ -84,8 +69,6 @@ CUresult capture_submit(CUstream stream, struct work *work)
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     } else if (capture->invalid) {
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    } else if (!as_node(work)) {
-        result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (result != CUDA_SUCCESS) {
         work_finish(work);
@@ -132,8 +115,7 @@ CUresult capture_wait(CUstream stream, CUevent event)
     if (from == NULL) // waiting for work outside the capture
         return spoil(own, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
     if (from->ended)
-        return own != NULL ? spoil(own, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
-                           : CUDA_ERROR_CAPTURED_EVENT;
+        return own != NULL ? spoil(own, CUDA_ERROR_INVALID_VALUE) : CUDA_ERROR_INVALID_VALUE;
     if (from->invalid || (own != NULL && own->invalid))
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (stream_is_null(stream))

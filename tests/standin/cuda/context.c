@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "../standin_control.h"
 #include "entry.h"
 #include "handles.h"
 #include "settings.h"
@@ -49,6 +50,16 @@ void context_poison(CUcontext context, CUresult fault)
         context->fault = fault;
 }
 
+void standin_forget_faults(void)
+{
+    world_lock();
+    for (int i = 0; i < MAX_DEVICES; i++)
+        primaries[i].fault = CUDA_SUCCESS;
+    for (CUcontext context = created; context != NULL; context = context->next)
+        context->fault = CUDA_SUCCESS;
+    world_unlock();
+}
+
 long context_live(void)
 {
     long count = 0;
@@ -67,7 +78,6 @@ CUresult context_revive(CUcontext context, CUdevice device)
         return CUDA_ERROR_OUT_OF_MEMORY;
     context->device = device;
     context->alive = true;
-    context->fault = CUDA_SUCCESS;
     context->peers = 0;
     context->id = ++last_id;
     return CUDA_SUCCESS;
@@ -156,10 +166,12 @@ CUresult cuCtxDestroy(CUcontext context)
     return result != CUDA_SUCCESS ? result : destroy_context(context);
 }
 
+// A destroyed context is accepted, as by the driver: the calls that follow return
+// CUDA_ERROR_CONTEXT_IS_DESTROYED.
 static CUresult push_checked(CUcontext context)
 {
     world_lock();
-    bool known = context != NULL && handles_known(HANDLE_CONTEXT, context) && context->alive;
+    bool known = context != NULL && handles_known(HANDLE_CONTEXT, context);
     world_unlock();
     return known ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
@@ -202,11 +214,15 @@ CUresult cuCtxPopCurrent(CUcontext *out_context)
 CUresult cuCtxSetCurrent(CUcontext context)
 {
     CUresult result = entry_begin(__func__);
+    CUcontext before = context_current();
     if (result != CUDA_SUCCESS)
         return result;
     if (depth > 0)
         depth--;
-    return context == NULL ? CUDA_SUCCESS : push_checked(context);
+    result = context == NULL ? CUDA_SUCCESS : push_checked(context);
+    if (result != CUDA_SUCCESS && before != NULL)
+        depth++; // the stack still holds what was current
+    return result;
 }
 
 CUresult cuCtxGetCurrent(CUcontext *out_context)

@@ -47,6 +47,7 @@
     X(CUDA_ERROR_CAPTURED_EVENT, 907)                                                              \
     X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908)                                                 \
     X(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, 910)                                                   \
+    X(CUDA_ERROR_INVALID_CLUSTER_SIZE, 912)                                                        \
     X(CUDA_ERROR_UNKNOWN, 999)
 
 // name, number in the driver, value the stand-in answers
@@ -85,7 +86,7 @@
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 81, 233472)                        \
     X(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 83, 1)                                                   \
     X(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 89, 1)                                        \
-    X(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 95, 0)                                               \
+    X(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 95, 1)                                               \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97, 232448)                           \
     X(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 106, 32)                                  \
     X(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 111, 1024)                             \

@@ -167,6 +167,8 @@ static CUresult check_host_use(CUevent event)
 {
     if (!handles_known(HANDLE_EVENT, event))
         return CUDA_ERROR_INVALID_HANDLE;
+    if (event->capture != NULL && (event->capture->ended || event->capture->invalid))
+        return CUDA_ERROR_INVALID_VALUE;
     if (event->capture != NULL) {
         capture_invalidate(event->capture);
         return CUDA_ERROR_CAPTURED_EVENT;
@@ -176,7 +178,7 @@ static CUresult check_host_use(CUevent event)
 
 CUresult cuEventQuery(CUevent event)
 {
-    CUresult result = entry_begin_in_context(__func__);
+    CUresult result = entry_begin(__func__);
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
@@ -191,7 +193,7 @@ CUresult cuEventQuery(CUevent event)
 
 CUresult cuEventSynchronize(CUevent event)
 {
-    CUresult result = entry_begin_in_context(__func__);
+    CUresult result = entry_begin(__func__);
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();

@@ -185,7 +185,8 @@ CUgraph graph_clone(CUgraph graph, bool public)
     CUgraph clone = graph_create(public);
     if (clone == NULL)
         return NULL;
-    clone->family = graph->family;
+    if (!public)
+        clone->family = graph->family;
     clone->next_id = graph->next_id;
     if (!clone_nodes(clone, graph) || !clone_edges(clone, graph)) {
         graph_drop(clone);

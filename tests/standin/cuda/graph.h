@@ -20,7 +20,7 @@ struct edge {
 struct CUgraphNode_st {
     CUgraph graph;
     size_t index; // in graph->nodes
-    uint64_t id;  // the same in every clone, and never reused
+    uint64_t id;  // the same in private clones, never reused
     struct work work;
     struct edge *before;
     size_t num_before;
@@ -30,7 +30,7 @@ struct CUgraphNode_st {
 struct CUgraph_st {
     CUgraphNode *nodes;
     size_t num_nodes, capacity;
-    uint64_t family; // the same in every clone: says whether a node's id means anything here
+    uint64_t family; // the same in private clones: says whether a node's id means anything here
     uint64_t next_id;
     int references;
     bool public; // a program holds it: it and its nodes are in the set of handles
@@ -38,6 +38,7 @@ struct CUgraph_st {
 
 // All of these expect the world's lock.
 CUgraph graph_create(bool public); // NULL: no memory
+// A private clone knows its nodes by the originals; a public one is a graph of its own.
 CUgraph graph_clone(CUgraph graph, bool public);
 CUgraph graph_hold(CUgraph graph);
 void graph_drop(CUgraph graph);

@@ -26,17 +26,16 @@ CUresult cuGraphCreate(CUgraph *out_graph, unsigned flags)
 
 CUresult cuGraphDestroy(CUgraph graph)
 {
-    CUresult sticky;
-    CUresult result = entry_begin_release(__func__, &sticky);
+    CUresult result = entry_begin(__func__);
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
     if (handles_known(HANDLE_GRAPH, graph))
         graph_drop(graph);
     else
-        sticky = CUDA_ERROR_INVALID_VALUE;
+        result = CUDA_ERROR_INVALID_VALUE;
     world_unlock();
-    return sticky;
+    return result;
 }
 
 CUresult cuGraphClone(CUgraph *out_graph, CUgraph graph)

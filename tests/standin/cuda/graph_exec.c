@@ -11,6 +11,10 @@
 #include "handles.h"
 #include "stream.h"
 
+// An upload needs a stream, which only cuGraphInstantiateWithParams takes.
+static const unsigned long long plain_flags =
+    CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+
 static uint64_t num_launches; // guarded by the world's lock
 
 void graph_exec_set_context(CUgraph graph, CUcontext context)
@@ -73,31 +77,31 @@ static CUresult make_exec(CUgraph graph, unsigned long long flags, CUgraphExec *
 }
 
 static CUresult instantiate(const char *function, CUgraphExec *out_exec, CUgraph graph,
-                            unsigned long long flags)
+                            unsigned long long flags, unsigned long long accepted)
 {
     CUresult result = entry_begin_in_context(function);
     if (result != CUDA_SUCCESS)
         return result;
-    const unsigned long long accepted = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
-                                        CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
-                                        CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     if (out_exec == NULL || (flags & ~accepted) != 0)
         return CUDA_ERROR_INVALID_VALUE;
     world_lock();
-    result = make_exec(graph, flags, out_exec);
+    result = capture_refuse_unsafe();
+    if (result == CUDA_SUCCESS)
+        result = make_exec(graph, flags, out_exec);
     world_unlock();
     return result;
 }
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *out_exec, CUgraph graph, unsigned long long flags)
 {
-    return instantiate(__func__, out_exec, graph, flags);
+    return instantiate(__func__, out_exec, graph, flags, plain_flags);
 }
 
 CUresult cuGraphInstantiateWithParams(CUgraphExec *out_exec, CUgraph graph,
                                       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-    CUresult result = instantiate(__func__, out_exec, graph, params->flags);
+    CUresult result = instantiate(__func__, out_exec, graph, params->flags,
+                                  plain_flags | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
     params->hErrNode_out = NULL;
     params->result_out =
         result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
@@ -111,7 +115,7 @@ static CUresult instantiate_with_log(const char *function, CUgraphExec *out_exec
         *out_error_node = NULL;
     if (log != NULL && log_bytes > 0)
         log[0] = '\0';
-    return instantiate(function, out_exec, graph, 0);
+    return instantiate(function, out_exec, graph, 0, plain_flags);
 }
 
 CUresult cuGraphInstantiate_v2(CUgraphExec *out_exec, CUgraph graph, CUgraphNode *out_error_node,
@@ -129,8 +133,7 @@ CUresult cuGraphInstantiate(CUgraphExec *out_exec, CUgraph graph, CUgraphNode *o
 // Launches in flight keep the plan, so nothing waits.
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
-    CUresult sticky;
-    CUresult result = entry_begin_release(__func__, &sticky);
+    CUresult result = entry_begin(__func__);
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
@@ -140,10 +143,10 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
         ticket_drop(exec->latest);
         free(exec);
     } else {
-        sticky = CUDA_ERROR_INVALID_VALUE;
+        result = CUDA_ERROR_INVALID_VALUE;
     }
     world_unlock();
-    return sticky;
+    return result;
 }
 
 CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *out_flags)
@@ -208,6 +211,7 @@ static CUresult collect_tickets(struct launch *launch)
     return CUDA_SUCCESS;
 }
 
+// A launch cannot be captured: stream_submit refuses it.
 static CUresult launch(CUgraphExec exec, CUstream handle)
 {
     CUstream stream;
@@ -216,22 +220,22 @@ static CUresult launch(CUgraphExec exec, CUstream handle)
     CUresult result = stream_resolve(handle, &stream);
     if (result == CUDA_SUCCESS && stream->context != exec->context)
         result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && stream->capture == NULL)
+    bool captured = result == CUDA_SUCCESS && stream->capture != NULL;
+    if (result == CUDA_SUCCESS && !captured)
         result = stream_submit_wait(stream, exec->latest);
     if (result != CUDA_SUCCESS)
         return result;
     struct work work = { .kind = WORK_LAUNCH };
     work.launch.plan = graph_hold(exec->plan);
     work.launch.number = num_launches++;
-    if (stream->capture == NULL)
+    if (!captured)
         result = collect_tickets(&work.launch);
     if (result != CUDA_SUCCESS) {
         work_finish(&work);
         return result;
     }
-    bool captured = stream->capture != NULL;
     result = stream_submit(stream, &work, NULL);
-    if (result == CUDA_SUCCESS && !captured) {
+    if (result == CUDA_SUCCESS) {
         ticket_drop(exec->latest);
         exec->latest = ticket_hold(stream->latest);
     }

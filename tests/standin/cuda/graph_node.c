@@ -36,6 +36,8 @@ struct launch_shape node_shape_v2(const CUDA_KERNEL_NODE_PARAMS *params)
 
 CUresult node_set_context(struct work *work, CUcontext context)
 {
+    if (context == NULL)
+        context = context_current();
     CUresult result = context_check(context);
     if (result == CUDA_SUCCESS)
         work->context = context;

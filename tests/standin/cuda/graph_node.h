@@ -9,8 +9,8 @@
 struct launch_shape node_shape_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *params);
 struct launch_shape node_shape_v2(const CUDA_KERNEL_NODE_PARAMS *params);
 
-// Both expect the world's lock.
-CUresult node_set_context(struct work *work, CUcontext context); // which must be a live one
+// Both expect the world's lock. A context of NULL is the current one.
+CUresult node_set_context(struct work *work, CUcontext context);
 CUresult node_child_work(CUgraph child, struct work *out_work);
 
 #endif

@@ -31,7 +31,8 @@ static CUresult check_shape(const struct launch_shape *shape)
     return CUDA_SUCCESS;
 }
 
-// A packed buffer: all parameters at their offsets.
+// A packed buffer: the parameters at their offsets. The driver refuses one that is longer than the
+// last parameter's end, be it by a struct's padding, and reads a shorter one as far as it goes.
 static CUresult copy_packed(CUfunction function, void **extra, unsigned char *arguments)
 {
     const void *buffer = NULL;
@@ -44,9 +45,9 @@ static CUresult copy_packed(CUfunction function, void **extra, unsigned char *ar
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (bytes < function->argument_bytes || buffer == NULL)
+    if (bytes > function->argument_bytes || buffer == NULL)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    memcpy(arguments, buffer, function->argument_bytes);
+    memcpy(arguments, buffer, bytes);
     return CUDA_SUCCESS;
 }
 
@@ -100,7 +101,7 @@ static CUresult set_cluster(struct kernel_call *call, const CUlaunchAttributeVal
     const unsigned cluster[3] = { value->clusterDim.x, value->clusterDim.y, value->clusterDim.z };
     for (int i = 0; i < 3; i++)
         if (cluster[i] == 0 || call->grid[i] % cluster[i] != 0)
-            return CUDA_ERROR_INVALID_VALUE;
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     memcpy(call->cluster, cluster, sizeof(call->cluster));
     return CUDA_SUCCESS;
 }
@@ -112,6 +113,7 @@ CUresult launch_set_attribute(struct work *work, CUlaunchAttributeID id,
         return CUDA_ERROR_INVALID_VALUE;
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: // one call runs the whole grid anyway
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
@@ -122,8 +124,6 @@ CUresult launch_set_attribute(struct work *work, CUlaunchAttributeID id,
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         work->kernel.priority = value->priority;
         return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        return value->cooperative == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     }
     return CUDA_ERROR_INVALID_VALUE;
 }

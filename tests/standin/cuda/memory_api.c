@@ -66,6 +66,8 @@ static CUresult release(const char *function, void *memory, enum memory_kind kin
     CUcontext context = context_current();
     if (context == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
+    if (memory == NULL && kind == MEMORY_DEVICE)
+        return sticky;
     world_lock();
     result = capture_refuse_unsafe();
     if (result == CUDA_SUCCESS) {

@@ -14,7 +14,9 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out_context, CUdevice device)
         return out_context == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
     world_lock();
     context->primary = true;
-    result = context_revive(context, device);
+    result = context->fault;
+    if (result == CUDA_SUCCESS)
+        result = context_revive(context, device);
     if (result == CUDA_SUCCESS) {
         context->retains++;
         *out_context = context;
@@ -48,7 +50,7 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device)
     return result != CUDA_SUCCESS ? result : release_primary(device);
 }
 
-// A reset keeps the retains of a primary context and forgets its fault.
+// After a fault no new primary context can be had in this process, as with the driver.
 static CUresult reset_primary(CUdevice device)
 {
     CUcontext context = context_of_device(device);
@@ -58,7 +60,8 @@ static CUresult reset_primary(CUdevice device)
     if (context->alive) {
         unsigned retains = context->retains;
         context_end(context);
-        if (retains > 0 && context_revive(context, device) == CUDA_SUCCESS)
+        if (retains > 0 && context->fault == CUDA_SUCCESS &&
+            context_revive(context, device) == CUDA_SUCCESS)
             context->retains = retains;
     }
     world_unlock();

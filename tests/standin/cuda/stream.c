@@ -222,9 +222,7 @@ CUresult stream_queue_and_wait(CUstream handle, struct work *work)
 {
     CUstream stream;
     world_lock();
-    CUresult result = capture_refuse_unsafe();
-    if (result == CUDA_SUCCESS)
-        result = stream_resolve(handle, &stream);
+    CUresult result = stream_resolve(handle, &stream);
     if (result != CUDA_SUCCESS) {
         work_finish(work);
     } else {

@@ -108,13 +108,43 @@ static void waiting_for_a_capturing_stream_spoils_it(void **state)
     must(cuEventRecord(inside, a));
     must_be(cuEventQuery(inside), CUDA_ERROR_CAPTURED_EVENT);
     must_be(cuStreamEndCapture(a, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    must_be(cuStreamWaitEvent(other, inside, 0), CUDA_ERROR_CAPTURED_EVENT);
+    must_be(cuStreamWaitEvent(other, inside, 0), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuEventQuery(inside), CUDA_ERROR_INVALID_VALUE);
+    begin(a, CU_STREAM_CAPTURE_MODE_RELAXED);
+    must_be(cuStreamWaitEvent(a, inside, 0), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuStreamEndCapture(a, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     must(cuEventRecord(inside, other)); // recorded anew, it is a plain event again
     must(cuEventSynchronize(inside));
     must(cuEventDestroy_v2(outside));
     must(cuEventDestroy_v2(inside));
     must(cuStreamDestroy_v2(a));
     must(cuStreamDestroy_v2(other));
+}
+
+// What the driver refuses to capture, or to do meanwhile; and what it allows.
+static void launches_of_graphs_are_not_captured(void **state)
+{
+    (void)state;
+    CUstream a = make_stream();
+    unsigned *memory = make_memory(1), word = 0;
+    CUgraph graph, captured;
+    CUgraphExec exec, second;
+    must(cuGraphCreate(&graph, 0));
+    must(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    begin(a, CU_STREAM_CAPTURE_MODE_RELAXED);
+    must_be(cuGraphLaunch(exec, a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    must_be(cuStreamEndCapture(a, &captured), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    begin(a, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    must_be(cuGraphInstantiateWithFlags(&second, graph, 0), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    must_be(cuStreamEndCapture(a, &captured), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    begin(a, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    must(cuMemcpyDtoH_v2(&word, device(memory), sizeof(word))); // by the null stream
+    must(cuStreamEndCapture(a, &captured));
+    must(cuGraphDestroy(captured));
+    must(cuGraphExecDestroy(exec));
+    must(cuGraphDestroy(graph));
+    must(cuStreamDestroy_v2(a));
+    free_memory(memory);
 }
 
 static void unsafe_calls_depend_on_the_mode(void **state)
@@ -205,6 +235,7 @@ int main(void)
         cmocka_unit_test(a_fork_and_join_becomes_a_diamond),
         cmocka_unit_test(work_that_does_not_lead_back_is_refused),
         cmocka_unit_test(waiting_for_a_capturing_stream_spoils_it),
+        cmocka_unit_test(launches_of_graphs_are_not_captured),
         cmocka_unit_test(unsafe_calls_depend_on_the_mode),
         cmocka_unit_test(the_null_stream_cannot_stand_beside_a_blocking_capture),
         cmocka_unit_test(a_capture_can_go_on_in_a_graph),

@@ -136,7 +136,7 @@ static void a_packed_buffer_serves_as_arguments(void **state)
     must(cuLaunchKernel(words.add_one, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
     must(cuStreamSynchronize(NULL));
     assert_int_equal(memory[0], 1);
-    bytes = 4;
+    bytes = 16; // longer than the parameters
     must_be(cuLaunchKernel(words.add_one, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra),
             CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     free_memory(memory);
@@ -186,7 +186,8 @@ static void launch_attributes_are_accepted(void **state)
     attributes[2].value.programmaticStreamSerializationAllowed = 1;
     must(cuLaunchKernelEx(&config, words.add_one, params, NULL));
     attributes[0].value.clusterDim.x = 3; // does not divide the grid
-    must_be(cuLaunchKernelEx(&config, words.add_one, params, NULL), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuLaunchKernelEx(&config, words.add_one, params, NULL),
+            CUDA_ERROR_INVALID_CLUSTER_SIZE);
     must(cuCtxSynchronize());
     assert_int_equal(memory[0], 1);
     free_memory(memory);

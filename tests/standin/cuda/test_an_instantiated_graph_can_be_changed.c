@@ -145,6 +145,30 @@ static void priorities_stay_with_the_node(void **state)
     must(cuModuleUnload(words.module));
 }
 
+static void launches_of_one_exec_follow_each_other(void **state)
+{
+    (void)state;
+    struct gate gate;
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec exec;
+    CUstream stream = make_stream(), other = make_stream();
+    must(cuGraphCreate(&graph, 0));
+    must(cuGraphAddEmptyNode(&node, graph, NULL, 0));
+    must(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    close_gate(&gate, stream);
+    must(cuGraphLaunch(exec, stream));
+    must(cuGraphLaunch(exec, other));
+    await_gate(&gate);
+    must_be(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
+    open_gate(&gate);
+    must(cuStreamSynchronize(other));
+    must(cuGraphExecDestroy(exec));
+    must(cuGraphDestroy(graph));
+    must(cuStreamDestroy_v2(stream));
+    must(cuStreamDestroy_v2(other));
+}
+
 // A record in a graph is visible to a wait that is submitted after the launch.
 static void event_nodes_tie_launches_to_streams(void **state)
 {
@@ -180,6 +204,7 @@ int main(void)
         cmocka_unit_test(fills_and_copies_take_new_parameters),
         cmocka_unit_test(a_whole_graph_replaces_one_of_the_same_shape),
         cmocka_unit_test(priorities_stay_with_the_node),
+        cmocka_unit_test(launches_of_one_exec_follow_each_other),
         cmocka_unit_test(event_nodes_tie_launches_to_streams),
     };
     return cmocka_run_group_tests(tests, open_driver, close_driver);

@@ -110,7 +110,26 @@ static void a_work_item_can_poison_the_context(void **state)
     must_be(cuMemsetD32Async(device(memory), 4, 1, stream), CUDA_ERROR_LAUNCH_FAILED);
     must_be(cuMemFree_v2(device(memory)), CUDA_ERROR_LAUNCH_FAILED); // freed all the same
     must_be(cuStreamDestroy_v2(stream), CUDA_ERROR_LAUNCH_FAILED);
+    standin_forget_faults();
+}
+
+static void a_fault_outlives_its_primary_context(void **state)
+{
+    (void)state;
+    CUcontext context;
+    CUdeviceptr memory;
+    CUgraph graph;
+    must(cuGraphCreate(&graph, 0));
+    assert_true(standin_configure("BRAID_STANDIN_ASYNC", "1=719"));
+    must(cuMemAlloc_v2(&memory, 4));
+    must_be(cuMemsetD32_v2(memory, 1, 1), CUDA_ERROR_LAUNCH_FAILED);
+    must_be(cuMemFree_v2(memory), CUDA_ERROR_LAUNCH_FAILED);
+    must(cuGraphDestroy(graph)); // graphs belong to no context
     must(cuDevicePrimaryCtxReset_v2(0));
+    must_be(cuMemAlloc_v2(&memory, 4), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    must_be(cuDevicePrimaryCtxRetain(&context, 0), CUDA_ERROR_LAUNCH_FAILED);
+    standin_forget_faults();
+    must(cuDevicePrimaryCtxRetain(&context, 0));
 }
 
 static int num_called;
@@ -144,7 +163,7 @@ static void after_a_fault_callbacks_run_and_host_functions_do_not(void **state)
     must_be(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(num_called, 0);
     assert_int_equal(called_with, CUDA_ERROR_ILLEGAL_ADDRESS);
-    must(cuDevicePrimaryCtxReset_v2(0));
+    standin_forget_faults();
     free_memory(memory);
     must(cuStreamDestroy_v2(stream));
 }
@@ -177,6 +196,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_call_can_be_the_one_that_fails, open_driver,
                                         close_driver),
         cmocka_unit_test_setup_teardown(a_work_item_can_poison_the_context, open_driver,
+                                        close_driver),
+        cmocka_unit_test_setup_teardown(a_fault_outlives_its_primary_context, open_driver,
                                         close_driver),
         cmocka_unit_test_setup_teardown(after_a_fault_callbacks_run_and_host_functions_do_not,
                                         open_driver, close_driver),
