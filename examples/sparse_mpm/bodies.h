@@ -105,17 +105,23 @@ MPM_SHARED void mpm_clear_cells(const mpm_grid *grid, unsigned first, unsigned s
         grid->cells[mpm_visit_of(grid, &grid->parts, i).cell] = nothing;
 }
 
-// Marks the slots of all cells that a particle touches.
+// Marks the slots of the 3 x 3 cells that a particle touches: one, two or four.
+MPM_SHARED void mpm_mark_slots_of(const mpm_grid *grid, mpm_stencil stencil)
+{
+    unsigned left = (unsigned)stencil.x / MPM_BLOCK_SIDE;
+    unsigned right = (unsigned)(stencil.x + 2) / MPM_BLOCK_SIDE;
+    unsigned low = (unsigned)stencil.y / MPM_BLOCK_SIDE;
+    unsigned high = (unsigned)(stencil.y + 2) / MPM_BLOCK_SIDE;
+    for (unsigned row = low; row <= high; row++)
+        for (unsigned column = left; column <= right; column++)
+            mpm_mark(&grid->mask[row * grid->slots_a_side + column]);
+}
+
 MPM_SHARED void mpm_mark_slots(const mpm_grid *grid, const mpm_particle *particles,
                                unsigned num_particles, unsigned first, unsigned stride)
 {
-    for (unsigned p = first; p < num_particles; p += stride) {
-        mpm_stencil stencil = mpm_stencil_at(particles[p].position);
-        for (int corner = 0; corner < 4; corner++) {
-            int x = stencil.x + corner % 2 * 2, y = stencil.y + corner / 2 * 2;
-            mpm_mark(&grid->mask[mpm_place_of(grid, x, y).slot]);
-        }
-    }
+    for (unsigned p = first; p < num_particles; p += stride)
+        mpm_mark_slots_of(grid, mpm_stencil_at(particles[p].position));
 }
 
 // Gives each marked slot a block.
