@@ -10,21 +10,38 @@
 
 // A clock has a place for each lane: one more than the issue index of the latest unit of that lane
 // known to have ended. A lane's clock changes only at a wait, so all units between two waits share
-// a version. A version is counted by its lane and by every edge that may still ask for it.
+// a version. A version is freed when nobody is left who may ask for it: its lane and the edges from
+// its units are counted; or when its units are settled, as those of edges are not counted down.
 struct plan_clocks {
     uint32_t num_lanes;
-    struct array values; // uint32_t, num_lanes a version
-    struct array counts; // uint32_t, users a version
-    struct array unused; // uint32_t, versions to use again
-    uint32_t *current;   // per lane its version
+    struct array values;  // uint32_t, num_lanes a version
+    struct array counts;  // struct plan_clock_count, one a version
+    struct array unused;  // uint32_t, versions to use again
+    struct array retired; // struct plan_clock_retired, in the order in which lanes left them
+    size_t num_settled;   // of the retired
+    uint32_t *current;    // per lane its version
+};
+
+struct plan_clock_count {
+    uint32_t users;
+    uint32_t times_freed; // tells a version from one that uses its place again
+};
+
+struct plan_clock_retired {
+    uint32_t version, times_freed;
+    uint32_t issue; // all its units were issued before
 };
 
 // All lanes start with one version that knows nothing. False when memory runs out.
 bool braid_plan_clocks_init(struct plan_clocks *clocks, uint32_t num_lanes);
 void braid_plan_clocks_finish(struct plan_clocks *clocks);
 
-// Makes sure that a lane's version is its own, so that it may be changed; false: no memory.
-bool braid_plan_clocks_own(struct plan_clocks *clocks, uint32_t lane);
+// Makes sure that a lane's version is its own, so that it may be changed, when units up to `issue`
+// have been issued; false: no memory.
+bool braid_plan_clocks_own(struct plan_clocks *clocks, uint32_t lane, uint32_t issue);
+
+// Nobody will ask any more for units issued before `issue`.
+void braid_plan_clocks_settle(struct plan_clocks *clocks, uint32_t issue);
 
 // Raises each place of a lane's own version to what `version` knows.
 void braid_plan_clocks_merge(struct plan_clocks *clocks, uint32_t lane, uint32_t version);
@@ -36,15 +53,20 @@ static inline uint32_t *plan_clock(const struct plan_clocks *clocks, uint32_t ve
 
 static inline void plan_clocks_keep(struct plan_clocks *clocks, uint32_t version, uint32_t users)
 {
-    ((uint32_t *)clocks->counts.items)[version] += users;
+    ((struct plan_clock_count *)clocks->counts.items)[version].users += users;
+}
+
+static inline void plan_clocks_free(struct plan_clocks *clocks, uint32_t version)
+{
+    ((struct plan_clock_count *)clocks->counts.items)[version].times_freed++;
+    // Room on the list was made when the version was; it cannot fail.
+    ((uint32_t *)clocks->unused.items)[clocks->unused.num++] = version;
 }
 
 static inline void plan_clocks_drop(struct plan_clocks *clocks, uint32_t version)
 {
-    uint32_t *counts = clocks->counts.items;
-    // Room on the list was made when the version was; it cannot fail.
-    if (--counts[version] == 0)
-        ((uint32_t *)clocks->unused.items)[clocks->unused.num++] = version;
+    if (--((struct plan_clock_count *)clocks->counts.items)[version].users == 0)
+        plan_clocks_free(clocks, version);
 }
 
 #endif

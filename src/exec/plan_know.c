@@ -7,22 +7,29 @@
 // in the transitive reduction of the graph and the lane orders, else it is, and must be waited for.
 #include "exec/plan_know.h"
 
+// What is settled is found again after this many units a lane: its cost is then a small share.
+#define ISSUES_A_LANE 16
+
 bool braid_plan_know_init(struct plan_know *know, const struct plan_graph *plan, uint32_t num_lanes,
                           uint32_t *issued)
 {
     *know = (struct plan_know){ .plan = plan, .issued = issued };
     know->spots = malloc(((size_t)plan->num_units + 1) * sizeof(*know->spots));
+    know->issue_of = malloc(((size_t)plan->num_units + 1) * sizeof(*know->issue_of));
     know->asks = braid_allocate_zeroed(num_lanes, sizeof(*know->asks));
     know->latest = braid_allocate_zeroed(num_lanes, sizeof(*know->latest));
-    return know->spots && know->asks && know->latest &&
+    know->lane_last = braid_allocate_zeroed(num_lanes, sizeof(*know->lane_last));
+    return know->spots && know->issue_of && know->asks && know->latest && know->lane_last &&
            braid_plan_clocks_init(&know->clocks, num_lanes);
 }
 
 void braid_plan_know_finish(struct plan_know *know)
 {
     free(know->spots);
+    free(know->issue_of);
     free(know->asks);
     free(know->latest);
+    free(know->lane_last);
     braid_plan_clocks_finish(&know->clocks);
 }
 
@@ -59,12 +66,14 @@ static uint32_t find_latest(struct plan_know *know, uint32_t unit)
     const struct plan_graph *plan = know->plan;
     uint32_t num = 0;
     for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-        const struct plan_spot *spot = &know->spots[plan->pred_units[e]];
-        uint32_t *latest = &know->latest[spot->lane];
-        if (*latest == 0)
-            know->asks[num++] = spot->lane;
-        if (*latest <= spot->issue)
-            *latest = spot->issue + 1;
+        uint32_t issue = know->issue_of[plan->pred_units[e]];
+        if (issue < know->settled)
+            continue;
+        uint32_t lane = know->spots[plan->pred_units[e]].lane;
+        if (know->latest[lane] == 0)
+            know->asks[num++] = lane;
+        if (know->latest[lane] <= issue)
+            know->latest[lane] = issue + 1;
     }
     for (uint32_t i = 0; i < num; i++) {
         uint32_t lane = know->asks[i];
@@ -74,11 +83,12 @@ static uint32_t find_latest(struct plan_know *know, uint32_t unit)
     return num;
 }
 
-static bool is_known_to_asks(const struct plan_know *know, const struct plan_spot *spot)
+static bool is_known_to_asks(const struct plan_know *know, uint32_t unit)
 {
+    uint32_t lane = know->spots[unit].lane, issue = know->issue_of[unit];
     for (uint32_t i = 0; i < know->num_asks; i++) {
         uint32_t version = know->spots[know->asks[i]].version;
-        if (plan_clock(&know->clocks, version)[spot->lane] > spot->issue)
+        if (plan_clock(&know->clocks, version)[lane] > issue)
             return true;
     }
     return false;
@@ -93,7 +103,7 @@ void braid_plan_know_ask(struct plan_know *know, uint32_t unit)
     know->num_asks = 0;
     for (uint32_t i = 0; i < num; i++) {
         uint32_t pred = know->issued[know->asks[i]];
-        if (!is_known_to_asks(know, &know->spots[pred]))
+        if (!is_known_to_asks(know, pred))
             know->asks[know->num_asks++] = pred;
     }
 }
@@ -101,15 +111,36 @@ void braid_plan_know_ask(struct plan_know *know, uint32_t unit)
 static bool keep_wait(struct plan_know *know, uint32_t lane, uint32_t unit, struct array *out_waits)
 {
     uint32_t *slot = braid_array_append(out_waits, 1, sizeof(*slot));
-    if (!slot || out_waits->num > UINT32_MAX || !braid_plan_clocks_own(&know->clocks, lane))
+    if (!slot || out_waits->num > UINT32_MAX ||
+        !braid_plan_clocks_own(&know->clocks, lane, know->num_issued))
         return false;
     *slot = unit;
     const struct plan_spot *spot = &know->spots[unit];
     braid_plan_clocks_merge(&know->clocks, lane, spot->version);
     uint32_t *known = plan_clock(&know->clocks, know->clocks.current[lane]);
-    if (known[spot->lane] <= spot->issue)
-        known[spot->lane] = spot->issue + 1;
+    if (known[spot->lane] <= know->issue_of[unit])
+        known[spot->lane] = know->issue_of[unit] + 1;
     return true;
+}
+
+// What every other lane knows of each lane; a lane without units yet has nothing to be known.
+static void find_settled(struct plan_know *know)
+{
+    uint32_t num_lanes = know->clocks.num_lanes;
+    uint32_t settled = know->num_issued;
+    for (uint32_t lane = 0; lane < num_lanes && settled > know->settled; lane++) {
+        uint32_t known = know->lane_last[lane];
+        for (uint32_t other = 0; other < num_lanes; other++) {
+            uint32_t knows = plan_clock(&know->clocks, know->clocks.current[other])[lane];
+            if (other != lane && knows < known)
+                known = knows;
+        }
+        if (known < know->lane_last[lane] && known < settled)
+            settled = known;
+    }
+    if (settled > know->settled)
+        know->settled = settled;
+    braid_plan_clocks_settle(&know->clocks, know->settled);
 }
 
 bool braid_plan_know_issue(struct plan_know *know, uint32_t unit, uint32_t lane,
@@ -123,10 +154,14 @@ bool braid_plan_know_issue(struct plan_know *know, uint32_t unit, uint32_t lane,
     }
     // The successors of a unit will ask for its version; its predecessors have one such less.
     uint32_t version = know->clocks.current[lane];
-    know->spots[unit] = (struct plan_spot){ lane, know->num_issued, version };
+    know->spots[unit] = (struct plan_spot){ lane, version };
+    know->issue_of[unit] = know->num_issued;
     know->issued[know->num_issued++] = unit;
+    know->lane_last[lane] = know->num_issued;
     plan_clocks_keep(&know->clocks, version, plan->succ_first[unit + 1] - plan->succ_first[unit]);
     for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++)
-        plan_clocks_drop(&know->clocks, know->spots[plan->pred_units[e]].version);
+        plan_know_drop(know, plan->pred_units[e]);
+    if (know->num_issued % (ISSUES_A_LANE * know->clocks.num_lanes) == 0)
+        find_settled(know);
     return true;
 }

@@ -31,23 +31,23 @@ static uint32_t widen_wait(struct widening *widening, uint32_t unit, uint32_t pr
     uint32_t at = widening->settled[lane];
     uint64_t start = widening->placement->start_ns[unit];
     while (at + 1 < widening->num_on_lane[lane] && seen_ns(widening, units[at + 1]) <= start) {
-        plan_clocks_drop(&know->clocks, know->spots[units[at]].version);
+        plan_know_drop(know, units[at]);
         at++;
     }
     widening->settled[lane] = at;
-    bool later = know->spots[units[at]].issue > know->spots[pred].issue;
+    bool later = know->issue_of[units[at]] > know->issue_of[pred];
     return later && seen_ns(widening, units[at]) <= start ? units[at] : pred;
 }
 
 // Latest first, by insertion: a unit has few waits that are not known.
 static bool add_wait(struct widening *widening, uint32_t wait)
 {
-    const struct plan_spot *spots = widening->know.spots;
+    const uint32_t *issue_of = widening->know.issue_of;
     if (!braid_array_append(&widening->waits, 1, sizeof(uint32_t)))
         return false;
     uint32_t *waits = widening->waits.items;
     size_t i = widening->waits.num - 1;
-    for (; i > 0 && spots[waits[i - 1]].issue < spots[wait].issue; i--)
+    for (; i > 0 && issue_of[waits[i - 1]] < issue_of[wait]; i--)
         waits[i] = waits[i - 1];
     waits[i] = wait;
     return true;
