@@ -3,9 +3,11 @@
 // compared. Candidates that their lower bound rules out are skipped.
 #include "exec/plan_lanes.h"
 
+#include "base/error.h"
+
 // Trying costs time, which a big graph does not have: this many units and edges are visited at
 // most, or one candidate is tried, the one of the best lower bound.
-#define MOST_VISITS 4000000
+#define MOST_VISITS 2000000
 
 // A gain must be worth the waits that more lanes bring.
 #define GAIN_OVER_ONE_LANE 20     // one part in
@@ -26,6 +28,11 @@ uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_
     if (limit > plan->num_units)
         limit = plan->num_units;
     return limit ? limit : 1;
+}
+
+static uint64_t visits(const struct plan_graph *plan, uint64_t num_tries)
+{
+    return ((uint64_t)plan->num_units + plan->num_edges) * num_tries;
 }
 
 static uint64_t lower_bound(const struct plan_costs *costs, uint32_t num_lanes)
@@ -92,10 +99,9 @@ static braid_status try_all(struct choice *choice, uint32_t limit)
     return status;
 }
 
-braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
-                                   const struct plan_ranks *ranks,
-                                   const braid_schedule_options *options,
-                                   struct plan_placement *out_placement)
+static braid_status place_by(const struct plan_graph *plan, const struct plan_costs *costs,
+                             const struct plan_ranks *ranks, const braid_schedule_options *options,
+                             struct plan_placement *out_placement)
 {
     uint32_t limit = braid_plan_lane_limit(plan, costs, options);
     if (options->fixed_lanes && options->max_lanes)
@@ -106,9 +112,8 @@ braid_status braid_plan_place_best(const struct plan_graph *plan, const struct p
         .ranks = ranks,
         .best = { .num_lanes = 1, .makespan_ns = costs->one_lane_ns },
     };
-    uint64_t visits = ((uint64_t)plan->num_units + plan->num_edges) * NUM_CANDIDATES;
     braid_status status;
-    if (visits <= MOST_VISITS)
+    if (visits(plan, NUM_CANDIDATES) <= MOST_VISITS)
         status = try_all(&choice, limit);
     else
         status = try_lanes(&choice, guess_lanes(costs, limit));
@@ -118,5 +123,88 @@ braid_status braid_plan_place_best(const struct plan_graph *plan, const struct p
         braid_plan_placement_finish(&choice.best);
     else
         *out_placement = choice.best;
+    return status;
+}
+
+// The heaviest path still ahead goes first.
+static braid_status rank_by_bottom(const struct plan_graph *plan, const struct plan_costs *costs,
+                                   struct plan_ranks *out_ranks)
+{
+    uint64_t *keys = malloc(((size_t)plan->num_units + 1) * sizeof(*keys));
+    if (!keys)
+        return braid_error_no_memory("the order of ready nodes");
+    for (uint32_t i = 0; i < plan->num_units; i++)
+        keys[i] = costs->critical_ns - costs->bottom_ns[i];
+    braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
+    free(keys);
+    return status;
+}
+
+// The fewest edges from the start go first, and then the heaviest path still ahead.
+static braid_status rank_by_level(const struct plan_graph *plan, const struct plan_ranks *by_bottom,
+                                  struct plan_ranks *out_ranks)
+{
+    uint64_t *keys = malloc(((size_t)plan->num_units + 1) * sizeof(*keys));
+    if (!keys)
+        return braid_error_no_memory("the order of ready nodes");
+    for (uint32_t i = 0; i < plan->num_units; i++) {
+        uint32_t unit = plan_ordered_unit(plan, i);
+        uint64_t level = 0;
+        for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
+            uint64_t above = (keys[plan->pred_units[e]] >> 32) + 1;
+            level = above > level ? above : level;
+        }
+        keys[unit] = level << 32 | by_bottom->rank_of[unit];
+    }
+    braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
+    free(keys);
+    return status;
+}
+
+static bool is_better(const struct plan_placement *a, const struct plan_placement *b)
+{
+    return a->makespan_ns < b->makespan_ns ||
+           (a->makespan_ns == b->makespan_ns && a->waits.num < b->waits.num);
+}
+
+static braid_status try_levels(const struct plan_graph *plan, const struct plan_costs *costs,
+                               const struct plan_ranks *by_bottom, struct plan_placement *best)
+{
+    struct plan_ranks by_level;
+    braid_status status = rank_by_level(plan, by_bottom, &by_level);
+    if (status)
+        return status;
+    struct plan_placement other;
+    status = braid_plan_place(plan, costs, &by_level, best->num_lanes, &other);
+    braid_plan_ranks_finish(&by_level);
+    if (status)
+        return status;
+    if (is_better(&other, best)) {
+        struct plan_placement worse = *best;
+        *best = other;
+        other = worse;
+    }
+    braid_plan_placement_finish(&other);
+    return BRAID_OK;
+}
+
+braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
+                                   const braid_schedule_options *options,
+                                   struct plan_placement *out_placement)
+{
+    struct plan_ranks by_bottom;
+    braid_status status = rank_by_bottom(plan, costs, &by_bottom);
+    if (status)
+        return status;
+    struct plan_placement best;
+    status = place_by(plan, costs, &by_bottom, options, &best);
+    if (!status && best.num_lanes > 1 && visits(plan, 2) <= MOST_VISITS) {
+        status = try_levels(plan, costs, &by_bottom, &best);
+        if (status)
+            braid_plan_placement_finish(&best);
+    }
+    braid_plan_ranks_finish(&by_bottom);
+    if (!status)
+        *out_placement = best;
     return status;
 }

@@ -15,29 +15,13 @@
 struct passes {
     const struct plan_graph *plan;
     struct plan_costs costs;
-    struct plan_ranks ranks;
     struct plan_placement placement;
 };
 
 static void finish_passes(struct passes *passes)
 {
     braid_plan_costs_finish(&passes->costs);
-    braid_plan_ranks_finish(&passes->ranks);
     braid_plan_placement_finish(&passes->placement);
-}
-
-// The heaviest path still ahead goes first.
-static braid_status rank_by_bottom(const struct plan_graph *plan, const struct plan_costs *costs,
-                                   struct plan_ranks *out_ranks)
-{
-    uint64_t *keys = malloc(((size_t)plan->num_units + 1) * sizeof(*keys));
-    if (!keys)
-        return braid_error_no_memory("the order of ready nodes");
-    for (uint32_t i = 0; i < plan->num_units; i++)
-        keys[i] = costs->critical_ns - costs->bottom_ns[i];
-    braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
-    free(keys);
-    return status;
 }
 
 static uint64_t divide_up(uint64_t value, uint64_t by)
@@ -62,16 +46,12 @@ static void fill_info(struct braid_schedule *schedule, const struct passes *pass
         info->bound_ns = costs->critical_ns;
 }
 
-static braid_status place_and_sync(struct passes *passes, const braid_schedule_options *options)
+static braid_status place_and_widen(struct passes *passes, const braid_schedule_options *options)
 {
-    const struct plan_graph *plan = passes->plan;
-    braid_status status = rank_by_bottom(plan, &passes->costs, &passes->ranks);
-    if (!status)
-        status = braid_plan_place_best(plan, &passes->costs, &passes->ranks, options,
-                                       &passes->placement);
-    braid_plan_ranks_finish(&passes->ranks);
+    braid_status status =
+        braid_plan_place_best(passes->plan, &passes->costs, options, &passes->placement);
     if (!status && options->widen)
-        status = braid_plan_widen(plan, &passes->costs, &passes->placement);
+        status = braid_plan_widen(passes->plan, &passes->costs, &passes->placement);
     return status;
 }
 
@@ -88,7 +68,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
         status = braid_plan_chains(plan, &passes->costs, &passes->placement);
     else if (!status)
-        status = place_and_sync(passes, options);
+        status = place_and_widen(passes, options);
     if (!status)
         fill_info(schedule, passes);
     if (!status)
