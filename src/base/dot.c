@@ -105,16 +105,30 @@ void braid_dot_write_time(FILE *file, uint64_t time_ns)
     fprintf(file, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
 }
 
-void braid_dot_begin(FILE *file, const char *title)
+// nslimit is a factor: so many iterations for each node.
+static void write_limits(FILE *file, uint32_t num_nodes)
+{
+    enum { FEW_NODES = 150, MOST_ITERATIONS = 1000 };
+    if (num_nodes <= FEW_NODES)
+        return;
+    uint32_t thousandths = MOST_ITERATIONS * 1000u / num_nodes;
+    fprintf(file,
+            "    graph [nslimit=%" PRIu32 ".%03" PRIu32 ", nslimit1=%" PRIu32 ".%03" PRIu32
+            ", mclimit=0.5];\n",
+            thousandths / 1000, thousandths % 1000, thousandths / 1000, thousandths % 1000);
+}
+
+void braid_dot_begin(FILE *file, const char *title, uint32_t num_nodes)
 {
     fputs("digraph \"", file);
     braid_dot_write_text(file, title);
     fputs("\" {\n"
-          "    graph [fontname=\"Helvetica\", fontsize=12, ranksep=0.4, nodesep=0.25];\n"
+          "    graph [fontname=\"Helvetica\", fontsize=12, ranksep=0.6, nodesep=0.25];\n"
           "    node [fontname=\"Helvetica\", fontsize=11, shape=box, style=\"rounded,filled\", "
           "color=\"#44546a\", fillcolor=\"#eef3fa\", height=0.3, margin=\"0.12,0.06\"];\n"
           "    edge [fontname=\"Helvetica\", fontsize=9, color=\"#44546a\", arrowsize=0.7];\n",
           file);
+    write_limits(file, num_nodes);
 }
 
 braid_status braid_dot_end(FILE *file)

@@ -8,8 +8,10 @@
 
 #include <braid/status.h>
 
-// Opens a directed graph with the look that all of Braid's drawings have.
-void braid_dot_begin(FILE *file, const char *title);
+// Opens a directed graph with the look that all of Braid's drawings have. The layout of one with
+// many nodes is told to settle for less, else Graphviz would take minutes. Edges are named by
+// xlabel: a label would take room of its own in the layout and double that time.
+void braid_dot_begin(FILE *file, const char *title, uint32_t num_nodes);
 
 // Writes `text` as the inside of a quoted DOT string that shows exactly that text, whatever it
 // holds: quotes, backslashes, newlines, entities; bytes that are not UTF-8 and control characters

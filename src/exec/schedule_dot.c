@@ -177,7 +177,7 @@ static void write_lane(const struct drawing *drawing, uint32_t lane)
 static void write_reason(const struct drawing *drawing, uint32_t index)
 {
     const braid_schedule *schedule = drawing->schedule;
-    fputs("style=dotted, label=\"", drawing->file);
+    fputs("style=dotted, xlabel=\"", drawing->file);
     uint32_t reason = schedule->serialised[index].reason;
     if (reason == PLAN_BY_HINT)
         fputs("lane hint", drawing->file);
@@ -212,7 +212,7 @@ static void write_waits(struct drawing *drawing)
         if (step->kind != BRAID_STEP_WAIT)
             continue;
         write_edge(drawing, step->node, drawing->waiter[i]);
-        fprintf(drawing->file, "style=dashed, label=\"e%" PRIu32 "\"];\n", step->event);
+        fprintf(drawing->file, "style=dashed, xlabel=\"e%" PRIu32 "\"];\n", step->event);
     }
 }
 
@@ -272,7 +272,7 @@ static void write_summary(const struct drawing *drawing)
 static void write_all(struct drawing *drawing)
 {
     uint32_t num_lanes = drawing->schedule->info.num_lanes;
-    braid_dot_begin(drawing->file, "schedule");
+    braid_dot_begin(drawing->file, "schedule", drawing->schedule->info.num_nodes);
     write_summary(drawing);
     for (uint32_t lane = 0; lane < num_lanes; lane++)
         write_lane(drawing, lane);

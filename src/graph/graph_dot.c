@@ -59,7 +59,7 @@ static void write_bundle(const braid_graph *graph, const struct graph_units *uni
 static void write_link(const braid_graph *graph, const struct graph_link *link, FILE *file)
 {
     char name[256];
-    fprintf(file, "    %" PRIu32 " -> %" PRIu32 " [label=\"", link->from, link->to);
+    fprintf(file, "    %" PRIu32 " -> %" PRIu32 " [xlabel=\"", link->from, link->to);
     braid_dot_write_text(file,
                          braid_graph_resource_name(graph, link->resource, name, sizeof(name)));
     fputs(link->hazard == GRAPH_READ_AFTER_WRITE ? "\"];\n" : "\", style=dotted];\n", file);
@@ -98,7 +98,7 @@ braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file)
     struct array links = { 0 };
     status = braid_graph_find_links(graph, &links);
     if (status == BRAID_OK) {
-        braid_dot_begin(file, "graph");
+        braid_dot_begin(file, "graph", graph_num_nodes(graph));
         write_nodes(graph, &units, file);
         write_edges(graph, &links, file);
         status = braid_dot_end(file);

@@ -84,8 +84,8 @@ static void lanes_waits_and_the_critical_path_are_drawn(void **state)
     assert_has(drawing, "tooltip=\"1.0 us to 6.0 us\", group=0, color=\"#c0392b\", penwidth=2.6]");
     assert_has(drawing, "tooltip=\"1.0 us to 3.0 us\", group=1];");
     assert_has(drawing, "    0 -> 1 [color=\"#c0392b\", penwidth=2.6, weight=20];\n");
-    assert_has(drawing, "    0 -> 2 [style=dashed, label=\"e0\"];\n");
-    assert_has(drawing, "    2 -> 3 [style=dashed, label=\"e0\"];\n");
+    assert_has(drawing, "    0 -> 2 [style=dashed, xlabel=\"e0\"];\n");
+    assert_has(drawing, "    2 -> 3 [style=dashed, xlabel=\"e0\"];\n");
     assert_has(drawing, "4 nodes on 2 lanes, 2 waits for 2 records on 1 event; makespan 7.0 us");
     free(drawing);
     braid_graph_destroy(graph);
@@ -116,7 +116,7 @@ static void what_a_resource_serialises_is_dotted_with_its_name(void **state)
     assert_has_in_order(drawing, "subgraph cluster_bundle_0 {", "1 [label=\"clear_list\"");
     assert_has_in_order(drawing, "1 [label=\"clear_list\"", "0 [label=\"loop\"");
     assert_has(drawing, "    0 -> 3 [");
-    assert_has(strstr(drawing, "    0 -> 3 ["), "style=dotted, label=\"list \\\"ptr\\\"\"");
+    assert_has(strstr(drawing, "    0 -> 3 ["), "style=dotted, xlabel=\"list \\\"ptr\\\"\"");
     free(drawing);
     braid_graph_destroy(graph);
 }
@@ -145,7 +145,7 @@ static void a_lane_hint_is_named(void **state)
             graph, &(braid_empty){ .node = { .cost_ns = 1000, .lane_hint = 7 } }, NULL));
     char *drawing = plan_and_draw(graph, 2);
     assert_has(drawing, "0 -> 1 [");
-    assert_has(strstr(drawing, "0 -> 1 ["), "style=dotted, label=\"lane hint\"");
+    assert_has(strstr(drawing, "0 -> 1 ["), "style=dotted, xlabel=\"lane hint\"");
     free(drawing);
     braid_graph_destroy(graph);
 }
@@ -188,7 +188,7 @@ static void assert_complete(const braid_schedule *schedule, const char *drawing)
     uint64_t num_lane_edges = 0, num_waits = 0;
     for (const char *next = drawing; (next = strstr(next, "weight=20]")); next++)
         num_lane_edges++;
-    for (const char *next = drawing; (next = strstr(next, "style=dashed, label=\"e")); next++)
+    for (const char *next = drawing; (next = strstr(next, "style=dashed, xlabel=\"e")); next++)
         num_waits++;
     assert_int_equal(num_lane_edges, info.num_nodes - info.num_lanes);
     assert_int_equal(num_waits, info.num_waits);
