@@ -23,6 +23,7 @@ enum {
 
 struct cpu_backend;
 struct cpu_job;
+struct cpu_point;
 
 // What runs when a kernel, copy, fill or host call has its turn: a function and its arguments.
 // blocks covers the whole grid; calls are made with parts of it.
@@ -44,11 +45,14 @@ struct cpu_split {
 };
 
 // A sequence of work that one thread at a time walks: a stream's queue or a lane of a program.
-// run returns the job that the same thread is to run next, or NULL when it has none.
+// run returns the job that the same thread is to run next, or NULL when it has none. A stream hands
+// itself on as soon as `until` is reached, if that is given.
 struct cpu_job {
-    struct cpu_job *(*run)(struct cpu_backend *backend, struct cpu_job *job);
-    struct cpu_job *next; // lock; in the ready list, or among those waiting for something
-    uint32_t urgency;     // index of the ready list
+    struct cpu_job *(*run)(struct cpu_backend *backend, struct cpu_job *job,
+                           const struct cpu_point *until);
+    struct cpu_job *stream; // the stream this is, or whose launch this is a lane of
+    struct cpu_job *next;   // lock; in the ready list, or among those waiting for something
+    uint32_t urgency;       // index of the ready list
     struct cpu_split split;
 };
 
@@ -62,6 +66,7 @@ struct cpu_point {
     atomic_bool reached;         // set once, under lock; acquire reads may skip the lock
     uint64_t time_ns;            // written before reached, where timing was asked for
     bool timing;                 //
+    struct cpu_job *stream;      // where it is queued; there at least until it is reached
     uint32_t num_references;     // lock
     uint32_t num_host_waiters;   // lock
     struct cpu_job_list waiting; // lock
@@ -154,8 +159,11 @@ void cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job);
 struct cpu_job *cpu_job_list_take(struct cpu_job_list *list);              // NULL when empty
 void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
 void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted);   // lock held
-bool cpu_other_work_is_ready(const struct cpu_backend *backend);           // a hint
-bool cpu_worker_is_idle(const struct cpu_backend *backend);                // a hint
+// Runs ready work that the point waits for in its own stream, with the lock released meanwhile.
+// False: there is none, or enough threads are at work. Lock held.
+bool cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point);
+bool cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
+bool cpu_worker_is_idle(const struct cpu_backend *backend);      // a hint
 
 // cpu_split.c
 // Runs all of the work, with the help of idle workers where that pays. False: helpers are still at

@@ -105,8 +105,10 @@ static struct cpu_job *finish(struct backend_program *program)
     return before == 1 ? then : NULL;
 }
 
-struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job)
+struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
+                             const struct cpu_point *until)
 {
+    (void)until; // a lane ends before anything that follows its launch
     struct cpu_lane *lane = cpu_lane_of_job(job);
     atomic_store_explicit(&lane->walked, true, memory_order_relaxed);
     for (const struct cpu_step *step = lane->next;; step++) {
@@ -135,14 +137,15 @@ struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job)
 }
 
 // The previous frame has ended, so all lanes are the caller's.
-static void go_to_start(struct backend_program *program, uint32_t urgency)
+static void go_to_start(struct backend_program *program, struct cpu_job *stream)
 {
     for (uint32_t i = 0; i < program->num_active; i++) {
         struct cpu_lane *lane = program->active[i];
         atomic_store_explicit(&lane->progress, 0, memory_order_relaxed);
         atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
         lane->next = lane->steps;
-        lane->job.urgency = urgency;
+        lane->job.urgency = stream->urgency;
+        lane->job.stream = stream;
     }
     atomic_store_explicit(&program->num_unfinished, program->num_active, memory_order_relaxed);
 }
@@ -153,7 +156,7 @@ struct cpu_job *cpu_program_start(struct cpu_backend *backend, struct backend_pr
     cpu_patch_apply(program, patch);
     if (!program->num_active)
         return NULL;
-    go_to_start(program, then->urgency);
+    go_to_start(program, then);
     program->then = then;
     if (program->num_active > 1) {
         cpu_lock(backend);

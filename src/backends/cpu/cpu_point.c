@@ -59,26 +59,30 @@ void cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point)
         pthread_cond_broadcast(&backend->host_cond);
 }
 
-// Polls without the lock first: most waits for small work end within a few microseconds, and waking
-// a sleeping thread takes longer than that.
-static void spin_until_reached(struct cpu_point *point)
+static void poll_for_a_moment(const struct cpu_point *point)
 {
-    uint64_t end = cpu_now_ns() + CPU_SPIN_NS;
-    do {
-        for (int i = 0; i < 16; i++) {
-            if (atomic_load_explicit(&point->reached, memory_order_acquire))
-                return;
-            cpu_relax();
-        }
-    } while (cpu_now_ns() < end);
+    for (int i = 0; i < 16; i++) {
+        if (atomic_load_explicit(&point->reached, memory_order_acquire))
+            return;
+        cpu_relax();
+    }
 }
 
+// A thread that waits runs what it waits for, if no worker has begun: to wake a sleeping worker and
+// to be woken by it takes longer than most frames. Then it polls for a while before it sleeps.
 void cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
 {
     point->num_references++;
-    cpu_unlock(backend);
-    spin_until_reached(point);
-    cpu_lock(backend);
+    uint64_t end = cpu_now_ns() + CPU_SPIN_NS;
+    while (!atomic_load_explicit(&point->reached, memory_order_relaxed) && cpu_now_ns() < end) {
+        if (cpu_other_work_is_ready(backend) && cpu_workers_lend_hand(backend, point)) {
+            end = cpu_now_ns() + CPU_SPIN_NS;
+            continue;
+        }
+        cpu_unlock(backend);
+        poll_for_a_moment(point);
+        cpu_lock(backend);
+    }
     point->num_host_waiters++;
     while (!atomic_load_explicit(&point->reached, memory_order_relaxed))
         pthread_cond_wait(&backend->host_cond, &backend->lock);

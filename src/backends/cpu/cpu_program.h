@@ -63,7 +63,7 @@ struct backend_program {
     unsigned char *arena;            // argument pointers and bytes
     uint32_t *argument_bytes;        // sizes, as in the plan
     struct cpu_arguments *arguments; // a task
-    struct cpu_job *then;            // what follows the frame that runs
+    struct cpu_job *then;            // the stream of the frame that runs
     struct cpu_point *last_end;      // lock; of the latest launch
 
     pthread_mutex_t patch_lock;     // taken before lock, where both are
@@ -90,7 +90,8 @@ braid_status cpu_program_compile(const struct cpu_backend *backend, const struct
                                  const struct cpu_work *works, struct backend_program *program);
 
 // cpu_lane.c
-struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job);
+struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
+                             const struct cpu_point *until);
 // Begins a frame of the program and returns a lane for the calling thread to run, or NULL if there
 // is nothing to do. The thread that ends the last lane runs `then`. Lock not held.
 struct cpu_job *cpu_program_start(struct cpu_backend *backend, struct backend_program *program,

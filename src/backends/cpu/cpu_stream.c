@@ -81,14 +81,18 @@ static void remove_first(struct cpu_backend *backend, struct backend_stream *str
     cpu_command_recycle(backend, command);
 }
 
-static bool turn_is_over(struct cpu_backend *backend, uint32_t num_commands)
+static bool turn_is_over(struct cpu_backend *backend, uint32_t num_commands,
+                         const struct cpu_point *until)
 {
+    if (until && atomic_load_explicit(&until->reached, memory_order_relaxed))
+        return true;
     return num_commands >= TURN_COMMANDS && cpu_other_work_is_ready(backend);
 }
 
 // Walks the queue until it is empty or blocked, or its turn is over. Lock held. Once a command is
 // STARTED or the stream BLOCKED, another thread may walk the stream, so it is not touched again.
-static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *stream)
+static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *stream,
+                            const struct cpu_point *until)
 {
     struct cpu_job *next = NULL;
     for (uint32_t num_commands = 0;; num_commands++) {
@@ -96,7 +100,7 @@ static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *
             stream->scheduled = false;
             return NULL;
         }
-        if (turn_is_over(backend, num_commands)) {
+        if (turn_is_over(backend, num_commands, until)) {
             cpu_job_make_ready(backend, &stream->job);
             return NULL;
         }
@@ -107,13 +111,14 @@ static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *
 }
 
 // When it is called again after a command was STARTED, that command has ended.
-static struct cpu_job *run_stream(struct cpu_backend *backend, struct cpu_job *job)
+static struct cpu_job *run_stream(struct cpu_backend *backend, struct cpu_job *job,
+                                  const struct cpu_point *until)
 {
     struct backend_stream *stream = (struct backend_stream *)job;
     cpu_lock(backend);
     if (stream->first_started)
         remove_first(backend, stream);
-    struct cpu_job *next = walk(backend, stream);
+    struct cpu_job *next = walk(backend, stream, until);
     cpu_unlock(backend);
     return next;
 }
@@ -121,6 +126,7 @@ static struct cpu_job *run_stream(struct cpu_backend *backend, struct cpu_job *j
 void cpu_stream_init(struct backend_stream *stream, int32_t priority)
 {
     stream->job.run = run_stream;
+    stream->job.stream = &stream->job;
     stream->job.urgency = priority < 0 ? 0 : priority == 0 ? 1 : 2;
 }
 
@@ -138,6 +144,8 @@ void cpu_stream_append(struct cpu_backend *backend, struct backend_stream *strea
     else
         stream->first = command;
     stream->last = command;
+    if (command->kind == CPU_COMMAND_RECORD)
+        command->point->stream = &stream->job;
     if (stream->scheduled)
         return;
     stream->scheduled = true;

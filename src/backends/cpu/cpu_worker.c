@@ -8,6 +8,8 @@
 #include "base/array.h"
 #include "base/error.h"
 
+enum { LOOK_AT_MOST = 64 }; // ready jobs
+
 // Forward progress. Up to num_workers jobs (heads of streams, lanes) run at once, whatever they do:
 // kernels that wait for each other on that many streams all run. A thread that helps with another
 // job's grid may be stuck in it for as long as the kernel likes, so helpers must not use up the
@@ -51,13 +53,19 @@ void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
         pthread_cond_signal(&backend->work_cond);
 }
 
+static void count_ready(struct cpu_backend *backend, int change)
+{
+    unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed);
+    atomic_store_explicit(&backend->num_ready, num_ready + (unsigned)change, memory_order_relaxed);
+}
+
 // A thread that stops being a head looks for the next job itself, so a job beyond what may run now
 // needs nobody to be woken.
 void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
 {
     cpu_job_list_append(&backend->ready[job->urgency], job);
-    unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed) + 1;
-    atomic_store_explicit(&backend->num_ready, num_ready, memory_order_relaxed);
+    count_ready(backend, 1);
+    unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed);
     if (backend->num_heads + num_ready > backend->num_workers)
         return;
     atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
@@ -91,22 +99,74 @@ static struct cpu_job *take_job(struct cpu_backend *backend)
         struct cpu_job *job = cpu_job_list_take(&backend->ready[i]);
         if (!job)
             continue;
-        unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed) - 1;
-        atomic_store_explicit(&backend->num_ready, num_ready, memory_order_relaxed);
+        count_ready(backend, -1);
         return job;
     }
     return NULL;
 }
 
 // Called and left with the lock held; the thread counts as a head meanwhile.
-static void run_jobs(struct cpu_backend *backend, struct cpu_job *job)
+static void run_jobs(struct cpu_backend *backend, struct cpu_job *job,
+                     const struct cpu_point *until)
 {
     count_active(backend, 1, 0);
     cpu_unlock(backend);
     while (job)
-        job = job->run(backend, job);
+        job = job->run(backend, job, until);
     cpu_lock(backend);
     count_active(backend, -1, 0);
+}
+
+// The first ready job of a stream, among the first few: a waiting thread must not search for long.
+// More urgent work of others goes first.
+static struct cpu_job *take_job_of(struct cpu_backend *backend, const struct cpu_job *stream)
+{
+    for (uint32_t i = 0; i < stream->urgency; i++)
+        if (backend->ready[i].first)
+            return NULL;
+    struct cpu_job_list *list = &backend->ready[stream->urgency];
+    struct cpu_job *before = NULL, *job = list->first;
+    for (int i = 0; i < LOOK_AT_MOST && job && job->stream != stream; i++) {
+        before = job;
+        job = job->next;
+    }
+    if (!job || job->stream != stream)
+        return NULL;
+    if (before)
+        before->next = job->next;
+    else
+        list->first = job->next;
+    if (list->last == job)
+        list->last = before;
+    job->next = NULL;
+    count_ready(backend, -1);
+    return job;
+}
+
+// A worker that stops being a head looks for the next job itself, and jobs that became ready
+// meanwhile have counted on that. A thread of the program goes its own way, so it wakes a worker.
+static void pass_on_place(struct cpu_backend *backend)
+{
+    uint32_t num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed);
+    if (backend->num_heads >= backend->num_workers)
+        return;
+    uint32_t num_free = backend->num_workers - backend->num_heads;
+    if (num_ready)
+        cpu_workers_wake(backend, num_ready < num_free ? num_ready : num_free);
+}
+
+// All that is queued in a stream before a point must run before the point is reached, so a thread
+// that runs it waits for nothing that it would not have waited for anyway.
+bool cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point)
+{
+    if (backend->num_heads >= backend->num_workers)
+        return false;
+    struct cpu_job *job = take_job_of(backend, point->stream);
+    if (!job)
+        return false;
+    run_jobs(backend, job, point);
+    pass_on_place(backend);
+    return true;
 }
 
 static void help(struct cpu_backend *backend, struct cpu_split *split)
@@ -118,7 +178,7 @@ static void help(struct cpu_backend *backend, struct cpu_split *split)
     count_active(backend, 0, -1);
     struct cpu_job *job = split->job;
     if (cpu_split_leave(backend, split))
-        run_jobs(backend, job);
+        run_jobs(backend, job, NULL);
 }
 
 // Lock held, as in all below. False: there was nothing to do.
@@ -126,7 +186,7 @@ static bool run_something(struct cpu_backend *backend)
 {
     struct cpu_job *job = take_job(backend);
     if (job) {
-        run_jobs(backend, job);
+        run_jobs(backend, job, NULL);
         return true;
     }
     if (backend->num_heads + backend->num_helpers >= backend->num_workers)

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the replay bench measures a player.
+#include "replay_measure.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    MAX_FRAMES = 400,
+    MIN_FRAMES = 3,
+    BUDGET_NS = 150000000, // of one measurement, unless its frames are longer
+    GAP_FRAMES = 25,
+    WARM_UP_FRAMES = 2,
+};
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double replay_median(double *values, size_t num)
+{
+    qsort(values, num, sizeof(*values), compare);
+    return num % 2 ? values[num / 2] : (values[num / 2 - 1] + values[num / 2]) / 2;
+}
+
+static double play_frame(const struct replay_player *player, void *state, uint64_t gap_ns)
+{
+    if (gap_ns)
+        replay_sleep_ns(gap_ns);
+    uint64_t start = replay_now_ns();
+    player->play(state);
+    return (double)(replay_now_ns() - start);
+}
+
+double replay_measure(const struct replay_player *player, const struct replay_case *played)
+{
+    static double frames[MAX_FRAMES];
+    void *state = player->create(played->shape, played->body, played->num_workers);
+    if (!state)
+        return -1;
+    for (int i = 0; i < WARM_UP_FRAMES; i++)
+        player->play(state);
+    size_t num = 0, most = played->gap_ns ? GAP_FRAMES : MAX_FRAMES;
+    double total = 0;
+    while (num < most && (num < MIN_FRAMES || total < BUDGET_NS)) {
+        frames[num] = play_frame(player, state, played->gap_ns);
+        total += frames[num++];
+    }
+    player->destroy(state);
+    return replay_median(frames, num);
+}
+
+static double percent_of_core(uint64_t cpu_start, uint64_t wall_start)
+{
+    uint64_t cpu = replay_process_cpu_ns() - cpu_start;
+    return 100.0 * (double)cpu / (double)(replay_now_ns() - wall_start);
+}
+
+struct replay_idle replay_measure_idle(const struct replay_player *player)
+{
+    struct replay_shape shape = replay_shape_create(2, 1000);
+    struct replay_body body = replay_body_create(0);
+    struct replay_idle idle = { -1, -1 };
+    void *state = player->create(&shape, &body, 2);
+    if (state) {
+        play_frame(player, state, 0);
+        uint64_t cpu = replay_process_cpu_ns(), wall = replay_now_ns();
+        for (int i = 0; i < 120; i++)
+            play_frame(player, state, 16000000);
+        idle.gaps_percent = percent_of_core(cpu, wall);
+        replay_sleep_ns(1000000000);
+        cpu = replay_process_cpu_ns();
+        wall = replay_now_ns();
+        replay_sleep_ns(1000000000);
+        idle.later_percent = percent_of_core(cpu, wall);
+        player->destroy(state);
+    }
+    replay_shape_destroy(&shape);
+    return idle;
+}
+
+bool replay_order_is_right(const struct replay_player *player, uint32_t kind, uint32_t num_workers)
+{
+    enum { NUM_FRAMES = 5 };
+    struct replay_shape shape = replay_shape_create(kind, 1000);
+    struct replay_body body = replay_body_create(300);
+    body.stamps = replay_stamps_create(&shape);
+    bool right = true;
+    void *state = player->create(&shape, &body, num_workers);
+    if (state) {
+        for (int i = 0; i < NUM_FRAMES; i++)
+            player->play(state);
+        player->destroy(state);
+        right = replay_stamps_are_right(body.stamps, NUM_FRAMES);
+    }
+    replay_stamps_destroy(body.stamps);
+    replay_shape_destroy(&shape);
+    return right;
+}
+
+static void hold_core(void)
+{
+    cpu_set_t core;
+    CPU_ZERO(&core);
+    CPU_SET(0, &core);
+    if (sched_setaffinity(0, sizeof(core), &core))
+        _exit(1);
+    for (volatile unsigned i = 0;; i++)
+        continue;
+}
+
+struct replay_hog replay_hog_start(void)
+{
+    fflush(stdout);
+    pid_t process = fork();
+    if (process < 0)
+        abort();
+    if (process == 0)
+        hold_core();
+    return (struct replay_hog){ process };
+}
+
+void replay_hog_stop(struct replay_hog hog)
+{
+    kill(hog.process, SIGKILL);
+    waitpid(hog.process, NULL, 0);
+}

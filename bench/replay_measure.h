@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the replay bench measures a player.
+#ifndef BRAID_BENCH_REPLAY_MEASURE_H
+#define BRAID_BENCH_REPLAY_MEASURE_H
+
+#include <sys/types.h>
+
+#include "replay.h"
+
+struct replay_case {
+    const struct replay_shape *shape;
+    const struct replay_body *body;
+    uint32_t num_workers;
+    uint64_t gap_ns; // slept before each frame
+};
+
+// The median time of a frame, in ns; -1 if the player cannot play.
+double replay_measure(const struct replay_player *player, const struct replay_case *played);
+
+double replay_median(double *values, size_t num); // sorts them
+
+struct replay_idle {
+    double gaps_percent, later_percent; // of one core; -1: cannot play
+};
+
+struct replay_idle replay_measure_idle(const struct replay_player *player);
+
+bool replay_order_is_right(const struct replay_player *player, uint32_t kind, uint32_t num_workers);
+
+// A process that keeps core 0 busy.
+struct replay_hog {
+    pid_t process;
+};
+
+struct replay_hog replay_hog_start(void);
+void replay_hog_stop(struct replay_hog hog);
+
+#endif
