@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion of the braid command for bash.
+_braid() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]} options=
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "plan run devices version help" -- "$word")
+        return
+    fi
+    case $before in
+    --device) mapfile -t COMPREPLY < <(compgen -W "cpu cuda hip" -- "$word"); return ;;
+    --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams native" -- "$word"); return ;;
+    --lanes | --sync-cost | --frames | --workers | --time-scale) COMPREPLY=(); return ;;
+    --dot | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+    esac
+    case $command in
+    plan) options="--lanes --sync-cost --widen --dot --json --help" ;;
+    run) options="--frames --lanes --widen --device --workers --mode --time-scale --json --help" ;;
+    devices) options="--json --help" ;;
+    esac
+    if [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+    elif [ "$command" = plan ] || [ "$command" = run ]; then
+        mapfile -t COMPREPLY < <(compgen -f -X '!*.@(dot|gv)' -- "$word"; compgen -d -S / -- "$word")
+    fi
+}
+complete -o filenames -F _braid braid
