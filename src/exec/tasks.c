@@ -124,7 +124,8 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
         backend->ops->kernel_load(backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg,
                                   kernel->num_args, &slot->loaded);
     if (status)
-        return status;
+        return braid_error(status, "node '%s': %s", braid_graph_name(graph, node),
+                           braid_error_message());
     slot->first_node = node;
     tasks->kernels[tasks->num_kernels++] = slot->loaded;
     tasks->items[node].launch.kernel = slot->loaded;
