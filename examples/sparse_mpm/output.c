@@ -38,14 +38,12 @@ static void file_path(const char *folder, const char *name, char *out_path, size
         stop("name too long:", folder);
 }
 
-// Runs `dot` without a shell, so that any folder name is fine. Left to itself it polishes the
-// layout of these hundreds of nodes for minutes; told to stop early it takes seconds.
+// Runs `dot` without a shell, so that any folder name is fine.
 static bool run_dot(const char *from, const char *to)
 {
     char output[4200];
     snprintf(output, sizeof(output), "-o%s", to);
-    char *const arguments[] = { "dot",           "-Tsvg", "-Gsplines=line",     "-Gnslimit=.2",
-                                "-Gmclimit=.05", output,  (char *)(size_t)from, NULL };
+    char *const arguments[] = { "dot", "-Tsvg", output, (char *)(size_t)from, NULL };
     pid_t child;
     int status;
     if (posix_spawnp(&child, "dot", NULL, NULL, arguments, environ) != 0)
