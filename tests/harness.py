@@ -18,6 +18,7 @@ import sys
 import time
 
 RESULT = re.compile(r"^(not )?ok (\d+)\s*(?:- )?(.*)$")
+GLUED_FAILURE = re.compile(r"(not )ok (\d+) - (.*)$")  # behind output without a newline
 SKIP = re.compile(r"#\s*skip\b[:\s]*(.*)$", re.IGNORECASE)
 PLAN = re.compile(r"^1\.\.(\d+)\s*(?:#\s*skip\b[:\s]*(.*))?$", re.IGNORECASE)
 EXIT_SKIPPED = 77
@@ -43,7 +44,7 @@ def read_tap(outcome, lines):
     """Counts the cases of TAP lines; returns how many were planned, or None without a plan."""
     planned, seen, before = None, 0, []
     for line in lines:
-        plan, result = PLAN.match(line), RESULT.match(line)
+        plan, result = PLAN.match(line), RESULT.match(line) or GLUED_FAILURE.search(line)
         if plan:
             planned = (planned or 0) + int(plan.group(1))
             if plan.group(1) == "0":

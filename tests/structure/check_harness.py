@@ -42,6 +42,8 @@ def main():
     results.append(("a time-out fails", count("1..1\nok 1 - a\n", -9, True)[1] == (1, 1, 0)))
     outcome, _ = count("1..1\nnot here:\nno GPU\nok 1 # SKIP a\n", 0, False)
     results.append(("a skip keeps its reason", outcome.skips == ["a: not here: no GPU"]))
+    outcome, _ = count("1..1\nno end of linenot ok 1 - a\n", 1, False)
+    results.append(("a failure keeps its name whatever stands before it", outcome.failures == ["a"]))
     print(f"1..{len(results)}")
     for number, (title, good) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {title}")
