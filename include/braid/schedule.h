@@ -22,7 +22,7 @@ typedef struct braid_schedule braid_schedule;
 // What ordering costs on a device, in nanoseconds, for choosing the number of lanes and for the
 // predicted makespan. All zero: waits and launches are free.
 typedef struct braid_cost_model {
-    uint64_t default_cost_ns; // a node whose cost is not known; 0: 1 ns
+    uint64_t default_cost_ns; // a node whose cost is not known; 0: 1 ns. Empty nodes: always 1 ns
     uint64_t node_ns; // added to every node: from the end of its lane predecessor to its start
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
     uint64_t root_ns; // added to the frame for every lane used beyond the first (fork, join)
@@ -47,6 +47,18 @@ typedef struct braid_schedule_options {
 // Plans a graph. NULL options are all defaults.
 // Errors: BRAID_CYCLE (the message names the nodes on it), BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph *graph,
+                                                              const braid_schedule_options *options,
+                                                              braid_schedule **out_schedule);
+
+// Plans the graph of a schedule again, for instance after braid_graph_set_cost, in less than half
+// the time: edges and their order are reused, and so are lanes, waits and serialisations where the
+// new times leave the plan at most 2 % worse against its bound than it was. Otherwise the graph is
+// placed anew on as many lanes as before. NULL options are those of the schedule; with another lane
+// limit, policy or widening, all but the edges is planned anew.
+// Errors: BRAID_INVALID_ARGUMENT (another graph, or nodes or edges were added since),
+// BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_replan(const braid_schedule *schedule,
+                                                              const braid_graph *graph,
                                                               const braid_schedule_options *options,
                                                               braid_schedule **out_schedule);
 

@@ -29,6 +29,8 @@ static void find_starts(struct chains *chains)
         for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
             uint32_t pred = plan->pred_units[e];
             bool near = pred == chains->before[unit];
+            if (chains->implied[e] && !near)
+                continue; // charged along the longer path
             uint64_t from = start_ns[pred] + costs->unit_ns[pred];
             from += near ? costs->model.node_ns : costs->model.wait_ns;
             if (from > start)

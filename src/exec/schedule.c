@@ -4,85 +4,12 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "exec/plan_chains.h"
-#include "exec/plan_costs.h"
-#include "exec/plan_lanes.h"
-#include "exec/plan_serialise.h"
-#include "exec/plan_steps.h"
-#include "exec/plan_widen.h"
+#include "exec/plan_passes.h"
 
-// What the passes hand on; the schedule takes what it keeps.
-struct passes {
-    const struct plan_graph *plan;
-    struct plan_costs costs;
-    struct plan_placement placement;
-};
-
-static void finish_passes(struct passes *passes)
-{
-    braid_plan_costs_finish(&passes->costs);
-    braid_plan_placement_finish(&passes->placement);
-}
-
-static uint64_t divide_up(uint64_t value, uint64_t by)
-{
-    return value / by + (value % by != 0);
-}
-
-static void fill_info(struct braid_schedule *schedule, const struct passes *passes)
-{
-    const struct plan_costs *costs = &passes->costs;
-    braid_schedule_info *info = &schedule->info;
-    uint32_t limit = braid_plan_lane_limit(passes->plan, costs, &schedule->options);
-    if (limit > costs->model.max_concurrent)
-        limit = costs->model.max_concurrent;
-    info->num_nodes = passes->plan->num_nodes;
-    info->makespan_ns = passes->placement.makespan_ns;
-    info->critical_path_ns = costs->critical_ns;
-    info->work_ns = costs->work_ns;
-    info->one_lane_ns = costs->one_lane_ns;
-    info->bound_ns = divide_up(costs->work_ns, limit);
-    if (info->bound_ns < costs->critical_ns)
-        info->bound_ns = costs->critical_ns;
-}
-
-static braid_status place_and_widen(struct passes *passes, const braid_schedule_options *options)
-{
-    braid_status status =
-        braid_plan_place_best(passes->plan, &passes->costs, options, &passes->placement);
-    if (!status && options->widen)
-        status = braid_plan_widen(passes->plan, &passes->costs, &passes->placement);
-    return status;
-}
-
-static braid_status run_passes(struct braid_schedule *schedule, const braid_graph *graph,
-                               struct passes *passes)
-{
-    const struct plan_graph *plan = schedule->graph;
-    const braid_schedule_options *options = &schedule->options;
-    passes->plan = plan;
-    braid_status status = braid_plan_costs_create(plan, graph, &options->costs, &passes->costs);
-    if (!status)
-        status = braid_plan_critical_path(plan, &passes->costs, &schedule->critical,
-                                          &schedule->num_critical);
-    if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
-        status = braid_plan_chains(plan, &passes->costs, &passes->placement);
-    else if (!status)
-        status = place_and_widen(passes, options);
-    if (!status)
-        fill_info(schedule, passes);
-    if (!status)
-        status = braid_plan_serialisations(schedule, &passes->placement);
-    if (!status)
-        status = braid_plan_steps_create(schedule, &passes->costs, &passes->placement);
-    return status;
-}
-
-static braid_status check_options(const braid_schedule_options *options)
+braid_status braid_plan_check_options(const braid_schedule_options *options)
 {
     if (options->policy != BRAID_POLICY_DEFAULT && options->policy != BRAID_POLICY_MAX_CONCURRENCY)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_create: no policy %d",
-                           (int)options->policy);
+        return braid_error(BRAID_INVALID_ARGUMENT, "no planning policy %d", (int)options->policy);
     return BRAID_OK;
 }
 
@@ -95,7 +22,7 @@ braid_status braid_schedule_create(const braid_graph *graph, const braid_schedul
                            graph ? "out_schedule" : "graph");
     if (!options)
         options = &defaults;
-    braid_status status = check_options(options);
+    braid_status status = braid_plan_check_options(options);
     if (status)
         return status;
     braid_schedule *schedule = calloc(1, sizeof(*schedule));
@@ -104,11 +31,9 @@ braid_status braid_schedule_create(const braid_graph *graph, const braid_schedul
     schedule->graph_id = graph->id;
     schedule->graph_version = graph->version;
     schedule->options = *options;
-    struct passes passes = { 0 };
     status = braid_plan_graph_create(graph, &schedule->graph);
     if (!status)
-        status = run_passes(schedule, graph, &passes);
-    finish_passes(&passes);
+        status = braid_plan_passes(schedule, graph);
     if (status)
         braid_schedule_destroy(schedule);
     else
@@ -124,15 +49,18 @@ void braid_schedule_destroy(braid_schedule *schedule)
     if (atomic_fetch_sub_explicit(&schedule->num_more_users, 1, memory_order_acq_rel) > 0)
         return;
     braid_plan_graph_release(schedule->graph);
-    free(schedule->steps);
-    free(schedule->lane_first);
-    free(schedule->lane_nodes);
-    free(schedule->lane_of);
+    if (!schedule->kept_from) {
+        free(schedule->steps);
+        free(schedule->lane_first);
+        free(schedule->lane_nodes);
+        free(schedule->lane_of);
+        free(schedule->serialised);
+        free(schedule->delayed);
+    }
     free(schedule->start_ns);
     free(schedule->cost_ns);
     free(schedule->critical);
-    free(schedule->serialised);
-    free(schedule->delayed);
+    braid_schedule_destroy(schedule->kept_from);
     free(schedule);
 }
 
