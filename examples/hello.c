@@ -150,7 +150,7 @@ static void replay(braid_exec *exec, const braid_node *blur_nodes)
     for (int frame = 0; frame < NUM_FRAMES; frame++) {
         int radius = frame % 8;
         for (int i = 0; i < 2; i++)
-            CHECK(braid_exec_set_arg(exec, blur_nodes[i], 3, (braid_arg)BRAID_ARG(radius)));
+            CHECK(braid_exec_set_arg(exec, blur_nodes[i], 3, BRAID_ARG(radius)));
         CHECK(braid_exec_launch(exec, NULL)); // asynchronous
     }
     CHECK(braid_exec_wait(exec)); // errors of the device surface here

@@ -174,7 +174,7 @@ static void run_braid(braid_device *device, float *state, braid_exec_mode mode, 
         for (uint32_t step = 0; step < NUM_STEPS; step++) {
             for (uint32_t stage = 0; stage < NUM_KERNELS; stage++) {
                 struct rigid_args args = args_of(state, step, stage);
-                must(braid_exec_set_arg(exec, nodes[stage], 0, (braid_arg)BRAID_ARG(args)));
+                must(braid_exec_set_arg(exec, nodes[stage], 0, BRAID_ARG(args)));
             }
             must(braid_exec_launch(exec, stream));
         }

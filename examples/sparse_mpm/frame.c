@@ -235,6 +235,5 @@ void mpm_frame_finish(struct mpm_frame *frame)
 void mpm_frame_set_gravity(const struct mpm_frame *frame, braid_exec *exec, mpm_vector gravity)
 {
     for (uint32_t i = 0; i < frame->num_updates; i++)
-        CHECK(braid_exec_set_arg(exec, frame->updates[i], MPM_GRAVITY_ARG,
-                                 (braid_arg)BRAID_ARG(gravity)));
+        CHECK(braid_exec_set_arg(exec, frame->updates[i], MPM_GRAVITY_ARG, BRAID_ARG(gravity)));
 }

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-// Sizes of a grid in blocks or of a block in threads. A zero counts as 1, so { 64 } is 64 x 1 x 1.
+// Sizes of a grid in blocks or of a block in threads. A zero counts as 1: .grid.x = 64 is all that
+// a grid of 64 blocks needs.
 typedef struct braid_dim3 {
     uint32_t x, y, z;
 } braid_dim3;
@@ -59,10 +60,7 @@ typedef struct braid_arg {
 } braid_arg;
 
 // An argument from a variable: BRAID_ARG(radius).
-#define BRAID_ARG(variable)                                                                        \
-    {                                                                                              \
-        &(variable), sizeof(variable)                                                              \
-    }
+#define BRAID_ARG(variable) ((braid_arg){ &(variable), sizeof(variable) })
 
 // Fills .args and .num_args of a braid_launch from a list of arguments.
 #define BRAID_ARGS(...)                                                                            \

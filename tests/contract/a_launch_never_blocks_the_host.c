@@ -87,7 +87,7 @@ static void new_arguments_do_not_wait_for_a_slow_frame(void **state)
     braid_stream *stream = contract_stream(contract);
     struct gate gate = contract_close(contract, stream);
     for (uint32_t addend = 1; addend < 6; addend++) {
-        check_ok(braid_exec_set_arg(exec, node, 3, (braid_arg)BRAID_ARG(addend)));
+        check_ok(braid_exec_set_arg(exec, node, 3, BRAID_ARG(addend)));
         check_ok(braid_exec_launch(exec, stream));
     }
     check_still_closed(gate);

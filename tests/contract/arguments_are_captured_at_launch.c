@@ -26,8 +26,7 @@ static struct updater make_updater(struct contract *contract)
 
 static void set_addend(struct updater *updater, int node, uint32_t addend)
 {
-    check_ok(
-        braid_exec_set_arg(updater->exec, updater->nodes[node], 3, (braid_arg)BRAID_ARG(addend)));
+    check_ok(braid_exec_set_arg(updater->exec, updater->nodes[node], 3, BRAID_ARG(addend)));
 }
 
 static void check_data(struct contract *contract, struct updater *updater, uint32_t first,
@@ -98,12 +97,10 @@ static void arguments_set_one_by_one_add_up(void **state)
     uint32_t factor = 3;
     for (int frame = 0; frame < 2; frame++) {
         set_addend(&updater, 0, 50);
-        check_ok(
-            braid_exec_set_arg(updater.exec, updater.nodes[0], 2, (braid_arg)BRAID_ARG(factor)));
+        check_ok(braid_exec_set_arg(updater.exec, updater.nodes[0], 2, BRAID_ARG(factor)));
         check_ok(braid_exec_launch(updater.exec, NULL));
         factor++;
-        check_ok(
-            braid_exec_set_arg(updater.exec, updater.nodes[0], 2, (braid_arg)BRAID_ARG(factor)));
+        check_ok(braid_exec_set_arg(updater.exec, updater.nodes[0], 2, BRAID_ARG(factor)));
         check_ok(braid_exec_launch(updater.exec, NULL));
     }
     check_ok(braid_exec_wait(updater.exec));
@@ -145,9 +142,9 @@ static void the_graphs_own_arguments_were_copied(void **state)
     values[2] = 1;
     braid_arg *args = malloc(5 * sizeof(*args));
     assert_non_null(args);
-    args[0] = args[1] = (braid_arg)BRAID_ARG(data);
+    args[0] = args[1] = BRAID_ARG(data);
     for (int i = 0; i < 3; i++)
-        args[2 + i] = (braid_arg)BRAID_ARG(values[i]);
+        args[2 + i] = BRAID_ARG(values[i]);
     braid_graph *graph = contract_graph(contract);
     braid_launch launch = { .kernel = &test_axpy, .args = args, .num_args = 5 };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
@@ -174,8 +171,8 @@ static void wrong_arguments_are_refused_and_change_nothing(void **state)
     uint32_t value = 99;
     uint64_t wide = 99;
     braid_arg good = BRAID_ARG(value);
-    check_fails(braid_exec_set_arg(exec, node, 3, (braid_arg)BRAID_ARG(wide)),
-                BRAID_INVALID_ARGUMENT, "victim");
+    check_fails(braid_exec_set_arg(exec, node, 3, BRAID_ARG(wide)), BRAID_INVALID_ARGUMENT,
+                "victim");
     check_fails(braid_exec_set_arg(exec, node, 3, (braid_arg){ NULL, 4 }), BRAID_INVALID_ARGUMENT,
                 "victim");
     check_fails(braid_exec_set_arg(exec, node, 5, good), BRAID_INVALID_ARGUMENT, "victim");

@@ -154,7 +154,7 @@ static void graphs_and_schedules_may_go_before_their_exec(void **state)
     name[0] = 0;
     uint32_t addend = 5;
     check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_set_arg(exec, node, 3, (braid_arg)BRAID_ARG(addend)));
+    check_ok(braid_exec_set_arg(exec, node, 3, BRAID_ARG(addend)));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, data), 7);

@@ -77,7 +77,7 @@ static struct report use_graph(struct job *job, braid_device *device, braid_stre
     TRY(braid_exec_create(device, graph, &options, &exec));
     braid_graph_destroy(graph);
     for (uint32_t frame = 0; frame < 10; frame++) {
-        TRY(braid_exec_set_arg(exec, node, 3, (braid_arg)BRAID_ARG(frame)));
+        TRY(braid_exec_set_arg(exec, node, 3, BRAID_ARG(frame)));
         TRY(braid_exec_launch(exec, stream));
     }
     TRY(braid_exec_wait(exec));
@@ -142,7 +142,7 @@ static void the_whole_interface_works_on_several_threads_at_once(void **state)
 static struct report use_objects_of_another_thread(struct job *job)
 {
     uint32_t addend = 9;
-    TRY(braid_exec_set_arg(job->exec, job->node, 3, (braid_arg)BRAID_ARG(addend)));
+    TRY(braid_exec_set_arg(job->exec, job->node, 3, BRAID_ARG(addend)));
     TRY(braid_exec_launch(job->exec, job->stream));
     TRY(braid_exec_wait(job->exec));
     TRY(braid_stream_synchronize(job->contract->device, job->stream));

@@ -150,7 +150,7 @@ static void memory_of_a_stream_lives_until_its_free_in_the_stream(void **state)
         if (status == BRAID_UNSUPPORTED)
             skip_because(braid_error_message());
         check_ok(status);
-        check_ok(braid_exec_set_arg(exec, node, 0, (braid_arg)BRAID_ARG(memory)));
+        check_ok(braid_exec_set_arg(exec, node, 0, BRAID_ARG(memory)));
         check_ok(braid_stream_fill(device, stream, data, i, 4, 1));
         check_ok(braid_exec_launch(exec, stream));
         check_ok(braid_stream_copy(device, stream, seen + i, memory, 4));

@@ -71,7 +71,7 @@ static void queue_graph(struct contract *contract, struct field *field, struct r
     for (uint32_t frame = 0; frame < num_frames; frame++) {
         struct random_node *node = &model->nodes[salts[frame] % model->num_nodes];
         if (node->kind == RANDOM_MIX)
-            check_ok(braid_exec_set_arg(exec, node->handle, 6, (braid_arg)BRAID_ARG(salts[frame])));
+            check_ok(braid_exec_set_arg(exec, node->handle, 6, BRAID_ARG(salts[frame])));
         check_ok(braid_stream_fill(device, stream, memory->frame, frame + 1, 4, 1));
         check_ok(braid_exec_launch(exec, stream));
         struct result *result = &field->results[frame];

@@ -37,7 +37,7 @@ enum { NUM_FORBIDDEN = sizeof(forbidden) / sizeof(forbidden[0]), FRAMES = 20 };
 static void launch_frames(struct frame *frame, uint32_t num)
 {
     for (uint32_t i = 0; i < num; i++) {
-        check_ok(braid_exec_set_arg(frame->exec, frame->summed, 3, (braid_arg)BRAID_ARG(i)));
+        check_ok(braid_exec_set_arg(frame->exec, frame->summed, 3, BRAID_ARG(i)));
         check_ok(braid_exec_launch(frame->exec, frame->stream));
     }
 }

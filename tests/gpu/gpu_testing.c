@@ -152,8 +152,7 @@ braid_status frame_create_exec(struct frame *frame, braid_exec_mode mode)
 
 braid_status frame_run(struct frame *frame, uint32_t c)
 {
-    braid_status status =
-        braid_exec_set_arg(frame->exec, frame->summed, 3, (braid_arg)BRAID_ARG(c));
+    braid_status status = braid_exec_set_arg(frame->exec, frame->summed, 3, BRAID_ARG(c));
     if (!status)
         status = braid_exec_launch(frame->exec, frame->stream);
     if (!status)
