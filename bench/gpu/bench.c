@@ -62,6 +62,22 @@ const braid_kernel bench_spin = {
     .source = spin_source,
 };
 
+static const char early_source[] =
+    "extern \"C\" __global__ void bench_spin_early(unsigned cycles)\n"
+    "{\n"
+    "    asm volatile(\"griddepcontrol.launch_dependents;\");\n"
+    "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+    "    long long end = clock64() + cycles;\n"
+    "    while (cycles != 0 && clock64() < end) {\n"
+    "    }\n"
+    "}\n";
+
+const braid_kernel bench_spin_early = {
+    .name = "bench_spin_early",
+    .source = early_source,
+    .programmatic = true,
+};
+
 struct timing measure(const struct system *system, uint32_t frames)
 {
     static double host[MAX_FRAMES], total[MAX_FRAMES];

@@ -22,12 +22,15 @@ double median(double *values, uint32_t num); // sorts them
 
 // bench_spin: one block that is busy for `cycles` of its own clock; 0: returns at once.
 extern const braid_kernel bench_spin;
+// The same, and it lets the kernel behind it start early. CUDA only.
+extern const braid_kernel bench_spin_early;
 
 // How long a body lasts: its length as asked for and in cycles.
 struct body {
     const char *name;
     uint64_t ns;
     uint32_t cycles;
+    bool starts_early; // bench_spin_early
 };
 
 // Something that runs one frame. `launch` queues it and `wait` blocks until it has ended.

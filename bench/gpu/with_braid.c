@@ -38,7 +38,7 @@ static braid_graph *make_graph(const struct shape *shape, const struct body *bod
             .node = { .after = after,
                       .num_after = num_after,
                       .cost_ns = body->ns ? body->ns : 1 }, // 0 would mean "not known"
-            .kernel = &bench_spin,
+            .kernel = body->starts_early ? &bench_spin_early : &bench_spin,
             .grid = { 1, 1, 1 },
             .block = { 32, 1, 1 },
             BRAID_ARGS(BRAID_ARG(body->cycles)),

@@ -27,6 +27,11 @@ typedef struct braid_cost_model {
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
     uint64_t root_ns; // added to the frame for every lane used beyond the first (fork, join)
     uint32_t max_concurrent; // nodes the device really runs at once; 0: no limit
+    // What starting nodes takes where only one can be started at a time, by the device or by the
+    // host that queues them: a frame takes about as long as all of it, however many lanes there
+    // are.
+    uint64_t issue_ns;      // for every node
+    uint64_t issue_wait_ns; // for every wait
 } braid_cost_model;
 
 typedef enum braid_policy {

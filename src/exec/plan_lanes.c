@@ -10,8 +10,9 @@
 #define MOST_VISITS 2000000
 
 // A gain must be worth the waits that more lanes bring.
-#define GAIN_OVER_ONE_LANE 20     // one part in
-#define GAIN_OVER_FEWER_LANES 128 // one part in
+#define GAIN_OVER_ONE_LANE 20      // one part in
+#define GAIN_OVER_FEWER_LANES 128  // one part in
+#define GAIN_WHERE_ISSUE_LIMITS 60 // one part in, where the model says what issuing costs
 
 static const uint32_t candidates[] = { 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128 };
 #define NUM_CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
@@ -41,23 +42,47 @@ static uint64_t lower_bound(const struct plan_costs *costs, uint32_t num_lanes)
     return share > costs->critical_ns ? share : costs->critical_ns;
 }
 
-static bool is_worth(uint64_t makespan, uint32_t chosen_lanes, uint64_t chosen_ns)
+// What a frame really takes: both its makespan and the time that issuing its nodes and waits takes
+// are lower bounds, and where they are near each other lanes wait for their turn. The cube root of
+// the sum of the cubes fits measured frames (docs/cuda.md); here it is, in integers, the larger one
+// and up to a quarter of it.
+static uint64_t expected_ns(const struct plan_graph *plan, const struct plan_costs *costs,
+                            uint64_t makespan_ns, uint64_t num_waits)
 {
-    uint64_t part = chosen_lanes == 1 ? GAIN_OVER_ONE_LANE : GAIN_OVER_FEWER_LANES;
-    return makespan < chosen_ns - chosen_ns / part;
+    const uint64_t one = 1024; // of fixed point
+    uint64_t issue_ns =
+        costs->model.issue_ns * plan->num_nodes + costs->model.issue_wait_ns * num_waits;
+    uint64_t more = makespan_ns > issue_ns ? makespan_ns : issue_ns;
+    uint64_t less = makespan_ns > issue_ns ? issue_ns : makespan_ns;
+    if (less == 0)
+        return more;
+    uint64_t ratio = more >= one ? less / (more / one) : less * one / more;
+    ratio = ratio < one ? ratio : one;
+    return more + more / (4 * one) * (ratio * ratio * ratio / (one * one));
+}
+
+static bool is_worth(const struct plan_costs *costs, uint64_t expected, uint32_t chosen_lanes,
+                     uint64_t chosen_ns)
+{
+    uint64_t part = costs->model.issue_ns ? GAIN_WHERE_ISSUE_LIMITS : GAIN_OVER_FEWER_LANES;
+    if (chosen_lanes == 1)
+        part = GAIN_OVER_ONE_LANE;
+    return expected < chosen_ns - chosen_ns / part;
 }
 
 // Of all candidates the one with the best lower bound, the fewest lanes on a tie.
-static uint32_t guess_lanes(const struct plan_costs *costs, uint32_t limit)
+static uint32_t guess_lanes(const struct plan_graph *plan, const struct plan_costs *costs,
+                            uint32_t limit)
 {
     uint32_t best = 1;
-    uint64_t best_ns = costs->one_lane_ns;
+    uint64_t best_ns = expected_ns(plan, costs, costs->one_lane_ns, 0);
     for (size_t i = 0; i <= NUM_CANDIDATES; i++) {
         uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
         uint64_t bound = lower_bound(costs, num) + (num - 1) * costs->model.root_ns;
-        if (is_worth(bound, best, best_ns)) {
+        uint64_t expected = expected_ns(plan, costs, bound, 0);
+        if (is_worth(costs, expected, best, best_ns)) {
             best = num;
-            best_ns = bound;
+            best_ns = expected;
         }
     }
     return best;
@@ -68,21 +93,26 @@ struct choice {
     const struct plan_costs *costs;
     const struct plan_ranks *ranks;
     struct plan_placement best; // no arrays yet while it stands for one lane
+    uint64_t best_ns;           // what a frame of it is expected to take
 };
 
 static braid_status try_lanes(struct choice *choice, uint32_t num_lanes)
 {
-    const struct plan_placement *best = &choice->best;
-    if (!is_worth(lower_bound(choice->costs, num_lanes), best->num_lanes, best->makespan_ns))
+    const struct plan_costs *costs = choice->costs;
+    uint64_t bound = expected_ns(choice->plan, costs, lower_bound(costs, num_lanes), 0);
+    if (!is_worth(costs, bound, choice->best.num_lanes, choice->best_ns))
         return BRAID_OK;
     struct plan_placement placement;
     braid_status status =
-        braid_plan_place(choice->plan, choice->costs, choice->ranks, num_lanes, &placement);
+        braid_plan_place(choice->plan, costs, choice->ranks, num_lanes, &placement);
     if (status)
         return status;
-    if (is_worth(placement.makespan_ns, best->num_lanes, best->makespan_ns)) {
+    uint64_t expected =
+        expected_ns(choice->plan, costs, placement.makespan_ns, placement.waits.num);
+    if (is_worth(costs, expected, choice->best.num_lanes, choice->best_ns)) {
         struct plan_placement worse = choice->best;
         choice->best = placement;
+        choice->best_ns = expected;
         placement = worse;
     }
     braid_plan_placement_finish(&placement);
@@ -111,12 +141,13 @@ static braid_status place_by(const struct plan_graph *plan, const struct plan_co
         .costs = costs,
         .ranks = ranks,
         .best = { .num_lanes = 1, .makespan_ns = costs->one_lane_ns },
+        .best_ns = expected_ns(plan, costs, costs->one_lane_ns, 0),
     };
     braid_status status;
     if (visits(plan, NUM_CANDIDATES) <= MOST_VISITS)
         status = try_all(&choice, limit);
     else
-        status = try_lanes(&choice, guess_lanes(costs, limit));
+        status = try_lanes(&choice, guess_lanes(plan, costs, limit));
     if (!status && !choice.best.issued)
         return braid_plan_place(plan, costs, ranks, 1, out_placement);
     if (status)

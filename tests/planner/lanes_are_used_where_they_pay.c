@@ -103,6 +103,26 @@ static void a_device_that_runs_few_at_once_gets_few_lanes(void **state)
     braid_graph_destroy(graph);
 }
 
+static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state)
+{
+    (void)state;
+    braid_graph *graph = chains(32, 16, 1000);
+    braid_cost_model model = { .node_ns = 500 };
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).num_lanes, 32);
+    // One start takes as long as a third of a node: three lanes keep the device busy, and a few
+    // more only make up for lanes that wait for their turn.
+    model.issue_ns = 500;
+    uint32_t num_lanes = plan_info(graph, (braid_schedule_options){ .costs = model }).num_lanes;
+    assert_in_range(num_lanes, 3, 8);
+    // As long as the whole node: further lanes gain nothing.
+    model.issue_ns = 3000;
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).num_lanes, 1);
+    // The option stands above the prediction.
+    const braid_schedule_options fixed = { .costs = model, .max_lanes = 16, .fixed_lanes = true };
+    assert_int_equal(plan_info(graph, fixed).num_lanes, 16);
+    braid_graph_destroy(graph);
+}
+
 static void the_predicted_makespan_charges_nodes_and_waits(void **state)
 {
     (void)state;
@@ -169,6 +189,7 @@ int main(void)
         cmocka_unit_test(work_shorter_than_a_wait_stays_on_one_lane),
         cmocka_unit_test(roots_of_lanes_cost_time),
         cmocka_unit_test(a_device_that_runs_few_at_once_gets_few_lanes),
+        cmocka_unit_test(nodes_that_can_only_be_started_one_by_one_get_few_lanes),
         cmocka_unit_test(the_predicted_makespan_charges_nodes_and_waits),
         cmocka_unit_test(unknown_costs_are_the_default),
         cmocka_unit_test(an_empty_graph_has_an_empty_plan),
