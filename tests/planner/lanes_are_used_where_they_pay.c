@@ -107,7 +107,7 @@ static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state
 {
     (void)state;
     braid_graph *graph = chains(32, 16, 1000);
-    braid_cost_model model = { .node_ns = 500 };
+    braid_cost_model model = { .node_ns = 500, .wait_ns = 800 };
     assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).num_lanes, 32);
     // One start takes as long as a third of a node: three lanes keep the device busy, and a few
     // more only make up for lanes that wait for their turn.
