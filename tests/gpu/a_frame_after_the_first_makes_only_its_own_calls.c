@@ -53,7 +53,7 @@ static void check_mode(braid_exec_mode mode)
     struct frame frame;
     long before[NUM_FORBIDDEN], after[NUM_FORBIDDEN];
     reset_standin();
-    check_ok(frame_open(&frame));
+    check_ok(frame_open(&frame, "cuda"));
     check_ok(frame_create_exec(&frame, mode));
     launch_frames(&frame, 1);
     count_forbidden(before);
@@ -89,7 +89,7 @@ static void a_native_frame_is_one_change_and_one_launch(void **state)
     (void)state;
     struct frame frame;
     reset_standin();
-    check_ok(frame_open(&frame));
+    check_ok(frame_open(&frame, "cuda"));
     check_ok(frame_create_exec(&frame, BRAID_MODE_NATIVE));
     launch_frames(&frame, 1);
     long changes = standin_calls("cuGraphExecKernelNodeSetParams");

@@ -51,7 +51,7 @@ static void check_next_frame(struct frame *frame)
 static bool live(braid_exec_mode mode)
 {
     struct frame frame;
-    braid_status status = frame_open(&frame);
+    braid_status status = frame_open(&frame, "cuda");
     if (!status)
         status = frame_create_exec(&frame, mode);
     bool created = status == BRAID_OK;

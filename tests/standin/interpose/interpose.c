@@ -17,6 +17,8 @@
 
 enum { MAX_RULES = 32, MAX_SYMBOLS = 1024, NAME_BYTES = 96 };
 
+enum { NOT_SUPPORTED = 801 }; // in CUDA and HIP; what a function gives that the real library lacks
+
 struct rule {
     char function[NAME_BYTES];
     long nth, seen;
@@ -109,7 +111,7 @@ static void *find_target(unsigned index)
     if (target != NULL)
         return target;
     target = dlsym(real_library, interpose_symbols[index].name);
-    if (target == NULL)
+    if (target == NULL && !interpose_symbols[index].may_fail)
         give_up(interpose_symbols[index].name, "the real library does not have it");
     atomic_store_explicit(&targets[index], target, memory_order_relaxed);
     return target;
@@ -122,6 +124,8 @@ void *interpose_enter(unsigned index, int *out_code)
     atomic_fetch_add_explicit(&counts[index], 1, memory_order_relaxed);
     if (symbol->may_fail && must_fail(symbol->name, out_code))
         return NULL;
+    // Whoever looked for the function here found the trampoline.
+    *out_code = NOT_SUPPORTED;
     return find_target(index);
 }
 
