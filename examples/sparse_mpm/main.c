@@ -33,8 +33,12 @@ static void add_run(struct program *program, const char *backend, const char *wh
     char title[64];
     snprintf(title, sizeof(title), "%s, %s", backend, what);
     braid_device *device = strcmp(backend, "cpu") == 0 ? program->cpu : program->device;
-    mpm_run_init(&program->runs[program->num_runs++], title, device, &program->scene,
-                 &(braid_exec_options){ .mode = mode, .plan = plan }, program->options.num_frames);
+    if (mpm_run_init(&program->runs[program->num_runs], title, device, &program->scene,
+                     &(braid_exec_options){ .mode = mode, .plan = plan },
+                     program->options.num_frames))
+        program->num_runs++;
+    else if (program->num_runs == 0)
+        exit(EXIT_FAILURE); // the run that was asked for
 }
 
 static void add_runs(struct program *program)

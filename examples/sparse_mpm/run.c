@@ -7,7 +7,7 @@
 #include "../check.h"
 #include "measure.h"
 
-void mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
+bool mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
                   const struct mpm_scene *scene, const braid_exec_options *options,
                   uint32_t max_frames)
 {
@@ -17,7 +17,14 @@ void mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
     run->host_ns = check_memory(calloc(max_frames, sizeof(*run->host_ns)));
     mpm_world_init(&run->world, device, scene);
     mpm_frame_init(&run->frame, &run->world);
-    CHECK(braid_exec_create(device, run->frame.graph, options, &run->exec));
+    braid_status status = braid_exec_create(device, run->frame.graph, options, &run->exec);
+    if (status == BRAID_UNSUPPORTED) {
+        printf("left out: %s: %s\n", title, braid_error_message());
+        mpm_run_finish(run);
+        return false;
+    }
+    CHECK(status);
+    return true;
 }
 
 void mpm_run_finish(struct mpm_run *run)

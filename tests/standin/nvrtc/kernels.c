@@ -86,9 +86,14 @@ static void write_entry(struct reader *reader, struct token name, const size_t *
     memcpy(entry + at, name.start, length);
     entry[at + length] = '\0';
     text_add(reader->ptx, "\n.visible .entry %s(", entry);
-    for (size_t i = 0; i < count; i++)
-        text_add(reader->ptx, "%s\n    .param .u%zu %s_param_%zu", i == 0 ? "" : ",", bytes[i] * 8,
-                 entry, i);
+    for (size_t i = 0; i < count; i++) {
+        bool number = bytes[i] <= 8 && (bytes[i] & (bytes[i] - 1)) == 0;
+        text_add(reader->ptx, i == 0 ? "\n    " : ",\n    ");
+        if (number)
+            text_add(reader->ptx, ".param .u%zu %s_param_%zu", bytes[i] * 8, entry, i);
+        else
+            text_add(reader->ptx, ".param .align 8 .b8 %s_param_%zu[%zu]", entry, i, bytes[i]);
+    }
     text_add(reader->ptx, "\n)\n{\n    ret;\n}\n");
 }
 
@@ -163,6 +168,8 @@ bool kernels_translate(const char *source, const char *file, struct text *ptx, s
             end_declaration(&reader);
         } else if (token_is(token, "typedef")) {
             types_read_typedef(&reader.types, &reader.tokens);
+        } else if (token_is(token, "enum")) {
+            types_read_enum(&reader.types, &reader.tokens);
         } else if (token_is(token, "extern")) {
             read_extern(&reader);
         } else if (token_is(token, "template")) {

@@ -2,6 +2,8 @@
 // How many bytes a kernel's parameter takes, from the words of its declaration.
 #include "types.h"
 
+#include <string.h>
+
 static const struct {
     const char *word;
     size_t bytes;
@@ -13,28 +15,37 @@ static const struct {
     { "uint32_t", 4 },
 };
 
-static size_t word_bytes(const struct types *types, struct token word)
+bool token_equals(struct token a, struct token b)
+{
+    return a.length == b.length && memcmp(a.start, b.start, a.length) == 0;
+}
+
+size_t types_word_bytes(const struct types *types, struct token word, size_t *out_align)
 {
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (token_is(word, known[i].word))
-            return known[i].bytes;
-    for (size_t i = 0; i < types->num_typedefs; i++) {
-        struct token name = types->typedefs[i].name;
-        if (name.length == word.length) {
-            size_t same = 0;
-            while (same < name.length && name.start[same] == word.start[same])
-                same++;
-            if (same == name.length)
-                return types->typedefs[i].bytes;
+            return *out_align = known[i].bytes;
+    for (size_t i = 0; i < types->num_typedefs; i++)
+        if (token_equals(types->typedefs[i].name, word)) {
+            *out_align = types->typedefs[i].align;
+            return types->typedefs[i].bytes;
         }
-    }
     return 0;
 }
 
-static bool is_qualifier(struct token word)
+bool types_is_qualifier(struct token word)
 {
     return token_is(word, "const") || token_is(word, "volatile") ||
            token_is(word, "__restrict__") || token_is(word, "__grid_constant__");
+}
+
+void types_add(struct types *types, struct token name, size_t bytes, size_t align)
+{
+    if (types->num_typedefs == MAX_TYPEDEFS)
+        return;
+    types->typedefs[types->num_typedefs].name = name;
+    types->typedefs[types->num_typedefs].align = align;
+    types->typedefs[types->num_typedefs++].bytes = bytes;
 }
 
 // `unsigned long long n`: the widest of long, short and char decides, int and unsigned do not.
@@ -46,9 +57,9 @@ size_t types_bytes(const struct types *types, const struct token *words, size_t 
         if (token_is(words[i], "*") || token_is(words[i], "["))
             return 8;
     for (size_t i = 0; i < num_words; i++) {
-        if (is_qualifier(words[i]))
+        if (types_is_qualifier(words[i]))
             continue;
-        size_t more = word_bytes(types, words[i]);
+        size_t align, more = types_word_bytes(types, words[i], &align);
         if (more == 0 && bytes == 0)
             return 0; // a type that is not known; after a type it would be the name
         if (more != 0 && weak) {
@@ -68,17 +79,23 @@ void types_read_typedef(struct types *types, struct tokens *tokens)
     int depth = 0;
     for (;;) {
         token = tokens_next(tokens);
+        if (token_is(token, "{") && num_words > 0 && token_is(words[0], "struct")) {
+            types_read_struct(types, tokens);
+            return;
+        }
         depth += token_is(token, "{") - token_is(token, "}");
         if (token.start == NULL || (depth == 0 && token_is(token, ";")))
             break;
         if (num_words < MAX_WORDS)
             words[num_words++] = token;
     }
-    if (num_words < 2 || num_words == MAX_WORDS || types->num_typedefs == MAX_TYPEDEFS)
+    if (num_words < 2 || num_words == MAX_WORDS)
         return;
     size_t bytes = types_bytes(types, words, num_words - 1);
     if (bytes == 0 || !token_is_word(words[num_words - 1]))
         return;
-    types->typedefs[types->num_typedefs].name = words[num_words - 1];
-    types->typedefs[types->num_typedefs++].bytes = bytes;
+    size_t align = bytes;
+    if (num_words == 2)
+        types_word_bytes(types, words[0], &align);
+    types_add(types, words[num_words - 1], bytes, align);
 }
