@@ -21,7 +21,7 @@ static const char *const compiler_libraries[] = {
 
 // hipRuntimeGetVersion: major * 10000000 + minor * 100000 + patch.
 enum {
-    VERSION_HOST_NODES = 50400000,       // before, a host node runs on the first launch only
+    VERSION_NATIVE_GRAPHS = 50400000,    // see check_plan; seen with 5.2.3, 5.4 is from AMD's dates
     VERSION_SEGMENTED_GRAPHS = 70300000, // before, the executor below may run a graph
     GRAPH_QUEUES = 4,                    // of the classic executor
     DEFAULT_LANES = 4,                   // hardware queues that a process gets by default
@@ -122,25 +122,21 @@ static braid_status check_calls(const struct gpu_backend *gpu)
                        gpu->label, gpu->version);
 }
 
-static bool has_host_calls(const struct backend_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->num_tasks; i++) {
-        if (plan->tasks[i].kind == BACKEND_TASK_HOST)
-            return true;
-    }
-    return false;
-}
-
 static braid_status check_plan(const struct gpu_backend *gpu, const struct backend_plan *plan,
                                uint32_t max_fan_out)
 {
+    (void)plan;
     braid_status status = check_calls(gpu);
     if (status)
         return status;
-    if (gpu->version < VERSION_HOST_NODES && has_host_calls(plan))
+    // Seen with AMD's 5.2.3: launched while its last launch is in flight, a graph loses its host
+    // nodes and now and then damages the heap (launches with a synchronisation between them are all
+    // right); behind a host call hipGraphLaunch waits on the host; the graph's inner streams wait
+    // for the null stream; and two of its kernels that need each other may share a queue.
+    if (gpu->version < VERSION_NATIVE_GRAPHS)
         return braid_error(BRAID_UNSUPPORTED,
-                           "native graph (%s): before HIP 5.4 a graph makes its host calls on the "
-                           "first launch only, and this runtime is %d",
+                           "native graph (%s): before HIP 5.4 a graph may block the host and lose "
+                           "host calls when launched again in flight, and this runtime is %d",
                            gpu->label, gpu->version);
     // The classic executor spreads the successors of a node over its queues and leaves out the wait
     // of those beyond the first round (ROCm/rocm-systems issue 11499).
