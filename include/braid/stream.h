@@ -99,6 +99,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
                                                           const void *from, uint64_t bytes);
 
 // Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4) bytes each.
+// Of host memory, HIP may make the calling thread wait for the stream (docs/hip.md).
 // Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_device *device,
                                                           braid_stream *stream, void *to,
