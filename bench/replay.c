@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaying a DAG on the CPU: Braid beside a hand-made floor and other libraries.
-// usage: bench_replay [frames|gaps|held|check]...    (all parts when none is named)
+// usage: bench_replay [check|frames|short|large|gaps|idle|held]...    (all parts when none is
+// named)
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +23,9 @@ static const struct replay_player *const players[] = {
 enum {
     NUM_PLAYERS = sizeof(players) / sizeof(players[0]),
     NUM_ROUNDS = 3, // the players take turns, so that a busy minute of the machine hits all of them
+    LARGE_NODES = 10000, // from here on one round is enough
 };
 
-static const uint32_t sizes[] = { 1000, 100000 };
 static const uint64_t bodies_ns[] = { 0, 1000, 10000 };
 static const uint32_t workers[] = { 1, 2 };
 
@@ -48,53 +49,67 @@ static void print_result(double value, const char *format)
     fflush(stdout);
 }
 
-// Medians over rounds, in ns; -1 for a player that cannot play.
-static void measure_players(const struct replay_case *played, double *out_ns)
+// Over all rounds: the median of the medians, and the fastest frame.
+static void measure_players(const struct replay_case *played, struct replay_times *out_times)
 {
-    double rounds[NUM_PLAYERS][NUM_ROUNDS];
-    for (int round = 0; round < NUM_ROUNDS; round++)
-        for (int i = 0; i < NUM_PLAYERS; i++)
-            rounds[i][round] = replay_measure(players[i], played);
+    double medians[NUM_PLAYERS][NUM_ROUNDS];
+    size_t num_rounds = played->shape->num_nodes < LARGE_NODES ? NUM_ROUNDS : 1;
+    for (size_t round = 0; round < num_rounds; round++)
+        for (int i = 0; i < NUM_PLAYERS; i++) {
+            struct replay_times times = replay_measure(players[i], played);
+            medians[i][round] = times.median;
+            if (round == 0 || times.fastest < out_times[i].fastest)
+                out_times[i].fastest = times.fastest;
+        }
     for (int i = 0; i < NUM_PLAYERS; i++)
-        out_ns[i] = replay_median(rounds[i], NUM_ROUNDS);
+        out_times[i].median = replay_median(medians[i], num_rounds);
 }
 
+// Nanoseconds a node, or microseconds a frame if there are gaps: the median, then the fastest.
 static void print_case(uint32_t kind, uint32_t num_nodes, uint64_t body_ns, uint32_t num_workers,
                        uint64_t gap_ns)
 {
     struct replay_shape shape = replay_shape_create(kind, num_nodes);
     struct replay_body body = replay_body_create(body_ns);
     struct replay_case played = { &shape, &body, num_workers, gap_ns };
-    double ns[NUM_PLAYERS];
+    struct replay_times times[NUM_PLAYERS];
+    double unit = gap_ns ? 1000 : shape.num_nodes;
     printf("| %s | %u | %g | %u |", replay_shape_names[kind], shape.num_nodes,
            (double)body_ns / 1000, num_workers);
     fflush(stdout);
-    measure_players(&played, ns);
+    measure_players(&played, times);
     for (int i = 0; i < NUM_PLAYERS; i++)
-        print_result(gap_ns || ns[i] < 0 ? ns[i] / 1000 : ns[i] / shape.num_nodes, " %.1f |");
+        if (times[i].median < 0)
+            printf(" - |");
+        else
+            printf(" %.1f, %.1f |", times[i].median / unit, times[i].fastest / unit);
     printf("\n");
+    fflush(stdout);
     replay_shape_destroy(&shape);
 }
 
-static void print_frames(void)
+static void print_frames(uint32_t num_nodes)
 {
-    print_heading("Nanoseconds a node, frame after frame:", "shape | nodes | body, us | workers",
-                  4);
+    print_heading("Nanoseconds a node, frame after frame (median, fastest frame):",
+                  "shape | nodes | body, us | workers", 4);
     for (size_t b = 0; b < sizeof(bodies_ns) / sizeof(bodies_ns[0]); b++)
-        for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
-            for (uint32_t kind = 0; kind < replay_num_shapes; kind++)
-                for (size_t w = 0; w < sizeof(workers) / sizeof(workers[0]); w++)
-                    print_case(kind, sizes[s], bodies_ns[b], workers[w], 0);
+        for (uint32_t kind = 0; kind < replay_num_shapes; kind++)
+            for (size_t w = 0; w < sizeof(workers) / sizeof(workers[0]); w++)
+                print_case(kind, num_nodes, bodies_ns[b], workers[w], 0);
 }
 
 static void print_gaps(void)
 {
     const uint64_t gap_ns = 16000000;
-    print_heading("Microseconds of a frame that follows a gap of 16 ms:",
+    print_heading("Microseconds of a frame that follows a gap of 16 ms (median, fastest):",
                   "shape | nodes | body, us | workers", 4);
     for (size_t b = 0; b < 2; b++)
         for (uint32_t kind = 0; kind < replay_num_shapes; kind++)
             print_case(kind, 1000, bodies_ns[b], 2, gap_ns);
+}
+
+static void print_idle(void)
+{
     print_heading("Percent of a core used, 1,000 empty nodes (random), 2 workers:", "when", 1);
     struct replay_idle idle[NUM_PLAYERS];
     for (int i = 0; i < NUM_PLAYERS; i++)
@@ -110,7 +125,7 @@ static void print_gaps(void)
 
 static void print_held(void)
 {
-    print_heading("Nanoseconds a node while another program holds core 0:",
+    print_heading("Nanoseconds a node while another program holds core 0 (median, fastest frame):",
                   "shape | nodes | body, us | workers", 4);
     struct replay_hog hog = replay_hog_start();
     for (size_t b = 0; b < sizeof(bodies_ns) / sizeof(bodies_ns[0]); b++)
@@ -149,9 +164,15 @@ int main(int argc, char **argv)
     if (is_wanted("check", argc, argv) && print_checks())
         return 1;
     if (is_wanted("frames", argc, argv))
-        print_frames();
+        print_frames(1000);
+    if (is_wanted("short", argc, argv))
+        print_frames(100);
+    if (is_wanted("large", argc, argv))
+        print_frames(100000);
     if (is_wanted("gaps", argc, argv))
         print_gaps();
+    if (is_wanted("idle", argc, argv))
+        print_idle();
     if (is_wanted("held", argc, argv))
         print_held();
     return 0;

@@ -12,7 +12,8 @@
 enum {
     MAX_FRAMES = 400,
     MIN_FRAMES = 3,
-    BUDGET_NS = 150000000, // of one measurement, unless its frames are longer
+    BUDGET_NS = 150000000, // of one measurement, unless MIN_FRAMES take longer
+    MOST_NS = 1000000000,  // a player that slow gets one frame
     GAP_FRAMES = 25,
     WARM_UP_FRAMES = 2,
 };
@@ -38,22 +39,25 @@ static double play_frame(const struct replay_player *player, void *state, uint64
     return (double)(replay_now_ns() - start);
 }
 
-double replay_measure(const struct replay_player *player, const struct replay_case *played)
+struct replay_times replay_measure(const struct replay_player *player,
+                                   const struct replay_case *played)
 {
     static double frames[MAX_FRAMES];
     void *state = player->create(played->shape, played->body, played->num_workers);
     if (!state)
-        return -1;
-    for (int i = 0; i < WARM_UP_FRAMES; i++)
+        return (struct replay_times){ -1, -1 };
+    double first_ns = play_frame(player, state, 0);
+    for (int i = 1; i < WARM_UP_FRAMES && first_ns < MOST_NS / 10; i++)
         player->play(state);
     size_t num = 0, most = played->gap_ns ? GAP_FRAMES : MAX_FRAMES;
     double total = 0;
-    while (num < most && (num < MIN_FRAMES || total < BUDGET_NS)) {
+    while (num < most && (num < MIN_FRAMES || total < BUDGET_NS) && total < MOST_NS) {
         frames[num] = play_frame(player, state, played->gap_ns);
         total += frames[num++];
     }
     player->destroy(state);
-    return replay_median(frames, num);
+    double median = replay_median(frames, num);
+    return (struct replay_times){ median, frames[0] };
 }
 
 static double percent_of_core(uint64_t cpu_start, uint64_t wall_start)

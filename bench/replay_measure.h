@@ -14,8 +14,14 @@ struct replay_case {
     uint64_t gap_ns; // slept before each frame
 };
 
-// The median time of a frame, in ns; -1 if the player cannot play.
-double replay_measure(const struct replay_player *player, const struct replay_case *played);
+// Times of a frame, in ns; -1 if the player cannot play. On a machine that others use, the fastest
+// frame says what a player can do, and the median what it did there.
+struct replay_times {
+    double median, fastest;
+};
+
+struct replay_times replay_measure(const struct replay_player *player,
+                                   const struct replay_case *played);
 
 double replay_median(double *values, size_t num); // sorts them
 
