@@ -88,11 +88,12 @@ static void get_info(struct backend *base, braid_device_info *out_info)
 }
 
 // From two cores of a virtual Xeon at 2.5 GHz (Cascade Lake) that other programs used as well;
-// 2,000 frames of 1,000 empty kernels. On one lane, 4 ns a kernel. On two lanes in turn, 104 ns a
-// wait at best and 430 in the median. On streams, 113 to 125 ns a kernel, 450 ns a wait at best. A
-// second lane adds 0.3 us to a launch whose worker is awake, and 5 to 50 us where one must be
-// woken. default_cost_ns is no measurement: who makes a node of something expects it to be worth
-// one.
+// medians of 2,000 frames of 1,000 empty kernels (300 on streams). On one lane, 4 ns a kernel. On
+// two lanes in turn, 430 ns a wait, 104 at best. On streams, 120 ns a kernel, and 450 to 510 a wait
+// at best. Halves of the frame on two lanes without waits, both workers awake, took 0.3 us longer
+// than all of it on one, so a second lane costs some 2.5 us; more where a worker must be woken.
+//
+// default_cost_ns is no measurement: who makes a node of something expects it to be worth one.
 static void get_cost_model(struct backend *base, braid_exec_mode mode, braid_cost_model *out_model)
 {
     bool streams = mode == BRAID_MODE_STREAMS;
