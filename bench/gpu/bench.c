@@ -78,22 +78,33 @@ const braid_kernel bench_spin_early = {
     .programmatic = true,
 };
 
-struct timing measure(const struct system *system, uint32_t frames)
+static struct timing run_frame(const struct system *system)
 {
-    static double host[MAX_FRAMES], total[MAX_FRAMES];
+    struct timing timing;
+    double start = now_us();
+    system->launch(system->user);
+    timing.host_us = now_us() - start;
+    system->wait(system->user);
+    timing.total_us = now_us() - start;
+    return timing;
+}
+
+void measure(const struct system *systems, uint32_t num_systems, uint32_t frames,
+             struct timing *out_timings)
+{
+    static double host[MAX_SYSTEMS][MAX_FRAMES], total[MAX_SYSTEMS][MAX_FRAMES];
     frames = frames < MAX_FRAMES ? frames : MAX_FRAMES;
-    for (uint32_t i = 0; i < WARM_UP; i++) {
-        system->launch(system->user);
-        system->wait(system->user);
+    for (uint32_t i = 0; i < WARM_UP + frames; i++) {
+        for (uint32_t k = 0; k < num_systems; k++) {
+            struct timing timing = run_frame(&systems[k]);
+            if (i < WARM_UP)
+                continue;
+            host[k][i - WARM_UP] = timing.host_us;
+            total[k][i - WARM_UP] = timing.total_us;
+        }
     }
-    for (uint32_t i = 0; i < frames; i++) {
-        double start = now_us();
-        system->launch(system->user);
-        host[i] = now_us() - start;
-        system->wait(system->user);
-        total[i] = now_us() - start;
-    }
-    return (struct timing){ median(host, frames), median(total, frames) };
+    for (uint32_t k = 0; k < num_systems; k++)
+        out_timings[k] = (struct timing){ median(host[k], frames), median(total[k], frames) };
 }
 
 static void queue_spin(braid_device *device, braid_exec **out_exec, uint32_t cycles)

@@ -49,8 +49,11 @@ struct timing {
     double total_us; // from the launch's begin until the frame has ended
 };
 
-// The medians of `frames` frames after a warm-up.
-struct timing measure(const struct system *system, uint32_t frames);
+// The medians of `frames` frames of each system after a warm-up. The systems take turns, frame by
+// frame, so that what else the machine does meets all of them.
+enum { MAX_SYSTEMS = 4 };
+void measure(const struct system *systems, uint32_t num_systems, uint32_t frames,
+             struct timing *out_timings);
 
 // The driver as Braid loads it, for what is written by hand. Its context is current on the thread
 // that opened it until it is closed.

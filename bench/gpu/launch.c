@@ -14,35 +14,52 @@ static struct body bodies[NUM_BODIES] = {
     { .name = "10 us", .ns = 10000 },
 };
 
-static void print_row(const struct shape *shape, const struct body *body,
-                      const struct system *system, uint32_t frames)
+static void print_rows(const struct shape *shape, const struct body *body,
+                       const struct system *systems, uint32_t num_systems, uint32_t frames)
 {
-    struct timing timing = measure(system, frames);
-    printf("| %s | %s | %s | %.1f | %.1f | %.0f | %u | %llu |\n", shape->name, body->name,
-           system->name, timing.total_us, timing.host_us, system->build_us, system->num_lanes,
-           (unsigned long long)system->num_waits);
+    struct timing timings[MAX_SYSTEMS];
+    measure(systems, num_systems, frames, timings);
+    for (uint32_t i = 0; i < num_systems; i++)
+        printf("| %s | %s | %s | %.1f | %.1f | %.0f | %u | %llu |\n", shape->name, body->name,
+               systems[i].name, timings[i].total_us, timings[i].host_us, systems[i].build_us,
+               systems[i].num_lanes, (unsigned long long)systems[i].num_waits);
     fflush(stdout);
 }
 
-static void measure_streams_by_hand(const struct driver *driver, const struct shape *shape,
-                                    const struct body *body)
+static void measure_graphs(braid_device *device, const struct driver *driver,
+                           const struct shape *shape, const struct body *body)
 {
-    struct system system;
-    struct by_hand *run = by_hand_on_one_stream(driver, shape, body->cycles, &system);
-    print_row(shape, body, &system, FRAMES);
-    by_hand_finish(run);
-    run = by_hand_on_streams(driver, shape, body->cycles, STREAMS_BY_HAND, &system);
-    print_row(shape, body, &system, FRAMES);
-    by_hand_finish(run);
+    struct system systems[MAX_SYSTEMS];
+    uint32_t num = 0;
+    struct by_hand *graph = NULL;
+    if (driver)
+        graph = by_hand_as_graph(driver, shape, body->cycles, &systems[num++]);
+    struct with_braid *run =
+        braid_run_shape(device, shape, body, BRAID_MODE_NATIVE, 0, &systems[num++]);
+    print_rows(shape, body, systems, num, FRAMES);
+    braid_finish_shape(run);
+    if (graph)
+        by_hand_finish(graph);
 }
 
-static void measure_graph_by_hand(const struct driver *driver, const struct shape *shape,
-                                  const struct body *body)
+static void measure_streams(braid_device *device, const struct driver *driver,
+                            const struct shape *shape, const struct body *body)
 {
-    struct system system;
-    struct by_hand *run = by_hand_as_graph(driver, shape, body->cycles, &system);
-    print_row(shape, body, &system, FRAMES);
-    by_hand_finish(run);
+    struct system systems[MAX_SYSTEMS];
+    uint32_t num = 0;
+    struct by_hand *one = NULL, *many = NULL;
+    if (driver) {
+        one = by_hand_on_one_stream(driver, shape, body->cycles, &systems[num++]);
+        many = by_hand_on_streams(driver, shape, body->cycles, STREAMS_BY_HAND, &systems[num++]);
+    }
+    struct with_braid *run =
+        braid_run_shape(device, shape, body, BRAID_MODE_STREAMS, 0, &systems[num++]);
+    print_rows(shape, body, systems, num, FRAMES);
+    braid_finish_shape(run);
+    if (one)
+        by_hand_finish(one);
+    if (many)
+        by_hand_finish(many);
 }
 
 static void measure_braid(braid_device *device, const struct shape *shape, const struct body *body,
@@ -50,7 +67,7 @@ static void measure_braid(braid_device *device, const struct shape *shape, const
 {
     struct system system;
     struct with_braid *run = braid_run_shape(device, shape, body, mode, max_lanes, &system);
-    print_row(shape, body, &system, frames);
+    print_rows(shape, body, &system, 1, frames);
     braid_finish_shape(run);
 }
 
@@ -75,20 +92,16 @@ static void measure_early_chain(braid_device *device)
     free_shape(&shape);
 }
 
-// Native graphs first: once a process has used many streams, the same graph takes up to a third
-// longer, whoever made it.
 static void print_table(braid_device *device, const struct driver *driver)
 {
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < NUM_BODIES * NUM_SHAPES; i++) {
             const struct body *body = &bodies[i / NUM_SHAPES];
             struct shape shape = make_shape(i % NUM_SHAPES);
-            if (driver && pass == 0)
-                measure_graph_by_hand(driver, &shape, body);
-            if (driver && pass == 1)
-                measure_streams_by_hand(driver, &shape, body);
-            measure_braid(device, &shape, body, pass == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS,
-                          0, FRAMES);
+            if (pass == 0)
+                measure_graphs(device, driver, &shape, body);
+            else
+                measure_streams(device, driver, &shape, body);
             free_shape(&shape);
         }
     }
