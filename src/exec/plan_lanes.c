@@ -94,38 +94,71 @@ struct choice {
     const struct plan_ranks *ranks;
     struct plan_placement best; // no arrays yet while it stands for one lane
     uint64_t best_ns;           // what a frame of it is expected to take
+    uint32_t num_in_vain;       // candidates placed since the best one
 };
+
+// Takes the placement over, or frees it.
+static void consider(struct choice *choice, struct plan_placement *placement)
+{
+    uint64_t expected =
+        expected_ns(choice->plan, choice->costs, placement->makespan_ns, placement->waits.num);
+    choice->num_in_vain++;
+    if (is_worth(choice->costs, expected, choice->best.num_lanes, choice->best_ns)) {
+        struct plan_placement worse = choice->best;
+        choice->best = *placement;
+        choice->best_ns = expected;
+        choice->num_in_vain = 0;
+        *placement = worse;
+    }
+    braid_plan_placement_finish(placement);
+}
+
+static uint64_t bound_of(const struct choice *choice, uint32_t num_lanes)
+{
+    return expected_ns(choice->plan, choice->costs, lower_bound(choice->costs, num_lanes), 0);
+}
 
 static braid_status try_lanes(struct choice *choice, uint32_t num_lanes)
 {
-    const struct plan_costs *costs = choice->costs;
-    uint64_t bound = expected_ns(choice->plan, costs, lower_bound(costs, num_lanes), 0);
-    if (!is_worth(costs, bound, choice->best.num_lanes, choice->best_ns))
+    if (!is_worth(choice->costs, bound_of(choice, num_lanes), choice->best.num_lanes,
+                  choice->best_ns))
         return BRAID_OK;
     struct plan_placement placement;
     braid_status status =
-        braid_plan_place(choice->plan, costs, choice->ranks, num_lanes, &placement);
-    if (status)
-        return status;
-    uint64_t expected =
-        expected_ns(choice->plan, costs, placement.makespan_ns, placement.waits.num);
-    if (is_worth(costs, expected, choice->best.num_lanes, choice->best_ns)) {
-        struct plan_placement worse = choice->best;
-        choice->best = placement;
-        choice->best_ns = expected;
-        placement = worse;
-    }
-    braid_plan_placement_finish(&placement);
-    return BRAID_OK;
+        braid_plan_place(choice->plan, choice->costs, choice->ranks, num_lanes, &placement);
+    if (!status)
+        consider(choice, &placement);
+    return status;
 }
 
+// Candidates in rising order. The one that looks best is placed beforehand: few of the smaller ones
+// can then still be as good. Behind it, two in vain are taken for the end of all gains.
 static braid_status try_all(struct choice *choice, uint32_t limit)
 {
-    braid_status status = BRAID_OK;
-    for (size_t i = 0; !status && i < NUM_CANDIDATES && candidates[i] < limit; i++)
-        status = try_lanes(choice, candidates[i]);
-    if (!status && limit > 1)
-        status = try_lanes(choice, limit);
+    enum { ENOUGH_IN_VAIN = 2 };
+    const struct plan_costs *costs = choice->costs;
+    uint32_t guess = guess_lanes(choice->plan, costs, limit);
+    struct plan_placement probe;
+    braid_status status = braid_plan_place(choice->plan, costs, choice->ranks, guess, &probe);
+    if (status)
+        return status;
+    uint64_t probe_ns = expected_ns(choice->plan, costs, probe.makespan_ns, probe.waits.num);
+    bool probed = false;
+    for (size_t i = 0; !status && i <= NUM_CANDIDATES; i++) {
+        uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
+        bool last = num == limit;
+        if (num == guess && !probed) {
+            consider(choice, &probe);
+            probed = true;
+        } else if (num > guess ? choice->num_in_vain < ENOUGH_IN_VAIN
+                               : !is_worth(costs, probe_ns, num, bound_of(choice, num))) {
+            status = try_lanes(choice, num);
+        }
+        if (last)
+            break;
+    }
+    if (!probed)
+        braid_plan_placement_finish(&probe);
     return status;
 }
 
