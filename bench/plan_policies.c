@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Braid's plans beside the policies of other systems, over the corpus of real task graphs; and what
+// plans come to, widened or not, when nodes take other than the planned times.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "exec/schedule.h"
+#include "plan_policies.h"
+#include "plan_shapes.h"
+#include "planner/corpus.h"
+
+#define FEWEST_NODES 20
+
+// Sums over graphs; means are geometric.
+struct row {
+    double log_makespan, log_waits;
+    uint64_t waits, events;
+    uint32_t num;
+};
+
+static void add(struct row *row, uint64_t makespan, uint64_t bound, uint64_t waits, uint64_t events)
+{
+    row->log_makespan += log((double)makespan / (double)bound);
+    row->log_waits += log((double)waits + 1);
+    row->waits += waits;
+    row->events += events;
+    row->num++;
+}
+
+static void print_row(const char *name, const struct row *row, const struct row *braid)
+{
+    printf("| %-46s | %.4f | %5.2f | %8llu | %8llu |\n", name, exp(row->log_makespan / row->num),
+           exp((row->log_waits - braid->log_waits) / row->num), (unsigned long long)row->waits,
+           (unsigned long long)row->events);
+}
+
+enum {
+    BRAID,
+    BRAID_WIDENED,
+    BRAID_CACHED,
+    BRAID_CROSSING,
+    FIRST_POLICY,
+};
+
+static void add_braid(const braid_graph *graph, uint32_t lanes, struct row *rows,
+                      uint64_t *out_bound)
+{
+    braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+    braid_schedule *schedule;
+    plan_check(braid_schedule_create(graph, &options, &schedule));
+    braid_schedule_info info = schedule->info;
+    struct policy_placement placement = {
+        .num_lanes = info.num_lanes,
+        .lane_of = schedule->lane_of,
+        .issued = malloc((info.num_nodes + 1) * sizeof(uint32_t)),
+    };
+    struct plan_costs costs;
+    plan_check(braid_plan_costs_create(schedule->graph, graph, &options.costs, &costs));
+    uint32_t num = 0;
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        if (schedule->steps[i].kind == BRAID_STEP_RUN)
+            placement.issued[num++] = schedule->steps[i].node;
+    }
+    struct policy_result result = policy_simulate(schedule->graph, &costs, &placement);
+    if (result.fewest != info.num_waits || result.makespan_ns != info.makespan_ns)
+        abort(); // the simulator and the planner disagree
+    add(&rows[BRAID], info.makespan_ns, info.bound_ns, info.num_waits, info.num_events);
+    add(&rows[BRAID_CACHED], info.makespan_ns, info.bound_ns, result.cached, result.cached_events);
+    add(&rows[BRAID_CROSSING], info.makespan_ns, info.bound_ns, result.crossing,
+        result.crossing_events);
+    braid_plan_costs_finish(&costs);
+    free(placement.issued);
+    braid_schedule_destroy(schedule);
+    options.widen = true;
+    plan_check(braid_schedule_create(graph, &options, &schedule));
+    info = schedule->info;
+    add(&rows[BRAID_WIDENED], info.makespan_ns, info.bound_ns, info.num_waits, info.num_events);
+    braid_schedule_destroy(schedule);
+    *out_bound = info.bound_ns;
+}
+
+static void add_policies(const braid_graph *graph, uint32_t lanes, uint64_t bound, struct row *rows)
+{
+    struct plan_graph *plan;
+    struct plan_costs costs;
+    plan_check(braid_plan_graph_create(graph, &plan));
+    plan_check(braid_plan_costs_create(plan, graph, &(braid_cost_model){ 0 }, &costs));
+    struct policy_placement placement = {
+        .num_lanes = lanes,
+        .lane_of = calloc((size_t)plan->num_units + 1, sizeof(uint32_t)),
+        .issued = calloc((size_t)plan->num_units + 1, sizeof(uint32_t)),
+    };
+    for (size_t p = 0; p < num_policies; p++) {
+        policies[p].place(plan, lanes, &placement);
+        struct policy_result result = policy_simulate(plan, &costs, &placement);
+        struct row *row = &rows[FIRST_POLICY + 2 * p];
+        add(&row[0], result.makespan_ns, bound, result.crossing, result.crossing_events);
+        add(&row[1], result.makespan_ns, bound, result.fewest, result.fewest_events);
+    }
+    free(placement.lane_of);
+    free(placement.issued);
+    braid_plan_costs_finish(&costs);
+    braid_plan_graph_release(plan);
+}
+
+static void compare(const struct corpus *corpus, uint32_t lanes)
+{
+    struct row rows[FIRST_POLICY + 16] = { { 0 } };
+    for (size_t i = 0; i < corpus->num_graphs; i++) {
+        braid_graph *graph;
+        uint64_t bound;
+        if (corpus->graphs[i].num_nodes < FEWEST_NODES)
+            continue;
+        plan_check(corpus_make_graph(&corpus->graphs[i], &graph));
+        add_braid(graph, lanes, rows, &bound);
+        add_policies(graph, lanes, bound, rows);
+        braid_graph_destroy(graph);
+    }
+    printf("\nK = %u, %u graphs of at least %d nodes:\n\n"
+           "| policy | makespan / bound | waits / Braid's | waits | events |\n"
+           "|---|---:|---:|---:|---:|\n",
+           lanes, rows[0].num, FEWEST_NODES);
+    print_row("Braid", &rows[BRAID], &rows[BRAID]);
+    print_row("Braid, widened", &rows[BRAID_WIDENED], &rows[BRAID]);
+    print_row("Braid's lanes, pairwise wait cache", &rows[BRAID_CACHED], &rows[BRAID]);
+    print_row("Braid's lanes, every crossing edge", &rows[BRAID_CROSSING], &rows[BRAID]);
+    for (size_t p = 0; p < num_policies; p++) {
+        char name[80];
+        snprintf(name, sizeof(name), "%s, every crossing edge", policies[p].name);
+        print_row(name, &rows[FIRST_POLICY + 2 * p], &rows[BRAID]);
+        snprintf(name, sizeof(name), "%s, fewest waits", policies[p].name);
+        print_row(name, &rows[FIRST_POLICY + 2 * p + 1], &rows[BRAID]);
+    }
+    fflush(stdout);
+}
+
+static double uniform(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(*state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(uniform(state)));
+    return radius * cos(6.283185307179586 * uniform(state));
+}
+
+// When the last node ends if each takes factors[node] times its planned cost.
+static double play(const braid_schedule *schedule, const double *factors)
+{
+    double *end = calloc((size_t)schedule->info.num_nodes + 1, sizeof(*end));
+    double *lane = calloc((size_t)schedule->info.num_lanes + 1, sizeof(*lane));
+    double makespan = 0;
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        const braid_step *step = &schedule->steps[i];
+        if (step->kind == BRAID_STEP_WAIT && end[step->node] > lane[step->lane])
+            lane[step->lane] = end[step->node];
+        if (step->kind != BRAID_STEP_RUN)
+            continue;
+        lane[step->lane] += (double)schedule->cost_ns[step->node] * factors[step->node];
+        end[step->node] = lane[step->lane];
+        makespan = end[step->node] > makespan ? end[step->node] : makespan;
+    }
+    free(end);
+    free(lane);
+    return makespan;
+}
+
+static void disturb(const struct corpus *corpus, uint32_t lanes, double sigma)
+{
+    enum { NUM_TRIALS = 5 };
+    double loss = 0, worst = 0, waits = 0;
+    uint32_t num = 0;
+    uint64_t state = 1;
+    for (size_t i = 0; i < corpus->num_graphs; i++) {
+        const struct corpus_graph *from = &corpus->graphs[i];
+        if (from->num_nodes < FEWEST_NODES)
+            continue;
+        braid_graph *graph;
+        braid_schedule *plain, *wide;
+        braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+        plan_check(corpus_make_graph(from, &graph));
+        plan_check(braid_schedule_create(graph, &options, &plain));
+        options.widen = true;
+        plan_check(braid_schedule_create(graph, &options, &wide));
+        double *factors = calloc((size_t)from->num_nodes + 1, sizeof(*factors));
+        for (int trial = 0; trial < NUM_TRIALS; trial++) {
+            for (uint32_t k = 0; k < from->num_nodes; k++)
+                factors[k] = exp(sigma * normal(&state));
+            double ratio = play(wide, factors) / play(plain, factors);
+            loss += log(ratio);
+            worst = ratio > worst ? ratio : worst;
+            num++;
+        }
+        waits += log((double)(wide->info.num_waits + 1) / (double)(plain->info.num_waits + 1));
+        free(factors);
+        braid_schedule_destroy(plain);
+        braid_schedule_destroy(wide);
+        braid_graph_destroy(graph);
+    }
+    printf("| %2u | %.1f | %.4f | %.3f | %.2f |\n", lanes, sigma, exp(loss / num), worst,
+           exp(waits * NUM_TRIALS / num));
+    fflush(stdout);
+}
+
+int main(void)
+{
+    struct corpus corpus;
+    const char *folder = corpus_folder();
+    if (!folder || !corpus_read(folder, &corpus)) {
+        printf("skipped: the corpus of task graphs is not here (BRAID_CORPUS names its folder)\n");
+        return 0;
+    }
+    for (uint32_t lanes = 4; lanes <= 16; lanes *= 2)
+        compare(&corpus, lanes);
+    printf("\nNodes take lognormal multiples of their planned costs:\n\n"
+           "| K | sigma | makespan widened / not | at worst | waits widened / not |\n"
+           "|---:|---:|---:|---:|---:|\n");
+    for (uint32_t lanes = 4; lanes <= 16; lanes *= 2) {
+        disturb(&corpus, lanes, 0.1);
+        disturb(&corpus, lanes, 0.3);
+    }
+    corpus_finish(&corpus);
+    return 0;
+}
