@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "exec/plan_memory.h"
 
 // Every planned time is at most the sum of all costs and of what the model can add to each node, so
 // this one check rules out overflow everywhere else.
@@ -72,11 +73,11 @@ static void find_bottoms(const struct plan_graph *plan, struct plan_costs *costs
 
 static bool allocate_costs(const struct plan_graph *plan, struct plan_costs *costs)
 {
-    costs->node_ns = malloc(((size_t)plan->num_nodes + 1) * sizeof(uint64_t));
-    costs->bottom_ns = malloc(((size_t)plan->num_units + 1) * sizeof(uint64_t));
+    costs->node_ns = plan_allocate(plan->num_nodes, sizeof(uint64_t));
+    costs->bottom_ns = plan_allocate(plan->num_units, sizeof(uint64_t));
     costs->unit_ns = costs->node_ns;
     if (plan->units.first_of)
-        costs->unit_ns = malloc(((size_t)plan->num_units + 1) * sizeof(uint64_t));
+        costs->unit_ns = plan_allocate(plan->num_units, sizeof(uint64_t));
     return costs->node_ns && costs->bottom_ns && costs->unit_ns;
 }
 

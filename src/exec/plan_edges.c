@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "exec/plan_memory.h"
 
 // Visits every edge between two different units in a fixed order.
 typedef void edge_visitor(struct plan_graph *plan, uint32_t from, uint32_t to, uint32_t reason);
@@ -51,16 +52,16 @@ static void sum_counts(uint32_t *first, uint32_t num)
 
 static bool sort_by_target(const braid_graph *graph, struct plan_graph *plan)
 {
-    plan->pred_first = braid_allocate_zeroed((size_t)plan->num_units + 2, sizeof(uint32_t));
+    plan->pred_first = plan_allocate_zeroed((size_t)plan->num_units + 1, sizeof(uint32_t));
     if (!plan->pred_first)
         return false;
     visit_edges(graph, plan, count_edge);
     sum_counts(plan->pred_first, plan->num_units);
     plan->num_edges = plan->pred_first[(size_t)plan->num_units + 1];
-    plan->pred_units = malloc(((size_t)plan->num_edges + 1) * sizeof(uint32_t));
+    plan->pred_units = plan_allocate(plan->num_edges, sizeof(uint32_t));
     bool reasons = plan->num_links || plan->hint_before;
     if (reasons)
-        plan->pred_reasons = malloc(((size_t)plan->num_edges + 1) * sizeof(uint32_t));
+        plan->pred_reasons = plan_allocate(plan->num_edges, sizeof(uint32_t));
     if (!plan->pred_units || (reasons && !plan->pred_reasons))
         return false;
     visit_edges(graph, plan, place_edge);
@@ -69,8 +70,8 @@ static bool sort_by_target(const braid_graph *graph, struct plan_graph *plan)
 
 static bool sort_by_source(struct plan_graph *plan)
 {
-    plan->succ_first = braid_allocate_zeroed((size_t)plan->num_units + 2, sizeof(uint32_t));
-    plan->succ_units = malloc(((size_t)plan->num_edges + 1) * sizeof(uint32_t));
+    plan->succ_first = plan_allocate_zeroed((size_t)plan->num_units + 1, sizeof(uint32_t));
+    plan->succ_units = plan_allocate(plan->num_edges, sizeof(uint32_t));
     if (!plan->succ_first || !plan->succ_units)
         return false;
     for (uint32_t i = 0; i < plan->num_edges; i++)

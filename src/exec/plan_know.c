@@ -7,6 +7,8 @@
 // in the transitive reduction of the graph and the lane orders, else it is, and must be waited for.
 #include "exec/plan_know.h"
 
+#include "exec/plan_memory.h"
+
 // What is settled is found again after this many units a lane: its cost is then a small share.
 #define ISSUES_A_LANE 16
 
@@ -14,8 +16,8 @@ bool braid_plan_know_init(struct plan_know *know, const struct plan_graph *plan,
                           uint32_t *issued)
 {
     *know = (struct plan_know){ .plan = plan, .issued = issued };
-    know->spots = malloc(((size_t)plan->num_units + 1) * sizeof(*know->spots));
-    know->issue_of = malloc(((size_t)plan->num_units + 1) * sizeof(*know->issue_of));
+    know->spots = plan_allocate(plan->num_units, sizeof(*know->spots));
+    know->issue_of = plan_allocate(plan->num_units, sizeof(*know->issue_of));
     know->asks = braid_allocate_zeroed(num_lanes, sizeof(*know->asks));
     know->latest = braid_allocate_zeroed(num_lanes, sizeof(*know->latest));
     know->lane_last = braid_allocate_zeroed(num_lanes, sizeof(*know->lane_last));

@@ -7,6 +7,7 @@
 #include "exec/plan_bits.h"
 #include "exec/plan_heap.h"
 #include "exec/plan_know.h"
+#include "exec/plan_memory.h"
 
 struct lane {
     uint32_t tail; // the last unit placed on it; it is idle when that has ended
@@ -277,13 +278,13 @@ static void next_round(struct place *place)
 
 static bool allocate_place(struct place *place)
 {
-    size_t num = (size_t)place->plan->num_units + 1;
+    size_t num = place->plan->num_units;
     struct plan_placement *out = place->out;
-    out->lane_of = malloc(num * sizeof(*out->lane_of));
-    out->start_ns = malloc(num * sizeof(*out->start_ns));
-    out->issued = malloc(num * sizeof(*out->issued));
-    out->wait_first = malloc(num * sizeof(*out->wait_first));
-    place->left = malloc(num * sizeof(*place->left));
+    out->lane_of = plan_allocate(num, sizeof(*out->lane_of));
+    out->start_ns = plan_allocate(num, sizeof(*out->start_ns));
+    out->issued = plan_allocate(num, sizeof(*out->issued));
+    out->wait_first = plan_allocate(num, sizeof(*out->wait_first));
+    place->left = plan_allocate(num, sizeof(*place->left));
     place->lanes = calloc(place->max_lanes, sizeof(*place->lanes));
     place->batch = malloc(place->max_lanes * sizeof(*place->batch));
     return plan_bits_init(&place->ready, place->plan->num_units) &&

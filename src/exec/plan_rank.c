@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "exec/plan_memory.h"
 
 #define DIGIT_BITS 11
 #define NUM_DIGITS (1u << DIGIT_BITS)
@@ -62,9 +63,9 @@ static void sort_column(struct column *a, struct column *b, uint32_t num)
 
 braid_status braid_plan_ranks_create(uint64_t *keys, uint32_t num, struct plan_ranks *out_ranks)
 {
-    struct column a = { keys, malloc(((size_t)num + 1) * sizeof(uint32_t)) };
-    struct column b = { malloc(((size_t)num + 1) * sizeof(uint64_t)),
-                        malloc(((size_t)num + 1) * sizeof(uint32_t)) };
+    struct column a = { keys, plan_allocate(num, sizeof(uint32_t)) };
+    struct column b = { plan_allocate(num, sizeof(uint64_t)),
+                        plan_allocate(num, sizeof(uint32_t)) };
     uint64_t *spare_keys = b.keys;
     bool done = a.units && b.keys && b.units;
     if (done) {

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "exec/plan_memory.h"
 
 struct writer {
     const struct plan_graph *plan;
@@ -77,8 +78,8 @@ static bool write_steps(struct writer *writer)
     size_t num_units = writer->plan->num_units;
     braid_schedule_info *info = &writer->out->info;
     const uint32_t *waits = writer->placement->waits.items;
-    writer->waits_left = braid_allocate_zeroed(num_units, sizeof(uint32_t));
-    writer->event_of = malloc((num_units + 1) * sizeof(uint32_t));
+    writer->waits_left = plan_allocate_zeroed(num_units, sizeof(uint32_t));
+    writer->event_of = plan_allocate(num_units, sizeof(uint32_t));
     if (!writer->waits_left || !writer->event_of)
         return false;
     info->num_waits = writer->placement->waits.num;
@@ -87,7 +88,7 @@ static bool write_steps(struct writer *writer)
             info->num_records++;
     }
     size_t num_steps = writer->plan->num_nodes + info->num_waits + info->num_records;
-    writer->out->steps = malloc((num_steps + 1) * sizeof(braid_step));
+    writer->out->steps = plan_allocate(num_steps, sizeof(braid_step));
     return writer->out->steps && add_units(writer);
 }
 
@@ -95,7 +96,7 @@ static bool list_lanes(struct braid_schedule *schedule)
 {
     uint32_t num_lanes = schedule->info.num_lanes;
     schedule->lane_first = braid_allocate_zeroed((size_t)num_lanes + 2, sizeof(uint32_t));
-    schedule->lane_nodes = malloc(((size_t)schedule->graph->num_nodes + 1) * sizeof(uint32_t));
+    schedule->lane_nodes = plan_allocate(schedule->graph->num_nodes, sizeof(uint32_t));
     if (!schedule->lane_first || !schedule->lane_nodes)
         return false;
     for (uint32_t i = 0; i < schedule->graph->num_nodes; i++)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves a schedule from its steps alone, with nothing of the planner's: walks them in issue order
-// with a vector clock a lane. A wait is taken only if the latest record of its event, submitted
-// before it, is of the node it names; so every wait ends, whatever the device does in between.
+// Proves a schedule from its steps alone, with none of the planner's reasoning: walks them in issue
+// order with a vector clock a lane. A wait is taken only if the latest record of its event,
+// submitted before it, is of the node it names; so every wait ends, whatever the device does in
+// between.
 #include "exec/verify.h"
 
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "exec/plan_memory.h"
 
 static const char *name_of(const struct verify *verify, uint32_t node)
 {
@@ -39,8 +41,8 @@ static bool sort_edges(struct verify *verify)
     const struct graph_edge *edges = graph_edges(verify->graph);
     size_t num_edges = verify->graph->edges.num;
     size_t num_nodes = verify->num_nodes;
-    verify->pred_first = braid_allocate_zeroed(num_nodes + 2, sizeof(uint32_t));
-    verify->preds = malloc((num_edges + 1) * sizeof(uint32_t));
+    verify->pred_first = plan_allocate_zeroed(num_nodes + 1, sizeof(uint32_t));
+    verify->preds = plan_allocate(num_edges, sizeof(uint32_t));
     if (!verify->pred_first || !verify->preds)
         return false;
     for (size_t i = 0; i < num_edges; i++)
@@ -61,8 +63,8 @@ static braid_status init_verify(struct verify *verify)
     verify->event_node = malloc((num_events + 1) * sizeof(uint32_t));
     verify->num_run = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
     verify->last_run = malloc((num_lanes + 1) * sizeof(uint32_t));
-    verify->lane_of = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
-    verify->turn_of = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
+    verify->lane_of = plan_allocate_zeroed(num_nodes, sizeof(uint32_t));
+    verify->turn_of = plan_allocate_zeroed(num_nodes, sizeof(uint32_t));
     if (!verify->clocks || !verify->event_clocks || !verify->event_node || !verify->num_run ||
         !verify->last_run || !verify->lane_of || !verify->turn_of || !sort_edges(verify))
         return braid_error_no_memory("the proof of a plan");
