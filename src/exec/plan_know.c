@@ -97,12 +97,15 @@ static bool is_known_to_asks(const struct plan_know *know, uint32_t unit)
 }
 
 // Only a later unit can know an earlier one, so going latest first never keeps too many.
-void braid_plan_know_ask(struct plan_know *know, uint32_t unit)
+void braid_plan_know_ask(struct plan_know *know, uint32_t unit, uint32_t latest)
 {
+    know->num_asks = 0;
+    know->is_free = latest <= know->settled;
+    if (know->is_free)
+        return;
     uint32_t num = find_latest(know, unit);
     if (num > 1)
         sort_descending(know->asks, num);
-    know->num_asks = 0;
     for (uint32_t i = 0; i < num; i++) {
         uint32_t pred = know->issued[know->asks[i]];
         if (!is_known_to_asks(know, pred))
@@ -161,7 +164,8 @@ bool braid_plan_know_issue(struct plan_know *know, uint32_t unit, uint32_t lane,
     know->issued[know->num_issued++] = unit;
     know->lane_last[lane] = know->num_issued;
     plan_clocks_keep(&know->clocks, version, plan->succ_first[unit + 1] - plan->succ_first[unit]);
-    for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++)
+    uint32_t first = plan->pred_first[unit], end = plan->pred_first[unit + 1];
+    for (uint32_t e = know->is_free ? end : first; e < end; e++)
         plan_know_drop(know, plan->pred_units[e]);
     if (know->num_issued % (ISSUES_A_LANE * know->clocks.num_lanes) == 0)
         find_settled(know);

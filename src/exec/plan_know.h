@@ -24,6 +24,7 @@ struct plan_know {
     // none that another of them knows to have ended.
     uint32_t *asks;
     uint32_t num_asks;
+    bool is_free; // all its predecessors are settled
     struct plan_clocks clocks;
     uint32_t *latest;    // per lane, scratch: 1 + issue of the latest predecessor there
     uint32_t *lane_last; // per lane: 1 + issue of the latest unit
@@ -36,10 +37,11 @@ bool braid_plan_know_init(struct plan_know *know, const struct plan_graph *plan,
 void braid_plan_know_finish(struct plan_know *know);
 
 // Finds the asks of a unit all of whose predecessors are issued. They do not depend on its lane.
-void braid_plan_know_ask(struct plan_know *know, uint32_t unit);
+// `latest` is at least 1 + the issue of each: where that is settled, nothing is looked at.
+void braid_plan_know_ask(struct plan_know *know, uint32_t unit, uint32_t latest);
 
-// Issues a unit on a lane: each unit in `waits` is waited for, unless what the lane knows by then
-// covers it, and is appended to out_waits. False when memory runs out.
+// Issues the unit asked for last on a lane: each unit in `waits` is waited for, unless what the
+// lane knows by then covers it, and is appended to out_waits. False when memory runs out.
 bool braid_plan_know_issue(struct plan_know *know, uint32_t unit, uint32_t lane,
                            const uint32_t *waits, uint32_t num_waits, struct array *out_waits);
 

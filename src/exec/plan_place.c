@@ -16,6 +16,11 @@ struct lane {
     struct plan_heap waiting; // ready units whose hint names this lane, by rank
 };
 
+struct inputs {
+    uint32_t left;   // predecessors that have not ended; then the round the unit became ready in
+    uint32_t latest; // 1 + issue of the latest predecessor that has ended
+};
+
 struct place {
     const struct plan_graph *plan;
     const struct plan_costs *costs;
@@ -27,7 +32,7 @@ struct place {
     struct plan_bits ready; // ranks
     struct plan_bits idle;  // lanes used before and idle now
     struct plan_heap ends;  // units placed and not ended, by when they end
-    uint32_t *left;         // per unit: predecessors not ended; then the round it became ready in
+    struct inputs *inputs;  // per unit
     uint32_t *batch;        // units that start now; one for each lane
     uint32_t round;
     uint64_t now_ns;
@@ -157,7 +162,7 @@ static bool put(struct place *place, uint32_t unit, uint32_t lane, uint64_t star
     struct plan_placement *out = place->out;
     uint64_t end_ns = start_ns + place->costs->unit_ns[unit];
     bool first = lane == out->num_lanes;
-    bool delayed = !first && (place->left[unit] < place->round || !place->lanes[lane].idle);
+    bool delayed = !first && (place->inputs[unit].left < place->round || !place->lanes[lane].idle);
     if (delayed && !note_delay(place, unit, lane))
         return false;
     set_busy(place, lane);
@@ -191,19 +196,24 @@ static bool has_home(const struct place *place)
     return false;
 }
 
+static void ask(struct place *place, uint32_t unit)
+{
+    braid_plan_know_ask(&place->know, unit, place->inputs[unit].latest);
+}
+
 // Of several that start now, units with a home choose first, so that no other takes it.
 static bool put_batch(struct place *place, uint32_t num)
 {
     uint32_t num_left = 0;
     for (uint32_t i = 0; i < num; i++) {
-        braid_plan_know_ask(&place->know, place->batch[i]);
+        ask(place, place->batch[i]);
         if (num > 1 && !has_home(place))
             place->batch[num_left++] = place->batch[i];
         else if (!put_anywhere(place, place->batch[i]))
             return false;
     }
     for (uint32_t i = 0; i < num_left; i++) {
-        braid_plan_know_ask(&place->know, place->batch[i]);
+        ask(place, place->batch[i]);
         if (!put_anywhere(place, place->batch[i]))
             return false;
     }
@@ -216,7 +226,7 @@ static bool put_hinted(struct place *place, uint32_t unit, uint32_t rank)
     uint32_t lane = place->out->lane_of[place->plan->hint_before[unit]];
     if (!place->lanes[lane].idle)
         return plan_heap_push(&place->lanes[lane].waiting, rank, unit);
-    braid_plan_know_ask(&place->know, unit);
+    ask(place, unit);
     return put(place, unit, lane, start_on(place, lane));
 }
 
@@ -250,11 +260,15 @@ static bool fill_lanes(struct place *place)
 static void release_successors(struct place *place, uint32_t unit)
 {
     const struct plan_graph *plan = place->plan;
+    uint32_t issue = place->know.issue_of[unit] + 1;
     for (uint32_t e = plan->succ_first[unit]; e < plan->succ_first[unit + 1]; e++) {
         uint32_t succ = plan->succ_units[e];
-        if (--place->left[succ])
+        struct inputs *inputs = &place->inputs[succ];
+        if (issue > inputs->latest)
+            inputs->latest = issue;
+        if (--inputs->left)
             continue;
-        place->left[succ] = place->round;
+        inputs->left = place->round;
         plan_bits_add(&place->ready, place->ranks->rank_of[succ]);
     }
 }
@@ -284,12 +298,12 @@ static bool allocate_place(struct place *place)
     out->start_ns = plan_allocate(num, sizeof(*out->start_ns));
     out->issued = plan_allocate(num, sizeof(*out->issued));
     out->wait_first = plan_allocate(num, sizeof(*out->wait_first));
-    place->left = plan_allocate(num, sizeof(*place->left));
+    place->inputs = plan_allocate(num, sizeof(*place->inputs));
     place->lanes = calloc(place->max_lanes, sizeof(*place->lanes));
     place->batch = malloc(place->max_lanes * sizeof(*place->batch));
     return plan_bits_init(&place->ready, place->plan->num_units) &&
            plan_bits_init(&place->idle, place->max_lanes) && out->lane_of && out->start_ns &&
-           out->issued && out->wait_first && place->left && place->lanes && place->batch &&
+           out->issued && out->wait_first && place->inputs && place->lanes && place->batch &&
            braid_plan_know_init(&place->know, place->plan, place->max_lanes, out->issued);
 }
 
@@ -301,7 +315,7 @@ static void finish_place(struct place *place)
     plan_bits_finish(&place->idle);
     braid_plan_know_finish(&place->know);
     braid_array_finish(&place->ends.items);
-    free(place->left);
+    free(place->inputs);
     free(place->lanes);
     free(place->batch);
 }
@@ -312,10 +326,10 @@ static bool place_all(struct place *place)
     place->num_idle = place->max_lanes;
     place->round = 1;
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        place->left[unit] = plan->pred_first[unit + 1] - plan->pred_first[unit];
-        if (place->left[unit])
+        uint32_t num_preds = plan->pred_first[unit + 1] - plan->pred_first[unit];
+        place->inputs[unit] = (struct inputs){ .left = num_preds ? num_preds : place->round };
+        if (num_preds)
             continue;
-        place->left[unit] = place->round;
         plan_bits_add(&place->ready, place->ranks->rank_of[unit]);
     }
     while (fill_lanes(place)) {

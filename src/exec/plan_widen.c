@@ -58,7 +58,7 @@ static bool widen_unit(struct widening *widening, uint32_t unit, uint32_t lane,
 {
     struct plan_know *know = &widening->know;
     widening->waits.num = 0;
-    braid_plan_know_ask(know, unit);
+    braid_plan_know_ask(know, unit, UINT32_MAX);
     for (uint32_t i = 0; i < know->num_asks; i++) {
         uint32_t ask = know->asks[i];
         if (plan_know_needs_wait(know, lane, ask) &&
