@@ -213,8 +213,6 @@ struct by_hand *by_hand_as_graph(const struct driver *driver, const struct shape
     add_nodes(by_hand);
     must_call(api->graph_instantiate(&by_hand->executable, by_hand->graph, 0),
               "cuGraphInstantiateWithFlags");
-    must_call(api->executable_upload(by_hand->executable, by_hand->streams[0]), "cuGraphUpload");
-    must_call(api->stream_synchronize(by_hand->streams[0]), "cuStreamSynchronize");
     *out_system = (struct system){ .name = "graph by hand",
                                    .launch = launch_graph,
                                    .wait = wait_for_first,

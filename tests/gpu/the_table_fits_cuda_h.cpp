@@ -81,7 +81,6 @@ static void check_graph_calls()
     DRIVER(node_set_attribute, cuGraphKernelNodeSetAttribute);
     DRIVER(graph_instantiate, cuGraphInstantiateWithFlags);
     DRIVER(executable_destroy, cuGraphExecDestroy);
-    DRIVER(executable_upload, cuGraphUpload);
     DRIVER(executable_launch, cuGraphLaunch);
     DRIVER(executable_set_kernel, cuGraphExecKernelNodeSetParams);
     DRIVER(capture_begin, cuStreamBeginCapture);

@@ -89,11 +89,6 @@ static void check_graph_calls()
     DRIVER(graph_add_child, hipGraphAddChildGraphNode);
     DRIVER(graph_instantiate, hipGraphInstantiateWithFlags);
     DRIVER(executable_destroy, hipGraphExecDestroy);
-#if HIP_VERSION_MAJOR * 100 + HIP_VERSION_MINOR >= 503
-    DRIVER(executable_upload, hipGraphUpload);
-#else
-    abi::rows_checked++; // this header is older than hipGraphUpload, an optional row
-#endif
     DRIVER(executable_launch, hipGraphLaunch);
     DRIVER(executable_set_kernel, hipGraphExecKernelNodeSetParams);
     DRIVER(capture_begin, hipStreamBeginCapture);

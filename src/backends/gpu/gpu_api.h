@@ -196,7 +196,6 @@ struct gpu_api {
     gpu_result (*graph_instantiate)(gpu_executable *executable, gpu_graph graph,
                                     unsigned long long flags);
     gpu_result (*executable_destroy)(gpu_executable executable);
-    gpu_result (*executable_upload)(gpu_executable executable, gpu_stream stream);
     gpu_result (*executable_launch)(gpu_executable executable, gpu_stream stream);
     gpu_result (*executable_set_kernel)(gpu_executable executable, gpu_node node,
                                         const void *parameters);
