@@ -35,10 +35,6 @@ typedef struct braid_exec_options {
                                     // are all zero, the device's own cost model; otherwise a
                                     // schedule of this graph, copied
     braid_schedule_options plan;
-    // Streams: threads that submit the lanes of a launch together, the launching one counted in; 0
-    // or 1: that one alone. At most one a lane, and only one where there are native calls. Pays
-    // where submitting thousands of kernels takes the host longer than the device needs for them.
-    uint32_t num_submitters;
 } braid_exec_options;
 
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels and allocates
@@ -86,7 +82,6 @@ typedef struct braid_exec_info {
     char reason[256];        // why this mode
     uint32_t num_streams;    // streams leased while the exec lives
     uint32_t num_events;     // events leased while the exec lives
-    uint32_t num_submitters; // streams: threads that submit together
     uint64_t argument_bytes; // of all kernels
 } braid_exec_info;
 

@@ -32,7 +32,7 @@ struct braid_exec {
 struct lowering {
     braid_exec_mode mode;
     // Prepares launches. BRAID_UNSUPPORTED, with a message why, where this way is not open.
-    braid_status (*create)(braid_exec *exec, const braid_exec_options *options);
+    braid_status (*create)(braid_exec *exec);
     // Queues one frame, joined to `stream` also when it fails.
     braid_status (*launch)(braid_exec *exec, braid_stream *stream);
     // Takes the new arguments of a node for later launches.

@@ -54,7 +54,7 @@ static braid_status lower(braid_exec *exec, const braid_graph *graph,
         status = braid_schedule_verify(exec->schedule, graph);
     if (!status) {
         braid_tasks_name(&exec->tasks, exec->schedule);
-        status = lowering->create(exec, options);
+        status = lowering->create(exec);
     }
     if (status) {
         finish_lowering(exec);

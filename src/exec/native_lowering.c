@@ -96,9 +96,8 @@ static braid_status create_program(braid_exec *exec, const struct plan_arrays *a
     return backend->ops->program_create(backend, &plan, &exec->program);
 }
 
-static braid_status create_native(braid_exec *exec, const braid_exec_options *options)
+static braid_status create_native(braid_exec *exec)
 {
-    (void)options;
     if (!exec->device->backend->ops->program_create)
         return braid_error(BRAID_UNSUPPORTED, "%s has no native replay", exec->device->label);
     struct plan_arrays arrays = { 0 };

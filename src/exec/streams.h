@@ -13,8 +13,6 @@
 #ifndef BRAID_EXEC_STREAMS_H
 #define BRAID_EXEC_STREAMS_H
 
-#include <stdatomic.h>
-
 #include "exec/exec.h"
 
 // A step with everything looked up: `index` is a task (run) or an event (record, wait).
@@ -30,7 +28,6 @@ struct stream_lane {
     braid_event *join;    // leased; NULL for lane 0
     bool needs_fork;
     bool needs_join;
-    uint32_t submitter; // which thread of the team submits it
 };
 
 struct streams_lowering {
@@ -43,12 +40,6 @@ struct streams_lowering {
     uint32_t frame;            // counts launches
     struct stream_step *steps; // in issue order
     size_t num_steps;
-
-    // With several submitting threads: each event is recorded once a frame, and says in which frame
-    // that was last submitted, so that a thread can tell when its wait may be.
-    struct team *team; // NULL: the launching thread submits alone
-    _Atomic uint32_t *recorded_in;
-    _Atomic bool failed; // one thread's failure stops the others
 };
 
 // Queues one frame, joined to `stream` also when it fails; struct lowering's launch.

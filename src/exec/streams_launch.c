@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One launch through streams: fork, submit, join.
-#include <sched.h>
-
 #include "base/error.h"
 #include "exec/streams.h"
-#include "exec/team.h"
 
 static braid_status record(braid_exec *exec, braid_event *event, braid_stream *stream)
 {
@@ -75,49 +72,15 @@ static braid_status run_task(braid_exec *exec, const struct backend_task *task,
     return backend->ops->submit(backend, device_backend_stream(stream), task);
 }
 
-// A wait may be submitted only behind its record, which another thread may have to submit first.
-// Each thread goes through its steps in issue order, so the earliest step not yet submitted is
-// always free to go, and this ends.
-static bool is_recorded(struct streams_lowering *streams, uint32_t event)
-{
-    for (;;) {
-        uint32_t frame = atomic_load_explicit(&streams->recorded_in[event], memory_order_acquire);
-        if (frame == streams->frame)
-            return true;
-        if (atomic_load_explicit(&streams->failed, memory_order_relaxed))
-            return false;
-        sched_yield();
-    }
-}
-
-static braid_status submit_record(braid_exec *exec, const struct stream_step *step,
-                                  braid_event *const *events)
-{
-    struct streams_lowering *streams = exec->streams;
-    braid_status status = record(exec, events[step->index], streams->lanes[step->lane].stream);
-    if (!status && streams->team)
-        atomic_store_explicit(&streams->recorded_in[step->index], streams->frame,
-                              memory_order_release);
-    return status;
-}
-
-static braid_status submit_wait(braid_exec *exec, const struct stream_step *step,
-                                braid_event *const *events)
-{
-    struct streams_lowering *streams = exec->streams;
-    if (streams->team && !is_recorded(streams, step->index))
-        return BRAID_OK; // another thread failed and has written why
-    return wait(exec, streams->lanes[step->lane].stream, events[step->index]);
-}
-
 static braid_status submit_step(braid_exec *exec, const struct stream_step *step,
                                 braid_event *const *events)
 {
+    braid_stream *stream = exec->streams->lanes[step->lane].stream;
     if (step->kind == BRAID_STEP_RUN)
-        return run_task(exec, &exec->tasks.items[step->index],
-                        exec->streams->lanes[step->lane].stream);
-    braid_status status = step->kind == BRAID_STEP_RECORD ? submit_record(exec, step, events)
-                                                          : submit_wait(exec, step, events);
+        return run_task(exec, &exec->tasks.items[step->index], stream);
+    braid_status status = step->kind == BRAID_STEP_RECORD
+                              ? record(exec, events[step->index], stream)
+                              : wait(exec, stream, events[step->index]);
     if (status)
         return braid_error(status, "launch of '%s' (%s, lane %u) failed: %s",
                            exec->tasks.items[step->node].name, exec->device->label, step->lane,
@@ -125,29 +88,17 @@ static braid_status submit_step(braid_exec *exec, const struct stream_step *step
     return BRAID_OK;
 }
 
-static braid_status submit_steps(braid_exec *exec, uint32_t submitter)
+static braid_status submit_steps(braid_exec *exec)
 {
     struct streams_lowering *streams = exec->streams;
     braid_event *const *events =
         streams->events + (size_t)(streams->frame % streams->num_frames) * streams->num_events;
     for (size_t i = 0; i < streams->num_steps; i++) {
-        const struct stream_step *step = &streams->steps[i];
-        if (streams->lanes[step->lane].submitter != submitter)
-            continue;
-        if (atomic_load_explicit(&streams->failed, memory_order_relaxed))
-            return BRAID_OK;
-        braid_status status = submit_step(exec, step, events);
-        if (status) {
-            atomic_store_explicit(&streams->failed, true, memory_order_relaxed);
+        braid_status status = submit_step(exec, &streams->steps[i], events);
+        if (status)
             return status;
-        }
     }
     return BRAID_OK;
-}
-
-static braid_status submit_as_member(void *user, uint32_t member)
-{
-    return submit_steps(user, member);
 }
 
 braid_status braid_streams_launch(braid_exec *exec, braid_stream *stream)
@@ -157,15 +108,13 @@ braid_status braid_streams_launch(braid_exec *exec, braid_stream *stream)
         return BRAID_OK;
     streams->lanes[0].stream = stream;
     streams->frame++;
-    atomic_store_explicit(&streams->failed, false, memory_order_relaxed);
     // Launches of one exec follow each other also where they are on different streams; before the
     // first one the event was never recorded, and the wait is satisfied.
     braid_status status = wait(exec, stream, exec->done);
     if (!status)
         status = fork_lanes(exec, stream);
     if (!status)
-        status = streams->team ? braid_team_run(streams->team, submit_as_member, exec)
-                               : submit_steps(exec, 0);
+        status = submit_steps(exec);
     braid_status join_status = join_lanes(exec, stream, status != BRAID_OK);
     streams->lanes[0].stream = NULL;
     return status ? status : join_status;

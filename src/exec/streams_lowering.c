@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "exec/schedule.h"
-#include "exec/team.h"
 
 static uint32_t num_leased_events(const struct streams_lowering *streams)
 {
@@ -24,7 +23,6 @@ static void destroy_streams(braid_exec *exec)
     struct streams_lowering *streams = exec->streams;
     if (!streams)
         return;
-    braid_team_destroy(streams->team);
     for (uint32_t i = 1; streams->lanes && i < streams->num_lanes; i++)
         return_lane(exec->device, &streams->lanes[i]);
     for (uint32_t i = 0; streams->events && i < num_leased_events(streams); i++) {
@@ -36,7 +34,6 @@ static void destroy_streams(braid_exec *exec)
     free(streams->lanes);
     free(streams->events);
     free(streams->steps);
-    free((void *)streams->recorded_in);
     free(streams);
     exec->streams = NULL;
 }
@@ -97,50 +94,6 @@ static void find_forks_and_joins(struct streams_lowering *streams)
             streams->steps[i].kind != BRAID_STEP_RECORD;
 }
 
-// Gives each lane, in order, to the thread that has the fewest steps so far.
-static braid_status share_lanes(struct streams_lowering *streams, uint32_t num_submitters)
-{
-    size_t *num_steps = braid_allocate_zeroed(streams->num_lanes + num_submitters, sizeof(size_t));
-    if (!num_steps)
-        return braid_error_no_memory("the steps of an exec");
-    size_t *load = num_steps + streams->num_lanes;
-    for (size_t i = 0; i < streams->num_steps; i++)
-        num_steps[streams->steps[i].lane]++;
-    for (uint32_t i = 0; i < streams->num_lanes; i++) {
-        uint32_t least = 0;
-        for (uint32_t s = 1; s < num_submitters; s++)
-            least = load[s] < load[least] ? s : least;
-        streams->lanes[i].submitter = least;
-        load[least] += num_steps[i];
-    }
-    free(num_steps);
-    return BRAID_OK;
-}
-
-static braid_status make_team(braid_exec *exec, uint32_t num_submitters)
-{
-    struct streams_lowering *streams = exec->streams;
-    exec->info.num_submitters = num_submitters;
-    if (num_submitters == 1)
-        return BRAID_OK;
-    streams->recorded_in =
-        braid_allocate_zeroed(streams->num_events, sizeof(*streams->recorded_in));
-    if (!streams->recorded_in)
-        return braid_error_no_memory("an exec");
-    braid_status status = share_lanes(streams, num_submitters);
-    if (!status)
-        status = braid_team_create(num_submitters, &streams->team);
-    return status;
-}
-
-// Native calls are made on the launching thread, so one submits everything where there are any.
-static uint32_t choose_submitters(const braid_exec *exec, uint32_t asked_for)
-{
-    uint32_t num_lanes = exec->schedule->info.num_lanes;
-    uint32_t num_submitters = asked_for < num_lanes ? asked_for : num_lanes;
-    return num_submitters == 0 || exec->tasks.has_native ? 1 : num_submitters;
-}
-
 static braid_status allocate_all(braid_exec *exec, bool event_per_record)
 {
     struct streams_lowering *streams = exec->streams;
@@ -157,13 +110,12 @@ static braid_status allocate_all(braid_exec *exec, bool event_per_record)
     return BRAID_OK;
 }
 
-static braid_status create_streams(braid_exec *exec, const braid_exec_options *options)
+static braid_status create_streams(braid_exec *exec)
 {
     exec->streams = calloc(1, sizeof(*exec->streams));
     if (!exec->streams)
         return braid_error_no_memory("an exec");
-    uint32_t num_submitters = choose_submitters(exec, options->num_submitters);
-    bool event_per_record = exec->device->backend->ops->renew_events || num_submitters > 1;
+    bool event_per_record = exec->device->backend->ops->renew_events;
     braid_status status = allocate_all(exec, event_per_record);
     if (!status)
         status = copy_steps(exec->schedule, event_per_record, exec->streams);
@@ -171,8 +123,6 @@ static braid_status create_streams(braid_exec *exec, const braid_exec_options *o
         find_forks_and_joins(exec->streams);
         status = lease_all(exec);
     }
-    if (!status)
-        status = make_team(exec, num_submitters);
     if (status) {
         destroy_streams(exec);
         return status;

@@ -119,9 +119,7 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     braid_graph *graph;
     check_ok(braid_graph_create(&graph));
     random_graph_build(&model, &random, &field->memory, graph);
-    braid_exec_options options = { .mode = contract->mode,
-                                   .plan = choose_plan(&random),
-                                   .num_submitters = random_chance(&random, 20) ? 3 : 1 };
+    braid_exec_options options = { .mode = contract->mode, .plan = choose_plan(&random) };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE) {

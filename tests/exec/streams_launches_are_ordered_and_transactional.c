@@ -44,15 +44,9 @@ static braid_graph *make_graph(braid_node nodes[NUM_NODES])
     return graph;
 }
 
-// By one thread, and by a thread a lane.
-static const braid_exec_options by_one = {
+static const braid_exec_options on_three_lanes = {
     .mode = BRAID_MODE_STREAMS,
     .plan = { .max_lanes = 3, .fixed_lanes = true },
-};
-static const braid_exec_options by_three = {
-    .mode = BRAID_MODE_STREAMS,
-    .plan = { .max_lanes = 3, .fixed_lanes = true },
-    .num_submitters = 3,
 };
 
 static braid_exec *make_exec(braid_device *device, const braid_exec_options *options)
@@ -114,14 +108,7 @@ static void check_fork_and_join(const braid_exec_options *options)
 static void a_launch_forks_from_and_joins_to_the_callers_stream(void **state)
 {
     (void)state;
-    check_fork_and_join(&by_one);
-}
-
-static void several_threads_submit_one_launch_in_order(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 50; i++)
-        check_fork_and_join(&by_three);
+    check_fork_and_join(&on_three_lanes);
 }
 
 // A lane that starts with a wait is forked already, one that ends with a record is joined already.
@@ -142,7 +129,7 @@ static void forks_and_joins_that_follow_from_waits_are_left_out(void **state)
     }
     check_ok(braid_graph_add_kernel(
         graph, &(braid_launch){ .kernel = &kernel, BRAID_AFTER(side[0], side[1]) }, NULL));
-    check_ok(braid_exec_create(device, graph, &by_one, &exec));
+    check_ok(braid_exec_create(device, graph, &on_three_lanes, &exec));
     int from = trace.num_entries;
     check_ok(braid_exec_launch(exec, NULL));
     // A diamond on two lanes: two records and waits for its edges, and those of `done`.
@@ -160,7 +147,7 @@ static void launches_on_different_streams_follow_each_other(void **state)
     braid_stream *other = NULL;
     check_ok(trace_open(&trace, false, &device));
     check_ok(braid_stream_create(device, NULL, &other));
-    braid_exec *exec = make_exec(device, &by_one);
+    braid_exec *exec = make_exec(device, &on_three_lanes);
     check_ok(braid_exec_launch(exec, NULL));
     int second_frame = trace.num_entries;
     check_ok(braid_exec_launch(exec, other));
@@ -181,7 +168,7 @@ static void a_launch_creates_nothing_and_synchronises_nothing(void **state)
     (void)state;
     braid_device *device = NULL;
     check_ok(trace_open(&trace, false, &device));
-    braid_exec *exec = make_exec(device, &by_one);
+    braid_exec *exec = make_exec(device, &on_three_lanes);
     int from = trace.num_entries;
     for (int i = 0; i < 10; i++)
         check_ok(braid_exec_launch(exec, NULL));
@@ -251,8 +238,7 @@ static void fail_every_call_of_a_launch(const braid_exec_options *options)
 static void a_launch_that_fails_at_any_call_is_joined_and_can_be_repeated(void **state)
 {
     (void)state;
-    fail_every_call_of_a_launch(&by_one);
-    fail_every_call_of_a_launch(&by_three);
+    fail_every_call_of_a_launch(&on_three_lanes);
 }
 
 static void a_creation_that_fails_at_any_call_returns_what_it_leased(void **state)
@@ -266,7 +252,7 @@ static void a_creation_that_fails_at_any_call_returns_what_it_leased(void **stat
         braid_exec *exec = NULL;
         check_ok(trace_open(&trace, false, &device));
         trace.fail_at = ++k;
-        braid_status status = braid_exec_create(device, graph, &by_one, &exec);
+        braid_status status = braid_exec_create(device, graph, &on_three_lanes, &exec);
         assert_int_equal(status, trace.failed ? BRAID_DEVICE_ERROR : BRAID_OK);
         assert_true((exec != NULL) == !trace.failed);
         braid_exec_destroy(exec);
@@ -286,7 +272,7 @@ static void events_are_renewed_where_the_device_asks_for_it(void **state)
     (void)state;
     braid_device *device = NULL;
     check_ok(trace_open(&trace, true, &device));
-    braid_exec *exec = make_exec(device, &by_one);
+    braid_exec *exec = make_exec(device, &on_three_lanes);
     braid_schedule_info info;
     braid_schedule_get_info(braid_exec_schedule(exec), &info);
     for (int frame = 0; frame < 4; frame++) {
@@ -316,12 +302,12 @@ static void leases_are_pooled_and_reused(void **state)
     (void)state;
     braid_device *device = NULL;
     check_ok(trace_open(&trace, false, &device));
-    braid_exec_destroy(make_exec(device, &by_one));
+    braid_exec_destroy(make_exec(device, &on_three_lanes));
     braid_device_stats first, later;
     braid_device_get_stats(device, &first);
     assert_true(first.streams_created > 0 && first.events_created > 0);
     for (int i = 0; i < 10; i++)
-        braid_exec_destroy(make_exec(device, &by_one));
+        braid_exec_destroy(make_exec(device, &on_three_lanes));
     braid_device_get_stats(device, &later);
     assert_int_equal(first.streams_created, later.streams_created);
     assert_int_equal(first.events_created, later.events_created);
@@ -355,7 +341,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_launch_forks_from_and_joins_to_the_callers_stream),
-        cmocka_unit_test(several_threads_submit_one_launch_in_order),
         cmocka_unit_test(forks_and_joins_that_follow_from_waits_are_left_out),
         cmocka_unit_test(launches_on_different_streams_follow_each_other),
         cmocka_unit_test(a_launch_creates_nothing_and_synchronises_nothing),
