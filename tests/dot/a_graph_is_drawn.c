@@ -72,6 +72,7 @@ static char *draw(const braid_graph *graph)
 
 static void assert_has(const char *drawing, const char *text)
 {
+    assert_non_null(drawing);
     if (!strstr(drawing, text))
         fail_msg("no '%s' in:\n%s", text, drawing);
 }

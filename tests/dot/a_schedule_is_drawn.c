@@ -43,6 +43,7 @@ static char *plan_and_draw(const braid_graph *graph, uint32_t num_lanes)
 
 static void assert_has(const char *drawing, const char *text)
 {
+    assert_non_null(drawing);
     if (!strstr(drawing, text))
         fail_msg("no '%s' in:\n%s", text, drawing);
 }

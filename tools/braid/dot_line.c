@@ -102,8 +102,8 @@ static uint64_t find(const struct dot_text *text, bool is_edge, uint32_t index)
                                          .events = { see_node, see_edge, see_attribute, &search },
                                          .by_byte = true };
     Agraph_t *graph;
-    // The text parsed before, so it does again; if memory has run out now, line 1 will have to do.
-    (void)dot_parse(&search.parser, &graph);
+    if (dot_parse(&search.parser, &graph) == EXIT_DONE)
+        agclose(graph);
     return search.line;
 }
 

@@ -10,7 +10,6 @@
 
 // cgraph has no closures for complaints and for new graphs: one parser at a time.
 static struct dot_parser *current;
-static Agraph_t *latest_graph; // known to leak checkers that way
 static char complaint[512];
 
 static int keep_complaint(char *text)
@@ -152,8 +151,6 @@ enum exit_status dot_parse(struct dot_parser *parser, Agraph_t **out_graph)
         return status;
     }
     agpopdisc(graph, &callbacks);
-    if (latest_graph)
-        agclose(latest_graph);
-    latest_graph = *out_graph = graph;
+    *out_graph = graph;
     return EXIT_DONE;
 }
