@@ -47,9 +47,9 @@ BRAID_API void braid_stream_destroy(braid_stream *stream);
 // The CUstream or hipStream_t; on the CPU the braid_stream itself.
 BRAID_API void *braid_stream_native(braid_device *device, braid_stream *stream);
 
-// Blocks until all work queued on the stream so far has ended. On the CPU the waiting thread may run
-// that work itself; the same holds for every call that waits.
-// Errors: BRAID_DEVICE_ERROR if that work failed.
+// Blocks until all work queued on the stream so far has ended. On the CPU the waiting thread may
+// run that work itself; the same holds for every call that waits. Errors: BRAID_DEVICE_ERROR if
+// that work failed.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_synchronize(braid_device *device,
                                                                  braid_stream *stream);
 
