@@ -21,9 +21,10 @@ static void destroy_program(const struct gpu_backend *gpu, struct backend_progra
     free(program);
 }
 
-// Without cuGraphUpload: a graph that is uploaded and not launched yet makes every other graph of
-// the process slower. On an H200 with driver 580 a chain of 1000 empty kernels then takes 680
-// instead of 502 us, until the uploaded graph has been launched once.
+// The first launch uploads the graph. A graph that was uploaded before and is not launched yet
+// slows every other graph of the process down: on an H200 with driver 580 a chain of 1000 empty
+// kernels then takes 680 instead of 502 us, until the uploaded graph has been launched
+// (docs/cuda.md).
 static braid_status instantiate(const struct gpu_backend *gpu, struct backend_program *program)
 {
     char what[96];
