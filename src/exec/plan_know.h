@@ -52,21 +52,17 @@ static inline void plan_know_drop(struct plan_know *know, uint32_t unit)
         plan_clocks_drop(&know->clocks, know->spots[unit].version);
 }
 
+// What the next unit of a lane knows without waiting: per lane one more than an issue.
+static inline const uint32_t *plan_know_of_lane(const struct plan_know *know, uint32_t lane)
+{
+    return plan_clock(&know->clocks, know->clocks.current[lane]);
+}
+
 // Whether the next unit of a lane would have to wait for `unit`.
 static inline bool plan_know_needs_wait(const struct plan_know *know, uint32_t lane, uint32_t unit)
 {
     uint32_t other = know->spots[unit].lane;
-    return other != lane &&
-           plan_clock(&know->clocks, know->clocks.current[lane])[other] <= know->issue_of[unit];
-}
-
-// How many of the asks the next unit of a lane would have to wait for.
-static inline uint32_t plan_know_num_waits(const struct plan_know *know, uint32_t lane)
-{
-    uint32_t num = 0;
-    for (uint32_t i = 0; i < know->num_asks; i++)
-        num += plan_know_needs_wait(know, lane, know->asks[i]);
-    return num;
+    return other != lane && plan_know_of_lane(know, lane)[other] <= know->issue_of[unit];
 }
 
 #endif

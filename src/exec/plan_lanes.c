@@ -143,7 +143,9 @@ static braid_status try_all(struct choice *choice, uint32_t limit)
     if (status)
         return status;
     uint64_t probe_ns = expected_ns(choice->plan, costs, probe.makespan_ns, probe.waits.num);
-    bool probed = false;
+    bool probed = guess == 1;
+    if (probed)
+        choice->best = probe; // what its bare numbers stood for
     for (size_t i = 0; !status && i <= NUM_CANDIDATES; i++) {
         uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
         bool last = num == limit;

@@ -21,6 +21,12 @@ struct inputs {
     uint32_t latest; // 1 + issue of the latest predecessor that has ended
 };
 
+// What the unit at hand has to ask for, where its order is not known.
+struct plan_ask {
+    uint32_t lane, issue;
+    uint64_t seen_ns; // when a lane that waits for it goes on
+};
+
 struct place {
     const struct plan_graph *plan;
     const struct plan_costs *costs;
@@ -29,6 +35,7 @@ struct place {
     uint32_t max_lanes, num_idle;
     struct lane *lanes;
     struct plan_know know;
+    struct plan_ask *asks;  // per ask of know
     struct plan_bits ready; // ranks
     struct plan_bits idle;  // lanes used before and idle now
     struct plan_heap ends;  // units placed and not ended, by when they end
@@ -67,21 +74,26 @@ struct offer {
     uint32_t num_waits;
 };
 
-static uint64_t start_on(const struct place *place, uint32_t lane)
+// When a unit could start on a lane if it had to wait for nothing there.
+static uint64_t earliest_on(const struct place *place, uint32_t lane)
 {
-    const braid_cost_model *model = &place->costs->model;
-    uint64_t start = place->now_ns;
-    if (lane < place->out->num_lanes && place->lanes[lane].free_ns + model->node_ns > start)
-        start = place->lanes[lane].free_ns + model->node_ns;
-    if (model->wait_ns == 0)
-        return start; // all predecessors have ended
+    if (lane == place->out->num_lanes)
+        return place->now_ns;
+    uint64_t free_ns = place->lanes[lane].free_ns + place->costs->model.node_ns;
+    return free_ns > place->now_ns ? free_ns : place->now_ns;
+}
+
+static void add_waits(const struct place *place, struct offer *offer)
+{
+    const uint32_t *known = plan_know_of_lane(&place->know, offer->lane);
     for (uint32_t i = 0; i < place->know.num_asks; i++) {
-        uint32_t ask = place->know.asks[i];
-        uint64_t seen = place->out->start_ns[ask] + place->costs->unit_ns[ask] + model->wait_ns;
-        if (seen > start && plan_know_needs_wait(&place->know, lane, ask))
-            start = seen;
+        const struct plan_ask *ask = &place->asks[i];
+        if (ask->lane == offer->lane || known[ask->lane] > ask->issue)
+            continue;
+        offer->num_waits++;
+        if (ask->seen_ns > offer->start_ns)
+            offer->start_ns = ask->seen_ns;
     }
-    return start;
 }
 
 // Of two lanes where a unit starts as early and waits as often: a new lane, where it comes after
@@ -96,15 +108,25 @@ static bool is_better_lane(const struct place *place, uint32_t lane, uint32_t th
     return free > than_free || (free == than_free && lane < than);
 }
 
-// The earliest start wins, then the fewest waits.
+static bool is_better(const struct place *place, const struct offer *offer,
+                      const struct offer *than)
+{
+    if (offer->start_ns != than->start_ns)
+        return offer->start_ns < than->start_ns;
+    if (offer->num_waits != than->num_waits)
+        return offer->num_waits < than->num_waits;
+    return is_better_lane(place, offer->lane, than->lane);
+}
+
+// The earliest start wins, then the fewest waits. A lane that would lose if it had to wait for
+// nothing is not looked at further.
 static void consider(const struct place *place, uint32_t lane, struct offer *best)
 {
-    struct offer offer = { .lane = lane, .start_ns = start_on(place, lane) };
-    if (offer.start_ns > best->start_ns)
+    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane) };
+    if (!is_better(place, &offer, best))
         return;
-    offer.num_waits = plan_know_num_waits(&place->know, lane);
-    if (offer.start_ns < best->start_ns || offer.num_waits < best->num_waits ||
-        (offer.num_waits == best->num_waits && is_better_lane(place, lane, best->lane)))
+    add_waits(place, &offer);
+    if (is_better(place, &offer, best))
         *best = offer;
 }
 
@@ -120,14 +142,14 @@ static void consider_idle(const struct place *place, struct offer *best)
     }
 }
 
-// Looks at the idle lanes, at a new one, and at the lanes of what the unit has to ask for: one that
-// is still busy is worth queueing on where a wait would take longer than its last unit.
+// Looks at the lanes of what the unit has to ask for, at the other idle ones, and at a new one. A
+// busy lane is worth queueing on where a wait would take longer than its last unit.
 static struct offer choose_lane(const struct place *place)
 {
-    struct offer best = { .start_ns = UINT64_MAX };
+    struct offer best = { .lane = place->out->num_lanes, .start_ns = UINT64_MAX };
     bool queue = place->costs->model.wait_ns > 0;
     for (uint32_t i = 0; i < place->know.num_asks; i++) {
-        uint32_t lane = place->know.spots[place->know.asks[i]].lane;
+        uint32_t lane = place->asks[i].lane;
         if (place->lanes[lane].idle || queue)
             consider(place, lane, &best);
     }
@@ -198,7 +220,16 @@ static bool has_home(const struct place *place)
 
 static void ask(struct place *place, uint32_t unit)
 {
-    braid_plan_know_ask(&place->know, unit, place->inputs[unit].latest);
+    struct plan_know *know = &place->know;
+    uint64_t wait_ns = place->costs->model.wait_ns;
+    braid_plan_know_ask(know, unit, place->inputs[unit].latest);
+    for (uint32_t i = 0; i < know->num_asks; i++) {
+        uint32_t pred = know->asks[i];
+        place->asks[i] = (struct plan_ask){ know->spots[pred].lane, know->issue_of[pred], 0 };
+        if (wait_ns) // else it ended before now
+            place->asks[i].seen_ns =
+                place->out->start_ns[pred] + place->costs->unit_ns[pred] + wait_ns;
+    }
 }
 
 // Of several that start now, units with a home choose first, so that no other takes it.
@@ -227,7 +258,9 @@ static bool put_hinted(struct place *place, uint32_t unit, uint32_t rank)
     if (!place->lanes[lane].idle)
         return plan_heap_push(&place->lanes[lane].waiting, rank, unit);
     ask(place, unit);
-    return put(place, unit, lane, start_on(place, lane));
+    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane) };
+    add_waits(place, &offer);
+    return put(place, unit, lane, offer.start_ns);
 }
 
 static uint32_t num_startable(const struct place *place)
@@ -301,9 +334,11 @@ static bool allocate_place(struct place *place)
     place->inputs = plan_allocate(num, sizeof(*place->inputs));
     place->lanes = calloc(place->max_lanes, sizeof(*place->lanes));
     place->batch = malloc(place->max_lanes * sizeof(*place->batch));
+    place->asks = malloc(place->max_lanes * sizeof(*place->asks));
     return plan_bits_init(&place->ready, place->plan->num_units) &&
            plan_bits_init(&place->idle, place->max_lanes) && out->lane_of && out->start_ns &&
            out->issued && out->wait_first && place->inputs && place->lanes && place->batch &&
+           place->asks &&
            braid_plan_know_init(&place->know, place->plan, place->max_lanes, out->issued);
 }
 
@@ -318,6 +353,7 @@ static void finish_place(struct place *place)
     free(place->inputs);
     free(place->lanes);
     free(place->batch);
+    free(place->asks);
 }
 
 static bool place_all(struct place *place)
