@@ -123,6 +123,25 @@ static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state
     braid_graph_destroy(graph);
 }
 
+static void waits_take_time_also_where_they_delay_nothing(void **state)
+{
+    (void)state;
+    // Two chains, and in each step an edge from one to the other's step after the next.
+    braid_graph *graph = new_graph();
+    for (uint32_t i = 0; i < 200; i++) {
+        braid_node before = i < 2 ? NO_NODE : braid_graph_node(graph, i - 2);
+        braid_node across = i < 5 ? NO_NODE : braid_graph_node(graph, i - 5);
+        new_node(graph, NULL, 10, before, across);
+    }
+    braid_schedule_options options = { .max_lanes = 2, .costs = { .node_ns = 5 } };
+    braid_schedule_info info = plan_info(graph, options);
+    assert_int_equal(info.num_lanes, 2);
+    assert_true(info.num_waits > 100);
+    options.costs.issue_wait_ns = 50;
+    assert_int_equal(plan_info(graph, options).num_lanes, 1);
+    braid_graph_destroy(graph);
+}
+
 static void the_predicted_makespan_charges_nodes_and_waits(void **state)
 {
     (void)state;
@@ -190,6 +209,7 @@ int main(void)
         cmocka_unit_test(roots_of_lanes_cost_time),
         cmocka_unit_test(a_device_that_runs_few_at_once_gets_few_lanes),
         cmocka_unit_test(nodes_that_can_only_be_started_one_by_one_get_few_lanes),
+        cmocka_unit_test(waits_take_time_also_where_they_delay_nothing),
         cmocka_unit_test(the_predicted_makespan_charges_nodes_and_waits),
         cmocka_unit_test(unknown_costs_are_the_default),
         cmocka_unit_test(an_empty_graph_has_an_empty_plan),

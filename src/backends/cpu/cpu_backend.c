@@ -91,7 +91,9 @@ static void get_info(struct backend *base, braid_device_info *out_info)
 // medians of 2,000 frames of 1,000 empty kernels (300 on streams). On one lane, 4 ns a kernel. On
 // two lanes in turn, 430 ns a wait, 104 at best. On streams, 120 ns a kernel, and 450 to 510 a wait
 // at best. Halves of the frame on two lanes without waits, both workers awake, took 0.3 us longer
-// than all of it on one, so a second lane costs some 2.5 us; more where a worker must be woken.
+// than all of it on one, so a second lane costs some 2.5 us; more where a worker must be woken. A
+// wait whose node has ended long ago still takes its lane 50 to 100 ns, a miss of the cache; lanes
+// take theirs at the same time, so a frame takes at least half of that for every wait.
 //
 // default_cost_ns is no measurement: who makes a node of something expects it to be worth one.
 static void get_cost_model(struct backend *base, braid_exec_mode mode, braid_cost_model *out_model)
@@ -103,6 +105,7 @@ static void get_cost_model(struct backend *base, braid_exec_mode mode, braid_cos
         .wait_ns = streams ? 600 : 300,
         .root_ns = 3000,
         .max_concurrent = cpu_backend_of(base)->num_workers,
+        .issue_wait_ns = 50,
     };
 }
 
