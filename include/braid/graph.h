@@ -215,8 +215,8 @@ BRAID_API size_t braid_graph_num_nodes(const braid_graph *graph);
 BRAID_API size_t braid_graph_num_edges(const braid_graph *graph); // explicit ones
 BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
 
-// The node's name as given or derived; "" for an unknown node. Lives as long as the graph, until
-// the next node is added.
+// The node's name as given, or its kernel's or kind's; "" for an unknown node. Lives as long as the
+// graph (a kernel's: as the kernel).
 BRAID_API const char *braid_graph_node_name(const braid_graph *graph, braid_node node);
 
 // Host memory that the graph holds now, in bytes.
@@ -224,7 +224,8 @@ BRAID_API size_t braid_graph_memory_bytes(const braid_graph *graph);
 
 // Writes the graph as Graphviz DOT: nodes, explicit edges solid, access edges labelled with the
 // resource, bundles boxed. The text depends on the graph alone.
-// Errors: BRAID_CYCLE, BRAID_NO_MEMORY, BRAID_IO_ERROR.
+// A cycle is drawn like any other edges.
+// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file);
 
 #ifdef __cplusplus

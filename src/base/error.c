@@ -56,6 +56,15 @@ static void log_message(braid_status status)
         function(user, status, message);
 }
 
+// Names come from programs and files; a line break in one must not break the message.
+static void keep_one_line(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = ' ';
+    }
+}
+
 braid_status braid_error(braid_status status, const char *format, ...)
 {
     // The arguments may point into the old message (to add to it), so it is replaced at the end.
@@ -64,6 +73,7 @@ braid_status braid_error(braid_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    keep_one_line(text);
     snprintf(message, sizeof(message), "%s", text);
     log_message(status);
     return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies a graph's names: given names as they stand, derived names once for all nodes sharing them.
+// Copies a graph's names: given names one by one, derived names once for all nodes sharing them.
 #include "exec/plan_names.h"
 
 #include <string.h>
@@ -82,26 +82,15 @@ static bool derive_name(struct derived *table, struct array *text, const char *n
     return table->num * 2 < table->capacity || grow_table(table);
 }
 
-static bool copy_given_names(const braid_graph *graph, struct array *text)
-{
-    if (graph->names.num == 0)
-        return true;
-    void *to = braid_array_append(text, graph->names.num, 1);
-    if (to)
-        memcpy(to, graph->names.items, graph->names.num);
-    return to;
-}
-
 static bool copy_node_names(const braid_graph *graph, struct array *text, uint32_t *offsets)
 {
     const struct graph_node *nodes = graph_nodes(graph);
     struct derived table;
     bool done = allocate_table(&table, 64);
     for (uint32_t i = 0; done && i < graph_num_nodes(graph); i++) {
-        if (nodes[i].name == GRAPH_NONE)
-            done = derive_name(&table, text, braid_graph_name(graph, i), &offsets[i]);
-        else
-            offsets[i] = nodes[i].name; // the given names stand first, at their old offsets
+        const char *name = braid_graph_name(graph, i);
+        done = nodes[i].name == NAMES_NONE ? derive_name(&table, text, name, &offsets[i])
+                                           : append_text(text, name, &offsets[i]);
     }
     finish_table(&table);
     return done;
@@ -112,7 +101,7 @@ static bool all_share_one_name(const braid_graph *graph)
     const struct graph_node *nodes = graph_nodes(graph);
     const char *first = graph_num_nodes(graph) ? braid_graph_name(graph, 0) : "";
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
-        if (nodes[i].name != GRAPH_NONE || braid_graph_name(graph, i) != first)
+        if (nodes[i].name != NAMES_NONE || braid_graph_name(graph, i) != first)
             return false;
     }
     return true;
@@ -120,13 +109,10 @@ static bool all_share_one_name(const braid_graph *graph)
 
 static bool copy_resource_names(const braid_graph *graph, struct array *text, uint32_t *offsets)
 {
-    const struct graph_resource *resources = graph->resources.items;
     char buffer[512];
     for (uint32_t i = 0; i < graph->resources.num; i++) {
         const char *name = braid_graph_resource_name(graph, i, buffer, sizeof(buffer));
-        if (resources[i].buffer == i)
-            offsets[i] = resources[i].name;
-        else if (!append_text(text, name, &offsets[i]))
+        if (!append_text(text, name, &offsets[i]))
             return false;
     }
     return true;
@@ -136,15 +122,14 @@ bool braid_plan_names_copy(const braid_graph *graph, struct plan_names *names)
 {
     struct array text = { 0 };
     uint32_t unused;
-    bool shared = all_share_one_name(graph) && graph->names.num == 0;
+    bool shared = all_share_one_name(graph);
     const char *common = graph_num_nodes(graph) ? braid_graph_name(graph, 0) : "";
     bool done = true;
     if (shared) {
         done = append_text(&text, common, &unused);
     } else {
         names->of_node = calloc((size_t)graph_num_nodes(graph) + 1, sizeof(uint32_t));
-        done = names->of_node && copy_given_names(graph, &text) &&
-               copy_node_names(graph, &text, names->of_node);
+        done = names->of_node && copy_node_names(graph, &text, names->of_node);
     }
     if (done && graph->resources.num) {
         names->of_resource = calloc(graph->resources.num, sizeof(uint32_t));

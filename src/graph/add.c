@@ -3,7 +3,6 @@
 #include "graph/add.h"
 
 #include "base/error.h"
-#include "graph/names.h"
 
 static braid_status check_after(const braid_graph *graph, const char *name,
                                 const braid_node_options *options)
@@ -98,7 +97,7 @@ braid_status braid_graph_reserve_node(braid_graph *graph, const char *name,
         !braid_array_reserve(&graph->edges, options->num_after, sizeof(struct graph_edge)) ||
         !braid_array_reserve(&graph->accesses, options->num_accesses,
                              sizeof(struct graph_access)) ||
-        !braid_graph_reserve_name(graph, options->name))
+        !braid_names_reserve(&graph->names, options->name))
         return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
     return BRAID_OK;
 }
@@ -126,7 +125,7 @@ void braid_graph_append_node(braid_graph *graph, enum graph_node_kind kind, uint
     uint32_t index = (uint32_t)graph->nodes.num;
     struct graph_node node = {
         .cost_ns = options->cost_ns,
-        .name = braid_graph_store_name(graph, options->name),
+        .name = braid_names_store(&graph->names, options->name),
         .lane_hint = options->lane_hint,
         .payload = payload,
         .main = index,

@@ -45,7 +45,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->natives);
     braid_array_finish(&graph->arg_sizes);
     braid_array_finish(&graph->arg_bytes);
-    braid_array_finish(&graph->names);
+    braid_names_finish(&graph->names);
     free(graph);
 }
 
@@ -98,7 +98,7 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->hosts.capacity * sizeof(struct graph_host) +
            graph->natives.capacity * sizeof(struct graph_native) +
            graph->arg_sizes.capacity * sizeof(uint32_t) + graph->arg_bytes.capacity +
-           graph->names.capacity;
+           graph->names.bytes;
 }
 
 static const char *derived_name(const braid_graph *graph, const struct graph_node *node)
@@ -123,8 +123,8 @@ static const char *derived_name(const braid_graph *graph, const struct graph_nod
 const char *braid_graph_name(const braid_graph *graph, uint32_t index)
 {
     const struct graph_node *node = &graph_nodes(graph)[index];
-    if (node->name != GRAPH_NONE)
-        return (const char *)graph->names.items + node->name;
+    if (node->name != NAMES_NONE)
+        return braid_names_at(&graph->names, node->name);
     return derived_name(graph, node);
 }
 
@@ -140,7 +140,7 @@ const char *braid_graph_resource_name(const braid_graph *graph, uint32_t index, 
 {
     const struct graph_resource *resources = graph->resources.items;
     const struct graph_resource *resource = &resources[index];
-    const char *name = (const char *)graph->names.items + resource->name;
+    const char *name = braid_names_at(&graph->names, resource->name);
     if (resource->buffer == index)
         return name;
     snprintf(buffer, size, "%s[%llu, %llu)", name, (unsigned long long)resource->offset,

@@ -10,6 +10,7 @@
 #include <braid/graph.h>
 
 #include "base/array.h"
+#include "graph/names.h"
 
 #define GRAPH_NONE UINT32_MAX
 #define GRAPH_MAX_ITEMS (UINT32_MAX - 1) // of nodes, resources, accesses
@@ -32,7 +33,7 @@ enum graph_role {
 // 40 bytes: a graph of ten million nodes must fit.
 struct graph_node {
     uint64_t cost_ns; // 0: not known
-    uint32_t name;    // offset into names, or GRAPH_NONE for the derived name
+    uint32_t name;    // place in names, or NAMES_NONE for the derived name
     uint32_t lane_hint;
     uint32_t payload; // index into the array of the node's kind; empty nodes have none
     uint32_t main;    // the bundle's main node; the node itself for a main node
@@ -51,7 +52,7 @@ struct graph_access {
 };
 
 struct graph_resource {
-    uint32_t name;   // offset into names
+    uint32_t name;   // place in names
     uint32_t buffer; // the buffer a range is of; otherwise the resource itself
     const void *address;
     uint64_t offset, bytes; // bytes is 0 for named resources
@@ -103,8 +104,8 @@ struct braid_graph {
     struct array natives;   // struct graph_native
     struct array arg_sizes; // uint32_t
     struct array arg_bytes; // unsigned char
-    struct array names;     // char, NUL-terminated strings
-    uint32_t num_bundled;   // nodes that are preludes or epilogues
+    struct names names;
+    uint32_t num_bundled; // nodes that are preludes or epilogues
 };
 
 static inline uint32_t graph_num_nodes(const braid_graph *graph)

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of a graph's nodes and resources, kept in one array of characters.
+// Names of a graph's nodes and resources. A stored name never moves: programs hold pointers to it.
 #ifndef BRAID_GRAPH_NAMES_H
 #define BRAID_GRAPH_NAMES_H
 
-#include <string.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "graph/graph.h"
+#include "base/array.h"
 
-// Makes room for a copy of `name`; NULL needs none. False when memory or 32-bit offsets run out.
-static inline bool braid_graph_reserve_name(braid_graph *graph, const char *name)
-{
-    if (!name)
-        return true;
-    size_t bytes = strlen(name) + 1;
-    if (bytes > GRAPH_MAX_ITEMS - graph->names.num)
-        return false;
-    return braid_array_reserve(&graph->names, bytes, 1);
-}
+#define NAMES_NONE UINT32_MAX
 
-// Copies a name that was reserved for; returns its offset, GRAPH_NONE for NULL.
-static inline uint32_t braid_graph_store_name(braid_graph *graph, const char *name)
-{
-    if (!name)
-        return GRAPH_NONE;
-    uint32_t offset = (uint32_t)graph->names.num;
-    size_t bytes = strlen(name) + 1;
-    memcpy(braid_array_append(&graph->names, bytes, 1), name, bytes);
-    return offset;
-}
+// Names stand one after another in blocks that grow to 64 KiB; a longer name has a block of its
+// own.
+struct names {
+    struct array blocks; // char *
+    size_t used;         // of the last block
+    size_t capacity;     // of the last block
+    size_t bytes;        // of all blocks
+};
+
+void braid_names_finish(struct names *names);
+
+// Makes room for a copy of `name`; NULL needs none. False when memory or 32-bit places run out.
+bool braid_names_reserve(struct names *names, const char *name);
+
+// Copies a name that was reserved for last; returns its place, NAMES_NONE for NULL.
+uint32_t braid_names_store(struct names *names, const char *name);
+
+const char *braid_names_at(const struct names *names, uint32_t place);
 
 #endif

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declaring resources: buffers, ranges of buffers, and named things.
-#include <string.h>
-
 #include "base/error.h"
 #include "graph/graph.h"
-#include "graph/names.h"
 
 static braid_status add_resource(braid_graph *graph, const char *name,
                                  struct graph_resource resource, braid_resource *out_resource)
@@ -12,10 +9,10 @@ static braid_status add_resource(braid_graph *graph, const char *name,
     if (graph->resources.num >= GRAPH_MAX_ITEMS)
         return braid_error(BRAID_INVALID_ARGUMENT, "too many resources in one graph");
     if (!braid_array_reserve(&graph->resources, 1, sizeof(resource)) ||
-        !braid_graph_reserve_name(graph, name))
+        !braid_names_reserve(&graph->names, name))
         return braid_error_no_memory("a resource");
     uint32_t index = (uint32_t)graph->resources.num;
-    resource.name = name ? braid_graph_store_name(graph, name) : resource.name;
+    resource.name = name ? braid_names_store(&graph->names, name) : resource.name;
     if (resource.buffer == GRAPH_NONE)
         resource.buffer = index;
     struct graph_resource *slot = braid_array_append(&graph->resources, 1, sizeof(*slot));
@@ -72,7 +69,7 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
                            buffer.index, buffer.graph);
     const struct graph_resource *whole =
         &((const struct graph_resource *)graph->resources.items)[buffer.index];
-    const char *name = (const char *)graph->names.items + whole->name;
+    const char *name = braid_names_at(&graph->names, whole->name);
     if (whole->bytes == 0 || whole->buffer != buffer.index)
         return braid_error(BRAID_INVALID_ARGUMENT, "'%s' is %s: ranges are of buffers", name,
                            whole->bytes ? "a range itself" : "not a buffer");

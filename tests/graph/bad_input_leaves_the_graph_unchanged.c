@@ -392,6 +392,14 @@ static void unknown_indices_are_no_node(void **state)
     assert_string_equal(braid_graph_node_name(world->graph, world->foreign_node), "");
 }
 
+static void a_message_is_one_line_whatever_the_name(void **state)
+{
+    struct world *world = *state;
+    const braid_fill fill = { .node.name = "two\nlines\tand\x1b[1m" };
+    assert_int_equal(braid_graph_add_fill(world->graph, &fill, NULL), BRAID_INVALID_ARGUMENT);
+    assert_string_equal(braid_error_message(), "node 'two lines and [1m': .to is NULL");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +428,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_graph_can_be_added_to_after_a_refusal, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(unknown_indices_are_no_node, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_message_is_one_line_whatever_the_name, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("bad input leaves the graph unchanged", tests, NULL, NULL);
 }

@@ -66,10 +66,9 @@ char *graph_state(const braid_graph *graph)
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
     assert_non_null(file);
-    fprintf(file, "version %llu, %zu nodes, %zu edges, %zu accesses, %zu resources, %zu names, ",
+    fprintf(file, "version %llu, %zu nodes, %zu edges, %zu accesses, %zu resources, ",
             (unsigned long long)graph->version, braid_graph_num_nodes(graph),
-            braid_graph_num_edges(graph), graph->accesses.num, graph->resources.num,
-            graph->names.num);
+            braid_graph_num_edges(graph), graph->accesses.num, graph->resources.num);
     fprintf(file, "%zu kernels, %zu copies, %zu fills, %zu hosts, %zu natives, %zu + %zu args\n",
             graph->kernels.num, graph->copies.num, graph->fills.num, graph->hosts.num,
             graph->natives.num, graph->arg_sizes.num, graph->arg_bytes.num);

@@ -226,6 +226,41 @@ static void destroying_nothing_does_nothing(void **state)
     braid_graph_destroy(NULL);
 }
 
+static void a_name_stays_where_it_is_while_the_graph_grows(void **state)
+{
+    braid_graph *graph = *state;
+    const braid_empty first = { .node.name = "the first of many" };
+    braid_node node;
+    check_ok(braid_graph_add_empty(graph, &first, &node));
+    const char *name = braid_graph_node_name(graph, node);
+    // Each further node takes its name from the graph itself; resources are named there as well.
+    for (int i = 0; i < 20000; i++) {
+        const braid_empty copy = { .node.name = name };
+        braid_resource list;
+        check_ok(braid_graph_add_empty(graph, &copy, &node));
+        check_ok(braid_graph_add_resource(graph, name, &list));
+        assert_string_equal(braid_graph_node_name(graph, node), "the first of many");
+    }
+    assert_ptr_equal(braid_graph_node_name(graph, braid_graph_node(graph, 0)), name);
+    assert_string_equal(name, "the first of many");
+}
+
+static void a_name_may_be_long(void **state)
+{
+    braid_graph *graph = *state;
+    const size_t lengths[] = { 65534, 65535, 65536, 1000000, 1 };
+    char *name = calloc(1000001, 1);
+    assert_non_null(name);
+    memset(name, 'x', 1000000);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        braid_node node;
+        const braid_empty empty = { .node.name = name + 1000000 - lengths[i] };
+        check_ok(braid_graph_add_empty(graph, &empty, &node));
+        assert_int_equal(strlen(braid_graph_node_name(graph, node)), lengths[i]);
+    }
+    free(name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +269,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_node_without_a_name_is_called_by_its_kernel_or_kind,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_and_arguments_are_copied, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_name_stays_where_it_is_while_the_graph_grows, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_name_may_be_long, set_up, tear_down),
         cmocka_unit_test_setup_teardown(arguments_are_aligned_to_16_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(zeros_of_a_grid_count_as_1, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_largest_grids_are_taken, set_up, tear_down),
