@@ -65,6 +65,19 @@ def files_that_cannot_be_read_are_told():
         assert result.err.count("\n") == 1
 
 
+def names_with_line_breaks_stay_on_the_line():
+    for text, reason in [
+            ('digraph { "a\n\tb\x1b[2J" [cost=x] }', "node 'a  b [2J' has cost 'x'"),
+            ('digraph { "a\r\nb" -> c -> "a\r\nb" }', "cycle: a  b -> c -> a  b"),
+            ('digraph { a [cost="1\n2"] }', "cost '1 2'")]:
+        result = braid("plan", "-", text=text)
+        assert result.status == 2 and reason in result.err, result.err
+        assert result.err[:-1].isprintable(), repr(result.err)
+    for arguments in (["no\nfile"], ["a", "b\nc"], ["-", "--lanes", "1\n2"]):
+        result = braid("plan", *arguments, text="digraph { a }")
+        assert result.status == 2 and result.err[:-1].isprintable(), repr(result.err)
+
+
 def a_long_cycle_is_cut():
     text = "digraph {\n" + "".join(f"n{i} -> n{(i + 1) % 500};\n" for i in range(500)) + "}"
     result = braid("plan", "-", text=text)
@@ -105,6 +118,7 @@ if __name__ == "__main__":
         the_line_names_the_file,
         binary_files_are_refused,
         files_that_cannot_be_read_are_told,
+        names_with_line_breaks_stay_on_the_line,
         a_long_cycle_is_cut,
         bad_command_lines_are_told,
         outputs_that_cannot_be_written_are_told,

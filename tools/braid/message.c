@@ -5,32 +5,60 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <braid/status.h>
 
 #include "progress.h"
 
+// Names and paths come from files and command lines; a line break in one must not break the line.
+static void keep_one_line(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = ' ';
+    }
+}
+
+// Starts with the file and its line, or with "braid" where there is no file.
+__attribute__((format(printf, 3, 0))) static void write_line(const char *file, uint64_t number,
+                                                             const char *format, va_list arguments)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *line = open_memstream(&text, &length);
+    progress_clear();
+    if (line) {
+        if (file)
+            fprintf(line, "%s:%" PRIu64 ": ", file, number);
+        else
+            fputs("braid: ", line);
+        vfprintf(line, format, arguments);
+    }
+    if (line && fclose(line) == 0) {
+        keep_one_line(text);
+        fprintf(stderr, "%s\n", text);
+    } else {
+        fputs("braid: out of memory for a message\n", stderr);
+    }
+    free(text);
+}
+
 enum exit_status fail(enum exit_status status, const char *format, ...)
 {
     va_list arguments;
-    progress_clear();
-    fputs("braid: ", stderr);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    write_line(NULL, 0, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
     return status;
 }
 
 enum exit_status fail_in_file(const char *file, uint64_t line, const char *format, ...)
 {
     va_list arguments;
-    progress_clear();
-    fprintf(stderr, "%s:%" PRIu64 ": ", file, line);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    write_line(file, line, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
     return EXIT_BAD_FILE;
 }
 
