@@ -88,9 +88,11 @@ def a_long_cycle_is_cut():
 def bad_command_lines_are_told():
     for arguments, reason in [
             ([], "usage:"), (["frob"], "no command 'frob'"), (["plan"], "which file?"),
-            (["plan", "a", "b"], "one file"), (["plan", "--frob", "a"], "--help"),
-            (["plan", "--lanes"], "--help"), (["plan", "-", "--lanes", "0"], "--lanes takes"),
-            (["plan", "-", "--lanes", "4x"], "--lanes takes"),
+            (["plan", "a", "b"], "one file"),
+            (["plan", "--frob", "a"], "no option '--frob'"),
+            (["plan", "--lanes"], "'--lanes' needs a value"), (["run", "--widen", "-xh"], "option '-x'"),
+            (["devices", "--help=me"], "'--help=me' takes no value"),
+            (["plan", "--fr\nob=3"], "no option '--fr ob=3'"), (["plan", "-", "--lanes", "0"], "--lanes takes"), (["plan", "-", "--lanes", "4x"], "--lanes takes"),
             (["plan", "-", "--sync-cost", "-1"], "--sync-cost takes"),
             (["plan", "-", "--dot", "-", "--json", "-"], "only one"),
             (["run", "-", "--device", "tpu"], "--device takes"),
@@ -102,6 +104,7 @@ def bad_command_lines_are_told():
         result = braid(*arguments, text="digraph { a -> b }")
         assert result.status == 2, f"{arguments}: status {result.status} {result.err}"
         assert reason in result.err and result.out == "", f"{arguments}: {result.err}"
+        assert result.err.count("\n") == 1 or not arguments, f"{arguments}: {result.err}"
 
 
 def outputs_that_cannot_be_written_are_told():

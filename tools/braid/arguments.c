@@ -6,6 +6,30 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+// getopt leaves in optopt the letter of a short option it does not know, the value of a long one
+// that is used wrongly (-h is never wrong, --help may be), and 0 for a long one it does not know.
+static void refuse(const char *command, int why, const char *word)
+{
+    if (optopt > 0 && optopt < 256 && optopt != 'h')
+        fail(EXIT_BAD_FILE, "no option '-%c': 'braid %s --help' lists the options", optopt,
+             command);
+    else if (optopt == 0)
+        fail(EXIT_BAD_FILE, "no option '%s': 'braid %s --help' lists the options", word, command);
+    else
+        fail(EXIT_BAD_FILE, "'%s' %s value: 'braid %s --help' lists the options", word,
+             why == ':' ? "needs a" : "takes no", command);
+}
+
+int argument_next_option(const char *command, int argc, char **argv, const struct option *options)
+{
+    opterr = 0; // getopt's words would be a line of their own
+    int option = getopt_long(argc, argv, ":h", options, NULL);
+    if (option != '?' && option != ':')
+        return option;
+    refuse(command, option, argv[optind - 1]);
+    return '?';
+}
+
 enum exit_status argument_read_number(const char *option, const char *text, uint64_t least,
                                       uint64_t most, uint64_t *out_number)
 {

@@ -5,7 +5,13 @@
 
 #include <stdint.h>
 
+#include <getopt.h>
+
 #include "message.h"
+
+// The next option, as getopt_long tells it, of the long ones and -h; -1 after the last. '?' for a
+// wrong one, which is then reported. `command` is for the message.
+int argument_next_option(const char *command, int argc, char **argv, const struct option *options);
 
 // Reads a whole number from `least` to `most`; `option` is for the message.
 enum exit_status argument_read_number(const char *option, const char *text, uint64_t least,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // braid devices: lists each backend, its devices, or why there are none.
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include <braid/device.h>
 #include <jansson.h>
 
+#include "arguments.h"
 #include "commands.h"
 #include "output.h"
 
@@ -112,16 +112,14 @@ static enum exit_status write_list(const char *path)
 
 enum exit_status command_devices(int argc, char **argv)
 {
-    static char program[] = "braid devices";
     const char *path = NULL;
-    argv[0] = program;
-    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+    for (int option; (option = argument_next_option("devices", argc, argv, long_options)) != -1;) {
         if (option == 'h') {
             fputs(help, stdout);
             return EXIT_DONE;
         }
         if (option != 'j')
-            return fail(EXIT_BAD_FILE, "'braid devices --help' lists the options");
+            return EXIT_BAD_FILE;
         path = optarg;
     }
     if (optind < argc)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // braid plan: plans the graph of a file and prints, draws or writes down the plan.
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,15 +73,13 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
         arguments->is_help = true;
         return EXIT_DONE;
     default:
-        return fail(EXIT_BAD_FILE, "'braid plan --help' lists the options");
+        return EXIT_BAD_FILE;
     }
 }
 
 static enum exit_status read_arguments(int argc, char **argv, struct plan_arguments *arguments)
 {
-    static char program[] = "braid plan";
-    argv[0] = program;
-    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+    for (int option; (option = argument_next_option("plan", argc, argv, long_options)) != -1;) {
         enum exit_status status = take_option(option, arguments);
         if (status != EXIT_DONE || arguments->is_help)
             return status;

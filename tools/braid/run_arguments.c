@@ -2,7 +2,6 @@
 // The command line of braid run.
 #include "run_arguments.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,15 +123,13 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
         arguments->is_help = true;
         return EXIT_DONE;
     default:
-        return fail(EXIT_BAD_FILE, "'braid run --help' lists the options");
+        return EXIT_BAD_FILE;
     }
 }
 
 enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments *arguments)
 {
-    static char program[] = "braid run";
-    argv[0] = program;
-    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+    for (int option; (option = argument_next_option("run", argc, argv, long_options)) != -1;) {
         enum exit_status status = take_option(option, arguments);
         if (status != EXIT_DONE || arguments->is_help)
             return status;
