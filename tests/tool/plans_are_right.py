@@ -44,6 +44,15 @@ def the_text_and_the_json_agree():
     assert re.search(r"^planned in [0-9.]+ ms", text, re.MULTILINE)
 
 
+def the_example_is_planned_as_the_readme_says():
+    path = os.path.join(sys.argv[2], "..", "..", "examples", "render_frame.dot")
+    result = braid("plan", path)
+    assert result.status == 0, result.err
+    for line in ("graph      16 nodes, 23 edges", "lanes      3", "waits      11",
+                 "makespan   5200 us", "bound      5200 us", "one lane   9410 us"):
+        assert line in result.out.splitlines(), result.out
+
+
 def one_lane_needs_no_wait():
     found = plan(DIAMOND, "--lanes", "1")
     check_plan(found, DIAMOND_NODES, DIAMOND_EDGES, DIAMOND_COSTS)
@@ -151,6 +160,7 @@ if __name__ == "__main__":
     sys.exit(run([
         a_diamond_takes_two_lanes_and_two_waits,
         the_text_and_the_json_agree,
+        the_example_is_planned_as_the_readme_says,
         one_lane_needs_no_wait,
         dear_waits_keep_to_one_lane,
         random_graphs_keep_every_edge,
