@@ -129,6 +129,22 @@ def times_in_a_unit_stay_in_it():
     assert re.search(r"makespan +12 us", braid("plan", "-", text=text).out)
 
 
+def no_unit_is_invented():
+    for text in ("digraph { a [cost=5] }", 'digraph { cost_unit="none"; a [cost=5] }'):
+        result = braid("plan", "-", text=text)
+        for name in ("makespan", "bound", "one lane"):
+            assert re.search(rf"^{name} +5$", result.out, re.MULTILINE), result.out
+
+
+def one_of_a_thing_is_not_many():
+    few = braid("plan", "-", "--lanes", "2", text="digraph { a -> b; a -> c }").out
+    assert re.search(r"^graph +3 nodes, 2 edges$", few, re.MULTILINE), few
+    assert re.search(r"^records +1 on 1 event object$", few, re.MULTILINE), few
+    one = braid("plan", "-", text="digraph { a -> b }").out
+    assert re.search(r"^graph +2 nodes, 1 edge$", one, re.MULTILINE), one
+    assert re.search(r"^records +0 on 0 event objects$", one, re.MULTILINE), one
+
+
 def outputs_go_to_files():
     with tempfile.TemporaryDirectory() as folder:
         drawing, data = os.path.join(folder, "x.dot"), os.path.join(folder, "x.json")
@@ -170,6 +186,8 @@ if __name__ == "__main__":
         subgraphs_defaults_and_strictness_are_cgraphs,
         labels_are_the_names_in_drawings,
         times_in_a_unit_stay_in_it,
+        no_unit_is_invented,
+        one_of_a_thing_is_not_many,
         outputs_go_to_files,
         dot_renders_what_it_draws,
         a_graph_without_nodes_is_planned,

@@ -21,6 +21,14 @@ def a_diamond_runs_in_each_mode():
                          re.MULTILINE), result.out
 
 
+def one_of_a_thing_is_not_many():
+    result = braid("run", "-", "--frames", "1", "--device", "cpu", "--lanes", "1",
+                   text="digraph { a -> b }")
+    for line in (r"graph +2 nodes, 1 edge; .*", r"plan +1 lane, 0 waits, 0 records",
+                 r"frames +1, the order of 1 edge kept in each"):
+        assert re.search(f"^{line}$", result.out, re.MULTILINE), result.out
+
+
 def the_json_has_the_figures():
     result = braid("run", "-", "--frames", "3", "--device", "cpu:0", "--workers", "2", "--json",
                    "-", text=DIAMOND)
@@ -78,6 +86,7 @@ def help_and_version_are_there():
 if __name__ == "__main__":
     sys.exit(run([
         a_diamond_runs_in_each_mode,
+        one_of_a_thing_is_not_many,
         the_json_has_the_figures,
         costs_are_scaled,
         work_for_days_is_refused,

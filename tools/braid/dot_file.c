@@ -3,6 +3,7 @@
 #include "dot_file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,15 +136,25 @@ static enum exit_status read_attributes(struct dot_file *file, Agraph_t *graph)
     return EXIT_DONE;
 }
 
+struct dot_unit dot_file_unit(const struct dot_file *file)
+{
+    if (!file->cost_unit || strcmp(file->cost_unit, "none") == 0)
+        return (struct dot_unit){ "", "" };
+    return (struct dot_unit){ " ", file->cost_unit };
+}
+
 static enum exit_status check_work(const struct dot_file *file)
 {
-    uint64_t left = LARGEST_WORK_NS / file->unit_ns;
+    uint64_t most = LARGEST_WORK_NS / file->unit_ns, left = most;
+    struct dot_unit unit = dot_file_unit(file);
     for (uint32_t i = 0; i < file->num_nodes; i++) {
-        if (file->nodes[i].cost >= left)
+        uint64_t cost = file->nodes[i].cost ? file->nodes[i].cost : 1;
+        if (cost >= left)
             return fail_in_file(file->text.path, dot_line_of_cost(&file->text, i),
-                                "the cost of node '%s' brings their sum above 2^62 ns",
-                                file->nodes[i].id);
-        left -= file->nodes[i].cost;
+                                "with the cost of node '%s' all costs sum to %" PRIu64
+                                "%s%s or more: too much to plan",
+                                file->nodes[i].id, most, unit.space, unit.name);
+        left -= cost;
     }
     return EXIT_DONE;
 }

@@ -31,6 +31,13 @@ struct dot_file {
 // cannot be read or used is reported with its line, and nothing is written to out_file.
 enum exit_status dot_file_read(const char *path, struct dot_file *out_file);
 
+// What to print behind a number of units of cost: a space and the unit, or nothing at all where the
+// file gives none or "none".
+struct dot_unit {
+    const char *space, *name;
+};
+struct dot_unit dot_file_unit(const struct dot_file *file);
+
 void dot_file_finish(struct dot_file *file);
 
 #endif

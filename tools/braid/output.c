@@ -15,6 +15,11 @@ bool output_is_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+const char *output_plural(uint64_t number)
+{
+    return number == 1 ? "" : "s";
+}
+
 static FILE *open_output(const char *path)
 {
     FILE *file = output_is_stdout(path) ? stdout : fopen(path, "w");

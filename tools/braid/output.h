@@ -18,6 +18,9 @@ bool output_is_stdout(const char *path);
 enum exit_status output_write_json(const char *path, const json_t *json);
 enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule);
 
+// What a word ends in behind the number: "1 lane", "2 lanes".
+const char *output_plural(uint64_t number);
+
 // Starts a JSON report: { "braid": version, "format": 1, "kind": kind }. NULL without memory.
 json_t *output_start_json(const char *kind);
 

@@ -89,23 +89,29 @@ static enum exit_status read_arguments(int argc, char **argv, struct plan_argume
     return argument_read_file("plan", argc, argv, optind, &arguments->path);
 }
 
+// In the file's unit.
+static void print_time(const char *what, const struct dot_file *file, uint64_t time_ns)
+{
+    struct dot_unit unit = dot_file_unit(file);
+    printf("%-10s %" PRIu64 "%s%s\n", what, time_ns / file->unit_ns, unit.space, unit.name);
+}
+
 static void print_figures(const struct dot_file *file, const braid_schedule *schedule,
                           uint64_t plan_ns)
 {
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
-    const char *unit = file->cost_unit ? file->cost_unit : "ns";
-    uint64_t unit_ns = file->unit_ns;
     double ratio = info.bound_ns ? (double)info.makespan_ns / (double)info.bound_ns : 1;
-    printf("graph      %" PRIu32 " nodes, %" PRIu32 " edges\n", file->num_nodes, file->num_edges);
+    printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s\n", file->num_nodes,
+           output_plural(file->num_nodes), file->num_edges, output_plural(file->num_edges));
     printf("lanes      %" PRIu32 "\n", info.num_lanes);
     printf("waits      %" PRIu64 "\n", info.num_waits);
-    printf("records    %" PRIu64 " on %" PRIu32 " event objects\n", info.num_records,
-           info.num_events);
-    printf("makespan   %" PRIu64 " %s\n", info.makespan_ns / unit_ns, unit);
-    printf("bound      %" PRIu64 " %s\n", info.bound_ns / unit_ns, unit);
+    printf("records    %" PRIu64 " on %" PRIu32 " event object%s\n", info.num_records,
+           info.num_events, output_plural(info.num_events));
+    print_time("makespan", file, info.makespan_ns);
+    print_time("bound", file, info.bound_ns);
     printf("ratio      %.4f\n", ratio);
-    printf("one lane   %" PRIu64 " %s\n", info.one_lane_ns / unit_ns, unit);
+    print_time("one lane", file, info.one_lane_ns);
     printf("planned in %.3f ms, verified\n", (double)plan_ns / 1e6);
 }
 

@@ -44,12 +44,14 @@ static void print_report(const struct run_arguments *arguments, const struct run
     braid_device_get_info(run->device, &device);
     printf("device     %s:%" PRIu32 " (%s)\n", device.backend, device.ordinal, device.name);
     printf("mode       %s\n", exec.reason);
-    printf("graph      %" PRIu32 " nodes, %" PRIu32 " edges; 1 cost = %g ns\n",
-           run->file->num_nodes, run->file->num_edges, arguments->time_scale);
-    printf("plan       %" PRIu32 " lanes, %" PRIu64 " waits, %" PRIu64 " records\n", plan.num_lanes,
-           plan.num_waits, plan.num_records);
-    printf("frames     %" PRIu64 ", the order of %" PRIu32 " edges kept in each\n",
-           arguments->num_frames, run->file->num_edges);
+    uint32_t num_nodes = run->file->num_nodes, num_edges = run->file->num_edges;
+    printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s; 1 cost = %g ns\n", num_nodes,
+           output_plural(num_nodes), num_edges, output_plural(num_edges), arguments->time_scale);
+    printf("plan       %" PRIu32 " lane%s, %" PRIu64 " wait%s, %" PRIu64 " record%s\n",
+           plan.num_lanes, output_plural(plan.num_lanes), plan.num_waits,
+           output_plural(plan.num_waits), plan.num_records, output_plural(plan.num_records));
+    printf("frames     %" PRIu64 ", the order of %" PRIu32 " edge%s kept in each\n",
+           arguments->num_frames, num_edges, output_plural(num_edges));
     printf("makespan   planned %.3f us, measured %.3f us (median; %.3f to %.3f), ratio %.3f\n",
            (double)plan.makespan_ns / 1e3, (double)makespan->median / 1e3,
            (double)makespan->least / 1e3, (double)makespan->most / 1e3,
