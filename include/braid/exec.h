@@ -39,7 +39,8 @@ typedef struct braid_exec_options {
 
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels and allocates
 // everything later launches need. The graph and the schedule may be destroyed afterwards.
-// NULL options are all defaults.
+// NULL options are all defaults. May wait for other work on the device where it loads a kernel that
+// no exec uses yet: drivers do.
 // Errors: those of braid_schedule_create; BRAID_UNSUPPORTED (a kernel without code for this device,
 // a mode that this device or graph does not allow: the message says why); BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,

@@ -109,6 +109,31 @@ static void destroying_and_waiting_do_not_wait_for_other_execs_or_streams(void *
     assert_int_equal(slow_count[0], 1);
 }
 
+static braid_exec *alone_exec(struct contract *contract, uint32_t *count)
+{
+    braid_graph *graph = contract_graph(contract);
+    add_alone(graph, (braid_node_options){ 0 }, count, 1);
+    braid_exec *exec = contract_exec(contract, graph);
+    check_ok(braid_exec_launch(exec, contract_stream(contract)));
+    check_ok(braid_exec_wait(exec));
+    return exec;
+}
+
+// A driver that unloads code waits for all work on the device.
+static void destroying_the_last_exec_with_some_code_waits_for_nobody(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *count = contract_host_numbers(contract, 1);
+    for (uint32_t i = 1; i < 4; i++) {
+        braid_exec *exec = alone_exec(contract, count);
+        struct gate gate = contract_close_by_host(contract, contract_stream(contract));
+        contract_destroy_exec(contract, exec);
+        check_still_closed(gate);
+        gate_open(gate);
+        assert_int_equal(count[0], i);
+    }
+}
+
 static void waiting_waits_for_the_last_launch(void **state)
 {
     struct contract *contract = *state;
@@ -195,6 +220,7 @@ int run_destroy(void)
         contract_test(destroying_an_exec_waits_for_a_launch_that_has_not_started),
         contract_test(destroying_and_waiting_do_not_wait_for_later_work_on_the_stream),
         contract_test(destroying_and_waiting_do_not_wait_for_other_execs_or_streams),
+        contract_test(destroying_the_last_exec_with_some_code_waits_for_nobody),
         contract_test(waiting_waits_for_the_last_launch),
         contract_test(the_stream_works_on_after_its_exec_is_gone),
         contract_test(graphs_and_schedules_may_go_before_their_exec),

@@ -47,6 +47,14 @@ braid_node add_busy(braid_graph *graph, braid_node_options options, uint64_t *in
     return add_kernel(graph, &launch);
 }
 
+braid_node add_alone(braid_graph *graph, braid_node_options options, uint32_t *to, uint32_t addend)
+{
+    braid_launch launch = { .node = options,
+                            .kernel = &test_alone,
+                            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(addend)) };
+    return add_kernel(graph, &launch);
+}
+
 braid_node add_handshake(braid_graph *graph, braid_node_options options, uint32_t *flags,
                          uint32_t *met, uint32_t me)
 {

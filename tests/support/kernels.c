@@ -214,6 +214,19 @@ static void loop_over_list(const braid_blocks *blocks, void *const *args)
             to[list[1 + i]] += addend;
 }
 
+static void alone(const braid_blocks *blocks, void *const *args)
+{
+    if (blocks->begin == 0)
+        pointer_arg(args, 0)[0] += arg(args, 1);
+}
+
+static const char alone_source[] =
+    "extern \"C\" __global__ void test_alone(unsigned int *to, unsigned int addend)\n"
+    "{\n"
+    "    if (blockIdx.x == 0 && threadIdx.x == 0)\n"
+    "        to[0] += addend;\n"
+    "}\n";
+
 const braid_kernel test_axpy = { .name = "test_axpy", .cpu = axpy, .source = test_kernels_source };
 const braid_kernel test_add = { .name = "test_add", .cpu = add, .source = test_kernels_source };
 const braid_kernel test_busy = { .name = "test_busy", .cpu = busy, .source = test_kernels_source };
@@ -237,3 +250,4 @@ const braid_kernel test_generate_from_parent = { .name = "test_generate_from_par
 const braid_kernel test_loop_over_list = { .name = "test_loop_over_list",
                                            .cpu = loop_over_list,
                                            .source = test_kernels_source };
+const braid_kernel test_alone = { .name = "test_alone", .cpu = alone, .source = alone_source };

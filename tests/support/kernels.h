@@ -59,4 +59,8 @@ extern const braid_kernel test_generate_from_parent;
 // (const uint32_t *list, uint32_t *to, uint32_t addend)
 extern const braid_kernel test_loop_over_list;
 
+// to[0] += addend. From a source of its own, which no exec of the surroundings keeps loaded.
+// (uint32_t *to, uint32_t addend)
+extern const braid_kernel test_alone;
+
 #endif

@@ -11,7 +11,8 @@ typedef void standin_kernel(const unsigned grid[3], const unsigned block[3], uns
 BRAID_API standin_kernel braid_standin_test_axpy, braid_standin_test_add, braid_standin_test_busy,
     braid_standin_test_handshake, braid_standin_test_gate, braid_standin_test_stamp,
     braid_standin_test_mix, braid_standin_test_clear_list, braid_standin_test_generate_list,
-    braid_standin_test_generate_from_parent, braid_standin_test_loop_over_list;
+    braid_standin_test_generate_from_parent, braid_standin_test_loop_over_list,
+    braid_standin_test_alone;
 
 static void run_grid(const braid_kernel *kernel, const unsigned grid[3], const unsigned block[3],
                      void **args)
@@ -98,4 +99,11 @@ void braid_standin_test_loop_over_list(const unsigned grid[3], const unsigned bl
 {
     (void)shared_bytes;
     run_grid(&test_loop_over_list, grid, block, args);
+}
+
+void braid_standin_test_alone(const unsigned grid[3], const unsigned block[3],
+                              unsigned shared_bytes, void **args)
+{
+    (void)shared_bytes;
+    run_grid(&test_alone, grid, block, args);
 }

@@ -30,12 +30,18 @@ struct gpu_backend {
     int least_priority, greatest_priority;
     braid_device_info info;
 
-    pthread_mutex_t lock;
+    // Held while code is loaded or unloaded, for which a driver may wait for all work on the
+    // device; never taken by who only gives kernels back, and taken before `lock`.
+    pthread_mutex_t load_lock;
+    gpu_module root_module;     // guarded by load_lock; see braid_gpu_root_kernel
+    gpu_function root_function; // guarded by load_lock
+    bool root_tried;            // guarded by load_lock
+
+    pthread_mutex_t lock;           // never held during a driver call that may wait
     struct gpu_module *modules;     // guarded by lock
+    struct gpu_module *retired;     // guarded by lock; see gpu_module.h
+    uint32_t num_retired;           // guarded by lock
     struct backend_kernel *kernels; // guarded by lock
-    gpu_module root_module;         // guarded by lock; see braid_gpu_root_kernel
-    gpu_function root_function;     // guarded by lock
-    bool root_tried;                // guarded by lock
 
     pthread_mutex_t record_lock;
     struct gpu_host_record *free_records; // guarded by record_lock

@@ -86,13 +86,25 @@ static void destroy_kernel(struct gpu_backend *gpu, struct backend_kernel *kerne
 
 static void drop_reference(struct gpu_backend *gpu, struct backend_kernel *kernel)
 {
-    if (--kernel->references > 0)
-        return;
-    struct backend_kernel **link = &gpu->kernels;
-    while (*link != kernel)
-        link = &(*link)->next;
-    *link = kernel->next;
-    destroy_kernel(gpu, kernel);
+    pthread_mutex_lock(&gpu->lock);
+    bool unused = --kernel->references == 0;
+    if (unused) {
+        struct backend_kernel **link = &gpu->kernels;
+        while (*link != kernel)
+            link = &(*link)->next;
+        *link = kernel->next;
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    if (unused)
+        destroy_kernel(gpu, kernel);
+}
+
+static void insert_kernel(struct gpu_backend *gpu, struct backend_kernel *kernel)
+{
+    pthread_mutex_lock(&gpu->lock);
+    kernel->next = gpu->kernels;
+    gpu->kernels = kernel;
+    pthread_mutex_unlock(&gpu->lock);
 }
 
 static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *kernel,
@@ -113,8 +125,8 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
         return status;
     }
     atomic_init(&loaded->max_dynamic_shared, read_shared_limit(gpu, loaded->function));
-    loaded->next = gpu->kernels;
-    gpu->kernels = loaded;
+    loaded->references = 1;
+    insert_kernel(gpu, loaded);
     *out_kernel = loaded;
     return BRAID_OK;
 }
@@ -136,27 +148,45 @@ static braid_status check_args(const struct backend_kernel *loaded, const braid_
     return BRAID_OK;
 }
 
-static struct backend_kernel *find_kernel(const struct gpu_backend *gpu,
-                                          const struct gpu_code *code)
+// A loaded kernel, with one more reference to it, or NULL.
+static struct backend_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_code *code)
 {
+    pthread_mutex_lock(&gpu->lock);
     struct backend_kernel *kernel = gpu->kernels;
     while (kernel && (kernel->key != code->key || strcmp(kernel->entry, code->entry) != 0))
         kernel = kernel->next;
+    if (kernel)
+        kernel->references++;
+    pthread_mutex_unlock(&gpu->lock);
     return kernel;
 }
 
-static braid_status load_locked(struct gpu_backend *gpu, const braid_kernel *kernel,
-                                const uint32_t *arg_bytes, uint32_t num_args,
-                                struct backend_kernel **out_kernel)
+// A kernel that is loaded is found also while another thread loads something else.
+static braid_status find_or_load(struct gpu_backend *gpu, const braid_kernel *kernel,
+                                 struct backend_kernel **out_kernel)
 {
     struct gpu_code code = braid_gpu_find_code(gpu, kernel);
     struct backend_kernel *loaded = find_kernel(gpu, &code);
     braid_status status = BRAID_OK;
-    if (!loaded)
-        status = create_kernel(gpu, kernel, &code, &loaded);
+    if (!loaded) {
+        pthread_mutex_lock(&gpu->load_lock);
+        loaded = find_kernel(gpu, &code);
+        if (!loaded)
+            status = create_kernel(gpu, kernel, &code, &loaded);
+        pthread_mutex_unlock(&gpu->load_lock);
+    }
+    *out_kernel = loaded;
+    return status;
+}
+
+static braid_status load_kernel(struct gpu_backend *gpu, const braid_kernel *kernel,
+                                const uint32_t *arg_bytes, uint32_t num_args,
+                                struct backend_kernel **out_kernel)
+{
+    struct backend_kernel *loaded = NULL;
+    braid_status status = find_or_load(gpu, kernel, &loaded);
     if (status)
         return status;
-    loaded->references++;
     status = check_args(loaded, kernel, arg_bytes, num_args);
     if (status) {
         drop_reference(gpu, loaded);
@@ -180,21 +210,13 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
     braid_status status = braid_gpu_enter(gpu, &scope, "loading a kernel");
     if (status)
         return status;
-    pthread_mutex_lock(&gpu->lock);
-    status = load_locked(gpu, kernel, arg_bytes, num_args, out_kernel);
-    pthread_mutex_unlock(&gpu->lock);
+    status = load_kernel(gpu, kernel, arg_bytes, num_args, out_kernel);
     braid_gpu_leave(gpu, &scope);
     return status;
 }
 
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel)
 {
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
-    if (!kernel || braid_gpu_enter(gpu, &scope, "unloading a kernel") != BRAID_OK)
-        return;
-    pthread_mutex_lock(&gpu->lock);
-    drop_reference(gpu, kernel);
-    pthread_mutex_unlock(&gpu->lock);
-    braid_gpu_leave(gpu, &scope);
+    if (kernel)
+        drop_reference(gpu_from(backend), kernel);
 }

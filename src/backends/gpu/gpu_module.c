@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 
+enum { MAX_RETIRED = 64 }; // modules kept loaded for nobody, when another is loaded
+
 struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel)
 {
     const braid_image *image = gpu->vendor->index == GPU_CUDA ? &kernel->cuda : &kernel->hip;
@@ -48,19 +50,68 @@ static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel 
     return status;
 }
 
+static struct gpu_module *find_module(struct gpu_backend *gpu, const struct gpu_code *code)
+{
+    pthread_mutex_lock(&gpu->lock);
+    struct gpu_module *module = gpu->modules;
+    while (module && module->key != code->key)
+        module = module->next;
+    if (module)
+        module->references++;
+    pthread_mutex_unlock(&gpu->lock);
+    return module;
+}
+
+static void insert_module(struct gpu_backend *gpu, struct gpu_module *module)
+{
+    pthread_mutex_lock(&gpu->lock);
+    module->next = gpu->modules;
+    gpu->modules = module;
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+// The retired modules, when there are at least so many, or none.
+static struct gpu_module *take_retired(struct gpu_backend *gpu, uint32_t least)
+{
+    struct gpu_module *module = NULL;
+    pthread_mutex_lock(&gpu->lock);
+    if (gpu->num_retired >= least) {
+        module = gpu->retired;
+        gpu->retired = NULL;
+        gpu->num_retired = 0;
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    return module;
+}
+
+static void unload_all(const struct gpu_backend *gpu, struct gpu_module *module, bool current)
+{
+    while (module) {
+        struct gpu_module *next = module->next;
+        if (current)
+            gpu->api->module_unload(module->handle);
+        free(module);
+        module = next;
+    }
+}
+
+void braid_gpu_modules_finish(struct gpu_backend *gpu, bool current)
+{
+    unload_all(gpu, take_retired(gpu, 0), current);
+}
+
 braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kernel *kernel,
                                       const struct gpu_code *code, struct gpu_module **out_module)
 {
-    for (struct gpu_module *module = gpu->modules; module; module = module->next) {
-        if (module->key == code->key) {
-            module->references++;
-            *out_module = module;
-            return BRAID_OK;
-        }
+    struct gpu_module *module = find_module(gpu, code);
+    if (module) {
+        *out_module = module;
+        return BRAID_OK;
     }
-    struct gpu_module *module = calloc(1, sizeof(*module));
+    module = calloc(1, sizeof(*module));
     if (!module)
         return braid_error_no_memory("a module");
+    unload_all(gpu, take_retired(gpu, MAX_RETIRED), true);
     braid_status status = load_code(gpu, kernel, code, &module->handle);
     if (status) {
         free(module);
@@ -68,20 +119,24 @@ braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kerne
     }
     module->key = code->key;
     module->references = 1;
-    module->next = gpu->modules;
-    gpu->modules = module;
+    insert_module(gpu, module);
     *out_module = module;
     return BRAID_OK;
 }
 
 void braid_gpu_module_release(struct gpu_backend *gpu, struct gpu_module *module)
 {
-    if (!module || --module->references > 0)
+    if (!module)
         return;
-    struct gpu_module **link = &gpu->modules;
-    while (*link != module)
-        link = &(*link)->next;
-    *link = module->next;
-    gpu->api->module_unload(module->handle);
-    free(module);
+    pthread_mutex_lock(&gpu->lock);
+    if (--module->references == 0) {
+        struct gpu_module **link = &gpu->modules;
+        while (*link != module)
+            link = &(*link)->next;
+        *link = module->next;
+        module->next = gpu->retired;
+        gpu->retired = module;
+        gpu->num_retired++;
+    }
+    pthread_mutex_unlock(&gpu->lock);
 }

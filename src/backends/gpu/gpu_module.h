@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaded modules: one for each image or source, counted.
+//
+// To unload a module a driver waits for all work in its context, and destroying an exec may wait
+// for its own only. So a module that nobody uses any more is retired: look-ups do not see it, since
+// the program may put another image at its address, and it stays loaded until many of them have
+// gathered when another is loaded, which may wait anyway, or the device is closed.
 #ifndef BRAID_BACKENDS_GPU_GPU_MODULE_H
 #define BRAID_BACKENDS_GPU_GPU_MODULE_H
 
@@ -23,10 +28,16 @@ struct gpu_code {
 
 struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel);
 
-// Finds the module of the code or loads it, and counts one reference to it. Both are called with
-// gpu_backend.lock held and the device current. NULL is released to no effect.
+// Finds the module of the code or loads it, and counts one reference to it. Called with
+// gpu_backend.load_lock held and the device current.
 braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kernel *kernel,
                                       const struct gpu_code *code, struct gpu_module **out_module);
+
+// Drops a reference, without any driver call. NULL is released to no effect.
 void braid_gpu_module_release(struct gpu_backend *gpu, struct gpu_module *module);
+
+// Unloads what was retired, before the device is closed; only forgets it where the device could not
+// be made current. All references are gone.
+void braid_gpu_modules_finish(struct gpu_backend *gpu, bool current);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_module.h"
 #include "base/error.h"
 
 // A vendor's library. This is the only state of the process that the backend keeps.
@@ -147,12 +148,15 @@ static void gpu_close(struct backend *backend)
             gpu->api->stream_synchronize(NULL);
         if (gpu->root_module)
             gpu->api->module_unload(gpu->root_module);
+        braid_gpu_modules_finish(gpu, true);
         braid_gpu_leave(gpu, &scope);
     }
+    braid_gpu_modules_finish(gpu, false);
     gpu->vendor->close_device(gpu);
     braid_gpu_host_records_finish(gpu);
     pthread_mutex_destroy(&gpu->record_lock);
     pthread_mutex_destroy(&gpu->lock);
+    pthread_mutex_destroy(&gpu->load_lock);
     free(gpu);
 }
 
@@ -222,12 +226,14 @@ static braid_status create_backend(const struct gpu_vendor *vendor, uint32_t ord
     gpu->info.backend = vendor->name;
     gpu->info.ordinal = ordinal;
     snprintf(gpu->label, sizeof(gpu->label), "%s:%u", vendor->name, ordinal);
+    pthread_mutex_init(&gpu->load_lock, NULL);
     pthread_mutex_init(&gpu->lock, NULL);
     pthread_mutex_init(&gpu->record_lock, NULL);
     status = open_device(gpu);
     if (status) {
         pthread_mutex_destroy(&gpu->record_lock);
         pthread_mutex_destroy(&gpu->lock);
+        pthread_mutex_destroy(&gpu->load_lock);
         free(gpu);
         return status;
     }

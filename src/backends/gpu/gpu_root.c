@@ -31,11 +31,11 @@ gpu_function braid_gpu_root_kernel(struct gpu_backend *gpu)
 {
     if (gpu->vendor->index != GPU_CUDA)
         return NULL;
-    pthread_mutex_lock(&gpu->lock);
+    pthread_mutex_lock(&gpu->load_lock);
     if (!gpu->root_tried)
         load(gpu);
     gpu->root_tried = true;
     gpu_function function = gpu->root_function;
-    pthread_mutex_unlock(&gpu->lock);
+    pthread_mutex_unlock(&gpu->load_lock);
     return function;
 }
