@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies, fills, host calls and kernels' arguments; memory; and what is refused.
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cpu/cpu_testing.h"
 #include "support/check.h"
@@ -249,6 +251,38 @@ static void what_finds_no_memory_is_not_queued(void **state)
     backend->ops->event_destroy(backend, event);
 }
 
+static void *open_a_little_later(void *user)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    gate_open(user);
+    return NULL;
+}
+
+// Callers free what the stream's work uses, so a wait must not give up.
+static void waiting_for_a_stream_needs_no_memory(void **state)
+{
+    (void)state;
+    struct gate gate = { 0 };
+    atomic_uint count = 0;
+    unsigned num_queued = 0;
+    pthread_t opener;
+    struct backend_task task = {
+        .kind = BACKEND_TASK_HOST,
+        .host = { .call = add_one, .user = &count },
+    };
+    queue_host(backend, NULL, gate_pass, &gate);
+    failing_memory_arm(1);
+    while (backend->ops->submit(backend, NULL, &task) == BRAID_OK)
+        num_queued++;
+    assert_int_equal(pthread_create(&opener, NULL, open_a_little_later, &gate), 0);
+    braid_status status = backend->ops->stream_synchronize(backend, NULL);
+    assert_true(failing_memory_disarm());
+    unsigned num_run = atomic_load(&count);
+    pthread_join(opener, NULL);
+    check_ok(status);
+    assert_int_equal(num_run, num_queued);
+}
+
 static void opening_survives_every_failed_allocation(void **state)
 {
     (void)state;
@@ -278,6 +312,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(there_is_one_device_and_it_says_what_it_is, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_finds_no_memory_is_not_queued, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(waiting_for_a_stream_needs_no_memory, set_up, tear_down),
         cmocka_unit_test(opening_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests_name("cpu: tasks do what they say", tests, NULL, NULL);

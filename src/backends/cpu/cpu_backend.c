@@ -52,10 +52,7 @@ static void finish(struct cpu_backend *backend)
 
 static void close_backend(struct backend *base)
 {
-    // Only a record can fail to be queued here; then the queue is empty or drains by itself.
-    while (base->ops->stream_query(base, NULL) == BRAID_NOT_READY)
-        if (base->ops->stream_synchronize(base, NULL) != BRAID_OK)
-            cpu_relax();
+    (void)cpu_stream_synchronize(base, NULL);
     finish(cpu_backend_of(base));
 }
 

@@ -164,50 +164,43 @@ braid_status cpu_stream_create(struct backend *base, int32_t priority,
     return BRAID_OK;
 }
 
-// Waits for a record queued now, unless the queue is empty. Lock held before and after.
-static braid_status wait_until_idle(struct cpu_backend *backend, struct backend_stream *stream)
+// Waits for a record queued now. False where there is no memory for one. Lock held.
+static bool wait_for_record(struct cpu_backend *backend, struct backend_stream *stream)
 {
-    if (!stream->first)
-        return BRAID_OK;
     struct cpu_point *point = cpu_point_create(backend, false);
     struct cpu_command *command = point ? cpu_command_create(backend, 0) : NULL;
     if (!command) {
         cpu_point_release(backend, point);
-        return braid_error_no_memory("a wait for a stream");
+        return false;
     }
     command->kind = CPU_COMMAND_RECORD;
     command->point = point;
     cpu_stream_append(backend, stream, command);
     cpu_point_host_wait(backend, point);
-    return BRAID_OK;
+    return true;
 }
 
+// Never fails: callers free what the stream's work uses.
 braid_status cpu_stream_synchronize(struct backend *base, struct backend_stream *stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     stream = cpu_stream_or_default(backend, stream);
     cpu_lock(backend);
-    braid_status status = wait_until_idle(backend, stream);
+    while (stream->first && !wait_for_record(backend, stream)) {
+        cpu_unlock(backend); // poll: what runs meanwhile gives memory back to the pools
+        cpu_relax();
+        cpu_lock(backend);
+    }
     cpu_unlock(backend);
-    return status;
+    return BRAID_OK;
 }
 
 // The point of the last record is reached a moment before its walker lets go of the stream, in one
 // critical section, so once the lock is ours with the queue empty nobody touches the stream.
 void cpu_stream_destroy(struct backend *base, struct backend_stream *stream)
 {
-    struct cpu_backend *backend = cpu_backend_of(base);
-    if (!stream)
-        return;
-    cpu_lock(backend);
-    while (stream->first) {
-        if (wait_until_idle(backend, stream) == BRAID_OK)
-            continue;
-        cpu_unlock(backend); // no memory even for a wait: poll
-        cpu_relax();
-        cpu_lock(backend);
-    }
-    cpu_unlock(backend);
+    if (stream)
+        (void)cpu_stream_synchronize(base, stream);
     free(stream);
 }
 
