@@ -53,8 +53,8 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 
 // Runs one frame: it starts after all earlier work on `stream` and later work on `stream` starts
 // after it. Never blocks the host; after the first launch it creates, allocates and frees nothing.
-// If a launch fails, what was queued is joined to `stream` and the message names the node; the exec
-// can be launched again.
+// If a launch fails, what was queued is joined to `stream`, or waited for where that fails as well,
+// and the message names the node; the exec can be launched again.
 // Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device), and what a
 // native call returned.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);

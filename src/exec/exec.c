@@ -13,6 +13,26 @@ static braid_status check_exec(const char *function, const braid_exec *exec)
     return BRAID_OK;
 }
 
+// Where the end of a frame cannot be recorded, nothing could wait for it later: the stream may
+// belong to the program and be gone by then. So it is awaited here.
+static braid_status await_unrecorded(braid_exec *exec, braid_stream *stream, braid_status status)
+{
+    struct backend *backend = exec->device->backend;
+    status = braid_error(
+        status, "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
+        exec->device->label, braid_error_message());
+    braid_status awaited = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
+    return awaited ? awaited : status;
+}
+
+static braid_status record_done(braid_exec *exec, braid_stream *stream)
+{
+    struct backend *backend = exec->device->backend;
+    braid_status status =
+        backend->ops->event_record(backend, exec->done->backend, device_backend_stream(stream));
+    return status ? await_unrecorded(exec, stream, status) : BRAID_OK;
+}
+
 braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
 {
     braid_status status = check_exec("braid_exec_launch", exec);
@@ -20,12 +40,10 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
         status = braid_device_check_stream("braid_exec_launch", exec->device, stream);
     if (status)
         return status;
-    struct backend *backend = exec->device->backend;
     pthread_mutex_lock(&exec->lock);
     status = exec->lowering->launch(exec, stream);
     // Also behind a launch that failed: what it queued must have ended before the exec goes.
-    braid_status done_status =
-        backend->ops->event_record(backend, exec->done->backend, device_backend_stream(stream));
+    braid_status done_status = record_done(exec, stream);
     pthread_mutex_unlock(&exec->lock);
     return status ? status : done_status;
 }

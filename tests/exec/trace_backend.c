@@ -242,6 +242,54 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
     return BRAID_OK;
 }
 
+struct backend_program {
+    int unused;
+};
+
+static braid_status program_create(struct backend *backend, const struct backend_plan *plan,
+                                   struct backend_program **out_program)
+{
+    (void)plan;
+    struct trace *trace = trace_of(backend);
+    if (trace->refuses_programs)
+        return braid_error(BRAID_UNSUPPORTED, "planted refusal of a program");
+    braid_status status = count_call(trace, "program_create");
+    if (status)
+        return status;
+    write_down(trace, (struct trace_entry){ .call = TRACE_PROGRAM_CREATE });
+    *out_program = calloc(1, sizeof(**out_program));
+    assert(*out_program);
+    return BRAID_OK;
+}
+
+static braid_status program_set_args(struct backend *backend, struct backend_program *program,
+                                     uint32_t task, void *const *args)
+{
+    (void)backend;
+    (void)program;
+    (void)task;
+    (void)args;
+    return BRAID_OK;
+}
+
+static braid_status program_launch(struct backend *backend, struct backend_program *program,
+                                   struct backend_stream *stream)
+{
+    (void)program;
+    braid_status status = count_call(trace_of(backend), "program_launch");
+    if (status)
+        return status;
+    write_down(trace_of(backend),
+               (struct trace_entry){ TRACE_PROGRAM_LAUNCH, stream_number(stream), 0, NULL });
+    return BRAID_OK;
+}
+
+static void program_destroy(struct backend *backend, struct backend_program *program)
+{
+    write_down(trace_of(backend), (struct trace_entry){ .call = TRACE_PROGRAM_DESTROY });
+    free(program);
+}
+
 #define TRACE_OPS                                                                                  \
     .name = "trace", .close = close_trace, .get_info = get_info, .get_cost_model = get_cost_model, \
     .allocate = allocate, .release = release, .stream_create = stream_create,                      \
@@ -253,37 +301,78 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
 
 static const struct backend_ops trace_ops = { TRACE_OPS };
 static const struct backend_ops renewing_ops = { TRACE_OPS, .renew_events = true };
+static const struct backend_ops native_ops = {
+    TRACE_OPS,
+    .prefers_native = true,
+    .program_create = program_create,
+    .program_set_args = program_set_args,
+    .program_launch = program_launch,
+    .program_destroy = program_destroy,
+};
 
 #undef TRACE_OPS
 
-braid_status trace_open(struct trace *trace, bool renew_events, braid_device **out_device)
+static braid_status open_with(const struct backend_ops *ops, struct trace *trace,
+                              braid_device **out_device)
 {
-    *trace = (struct trace){ .backend = { renew_events ? &renewing_ops : &trace_ops } };
+    *trace = (struct trace){ .backend = { ops } };
     pthread_mutex_init(&trace->lock, NULL);
     return braid_device_create(&trace->backend, 0, out_device);
 }
 
-// Marks every entry ordered behind `first`, by a walk in submission order. A stream is behind once
-// it holds a marked entry; a record on it makes the event behind, another record replaces that; a
-// wait captures what the event is at that moment.
+braid_status trace_open(struct trace *trace, bool renew_events, braid_device **out_device)
+{
+    return open_with(renew_events ? &renewing_ops : &trace_ops, trace, out_device);
+}
+
+braid_status trace_open_native(struct trace *trace, braid_device **out_device)
+{
+    return open_with(&native_ops, trace, out_device);
+}
+
+// What is ordered behind an entry.
+struct behind {
+    bool *streams; // by number: holds such an entry
+    bool *events;  // by number: its latest record is such an entry
+    bool program;  // its latest launch is such an entry
+    bool host;     // has waited for such an entry
+};
+
+// A wait captures what its event is at that moment; a launch follows the launch before it.
+static void follow(const struct trace_entry *entry, struct behind *behind)
+{
+    bool *stream = &behind->streams[entry->stream];
+    bool *event = &behind->events[entry->event];
+    *stream = *stream || behind->host;
+    if (entry->call == TRACE_EVENT_RECORD)
+        *event = *stream;
+    else if (entry->call == TRACE_STREAM_WAIT)
+        *stream = *stream || *event;
+    else if (entry->call == TRACE_PROGRAM_LAUNCH)
+        *stream = behind->program = *stream || behind->program;
+    else if (entry->call == TRACE_STREAM_SYNCHRONIZE)
+        behind->host = behind->host || *stream;
+    else if (entry->call == TRACE_EVENT_SYNCHRONIZE)
+        behind->host = behind->host || *event;
+}
+
+// Marks every entry ordered behind `first`, by a walk in submission order.
 bool trace_is_ordered(const struct trace *trace, int first, int second)
 {
-    bool *stream_behind = calloc((size_t)trace->num_streams + 1, sizeof(bool));
-    bool *event_behind = calloc((size_t)trace->num_events + 1, sizeof(bool));
-    assert(stream_behind && event_behind);
-    stream_behind[trace->entries[first].stream] = true;
-    for (int i = first + 1; i < second; i++) {
-        const struct trace_entry *entry = &trace->entries[i];
-        if (entry->call == TRACE_EVENT_RECORD)
-            event_behind[entry->event] = stream_behind[entry->stream];
-        else if (entry->call == TRACE_STREAM_WAIT && event_behind[entry->event])
-            stream_behind[entry->stream] = true;
-        else if (entry->call == TRACE_STREAM_SYNCHRONIZE && stream_behind[entry->stream])
-            memset(stream_behind, true, (size_t)trace->num_streams + 1);
-    }
-    bool ordered = stream_behind[trace->entries[second].stream];
-    free(stream_behind);
-    free(event_behind);
+    struct behind behind = {
+        .streams = calloc((size_t)trace->num_streams + 1, sizeof(bool)),
+        .events = calloc((size_t)trace->num_events + 1, sizeof(bool)),
+        .program = trace->entries[first].call == TRACE_PROGRAM_LAUNCH,
+    };
+    assert(behind.streams && behind.events);
+    behind.streams[trace->entries[first].stream] = true;
+    for (int i = first + 1; i <= second; i++)
+        follow(&trace->entries[i], &behind);
+    enum trace_call call = trace->entries[second].call;
+    bool is_host = call == TRACE_STREAM_SYNCHRONIZE || call == TRACE_EVENT_SYNCHRONIZE;
+    bool ordered = behind.host || (!is_host && behind.streams[trace->entries[second].stream]);
+    free(behind.streams);
+    free(behind.events);
     return ordered;
 }
 

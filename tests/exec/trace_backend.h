@@ -22,6 +22,9 @@ enum trace_call {
     TRACE_KERNEL_LOAD,
     TRACE_KERNEL_UNLOAD,
     TRACE_SUBMIT,
+    TRACE_PROGRAM_CREATE,
+    TRACE_PROGRAM_LAUNCH,
+    TRACE_PROGRAM_DESTROY,
 };
 
 // Streams and events count from 1; stream 0 is the default stream.
@@ -41,7 +44,8 @@ struct trace {
     int live_streams, live_events, live_kernels;
     int fail_at; // the call with this number (from 1, destroys not counted) fails; 0: none
     int num_calls;
-    bool failed; // whether it came to that
+    bool failed;           // whether it came to that
+    bool refuses_programs; // program_create returns BRAID_UNSUPPORTED
     bool closed;
 };
 
@@ -49,7 +53,11 @@ struct trace {
 // the trace but does not free it.
 braid_status trace_open(struct trace *trace, bool renew_events, braid_device **out_device);
 
-// Whether, going by streams, records and waits alone, entry `second` starts after `first` ended.
+// The same with programs, which BRAID_MODE_AUTO prefers; for one program at a time.
+braid_status trace_open_native(struct trace *trace, braid_device **out_device);
+
+// Whether, going by streams, records, waits and the order of launches alone, entry `second` starts
+// after `first` ended; for a wait of the host: whether it ends after that.
 bool trace_is_ordered(const struct trace *trace, int first, int second);
 
 // The index of the only submission of a task at or after entry `from`, or -1.
