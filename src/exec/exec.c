@@ -25,7 +25,7 @@ static braid_status await_unrecorded(braid_exec *exec, braid_stream *stream, bra
     return awaited ? awaited : status;
 }
 
-static braid_status record_done(braid_exec *exec, braid_stream *stream)
+braid_status braid_exec_record_done(braid_exec *exec, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
     braid_status status =
@@ -42,10 +42,8 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
         return status;
     pthread_mutex_lock(&exec->lock);
     status = exec->lowering->launch(exec, stream);
-    // Also behind a launch that failed: what it queued must have ended before the exec goes.
-    braid_status done_status = record_done(exec, stream);
     pthread_mutex_unlock(&exec->lock);
-    return status ? status : done_status;
+    return status;
 }
 
 braid_status braid_exec_wait(braid_exec *exec)

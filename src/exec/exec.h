@@ -23,7 +23,7 @@ struct braid_exec {
         struct backend_program *program;
     };
     pthread_mutex_t lock; // guards launches and the arguments
-    braid_event *done;    // leased; recorded behind each launch
+    braid_event *done;    // leased; its latest record is behind every frame
     braid_exec_info info; // constant once the exec is made
 };
 
@@ -33,13 +33,19 @@ struct lowering {
     braid_exec_mode mode;
     // Prepares launches. BRAID_UNSUPPORTED, with a message why, where this way is not open.
     braid_status (*create)(braid_exec *exec);
-    // Queues one frame, joined to `stream` also when it fails.
+    // Queues one frame behind all frames before it, joined to `stream` also when it fails, and
+    // calls braid_exec_record_done, except where nothing was queued: then `stream` may not be
+    // behind the frames before, and `done` must go on standing for them.
     braid_status (*launch)(braid_exec *exec, braid_stream *stream);
     // Takes the new arguments of a node for later launches.
     braid_status (*set_args)(braid_exec *exec, uint32_t node, void *const *args);
     // Frees what create made. No launch is in flight.
     void (*destroy)(braid_exec *exec);
 };
+
+// Makes `done` stand for the frame just queued on `stream`, and with it for all frames before. If
+// this fails, the frame has ended: the call has waited for it.
+braid_status braid_exec_record_done(braid_exec *exec, braid_stream *stream);
 
 extern const struct lowering braid_streams_lowering;
 extern const struct lowering braid_native_lowering;

@@ -116,7 +116,9 @@ static braid_status create_native(braid_exec *exec)
 static braid_status launch_native(braid_exec *exec, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
-    return backend->ops->program_launch(backend, exec->program, device_backend_stream(stream));
+    braid_status status =
+        backend->ops->program_launch(backend, exec->program, device_backend_stream(stream));
+    return status ? status : braid_exec_record_done(exec, stream);
 }
 
 static braid_status set_native_args(braid_exec *exec, uint32_t node, void *const *args)

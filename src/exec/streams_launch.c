@@ -101,21 +101,29 @@ static braid_status submit_steps(braid_exec *exec)
     return BRAID_OK;
 }
 
-braid_status braid_streams_launch(braid_exec *exec, braid_stream *stream)
+static braid_status submit_frame(braid_exec *exec, braid_stream *stream)
 {
     struct streams_lowering *streams = exec->streams;
     if (streams->num_lanes == 0)
         return BRAID_OK;
     streams->lanes[0].stream = stream;
     streams->frame++;
-    // Launches of one exec follow each other also where they are on different streams; before the
-    // first one the event was never recorded, and the wait is satisfied.
-    braid_status status = wait(exec, stream, exec->done);
-    if (!status)
-        status = fork_lanes(exec, stream);
+    braid_status status = fork_lanes(exec, stream);
     if (!status)
         status = submit_steps(exec);
     braid_status join_status = join_lanes(exec, stream, status != BRAID_OK);
     streams->lanes[0].stream = NULL;
     return status ? status : join_status;
+}
+
+// Launches of one exec follow each other also where they are on different streams; before the first
+// one the event was never recorded, and the wait is satisfied.
+braid_status braid_streams_launch(braid_exec *exec, braid_stream *stream)
+{
+    braid_status status = wait(exec, stream, exec->done);
+    if (status)
+        return status;
+    status = submit_frame(exec, stream);
+    braid_status done_status = braid_exec_record_done(exec, stream);
+    return status ? status : done_status;
 }

@@ -52,6 +52,94 @@ static void tear_down(struct fixture *fixture)
     braid_device_close(fixture->device);
 }
 
+static bool is_work(enum trace_call call)
+{
+    return call == TRACE_SUBMIT || call == TRACE_PROGRAM_LAUNCH;
+}
+
+// All work up to here has ended behind the latest entry, a wait of the host.
+static void assert_all_was_awaited(const struct trace *trace)
+{
+    int last = trace->num_entries - 1;
+    while (trace->entries[last].call != TRACE_EVENT_SYNCHRONIZE)
+        last--;
+    for (int i = 0; i < last; i++) {
+        if (is_work(trace->entries[i].call))
+            assert_true(trace_is_ordered(trace, i, last));
+    }
+}
+
+// One frame on the first stream, behind other work, then one on the second whose kth call fails.
+static bool fail_call(struct fixture *fixture, int k)
+{
+    static char memory[4];
+    struct trace *trace = &fixture->trace;
+    check_ok(braid_stream_fill(fixture->device, fixture->streams[0], memory, 0, 1, 4));
+    check_ok(braid_exec_launch(fixture->exec, fixture->streams[0]));
+    trace->num_calls = 0;
+    trace->fail_at = k;
+    braid_status status = braid_exec_launch(fixture->exec, fixture->streams[1]);
+    trace->fail_at = 0;
+    if (trace->failed)
+        check_fails(status, BRAID_DEVICE_ERROR, "planted failure");
+    else
+        check_ok(status);
+    return trace->failed;
+}
+
+static void check_wait(braid_exec_mode mode, int num_nodes)
+{
+    bool failed = true;
+    for (int k = 1; failed; k++) {
+        struct fixture fixture;
+        set_up(&fixture, mode, num_nodes);
+        failed = fail_call(&fixture, k);
+        check_ok(braid_exec_wait(fixture.exec));
+        assert_all_was_awaited(&fixture.trace);
+        braid_exec_destroy(fixture.exec);
+        tear_down(&fixture);
+    }
+}
+
+static void waiting_waits_for_every_frame_on_streams(void **state)
+{
+    (void)state;
+    check_wait(BRAID_MODE_STREAMS, 2);
+}
+
+static void waiting_waits_for_every_native_frame(void **state)
+{
+    (void)state;
+    check_wait(BRAID_MODE_NATIVE, 2);
+}
+
+static void waiting_waits_for_frames_without_nodes(void **state)
+{
+    (void)state;
+    check_wait(BRAID_MODE_STREAMS, 0);
+    check_wait(BRAID_MODE_NATIVE, 0);
+}
+
+static void check_destroy(braid_exec_mode mode)
+{
+    bool failed = true;
+    for (int k = 1; failed; k++) {
+        struct fixture fixture;
+        set_up(&fixture, mode, 2);
+        failed = fail_call(&fixture, k);
+        braid_exec_destroy(fixture.exec);
+        assert_all_was_awaited(&fixture.trace);
+        tear_down(&fixture);
+    }
+}
+
+static void destroying_waits_for_every_frame(void **state)
+{
+    (void)state;
+    check_destroy(BRAID_MODE_STREAMS);
+    check_destroy(BRAID_MODE_NATIVE);
+}
+
 // Nothing stands for such a frame later: its stream may belong to the program and be gone then.
 static void a_frame_whose_end_cannot_be_recorded_is_awaited_at_once(void **state)
 {
@@ -73,6 +161,10 @@ static void a_frame_whose_end_cannot_be_recorded_is_awaited_at_once(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waiting_waits_for_every_frame_on_streams),
+        cmocka_unit_test(waiting_waits_for_every_native_frame),
+        cmocka_unit_test(waiting_waits_for_frames_without_nodes),
+        cmocka_unit_test(destroying_waits_for_every_frame),
         cmocka_unit_test(a_frame_whose_end_cannot_be_recorded_is_awaited_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
