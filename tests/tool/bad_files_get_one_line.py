@@ -82,6 +82,18 @@ def names_with_line_breaks_stay_on_the_line():
         assert result.status == 2 and result.err[:-1].isprintable(), repr(result.err)
 
 
+def the_drawing_of_a_plan_is_no_graph():
+    graph = "digraph { a [cost=260001]; b [cost=130001]; c [cost=5]; a -> b; a -> c }"
+    for lanes in ("1", "2"):
+        drawing = braid("plan", "-", "--lanes", lanes, "--dot", "-", text=graph).out
+        for command in ("plan", "run"):
+            result = braid(command, "-", text=drawing)
+            assert result.status == 2 and result.out == "", result.out
+            assert result.err == ("<stdin>:1: the drawing of a plan: its arrows are not the "
+                                  "graph's, so give the graph that was planned\n"), result.err
+    assert braid("plan", "-", text='digraph "schedule" { a -> b }').status == 0
+
+
 def a_long_cycle_is_cut():
     text = "digraph {\n" + "".join(f"n{i} -> n{(i + 1) % 500};\n" for i in range(500)) + "}"
     result = braid("plan", "-", text=text)
@@ -128,6 +140,7 @@ if __name__ == "__main__":
         binary_files_are_refused,
         files_that_cannot_be_read_are_told,
         names_with_line_breaks_stay_on_the_line,
+        the_drawing_of_a_plan_is_no_graph,
         a_long_cycle_is_cut,
         bad_command_lines_are_told,
         outputs_that_cannot_be_written_are_told,

@@ -170,6 +170,14 @@ static enum exit_status check_edges(const struct dot_file *file)
     return dot_cycle_check(file);
 }
 
+// Braid's drawing of a schedule, known by its name and its first lane. It has arrows between
+// neighbours on a lane and no costs, so it would be planned, and wrongly.
+static bool is_schedule(Agraph_t *graph)
+{
+    static char lane_name[] = "cluster_lane_0";
+    return strcmp(agnameof(graph), "schedule") == 0 && agsubg(graph, lane_name, 0);
+}
+
 static enum exit_status read_graph(struct reader *reader)
 {
     struct dot_file *file = &reader->file;
@@ -181,6 +189,10 @@ static enum exit_status read_graph(struct reader *reader)
         return status;
     if (reader->out_of_memory)
         return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+    if (is_schedule(whole_graph))
+        return fail_in_file(file->text.path, 1,
+                            "the drawing of a plan: its arrows are not the graph's, so give the "
+                            "graph that was planned");
     return read_attributes(file, whole_graph);
 }
 
