@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """braid plan: its JSON describes a plan that keeps every edge; its other outputs agree with it."""
+import json
 import os
 import random
 import re
@@ -136,6 +137,24 @@ def no_unit_is_invented():
             assert re.search(rf"^{name} +5$", result.out, re.MULTILINE), result.out
 
 
+def costs_that_are_missing_are_told():
+    for text, line, number in [
+            ("digraph { a -> b }", "costs      none in the file: 1 for each node", 2),
+            ("digraph { a [cost=3]; a -> b }", "costs      1 of 2 nodes without one: 1 each", 1),
+            ('digraph { cost_unit=ms; a [cost=3]; a -> b -> c; c [cost=""] }',
+             "costs      2 of 3 nodes without one: 1 ms each", 2),
+            ("digraph { node [cost=2]; a -> b }", None, 0),
+            ("digraph { a [cost=0] }", None, 0),
+            ("digraph {}", None, 0)]:
+        for command in (["plan"], ["run", "--frames", "1", "--device", "cpu"]):
+            if command[0] == "run" and text == "digraph {}":
+                continue  # nothing to run
+            out = braid(*command, "-", text=text).out
+            assert (line in out.splitlines()) if line else ("costs" not in out), out
+            found = json.loads(braid(*command, "-", "--json", "-", text=text).out)
+            assert found["without_cost"] == number, found
+
+
 def one_of_a_thing_is_not_many():
     few = braid("plan", "-", "--lanes", "2", text="digraph { a -> b; a -> c }").out
     assert re.search(r"^graph +3 nodes, 2 edges$", few, re.MULTILINE), few
@@ -187,6 +206,7 @@ if __name__ == "__main__":
         labels_are_the_names_in_drawings,
         times_in_a_unit_stay_in_it,
         no_unit_is_invented,
+        costs_that_are_missing_are_told,
         one_of_a_thing_is_not_many,
         outputs_go_to_files,
         dot_renders_what_it_draws,

@@ -66,7 +66,7 @@ static void take_node(void *user, Agnode_t *node)
     }
     file->nodes = nodes;
     record->index = file->num_nodes;
-    file->nodes[file->num_nodes++] = (struct dot_node){ .id = id };
+    file->nodes[file->num_nodes++] = (struct dot_node){ .id = id, .cost = 1 };
 }
 
 static uint32_t index_of(Agnode_t *node)
@@ -90,13 +90,15 @@ static void take_edge(void *user, Agedge_t *edge)
         (struct dot_edge){ index_of(agtail(edge)), index_of(aghead(edge)) };
 }
 
-static enum exit_status read_cost(const struct dot_file *file, uint32_t node, const char *text)
+static enum exit_status read_cost(struct dot_file *file, uint32_t node, const char *text)
 {
     char *end;
     if (!*text)
         return EXIT_DONE;
     errno = 0;
     file->nodes[node].cost = strtoull(text, &end, 10);
+    file->nodes[node].has_cost = true;
+    file->without_cost--;
     if (*end || errno || *text < '0' || *text > '9')
         return fail_in_file(file->text.path, dot_line_of_cost(&file->text, node),
                             "node '%s' has cost '%s': a cost is a whole number, 0 or more",
@@ -125,6 +127,7 @@ static enum exit_status read_attributes(struct dot_file *file, Agraph_t *graph)
     if (unit && *unit && !(file->cost_unit = strdup(unit)))
         return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
     file->unit_ns = find_unit_ns(file->cost_unit);
+    file->without_cost = file->num_nodes;
     for (Agnode_t *node = agfstnode(graph); node; node = agnxtnode(graph, node)) {
         struct dot_node *read = &file->nodes[index_of(node)];
         if (cost && read_cost(file, index_of(node), agxget(node, cost)) != EXIT_DONE)
@@ -148,7 +151,7 @@ static enum exit_status check_work(const struct dot_file *file)
     uint64_t most = LARGEST_WORK_NS / file->unit_ns, left = most;
     struct dot_unit unit = dot_file_unit(file);
     for (uint32_t i = 0; i < file->num_nodes; i++) {
-        uint64_t cost = file->nodes[i].cost ? file->nodes[i].cost : 1;
+        uint64_t cost = file->nodes[i].cost;
         if (cost >= left)
             return fail_in_file(file->text.path, dot_line_of_cost(&file->text, i),
                                 "with the cost of node '%s' all costs sum to %" PRIu64

@@ -3,6 +3,7 @@
 #ifndef BRAID_TOOL_DOT_FILE_H
 #define BRAID_TOOL_DOT_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dot_text.h"
@@ -11,7 +12,8 @@
 struct dot_node {
     char *id;      // as in the file
     char *label;   // what a reader would see in a drawing; NULL: the id
-    uint64_t cost; // 0: none given
+    uint64_t cost; // 1 where none is given
+    bool has_cost; // one is given
 };
 
 struct dot_edge {
@@ -25,6 +27,7 @@ struct dot_file {
     struct dot_node *nodes; // in the order of their first appearance
     struct dot_edge *edges; // in the order of the file
     uint32_t num_nodes, num_edges;
+    uint32_t without_cost; // nodes to which none is given
 };
 
 // Reads the one directed graph in a file ("-": standard input), which has no cycle. A file that

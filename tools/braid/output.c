@@ -3,6 +3,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include <braid/braid.h>
@@ -18,6 +19,18 @@ bool output_is_stdout(const char *path)
 const char *output_plural(uint64_t number)
 {
     return number == 1 ? "" : "s";
+}
+
+void output_print_missing_costs(const struct dot_file *file)
+{
+    struct dot_unit unit = dot_file_unit(file);
+    if (file->without_cost == 0)
+        return;
+    if (file->without_cost == file->num_nodes)
+        printf("costs      none in the file: 1%s%s for each node\n", unit.space, unit.name);
+    else
+        printf("costs      %" PRIu32 " of %" PRIu32 " nodes without one: 1%s%s each\n",
+               file->without_cost, file->num_nodes, unit.space, unit.name);
 }
 
 static FILE *open_output(const char *path)

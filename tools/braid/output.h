@@ -9,6 +9,7 @@
 #include <braid/schedule.h>
 #include <jansson.h>
 
+#include "dot_file.h"
 #include "message.h"
 
 // Whether an output path means standard output.
@@ -20,6 +21,9 @@ enum exit_status output_write_drawing(const char *path, const braid_schedule *sc
 
 // What a word ends in behind the number: "1 lane", "2 lanes".
 const char *output_plural(uint64_t number);
+
+// A line on standard output where nodes have no cost; nothing where all have.
+void output_print_missing_costs(const struct dot_file *file);
 
 // Starts a JSON report: { "braid": version, "format": 1, "kind": kind }. NULL without memory.
 json_t *output_start_json(const char *kind);

@@ -104,6 +104,7 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
     double ratio = info.bound_ns ? (double)info.makespan_ns / (double)info.bound_ns : 1;
     printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s\n", file->num_nodes,
            output_plural(file->num_nodes), file->num_edges, output_plural(file->num_edges));
+    output_print_missing_costs(file);
     printf("lanes      %" PRIu32 "\n", info.num_lanes);
     printf("waits      %" PRIu64 "\n", info.num_waits);
     printf("records    %" PRIu64 " on %" PRIu32 " event object%s\n", info.num_records,
@@ -139,7 +140,7 @@ static braid_status add_node(braid_graph *graph, const struct dot_node *node, ui
 {
     (void)index;
     const struct dot_file *file = user;
-    uint64_t cost_ns = (node->cost ? node->cost : 1) * file->unit_ns;
+    uint64_t cost_ns = node->cost * file->unit_ns;
     braid_empty empty = { .node = { .name = task_graph_name(node), .cost_ns = cost_ns } };
     return braid_graph_add_empty(graph, &empty, NULL);
 }

@@ -18,7 +18,7 @@ enum exit_status time_scale_apply(struct dot_file *file, double scale)
     double work_ns = 0;
     for (uint32_t i = 0; i < file->num_nodes; i++) {
         struct dot_node *node = &file->nodes[i];
-        double busy_ns = (double)(node->cost ? node->cost : 1) * scale;
+        double busy_ns = (double)node->cost * scale;
         work_ns += busy_ns;
         if (work_ns > DAY_NS)
             return fail(EXIT_BAD_FILE,

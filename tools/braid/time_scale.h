@@ -11,7 +11,7 @@
 // are not times.
 double time_scale_default(const struct dot_file *file);
 
-// Replaces each cost (1 where none is given) by its length in nanoseconds, at least 1. Fails where
+// Replaces each cost by its length in nanoseconds, at least 1. Fails where
 // a frame would take longer than a day.
 enum exit_status time_scale_apply(struct dot_file *file, double scale);
 
