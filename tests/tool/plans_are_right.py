@@ -155,6 +155,21 @@ def costs_that_are_missing_are_told():
             assert found["without_cost"] == number, found
 
 
+def a_cost_of_zero_is_next_to_nothing():
+    nodes = "a [cost=2]; join [cost=0]; b [cost=3]; a -> join -> b"
+    for unit in ("cost_unit=s;", "cost_unit=ms;", "cost_unit=none;", "cost_unit=flops;", ""):
+        found = plan(f"digraph {{ {unit} {nodes} }}")
+        assert found["makespan"] == 5 and found["work"] == 5, f"{unit}: {found}"
+        assert [task["end"] for task in found["tasks"]] == [2, 2, 5], f"{unit}: {found}"
+    found = plan(f"digraph {{ cost_unit=ns; {nodes} }}")
+    assert found["makespan"] == 6  # the planner counts in ns
+    found = plan("digraph { cost_unit=s; node [cost=0]; a -> b; c }")
+    assert found["makespan"] == 0 and found["without_cost"] == 0
+    largest = 2**61
+    found = plan(f"digraph {{ a [cost={largest}]; b [cost=0]; }}", "--lanes", "1")
+    assert found["makespan"] == largest + 1  # too large to count in parts
+
+
 def one_of_a_thing_is_not_many():
     few = braid("plan", "-", "--lanes", "2", text="digraph { a -> b; a -> c }").out
     assert re.search(r"^graph +3 nodes, 2 edges$", few, re.MULTILINE), few
@@ -206,6 +221,7 @@ if __name__ == "__main__":
         labels_are_the_names_in_drawings,
         times_in_a_unit_stay_in_it,
         no_unit_is_invented,
+        a_cost_of_zero_is_next_to_nothing,
         costs_that_are_missing_are_told,
         one_of_a_thing_is_not_many,
         outputs_go_to_files,

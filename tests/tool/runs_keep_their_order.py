@@ -48,6 +48,13 @@ def costs_are_scaled():
     assert least("--time-scale", "2000") >= 1000000
 
 
+def a_cost_of_zero_keeps_no_lane_busy():
+    text = "digraph { cost_unit=s; node [cost=0]; a -> b -> c }"
+    found = json.loads(braid("run", "-", "--frames", "2", "--device", "cpu", "--json", "-",
+                             text=text).out)
+    assert found["work"] < 1000000, found
+
+
 def work_for_days_is_refused():
     result = braid("run", "-", text='digraph { graph [cost_unit="s"]; a [cost=100000]; }')
     assert result.status == 2 and "--time-scale" in result.err, result.err
@@ -89,6 +96,7 @@ if __name__ == "__main__":
         one_of_a_thing_is_not_many,
         the_json_has_the_figures,
         costs_are_scaled,
+        a_cost_of_zero_keeps_no_lane_busy,
         work_for_days_is_refused,
         nothing_to_run_is_told,
         devices_lists_every_backend,

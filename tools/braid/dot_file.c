@@ -3,19 +3,16 @@
 #include "dot_file.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dot_cost.h"
 #include "dot_cycle.h"
 #include "dot_label.h"
 #include "dot_line.h"
 #include "dot_parse.h"
 #include "progress.h"
-
-// Sums of all costs, in nanoseconds, stay below this, so that no path can overflow.
-#define LARGEST_WORK_NS ((uint64_t)1 << 62)
 
 struct reader {
     struct dot_file file;
@@ -97,26 +94,12 @@ static enum exit_status read_cost(struct dot_file *file, uint32_t node, const ch
         return EXIT_DONE;
     errno = 0;
     file->nodes[node].cost = strtoull(text, &end, 10);
-    file->nodes[node].has_cost = true;
     file->without_cost--;
     if (*end || errno || *text < '0' || *text > '9')
         return fail_in_file(file->text.path, dot_line_of_cost(&file->text, node),
                             "node '%s' has cost '%s': a cost is a whole number, 0 or more",
                             file->nodes[node].id, text);
     return EXIT_DONE;
-}
-
-static uint64_t find_unit_ns(const char *unit)
-{
-    static const struct {
-        const char *unit;
-        uint64_t ns;
-    } times[] = { { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
-    for (size_t i = 0; unit && i < sizeof(times) / sizeof(times[0]); i++) {
-        if (strcmp(unit, times[i].unit) == 0)
-            return times[i].ns;
-    }
-    return 1;
 }
 
 static enum exit_status read_attributes(struct dot_file *file, Agraph_t *graph)
@@ -126,7 +109,6 @@ static enum exit_status read_attributes(struct dot_file *file, Agraph_t *graph)
     const char *unit = agget(graph, unit_name);
     if (unit && *unit && !(file->cost_unit = strdup(unit)))
         return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
-    file->unit_ns = find_unit_ns(file->cost_unit);
     file->without_cost = file->num_nodes;
     for (Agnode_t *node = agfstnode(graph); node; node = agnxtnode(graph, node)) {
         struct dot_node *read = &file->nodes[index_of(node)];
@@ -136,29 +118,7 @@ static enum exit_status read_attributes(struct dot_file *file, Agraph_t *graph)
         if (text && *text && !aghtmlstr(text) && !(read->label = dot_label_read(text, read->id)))
             return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
     }
-    return EXIT_DONE;
-}
-
-struct dot_unit dot_file_unit(const struct dot_file *file)
-{
-    if (!file->cost_unit || strcmp(file->cost_unit, "none") == 0)
-        return (struct dot_unit){ "", "" };
-    return (struct dot_unit){ " ", file->cost_unit };
-}
-
-static enum exit_status check_work(const struct dot_file *file)
-{
-    uint64_t most = LARGEST_WORK_NS / file->unit_ns, left = most;
-    struct dot_unit unit = dot_file_unit(file);
-    for (uint32_t i = 0; i < file->num_nodes; i++) {
-        uint64_t cost = file->nodes[i].cost;
-        if (cost >= left)
-            return fail_in_file(file->text.path, dot_line_of_cost(&file->text, i),
-                                "with the cost of node '%s' all costs sum to %" PRIu64
-                                "%s%s or more: too much to plan",
-                                file->nodes[i].id, most, unit.space, unit.name);
-        left -= cost;
-    }
+    file->unit_ns = dot_cost_choose_unit(file);
     return EXIT_DONE;
 }
 
@@ -206,7 +166,7 @@ enum exit_status dot_file_read(const char *path, struct dot_file *out_file)
     if (status == EXIT_DONE)
         status = read_graph(&reader);
     if (status == EXIT_DONE)
-        status = check_work(&reader.file);
+        status = dot_cost_check(&reader.file);
     if (status == EXIT_DONE)
         status = check_edges(&reader.file);
     progress_clear();

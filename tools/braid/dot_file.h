@@ -3,7 +3,6 @@
 #ifndef BRAID_TOOL_DOT_FILE_H
 #define BRAID_TOOL_DOT_FILE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "dot_text.h"
@@ -13,7 +12,6 @@ struct dot_node {
     char *id;      // as in the file
     char *label;   // what a reader would see in a drawing; NULL: the id
     uint64_t cost; // 1 where none is given
-    bool has_cost; // one is given
 };
 
 struct dot_edge {
@@ -23,7 +21,7 @@ struct dot_edge {
 struct dot_file {
     struct dot_text text;
     char *cost_unit;        // NULL: not given
-    uint64_t unit_ns;       // how long a unit of cost is; 1 where the unit is not a time
+    uint64_t unit_ns;       // how long a unit of cost is planned
     struct dot_node *nodes; // in the order of their first appearance
     struct dot_edge *edges; // in the order of the file
     uint32_t num_nodes, num_edges;
@@ -33,13 +31,6 @@ struct dot_file {
 // Reads the one directed graph in a file ("-": standard input), which has no cycle. A file that
 // cannot be read or used is reported with its line, and nothing is written to out_file.
 enum exit_status dot_file_read(const char *path, struct dot_file *out_file);
-
-// What to print behind a number of units of cost: a space and the unit, or nothing at all where the
-// file gives none or "none".
-struct dot_unit {
-    const char *space, *name;
-};
-struct dot_unit dot_file_unit(const struct dot_file *file);
 
 void dot_file_finish(struct dot_file *file);
 

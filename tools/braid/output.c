@@ -8,6 +8,8 @@
 
 #include <braid/braid.h>
 
+#include "dot_cost.h"
+
 // Grows when a field changes its meaning or goes away; new fields do not count.
 #define JSON_FORMAT 1
 
@@ -23,7 +25,7 @@ const char *output_plural(uint64_t number)
 
 void output_print_missing_costs(const struct dot_file *file)
 {
-    struct dot_unit unit = dot_file_unit(file);
+    struct dot_unit unit = dot_cost_unit(file);
     if (file->without_cost == 0)
         return;
     if (file->without_cost == file->num_nodes)

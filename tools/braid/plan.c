@@ -7,7 +7,7 @@
 #include "arguments.h"
 #include "clock.h"
 #include "commands.h"
-#include "dot_file.h"
+#include "dot_cost.h"
 #include "output.h"
 #include "plan_json.h"
 #include "progress.h"
@@ -17,7 +17,8 @@ static const char help[] =
     "usage: braid plan FILE.dot [options]\n"
     "\n"
     "Plans the graph in FILE ('-': standard input) onto lanes and prints the plan's figures.\n"
-    "Nodes may carry cost=N, a whole number in any unit; a node without one costs 1.\n"
+    "Nodes may carry cost=N, a whole number in any unit; a node without one costs 1,\n"
+    "and 0 is next to nothing.\n"
     "\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay)\n"
@@ -92,7 +93,7 @@ static enum exit_status read_arguments(int argc, char **argv, struct plan_argume
 // In the file's unit.
 static void print_time(const char *what, const struct dot_file *file, uint64_t time_ns)
 {
-    struct dot_unit unit = dot_file_unit(file);
+    struct dot_unit unit = dot_cost_unit(file);
     printf("%-10s %" PRIu64 "%s%s\n", what, time_ns / file->unit_ns, unit.space, unit.name);
 }
 
@@ -138,9 +139,7 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
 static braid_status add_node(braid_graph *graph, const struct dot_node *node, uint32_t index,
                              void *user)
 {
-    (void)index;
-    const struct dot_file *file = user;
-    uint64_t cost_ns = node->cost * file->unit_ns;
+    uint64_t cost_ns = dot_cost_ns(user, index);
     braid_empty empty = { .node = { .name = task_graph_name(node), .cost_ns = cost_ns } };
     return braid_graph_add_empty(graph, &empty, NULL);
 }

@@ -2,15 +2,16 @@
 // How long a file's unit of cost is, in nanoseconds.
 #include "time_scale.h"
 
-#include <string.h>
+#include "dot_cost.h"
 
 #define DAY_NS 86400e9
 
 double time_scale_default(const struct dot_file *file)
 {
-    if (!file->cost_unit || strcmp(file->cost_unit, "ns") == 0)
+    uint64_t named = dot_cost_named_unit(file);
+    if (!file->cost_unit)
         return 1;
-    return file->unit_ns > 1 ? (double)file->unit_ns : 1e3;
+    return named > 0 ? (double)named : 1e3;
 }
 
 enum exit_status time_scale_apply(struct dot_file *file, double scale)
