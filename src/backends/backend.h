@@ -42,6 +42,13 @@ struct backend_launch {
     const uint32_t *arg_bytes;
 };
 
+// What was current on the calling thread before the backend came: its own business.
+struct backend_scope {
+    void *context; // CUDA
+    int device;    // HIP
+    bool changed;
+};
+
 enum backend_task_kind {
     BACKEND_TASK_KERNEL,
     BACKEND_TASK_COPY,
@@ -105,8 +112,8 @@ struct backend_plan {
     const uint32_t *order_lane;       // and the lane of each
     size_t num_order;
     braid_device *device;
-    // Native calls under capture are handed a braid_stream round a backend stream: wrap makes one
-    // for the length of the call.
+    // Native calls under capture are made with the device current and handed a braid_stream round a
+    // backend stream: wrap makes one for the length of the call.
     braid_status (*call_native)(const struct backend_task *task, struct backend_stream *stream);
 };
 
@@ -156,6 +163,11 @@ struct backend_ops {
     braid_status (*event_synchronize)(struct backend *backend, struct backend_event *event);
     braid_status (*event_elapsed)(struct backend *backend, struct backend_event *start,
                                   struct backend_event *end, uint64_t *out_ns);
+
+    // Optional, both or neither: makes the device current on this thread for a native call, and
+    // what was current before again.
+    braid_status (*enter)(struct backend *backend, struct backend_scope *out_scope);
+    void (*leave)(struct backend *backend, const struct backend_scope *scope);
 
     // Loads (or finds, counted) a kernel; fails with BRAID_UNSUPPORTED where it has no code for
     // this device. arg_bytes[i] is the size of argument i, for backends that can check it.

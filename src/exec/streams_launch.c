@@ -53,7 +53,15 @@ static braid_status join_lanes(braid_exec *exec, braid_stream *stream, bool all)
 static braid_status call_native(braid_exec *exec, const struct backend_task *task,
                                 braid_stream *stream)
 {
-    braid_status status = task->native.call(exec->device, stream, task->native.user);
+    struct backend *backend = exec->device->backend;
+    struct backend_scope scope;
+    braid_status status = backend->ops->enter ? backend->ops->enter(backend, &scope) : BRAID_OK;
+    if (status)
+        return braid_error(status, "launch of '%s' (%s, lane %u) failed: %s", task->name,
+                           exec->device->label, task->lane, braid_error_message());
+    status = task->native.call(exec->device, stream, task->native.user);
+    if (backend->ops->leave)
+        backend->ops->leave(backend, &scope);
     if (status)
         return braid_error(status,
                            "launch of '%s' (%s, lane %u) failed: its native call returned %s",

@@ -25,6 +25,7 @@ static const struct group groups[] = {
     { "lost_concurrency_is_reported", run_concurrency },
     { "sparse_loops_take_their_preludes_along", run_sparse },
     { "every_call_works_from_any_thread", run_threads },
+    { "native_calls_find_their_device_current", run_native_calls },
     { "an_exec_runs_the_schedule_it_is_given", run_schedules },
     { "memory_is_copied_and_filled", run_memory },
     { "random_graphs_keep_every_order", run_random_graphs },

@@ -18,17 +18,19 @@ static const char *const compiler_libraries[] = {
     NULL,
 };
 
-static gpu_result enter(const struct gpu_backend *gpu, struct gpu_scope *scope)
+static gpu_result enter(const struct gpu_backend *gpu, struct backend_scope *scope)
 {
-    gpu_result result = gpu->api->context_get_current(&scope->context);
-    if (result || scope->context == gpu->context)
+    gpu_context before = NULL;
+    gpu_result result = gpu->api->context_get_current(&before);
+    if (result || before == gpu->context)
         return result;
+    scope->context = before;
     result = gpu->api->context_set_current(gpu->context);
     scope->changed = result == GPU_SUCCESS;
     return result;
 }
 
-static void leave(const struct gpu_backend *gpu, const struct gpu_scope *scope)
+static void leave(const struct gpu_backend *gpu, const struct backend_scope *scope)
 {
     gpu->api->context_set_current(scope->context);
 }
@@ -53,7 +55,7 @@ static braid_status open_adopted(struct gpu_backend *gpu)
     if (!gpu->context)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "there is no context to adopt: none is current on this thread");
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;

@@ -84,9 +84,9 @@ static inline gpu_stream gpu_stream_of(const struct backend_stream *stream)
 }
 
 // Makes the device current until braid_gpu_leave. `what` is for the message.
-braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
+braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct backend_scope *scope,
                              const char *what);
-void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope);
+void braid_gpu_leave(const struct gpu_backend *gpu, const struct backend_scope *scope);
 
 // Turns a result into a status. `slot` is the address of the called slot in gpu->api: it names the
 // call in the message "WHAT (cuda:0) failed: NAME (number) from CALL: text".

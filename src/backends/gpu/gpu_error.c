@@ -74,10 +74,10 @@ braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result resu
     return report(gpu, result, slot, what, where, detail);
 }
 
-braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
+braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct backend_scope *scope,
                              const char *what)
 {
-    *scope = (struct gpu_scope){ 0 };
+    *scope = (struct backend_scope){ 0 };
     gpu_result result = gpu->vendor->enter(gpu, scope);
     if (result == GPU_SUCCESS)
         return BRAID_OK;
@@ -88,7 +88,7 @@ braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *sc
                        name ? name : "unknown error", result);
 }
 
-void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope)
+void braid_gpu_leave(const struct gpu_backend *gpu, const struct backend_scope *scope)
 {
     if (scope->changed)
         gpu->vendor->leave(gpu, scope);

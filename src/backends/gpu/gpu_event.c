@@ -15,7 +15,7 @@ braid_status braid_gpu_event_create(struct backend *backend, bool timing,
     if (!event)
         return braid_error_no_memory("an event");
     event->timing = timing;
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (!status) {
         unsigned flags = timing ? GPU_EVENT_DEFAULT : GPU_EVENT_DISABLE_TIMING;
@@ -50,7 +50,7 @@ braid_status braid_gpu_event_wrap(struct backend *backend, void *native,
 void braid_gpu_event_destroy(struct backend *backend, struct backend_event *event)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     if (!event)
         return;
     if (!event->wrapped && braid_gpu_enter(gpu, &scope, "destruction of an event") == BRAID_OK) {
@@ -65,7 +65,7 @@ braid_status braid_gpu_event_record(struct backend *backend, struct backend_even
 {
     static const char what[] = "record of an event";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -81,7 +81,7 @@ braid_status braid_gpu_event_query(struct backend *backend, struct backend_event
 {
     static const char what[] = "query of an event";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -94,7 +94,7 @@ braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend
 {
     static const char what[] = "waiting for an event";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -118,7 +118,7 @@ braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_eve
 {
     static const char what[] = "time between two events";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = check_timed(start, "start");
     if (!status)
         status = check_timed(end, "end");

@@ -22,7 +22,7 @@ braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind,
     char what[96];
     snprintf(what, sizeof(what), "allocation of %llu bytes of %s memory", (unsigned long long)bytes,
              host ? "pinned host" : "device");
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -40,7 +40,7 @@ braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind,
 void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *memory)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     if (!memory || braid_gpu_enter(gpu, &scope, "release of memory") != BRAID_OK)
         return;
     if (kind == BRAID_MEMORY_HOST)
@@ -74,7 +74,7 @@ braid_status braid_gpu_stream_allocate(struct backend *backend, struct backend_s
 {
     static const char what[] = "stream-ordered allocation";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = check_pools(gpu);
     if (!status)
         status = braid_gpu_enter(gpu, &scope, what);
@@ -94,7 +94,7 @@ braid_status braid_gpu_stream_free(struct backend *backend, struct backend_strea
 {
     static const char what[] = "stream-ordered free";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = check_pools(gpu);
     if (!status)
         status = braid_gpu_enter(gpu, &scope, what);

@@ -111,7 +111,7 @@ static braid_status open_device(struct gpu_backend *gpu)
     braid_status status = gpu->vendor->open_device(gpu);
     if (status)
         return status;
-    struct gpu_scope scope;
+    struct backend_scope scope;
     status = braid_gpu_enter(gpu, &scope, "opening the device");
     if (!status) {
         status = read_info(gpu);
@@ -141,7 +141,7 @@ static void gpu_close(struct backend *backend)
 {
     static const char what[] = "closing the device";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     if (braid_gpu_enter(gpu, &scope, what) == BRAID_OK) {
         // All other streams of Braid's are gone, and their work with them.
         if (atomic_load_explicit(&gpu->default_stream_used, memory_order_relaxed))
@@ -172,6 +172,16 @@ static void get_cost_model(struct backend *backend, braid_exec_mode mode,
     gpu->vendor->cost_model(gpu, mode, out_model);
 }
 
+static braid_status enter(struct backend *backend, struct backend_scope *out_scope)
+{
+    return braid_gpu_enter(gpu_from(backend), out_scope, "making the device current");
+}
+
+static void leave(struct backend *backend, const struct backend_scope *scope)
+{
+    braid_gpu_leave(gpu_from(backend), scope);
+}
+
 // The same for every vendor but for the name.
 static const struct backend_ops common_ops = {
     .close = gpu_close,
@@ -195,6 +205,8 @@ static const struct backend_ops common_ops = {
     .event_query = braid_gpu_event_query,
     .event_synchronize = braid_gpu_event_synchronize,
     .event_elapsed = braid_gpu_event_elapsed,
+    .enter = enter,
+    .leave = leave,
     .kernel_load = braid_gpu_kernel_load,
     .kernel_unload = braid_gpu_kernel_unload,
     .submit = braid_gpu_submit,

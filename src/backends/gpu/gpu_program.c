@@ -106,7 +106,7 @@ braid_status braid_gpu_program_create(struct backend *backend, const struct back
     struct backend_program *program = calloc(1, sizeof(*program));
     if (!program)
         return braid_error_no_memory("a program");
-    struct gpu_scope scope;
+    struct backend_scope scope;
     status = braid_gpu_enter(gpu, &scope, "creation of a program");
     if (status) {
         free(program);
@@ -126,7 +126,7 @@ braid_status braid_gpu_program_set_args(struct backend *backend, struct backend_
 {
     struct gpu_backend *gpu = gpu_from(backend);
     struct program_task *changed = &program->tasks[task];
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "change of arguments");
     if (status)
         return status;
@@ -141,7 +141,7 @@ braid_status braid_gpu_program_launch(struct backend *backend, struct backend_pr
                                       struct backend_stream *stream)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "launch of a graph");
     if (status)
         return status;
@@ -155,7 +155,7 @@ braid_status braid_gpu_program_launch(struct backend *backend, struct backend_pr
 void braid_gpu_program_destroy(struct backend *backend, struct backend_program *program)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     if (!program || braid_gpu_enter(gpu, &scope, "destruction of a program") != BRAID_OK)
         return;
     destroy_program(gpu, program);

@@ -23,7 +23,7 @@ braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
     struct backend_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "creation of a stream");
     if (status) {
         free(stream);
@@ -57,7 +57,7 @@ braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
 void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *stream)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     if (!stream)
         return;
     if (!stream->wrapped && braid_gpu_enter(gpu, &scope, "destruction of a stream") == BRAID_OK) {
@@ -78,7 +78,7 @@ braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backen
 {
     static const char what[] = "waiting for a stream";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -91,7 +91,7 @@ braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stre
 {
     static const char what[] = "query of a stream";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -105,7 +105,7 @@ braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_strea
 {
     static const char what[] = "wait of a stream for an event";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;

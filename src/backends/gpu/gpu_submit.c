@@ -147,7 +147,7 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
                               const struct backend_task *task)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "queueing work");
     if (status)
         return status;

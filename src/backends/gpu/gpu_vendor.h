@@ -32,13 +32,6 @@ enum {
     GPU_NO_ATTRIBUTE = -1, // the vendor has none of this meaning; reads as 0
 };
 
-// What was current on the calling thread before Braid came.
-struct gpu_scope {
-    gpu_context context; // CUDA
-    int device;          // HIP
-    bool changed;
-};
-
 // Where a node goes: the graph and what it runs after.
 struct gpu_place {
     gpu_graph graph;
@@ -56,8 +49,8 @@ struct gpu_vendor {
     bool renew_events;                     // likewise
 
     // Makes the backend's device current on this thread, and what was current before again.
-    gpu_result (*enter)(const struct gpu_backend *gpu, struct gpu_scope *scope);
-    void (*leave)(const struct gpu_backend *gpu, const struct gpu_scope *scope);
+    gpu_result (*enter)(const struct gpu_backend *gpu, struct backend_scope *scope);
+    void (*leave)(const struct gpu_backend *gpu, const struct backend_scope *scope);
 
     void (*describe)(const struct gpu_api *api, gpu_result result, const char **out_name,
                      const char **out_text);

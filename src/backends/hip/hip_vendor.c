@@ -28,7 +28,7 @@ enum {
     PROPERTIES_BYTES = 8192,             // more than hipDeviceProp_t of any version has
 };
 
-static gpu_result enter(const struct gpu_backend *gpu, struct gpu_scope *scope)
+static gpu_result enter(const struct gpu_backend *gpu, struct backend_scope *scope)
 {
     gpu_result result = gpu->api->device_get_current(&scope->device);
     int wanted = (int)gpu->info.ordinal;
@@ -39,7 +39,7 @@ static gpu_result enter(const struct gpu_backend *gpu, struct gpu_scope *scope)
     return result;
 }
 
-static void leave(const struct gpu_backend *gpu, const struct gpu_scope *scope)
+static void leave(const struct gpu_backend *gpu, const struct backend_scope *scope)
 {
     gpu->api->device_set_current(scope->device);
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// A native call finds the device current on its thread, whichever thread launches, and the thread
+// has afterwards what it had before: libraries such as cuBLAS rely on the first, programs on both.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+// What the driver says of a thread; the functions that the device under test does not have are
+// NULL.
+struct driver {
+    int (*get_context)(void **context); // CUDA
+    int (*get_device)(int *device);     // HIP
+    int (*set_device)(int device);      // HIP
+};
+
+// The library that the open device uses, if it is this one.
+static void *find_library(const char *const *names)
+{
+    void *library = NULL;
+    for (; *names && !library; names++)
+        library = dlopen(*names, RTLD_NOW | RTLD_NOLOAD);
+    return library;
+}
+
+static struct driver find_driver(const char *backend)
+{
+    static const char *const cuda[] = { "libcuda.so.1", "libcuda.so", NULL };
+    static const char *const hip[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                       "libamdhip64.so", NULL };
+    struct driver driver = { 0 };
+    if (strcmp(backend, "cuda") == 0) {
+        void *library = find_library(cuda);
+        assert_non_null(library);
+        driver.get_context = (int (*)(void **))(uintptr_t)dlsym(library, "cuCtxGetCurrent");
+        assert_non_null(driver.get_context);
+    } else {
+        void *library = find_library(hip);
+        assert_non_null(library);
+        driver.get_device = (int (*)(int *))(uintptr_t)dlsym(library, "hipGetDevice");
+        driver.set_device = (int (*)(int))(uintptr_t)dlsym(library, "hipSetDevice");
+        assert_non_null(driver.get_device);
+        assert_non_null(driver.set_device);
+    }
+    return driver;
+}
+
+// Whether the device under test, of ordinal 0, is current on this thread. A fresh thread has no
+// context with CUDA, and with HIP device 0, so that `leave_device` has to move it away first.
+static bool device_is_current(const struct driver *driver)
+{
+    void *context = NULL;
+    int device = -1;
+    if (driver->get_context)
+        return driver->get_context(&context) == 0 && context;
+    return driver->get_device(&device) == 0 && device == 0;
+}
+
+static bool leave_device(const struct driver *driver)
+{
+    return !driver->set_device || driver->set_device(1) == 0;
+}
+
+struct visit {
+    struct contract *contract;
+    struct driver driver;
+    braid_graph *graph;
+    braid_status status;
+    bool could_leave, current_before, current_in_call, current_after;
+};
+
+static braid_status look_around(braid_device *device, braid_stream *stream, void *user)
+{
+    struct visit *visit = user;
+    (void)device, (void)stream;
+    visit->current_in_call = device_is_current(&visit->driver);
+    return BRAID_OK;
+}
+
+static void *launch_on_fresh_thread(void *user)
+{
+    struct visit *visit = user;
+    visit->could_leave = leave_device(&visit->driver);
+    if (!visit->could_leave)
+        return NULL;
+    visit->current_before = device_is_current(&visit->driver);
+    braid_exec *exec = NULL;
+    const braid_exec_options options = { .mode = visit->contract->mode };
+    visit->status = braid_exec_create(visit->contract->device, visit->graph, &options, &exec);
+    if (!visit->status)
+        visit->status = braid_exec_launch(exec, NULL);
+    if (!visit->status)
+        visit->status = braid_exec_wait(exec);
+    visit->current_after = device_is_current(&visit->driver);
+    braid_exec_destroy(exec);
+    return NULL;
+}
+
+static void a_native_call_finds_its_device_current_on_a_fresh_thread(void **state)
+{
+    struct contract *contract = *state;
+    if (strcmp(contract->backend, "cpu") == 0)
+        skip_because("the CPU has no current device");
+    struct visit visit = { .contract = contract, .driver = find_driver(contract->backend) };
+    visit.graph = contract_graph(contract);
+    add_native(visit.graph, (braid_node_options){ .name = "gemm" }, look_around, &visit);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, launch_on_fresh_thread, &visit), 0);
+    pthread_join(thread, NULL);
+    if (!visit.could_leave)
+        skip_because("with one HIP device it is always current");
+    if (visit.status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)
+        skip_because("the graph cannot be replayed natively");
+    check_ok(visit.status);
+    assert_false(visit.current_before);
+    assert_true(visit.current_in_call);
+    assert_false(visit.current_after);
+}
+
+int run_native_calls(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(a_native_call_finds_its_device_current_on_a_fresh_thread),
+    };
+    return contract_run("native calls find their device current", tests);
+}
