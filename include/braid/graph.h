@@ -122,8 +122,9 @@ typedef struct braid_host_call {
 // on the launching thread with the lane's stream and queues its work there, on
 // braid_stream_native() or by Braid's own stream functions. On a GPU the device (CUDA: its context)
 // is current on the thread during the call, whatever was before. In a native graph it is called
-// once, under capture. It must neither block nor keep the stream. A status other than BRAID_OK
-// fails the launch.
+// once, under capture; where it does what a capture forbids (waits, allocates) or returns
+// BRAID_UNSUPPORTED, BRAID_MODE_AUTO takes streams instead. It must neither block nor keep the
+// stream. A status other than BRAID_OK fails the launch.
 typedef braid_status braid_native_function(braid_device *device, braid_stream *stream, void *user);
 
 typedef struct braid_native {

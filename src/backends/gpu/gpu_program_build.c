@@ -2,6 +2,7 @@
 // Turning a plan into nodes and edges of the driver's graph.
 #include "backends/gpu/gpu_program.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_layouts.h"
@@ -169,8 +170,19 @@ static braid_status add_empty(struct builder *builder, const struct backend_task
     return braid_gpu_check_task(builder->gpu, result, &api->graph_add_empty, task, NULL);
 }
 
-// Makes the call on a capturing stream. The capture is always ended, whatever the call did, and a
-// call that the driver could not capture is BRAID_UNSUPPORTED: it can still run on streams.
+// A call that the driver could not capture is BRAID_UNSUPPORTED, whatever it returned: it can still
+// run on streams, and may have noticed the driver's error itself.
+static braid_status refuse_capture(struct builder *builder, const struct backend_task *task,
+                                   gpu_result result, braid_status call_status)
+{
+    char detail[512] = "the call cannot be captured";
+    if (call_status)
+        snprintf(detail, sizeof(detail), "the call cannot be captured: %s", braid_error_message());
+    braid_gpu_check_task(builder->gpu, result, &builder->gpu->api->capture_end, task, detail);
+    return BRAID_UNSUPPORTED;
+}
+
+// Makes the call on a capturing stream. The capture is always ended, whatever the call did.
 static braid_status capture_call(struct builder *builder, const struct backend_task *task,
                                  gpu_graph *out_graph)
 {
@@ -182,16 +194,13 @@ static braid_status capture_call(struct builder *builder, const struct backend_t
     braid_status status = builder->plan->call_native(task, &stream);
     gpu_graph graph = NULL;
     result = gpu->api->capture_end(stream.handle, &graph);
-    if (status || result) {
-        if (graph)
-            gpu->api->graph_destroy(graph);
-        if (!status)
-            braid_gpu_check_task(gpu, result, &gpu->api->capture_end, task,
-                                 "the call cannot be captured");
-        return status ? status : BRAID_UNSUPPORTED;
-    }
-    *out_graph = graph;
-    return BRAID_OK;
+    if ((status || result) && graph)
+        gpu->api->graph_destroy(graph);
+    if (result)
+        return refuse_capture(builder, task, result, status);
+    if (!status)
+        *out_graph = graph;
+    return status;
 }
 
 static braid_status add_native(struct builder *builder, const struct backend_task *task,
