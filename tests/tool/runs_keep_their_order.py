@@ -2,10 +2,12 @@
 """braid run and braid devices on the CPU device, and the tool's words about itself."""
 import json
 import re
+import subprocess
 import sys
+import threading
 
 sys.dont_write_bytecode = True
-from braid_tool import braid  # noqa: E402
+from braid_tool import TOOL, braid  # noqa: E402
 from tap import run  # noqa: E402
 
 DIAMOND = "digraph { a [cost=2000]; b [cost=2000]; a -> b; a -> c; b -> d; c -> d }"
@@ -60,6 +62,35 @@ def work_for_days_is_refused():
     assert result.status == 2 and "--time-scale" in result.err, result.err
 
 
+def first_words(text, *options):
+    """The first line that a run writes to standard error; the run is then killed."""
+    process = subprocess.Popen([TOOL, "run", "-", "--device", "cpu", *options],
+                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE)
+    process.stdin.write(text.encode())
+    process.stdin.close()
+    watch = threading.Timer(20, process.kill)  # a run that says nothing is ended
+    watch.start()
+    line = process.stderr.readline().decode()
+    watch.cancel()
+    process.kill()
+    process.wait()
+    process.stderr.close()
+    return line
+
+
+def a_long_run_says_so_before_it_starts():
+    text = "digraph { cost_unit=s; a [cost=90]; b [cost=1]; c [cost=8]; a -> b; c -> b }"
+    for frames, length in (("100", "152 min"), ("1", "91 s"), ("1000", "25 h")):
+        line = first_words(text, "--frames", frames)
+        many = "" if frames == "1" else "s"
+        assert line == (f"braid: at least {length} for {frames} frame{many}; --frames and "
+                        "--time-scale shorten it\n"), line
+    assert "25 h" in first_words(text, "--frames", "1000000", "--time-scale", "1e6")
+    result = braid("run", "-", "--device", "cpu", text=DIAMOND)
+    assert result.status == 0 and result.err == "", result.err
+
+
 def nothing_to_run_is_told():
     result = braid("run", "-", text="digraph {}")
     assert result.status == 2 and result.err.startswith("<stdin>:1: no nodes"), result.err
@@ -98,6 +129,7 @@ if __name__ == "__main__":
         costs_are_scaled,
         a_cost_of_zero_keeps_no_lane_busy,
         work_for_days_is_refused,
+        a_long_run_says_so_before_it_starts,
         nothing_to_run_is_told,
         devices_lists_every_backend,
         a_device_that_is_not_here_is_told,

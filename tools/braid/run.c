@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // braid run: replays the graph of a file on a device, each node busy for its cost.
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 #include "commands.h"
 #include "dot_file.h"
 #include "frames.h"
+#include "output.h"
 #include "progress.h"
 #include "run_arguments.h"
 #include "run_report.h"
@@ -26,6 +28,23 @@ static braid_status add_node(braid_graph *graph, const struct dot_node *node, ui
                             BRAID_ARGS(BRAID_ARG(intervals), BRAID_ARG(number),
                                        BRAID_ARG(node->cost)) };
     return braid_graph_add_kernel(graph, &launch, NULL);
+}
+
+// Says how long the run takes where that is long, as nothing may be seen until its end.
+static void announce(const struct run_arguments *arguments, const struct run *run)
+{
+    braid_schedule_info plan;
+    braid_schedule_get_info(braid_exec_schedule(run->exec), &plan);
+    double seconds = (double)plan.makespan_ns * 1e-9 * (double)arguments->num_frames;
+    if (seconds <= 10)
+        return;
+    bool in_seconds = seconds < 120, in_minutes = seconds < 600 * 60;
+    double length = in_seconds ? seconds : seconds / (in_minutes ? 60 : 3600);
+    const char *unit = in_seconds ? "s" : (in_minutes ? "min" : "h");
+    fprintf(stderr,
+            "braid: at least %.0f %s for %" PRIu64
+            " frame%s; --frames and --time-scale shorten it\n",
+            length, unit, arguments->num_frames, output_plural(arguments->num_frames));
 }
 
 static enum exit_status run_frames(const struct run_arguments *arguments, struct run *run)
@@ -53,6 +72,7 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
     braid_graph_destroy(graph);
     if (created != BRAID_OK)
         return fail_in_library();
+    announce(arguments, run);
     status = run_frames(arguments, run);
     if (status == EXIT_DONE)
         status = run_report(arguments, run);
