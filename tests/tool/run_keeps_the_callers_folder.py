@@ -36,11 +36,15 @@ def make_tree(top):
     return tree, caller, tools
 
 
-def call(where, *arguments):
-    """Calls ./run from the caller's folder or from the tree's: (lines of its output, stderr)."""
+def call(where, *arguments, new=False):
+    """Calls ./run from the caller's folder or from the tree's, with its programs still to be built
+    if `new`: (lines of its output, stderr)."""
     with tempfile.TemporaryDirectory() as top:
         top = os.path.realpath(top)
         tree, caller, tools = make_tree(top)
+        if new:
+            shutil.move(os.path.join(tree, TOOL), top)
+            write_script(os.path.join(tools, "ninja"), f"mv {top}/braid '{tree}/{TOOL}'")
         process = subprocess.run([os.path.join(tree, "run"), *arguments], check=False,
                                  cwd=caller if where == "caller" else tree,
                                  env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"},
@@ -63,8 +67,18 @@ def the_demo_writes_into_the_tree_unless_told():
     assert told[0] == "TOP/a caller" and told[-2:] == ["--out", "here"], told
 
 
+def what_takes_long_is_told():
+    words = call("tree", "demo")[1].splitlines()
+    assert words[-2:] == ["run: building build",
+                          "run: running build/examples/sparse_mpm/sparse_mpm --out build/demo"], words
+    assert "run: building build" in call(
+        "tree", "braid", new=True)[1].splitlines()
+    assert call("tree", "braid")[1] == "run: configuring build\n"
+
+
 if __name__ == "__main__":
     sys.exit(run([
         the_tool_runs_where_it_is_called,
+        what_takes_long_is_told,
         the_demo_writes_into_the_tree_unless_told,
     ]))
