@@ -52,7 +52,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
 BRAID_API void braid_exec_destroy(braid_exec *exec);
 
 // Runs one frame: it starts after all earlier work on `stream` and later work on `stream` starts
-// after it. Never blocks the host; after the first launch it creates, allocates and frees nothing.
+// after it. Never blocks the host, so a program that can run ahead of its device must wait now and
+// then itself, for instance for the event of two frames ago. After the first launch it creates,
+// allocates and frees nothing; only when more launches are in flight at once than ever before may
+// the CPU backend, or the driver, take more memory for them.
 // If a launch fails, what was queued is joined to `stream`, or waited for where that fails as well,
 // and the message names the node; the exec can be launched again.
 // Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device), and what a
@@ -60,9 +63,12 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // Replaces one argument (or all) of a kernel node for later launches; frames in flight keep theirs.
-// Sizes must be those given to the graph. The bytes are copied.
-// Errors: BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument, another size),
-// BRAID_NO_MEMORY.
+// This is what can change from frame to frame: time steps, pointers. To swap two buffers, declare
+// them by their roles (front, back) and swap the pointers of the kernels; frames of one exec run
+// one after another. Grids, the ends of copies and fills, and calls stay as they were added; for
+// another size give the kernel the count and let surplus blocks return. Sizes must be those given
+// to the graph. The bytes are copied. Errors: BRAID_INVALID_ARGUMENT (not a kernel node of this
+// graph, no such argument, another size), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_arg(braid_exec *exec, braid_node node,
                                                            size_t index, braid_arg arg);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, braid_node node,

@@ -57,7 +57,8 @@ typedef struct braid_node_options {
     size_t num_after;             //
     const braid_access *accesses; // what it touches
     size_t num_accesses;          //
-    uint64_t cost_ns;             // how long it runs; 0: not known, the planner assumes a default
+    uint64_t cost_ns;             // how long it runs; 0: not known, the planner takes
+                                  // braid_cost_model.default_cost_ns
     uint32_t lane_hint;           // nodes with one non-zero hint share a lane, in insertion order
     braid_node prelude_of;        // this node is a prelude of that one: see below
     braid_node epilogue_of;       // this node is an epilogue of that one
@@ -71,6 +72,7 @@ typedef struct braid_node_options {
 // A main node may not itself be a prelude or epilogue. An edge from a bundle's member to another
 // member that runs before it is a cycle.
 
+#ifndef __cplusplus
 // Fills .node.after and .node.num_after: BRAID_AFTER(load, blur).
 #define BRAID_AFTER(...)                                                                           \
     .node.after = (const braid_node[]){ __VA_ARGS__ },                                             \
@@ -80,6 +82,7 @@ typedef struct braid_node_options {
 #define BRAID_ACCESSES(...)                                                                        \
     .node.accesses = (const braid_access[]){ __VA_ARGS__ },                                        \
     .node.num_accesses = sizeof((const braid_access[]){ __VA_ARGS__ }) / sizeof(braid_access)
+#endif
 
 // A kernel launch.
 typedef struct braid_launch {
@@ -94,7 +97,8 @@ typedef struct braid_launch {
     size_t num_args;
 } braid_launch;
 
-// An asynchronous copy between any two memories that the device can reach.
+// An asynchronous copy between any two memories that the device can reach. What it reads and writes
+// is ordered by its accesses and edges like a kernel's: `to` and `from` alone declare nothing.
 typedef struct braid_copy {
     braid_node_options node;
     void *to;
@@ -102,7 +106,8 @@ typedef struct braid_copy {
     uint64_t bytes; // more than 0
 } braid_copy;
 
-// Sets num_values values of value_bytes (1, 2 or 4; 0: 1) bytes each to `value`.
+// Sets num_values values of value_bytes (1, 2 or 4; 0: 1) bytes each to `value`. `to` alone
+// declares no access.
 typedef struct braid_fill {
     braid_node_options node;
     void *to;
@@ -111,7 +116,9 @@ typedef struct braid_fill {
     uint64_t num_values; // more than 0
 } braid_fill;
 
-// A function run on a host thread when its turn comes. It must not call Braid or the driver.
+// A function run on a host thread when its turn comes. It must not call Braid or the driver. What
+// `user` points to is read when the function runs, not captured at a launch; it must live as long
+// as every exec of the graph.
 typedef struct braid_host_call {
     braid_node_options node;
     braid_host_function *call;
@@ -124,7 +131,8 @@ typedef struct braid_host_call {
 // is current on the thread during the call, whatever was before. In a native graph it is called
 // once, under capture; where it does what a capture forbids (waits, allocates) or returns
 // BRAID_UNSUPPORTED, BRAID_MODE_AUTO takes streams instead. It must neither block nor keep the
-// stream. A status other than BRAID_OK fails the launch.
+// stream. A status other than BRAID_OK fails the launch. `user` must live as long as every exec of
+// the graph.
 typedef braid_status braid_native_function(braid_device *device, braid_stream *stream, void *user);
 
 typedef struct braid_native {
@@ -149,8 +157,12 @@ BRAID_API void braid_graph_destroy(braid_graph *graph);
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_reserve(braid_graph *graph, size_t num_nodes,
                                                             size_t num_edges, size_t num_accesses);
 
-// Declares a buffer of `bytes` > 0 bytes. `address` is kept for tools; Braid never touches it.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size), BRAID_NO_MEMORY.
+// Declares a buffer of `bytes` > 0 bytes. Declare each once, and its parts with
+// braid_graph_add_range: two buffers never conflict. Those with an `address` are checked for that
+// when the graph is planned: two that overlap are refused. NULL: unknown, not checked. Braid never
+// touches the memory.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, beyond the end of the address space),
+// BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *graph, const char *name,
                                                                const void *address, uint64_t bytes,
                                                                braid_resource *out_resource);

@@ -27,7 +27,8 @@ typedef struct braid_blocks {
     braid_dim3 block; // likewise
 } braid_blocks;
 
-// A kernel on the CPU. args[i] points to the bytes of argument i, as they were at launch.
+// A kernel on the CPU. args[i] points to the bytes of argument i: those given when the node was
+// added, or by the latest braid_exec_set_arg before this launch.
 typedef void braid_cpu_function(const braid_blocks *blocks, void *const *args);
 
 // Device code for one GPU vendor. Give either a loaded function or an image with an entry.
@@ -53,19 +54,25 @@ typedef struct braid_kernel {
                         // inputs, so it may be launched while its lane predecessor still runs
 } braid_kernel;
 
-// One argument: `bytes` bytes at `data`, copied during the call it is given to.
+// One argument: `bytes` bytes at `data`, copied during the call it is given to. Changing the
+// variable afterwards changes nothing: braid_exec_set_arg gives later launches another value.
 typedef struct braid_arg {
     const void *data;
     size_t bytes;
 } braid_arg;
 
 // An argument from a variable: BRAID_ARG(radius).
+#ifdef __cplusplus
+#define BRAID_ARG(variable) (braid_arg{ &(variable), sizeof(variable) })
+#else
 #define BRAID_ARG(variable) ((braid_arg){ &(variable), sizeof(variable) })
 
-// Fills .args and .num_args of a braid_launch from a list of arguments.
+// Fills .args and .num_args of a braid_launch from a list of arguments. C only, as are the other
+// macros that fill fields: C++ has no literals of arrays, so give it an array and its length.
 #define BRAID_ARGS(...)                                                                            \
     .args = (const braid_arg[]){ __VA_ARGS__ },                                                    \
     .num_args = sizeof((const braid_arg[]){ __VA_ARGS__ }) / sizeof(braid_arg)
+#endif
 
 #ifdef __cplusplus
 }

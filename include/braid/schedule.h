@@ -49,8 +49,10 @@ typedef struct braid_schedule_options {
     braid_cost_model costs; //
 } braid_schedule_options;
 
-// Plans a graph. NULL options are all defaults.
-// Errors: BRAID_CYCLE (the message names the nodes on it), BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY.
+// Plans a graph. NULL options are all defaults and know no device: lanes, waits and launches are
+// free. For a device, give the costs of braid_device_get_cost_model.
+// Errors: BRAID_CYCLE (the message names the nodes on it), BRAID_INVALID_ARGUMENT (two buffers of
+// the graph overlap), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph *graph,
                                                               const braid_schedule_options *options,
                                                               braid_schedule **out_schedule);

@@ -9,6 +9,7 @@
 #include "exec/plan_edges.h"
 #include "exec/plan_names.h"
 #include "exec/plan_order.h"
+#include "graph/overlaps.h"
 
 static braid_status find_units(const braid_graph *graph, struct plan_graph *plan)
 {
@@ -132,7 +133,9 @@ static braid_status find_edges(const braid_graph *graph, struct plan_graph *plan
 
 static braid_status fill_plan(const braid_graph *graph, struct plan_graph *plan)
 {
-    braid_status status = find_units(graph, plan);
+    braid_status status = braid_graph_check_overlaps(graph);
+    if (!status)
+        status = find_units(graph, plan);
     if (!status)
         status = find_links(graph, plan);
     if (!status)

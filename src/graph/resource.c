@@ -41,6 +41,10 @@ braid_status braid_graph_add_buffer(braid_graph *graph, const char *name, const 
         return status;
     if (bytes == 0)
         return braid_error(BRAID_INVALID_ARGUMENT, "buffer '%s': its size is 0 bytes", name);
+    if (bytes - 1 > UINTPTR_MAX - (uintptr_t)address)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "buffer '%s': %llu bytes at %p end beyond the address space", name,
+                           (unsigned long long)bytes, address);
     return add_resource(
         graph, name,
         (struct graph_resource){ .buffer = GRAPH_NONE, .address = address, .bytes = bytes },

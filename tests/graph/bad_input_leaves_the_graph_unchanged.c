@@ -296,6 +296,8 @@ static void resources_without_a_name_or_bytes_are_refused(void **state)
     check_fails(braid_graph_add_buffer(graph, "", memory, 8, &out), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_graph_add_buffer(graph, "tiny", memory, 0, &out), BRAID_INVALID_ARGUMENT,
                 "tiny");
+    check_fails(braid_graph_add_buffer(graph, "vast", memory, UINT64_MAX, &out),
+                BRAID_INVALID_ARGUMENT, "vast");
     check_fails(braid_graph_add_resource(graph, NULL, &out), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_graph_add_resource(graph, "", &out), BRAID_INVALID_ARGUMENT, "");
     assert_int_equal(out.index, 77);

@@ -148,6 +148,38 @@ static void ranges_that_do_not_overlap_are_free(void **state)
     braid_graph_destroy(graph);
 }
 
+// Two nodes that write buffers at the given places; what planning that comes to.
+static braid_status plan_two_buffers(const char *one, size_t one_bytes, const char *other,
+                                     size_t other_bytes)
+{
+    braid_graph *graph = new_graph();
+    braid_resource buffers[2];
+    check_ok(braid_graph_add_buffer(graph, "one", one, one_bytes, &buffers[0]));
+    check_ok(braid_graph_add_buffer(graph, "other", other, other_bytes, &buffers[1]));
+    for (int i = 0; i < 2; i++) {
+        const braid_empty empty = { BRAID_ACCESSES({ buffers[i], BRAID_WRITE }) };
+        check_ok(braid_graph_add_empty(graph, &empty, NULL));
+    }
+    braid_schedule *schedule = NULL;
+    braid_status status = braid_schedule_create(graph, NULL, &schedule);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+static void buffers_that_share_bytes_are_refused(void **state)
+{
+    (void)state;
+    static const char memory[64];
+    check_fails(plan_two_buffers(memory, 64, memory, 64), BRAID_INVALID_ARGUMENT,
+                "buffer 'other' shares bytes with buffer 'one'");
+    check_fails(plan_two_buffers(memory + 31, 8, memory, 32), BRAID_INVALID_ARGUMENT, "'other'");
+    check_fails(plan_two_buffers(memory, 64, memory + 8, 4), BRAID_INVALID_ARGUMENT, "'one'");
+    check_ok(plan_two_buffers(memory + 32, 32, memory, 32));
+    check_ok(plan_two_buffers(NULL, 64, NULL, 64));
+    check_ok(plan_two_buffers(memory, 64, NULL, 64));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +190,7 @@ int main(void)
         cmocka_unit_test(overwriting_what_another_reads_serialises),
         cmocka_unit_test(an_exclusive_resource_serialises),
         cmocka_unit_test(ranges_that_do_not_overlap_are_free),
+        cmocka_unit_test(buffers_that_share_bytes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
