@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Law 3: a launch is asynchronous. Every test holds the frame up by a gate and checks, after the
 // calls that must not block, that the gate has not given up waiting.
+#include <pthread.h>
+#include <time.h>
+
 #include "contract/groups.h"
 #include "contract/nodes.h"
 
@@ -96,6 +99,44 @@ static void new_arguments_do_not_wait_for_a_slow_frame(void **state)
     assert_int_equal(contract_number(contract, data), 12345);
 }
 
+struct waiter {
+    braid_exec *exec;
+    braid_status status;
+};
+
+static void *wait_in_thread(void *user)
+{
+    struct waiter *waiter = user;
+    waiter->status = braid_exec_wait(waiter->exec);
+    return NULL;
+}
+
+// A driver may hold a lock of the event's as long as somebody waits for it.
+static void a_launch_returns_at_once_while_another_thread_waits(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 3);
+    braid_stream *stream = contract_stream(contract);
+    struct waiter waiter = { .exec = counting_exec(contract, data) };
+    struct gate gate = contract_close_by_host(contract, stream);
+    check_ok(braid_exec_launch(waiter.exec, stream));
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, wait_in_thread, &waiter), 0);
+    // So that it most likely waits by now; the test holds in any case.
+    nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    braid_status query = braid_exec_query(waiter.exec);
+    braid_status launch = braid_exec_launch(waiter.exec, contract_stream(contract));
+    uint32_t reached = gate_state(gate);
+    gate_open(gate);
+    pthread_join(thread, NULL);
+    assert_int_equal(query, BRAID_NOT_READY);
+    check_ok(launch);
+    check_ok(waiter.status);
+    assert_int_not_equal(reached, GATE_TIMED_OUT);
+    check_ok(braid_exec_wait(waiter.exec));
+    assert_int_equal(contract_number(contract, data + 2), 6);
+}
+
 int run_never_blocks(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +146,7 @@ int run_never_blocks(void)
         contract_test(many_launches_behind_a_slow_kernel_return_at_once),
         contract_test(launches_behind_a_slow_frame_return_at_once),
         contract_test(new_arguments_do_not_wait_for_a_slow_frame),
+        contract_test(a_launch_returns_at_once_while_another_thread_waits),
     };
     return contract_run("a launch never blocks the host", tests);
 }

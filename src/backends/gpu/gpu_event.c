@@ -2,7 +2,9 @@
 // Events, with timing only where asked for.
 #include "backends/gpu/gpu_backend.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/error.h"
 
@@ -90,6 +92,26 @@ braid_status braid_gpu_event_query(struct backend *backend, struct backend_event
     return braid_gpu_check(gpu, result, &gpu->api->event_query, what);
 }
 
+// A few queries at once, for what is about to end; then sleeps that take little of a core.
+static gpu_result poll_event(const struct gpu_backend *gpu, gpu_event event)
+{
+    enum { QUERIES_AT_ONCE = 50, FIRST_SLEEP_NS = 10000, LONGEST_SLEEP_NS = 160000 };
+    struct timespec sleep = { .tv_nsec = FIRST_SLEEP_NS };
+    gpu_result result = GPU_NOT_READY;
+    for (int i = 0; i < QUERIES_AT_ONCE; i++) {
+        result = gpu->api->event_query(event);
+        if (result != GPU_NOT_READY)
+            return result;
+        sched_yield();
+    }
+    while ((result = gpu->api->event_query(event)) == GPU_NOT_READY) {
+        nanosleep(&sleep, NULL);
+        if (sleep.tv_nsec < LONGEST_SLEEP_NS)
+            sleep.tv_nsec *= 2;
+    }
+    return result;
+}
+
 braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend_event *event)
 {
     static const char what[] = "waiting for an event";
@@ -98,9 +120,12 @@ braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
-    gpu_result result = gpu->api->event_synchronize(event->handle);
+    bool poll = gpu->vendor->waiting_locks_events;
+    gpu_result result =
+        poll ? poll_event(gpu, event->handle) : gpu->api->event_synchronize(event->handle);
     braid_gpu_leave(gpu, &scope);
-    return braid_gpu_check(gpu, result, &gpu->api->event_synchronize, what);
+    return braid_gpu_check(gpu, result,
+                           poll ? &gpu->api->event_query : &gpu->api->event_synchronize, what);
 }
 
 static braid_status check_timed(const struct backend_event *event, const char *which)

@@ -47,6 +47,8 @@ struct gpu_vendor {
     int attributes[GPU_NUM_ATTRIBUTES];    // the vendor's numbers
     bool prefers_native;                   // see backend_ops
     bool renew_events;                     // likewise
+    // While a thread waits for an event, other calls with it wait too: it is polled instead.
+    bool waiting_locks_events;
 
     // Makes the backend's device current on this thread, and what was current before again.
     gpu_result (*enter)(const struct gpu_backend *gpu, struct backend_scope *scope);

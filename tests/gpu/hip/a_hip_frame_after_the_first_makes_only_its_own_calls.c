@@ -10,6 +10,7 @@ static const char *const forbidden[] = {
     "hipDeviceSynchronize",
     "hipStreamSynchronize",
     "hipEventSynchronize",
+    "hipEventQuery",
     "hipStreamCreate",
     "hipStreamCreateWithFlags",
     "hipStreamCreateWithPriority",
