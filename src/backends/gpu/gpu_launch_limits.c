@@ -5,6 +5,29 @@
 
 #include "backends/gpu/gpu_backend.h"
 
+// A function may be launched by several devices and by the program too, and a limit that is set may
+// be lower than the one it had. So only the higher of the two is set, by one thread at a time.
+static pthread_mutex_t limit_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static gpu_result raise_limit(const struct gpu_backend *gpu, struct backend_kernel *kernel,
+                              int wanted)
+{
+    int limit = 0;
+    gpu_result result = GPU_SUCCESS;
+    pthread_mutex_lock(&limit_lock);
+    if (!gpu->api->function_get ||
+        gpu->api->function_get(&limit, GPU_FUNCTION_MAX_DYNAMIC_SHARED, kernel->function))
+        limit = atomic_load_explicit(&kernel->max_dynamic_shared, memory_order_relaxed);
+    if (wanted > limit) {
+        result = gpu->api->function_set(kernel->function, GPU_FUNCTION_MAX_DYNAMIC_SHARED, wanted);
+        limit = wanted;
+    }
+    if (result == GPU_SUCCESS)
+        atomic_store_explicit(&kernel->max_dynamic_shared, limit, memory_order_relaxed);
+    pthread_mutex_unlock(&limit_lock);
+    return result;
+}
+
 gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
                                   const struct backend_launch *launch)
 {
@@ -13,12 +36,7 @@ gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
     if (wanted <= atomic_load_explicit(&kernel->max_dynamic_shared, memory_order_relaxed) ||
         !gpu->api->function_set)
         return GPU_SUCCESS;
-    gpu_result result =
-        gpu->api->function_set(kernel->function, GPU_FUNCTION_MAX_DYNAMIC_SHARED, wanted);
-    // Two threads may raise it to different values; the lower one is then raised again next time.
-    if (result == GPU_SUCCESS)
-        atomic_store_explicit(&kernel->max_dynamic_shared, wanted, memory_order_relaxed);
-    return result;
+    return raise_limit(gpu, kernel, wanted);
 }
 
 // One number of a launch and the most it may be.
