@@ -68,6 +68,61 @@ static void an_elf_must_be_for_the_architecture(void **state)
     assert_string_equal(found, "another kind of machine (190)");
 }
 
+static void check_bundle(const char *id, const char *architecture, braid_status expected)
+{
+    char image[1024] = { 0 }, found[100];
+    make_bundle(image, &id, 1);
+    assert_int_equal(braid_hip_find_architecture(image, architecture, found, sizeof(found)),
+                     expected);
+}
+
+static void a_stated_feature_must_be_the_devices(void **state)
+{
+    (void)state;
+    const char device[] = "gfx90a:sramecc+:xnack-";
+    check_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a", device, BRAID_OK);
+    check_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", device, BRAID_OK);
+    check_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+", device, BRAID_OK);
+    check_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", device, BRAID_OK);
+    check_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+", device, BRAID_UNSUPPORTED);
+    check_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc-:xnack-", device, BRAID_UNSUPPORTED);
+    check_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", "gfx90a", BRAID_UNSUPPORTED);
+    check_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack", device, BRAID_UNSUPPORTED);
+}
+
+static void check_elf(uint32_t flags, const char *architecture, braid_status expected)
+{
+    char image[64] = { 0 }, found[100];
+    make_elf(image, 224, flags);
+    image[8] = 2; // code object version 4
+    assert_int_equal(braid_hip_find_architecture(image, architecture, found, sizeof(found)),
+                     expected);
+}
+
+static void a_feature_in_elf_flags_must_be_the_devices(void **state)
+{
+    (void)state;
+    const char device[] = "gfx90a:sramecc+:xnack-";
+    check_elf(0x03f, device, BRAID_OK);
+    check_elf(0x53f, device, BRAID_OK); // both any
+    check_elf(0xe3f, device, BRAID_OK);
+    check_elf(0x33f, device, BRAID_UNSUPPORTED);
+    check_elf(0x83f, device, BRAID_UNSUPPORTED);
+}
+
+static void generic_code_is_named(void **state)
+{
+    (void)state;
+    static const char *const ids[] = { "hipv4-amdgcn-amd-amdhsa--gfx9-4-generic:xnack+",
+                                       "hip-spirv64-amd-amdhsa--amdgcnspirv" };
+    char image[1024] = { 0 }, found[200];
+    make_bundle(image, ids, 2);
+    assert_int_equal(braid_hip_find_architecture(image, "gfx942", found, sizeof(found)),
+                     BRAID_UNSUPPORTED);
+    assert_string_equal(found, "gfx9-4-generic:xnack+ (generic code is not supported), amdgcnspirv "
+                               "(generic code is not supported)");
+}
+
 static void what_is_not_known_is_left_to_the_runtime(void **state)
 {
     (void)state;
@@ -82,6 +137,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bundle_must_have_the_architecture),
         cmocka_unit_test(an_elf_must_be_for_the_architecture),
+        cmocka_unit_test(a_stated_feature_must_be_the_devices),
+        cmocka_unit_test(a_feature_in_elf_flags_must_be_the_devices),
+        cmocka_unit_test(generic_code_is_named),
         cmocka_unit_test(what_is_not_known_is_left_to_the_runtime),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,19 @@ enum {
     ELF_FLAGS_OFFSET = 48,
     ELF_MACHINE_AMDGPU = 224,
     ELF_FLAGS_ARCHITECTURE = 0xff,
+    ELF_ABI_VERSION_OFFSET = 8,
+    ELF_ABI_VERSION_FEATURES = 2, // from code object version 4 on, the flags tell the features so
+    ELF_FEATURE_OFF = 2,
+    ELF_FEATURE_ON = 3,
 };
+
+// Where the flags have a feature: two bits.
+struct feature {
+    const char *name;
+    unsigned shift;
+};
+
+static const struct feature features[] = { { "sramecc", 10 }, { "xnack", 8 } };
 
 // EF_AMDGPU_MACH of the LLVM AMDGPU ABI. An architecture that is not here is left to the runtime.
 struct machine {
@@ -59,20 +71,75 @@ static bool same_base(const char *a, size_t a_length, const char *b)
     return length == base_length(b, strlen(b)) && memcmp(a, b, length) == 0;
 }
 
-// The architecture in an entry's id: what stands after the last '-' that is not a feature's.
+// Whether a name states the feature: ":xnack+" is somewhere behind its base.
+static bool has_feature(const char *name, const char *feature, size_t feature_length)
+{
+    for (const char *at = strchr(name, ':'); at; at = strchr(at + 1, ':')) {
+        size_t length = strcspn(at + 1, ":");
+        if (length == feature_length && memcmp(at + 1, feature, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+// Code runs where the device has all features that it states; one that it does not state may be
+// either.
+static bool runs_on(const char *name, size_t length, const char *architecture)
+{
+    if (!same_base(name, length, architecture))
+        return false;
+    size_t start = base_length(name, length);
+    while (start < length) {
+        const char *feature = name + start + 1;
+        size_t left = length - start - 1, feature_length = base_length(feature, left);
+        if (!has_feature(architecture, feature, feature_length))
+            return false;
+        start += 1 + feature_length;
+    }
+    return true;
+}
+
+// Whether the name is of no one architecture: "gfx9-4-generic", "amdgcnspirv".
+static bool is_generic(const char *name, size_t length)
+{
+    static const char *const words[] = { "generic", "spirv" };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t word_length = strlen(words[i]), base = base_length(name, length);
+        if (base >= word_length && memcmp(name + base - word_length, words[i], word_length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *find_last(const char *text, size_t length, const char *word)
+{
+    size_t word_length = strlen(word);
+    for (size_t start = length; start-- > 0;) {
+        if (length - start >= word_length && memcmp(text + start, word, word_length) == 0)
+            return text + start;
+    }
+    return NULL;
+}
+
+// The architecture in an entry's id: from the last "gfx" on, since names of generic ones have '-'
+// inside; in an id without, what stands after the last '-' that is not a feature's.
 static const char *find_name(const char *id, size_t length, size_t *out_length)
 {
-    size_t end = base_length(id, length), start = end;
-    while (start > 0 && id[start - 1] != '-')
-        start--;
-    *out_length = length - start;
-    return id + start;
+    size_t end = base_length(id, length);
+    const char *name = find_last(id, end, "gfx");
+    const char *dash = find_last(id, end, "-");
+    if (!name)
+        name = dash ? dash + 1 : id;
+    *out_length = length - (size_t)(name - id);
+    return name;
 }
 
 static void append_name(char *found, size_t size, const char *name, size_t length)
 {
     size_t used = strlen(found);
-    snprintf(found + used, size - used, "%s%.*s", used ? ", " : "", (int)length, name);
+    // From which version on HIP loads those is not known to Braid, and older ones abort.
+    const char *note = is_generic(name, length) ? " (generic code is not supported)" : "";
+    snprintf(found + used, size - used, "%s%.*s%s", used ? ", " : "", (int)length, name, note);
 }
 
 static braid_status find_in_bundle(const char *image, const char *architecture, char *found,
@@ -87,11 +154,25 @@ static braid_status find_in_bundle(const char *image, const char *architecture, 
         entry = id + length;
         if (length < 4 || strncmp(id, "host", 4) == 0)
             continue;
-        if (same_base(name, name_length, architecture))
+        if (runs_on(name, name_length, architecture))
             return BRAID_OK;
         append_name(found, found_size, name, name_length);
     }
     return BRAID_UNSUPPORTED;
+}
+
+// The name of an ELF file's architecture with the features that its flags state.
+static void name_with_features(const char *image, uint32_t flags, const char *base, char *name,
+                               size_t size)
+{
+    snprintf(name, size, "%s", base);
+    for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+        uint32_t state = flags >> features[i].shift & 3;
+        size_t used = strlen(name);
+        if (image[ELF_ABI_VERSION_OFFSET] >= ELF_ABI_VERSION_FEATURES && state >= ELF_FEATURE_OFF)
+            snprintf(name + used, size - used, ":%s%c", features[i].name,
+                     state == ELF_FEATURE_ON ? '+' : '-');
+    }
 }
 
 static braid_status find_in_elf(const char *image, const char *architecture, char *found,
@@ -106,10 +187,11 @@ static braid_status find_in_elf(const char *image, const char *architecture, cha
         return BRAID_UNSUPPORTED;
     }
     for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
-        const char *name = machines[i].name;
+        char name[64];
         if (machines[i].flag != (flags & ELF_FLAGS_ARCHITECTURE))
             continue;
-        if (same_base(name, strlen(name), architecture))
+        name_with_features(image, flags, machines[i].name, name, sizeof(name));
+        if (runs_on(name, strlen(name), architecture))
             return BRAID_OK;
         append_name(found, found_size, name, strlen(name));
         return BRAID_UNSUPPORTED;

@@ -21,8 +21,9 @@ gpu_result braid_hip_add_fill(const struct gpu_backend *gpu, const struct gpu_pl
 braid_status braid_hip_check_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                    const void *image);
 
-// Whether `image` has code for `architecture` ("gfx90a", features after a colon do not count).
-// BRAID_UNSUPPORTED: it has not; `found` then names what it has.
+// Whether `image` has code for `architecture` ("gfx90a:sramecc+:xnack-"): each feature that the
+// code states must be the device's; one that it does not state may be either. BRAID_UNSUPPORTED: it
+// has not; `found` then names what it has.
 braid_status braid_hip_find_architecture(const void *image, const char *architecture, char *found,
                                          size_t found_size);
 
