@@ -124,6 +124,8 @@ struct backend_ops {
     // Recording an event object again while an earlier record of it is pending is not safe (HIP):
     // the streams lowering then uses one object a record, and two sets of them in turn.
     bool renew_events;
+    // Launches of one program on two streams may overlap: the lowering orders them.
+    bool programs_overlap;
 
     // Waits for the backend's own work and frees everything, the struct included.
     void (*close)(struct backend *backend);
@@ -181,9 +183,9 @@ struct backend_ops {
                            const struct backend_task *task);
 
     // Optional, all or none: the backend's own replay of a whole plan. A launch starts after
-    // earlier work on the stream and after the program's own last launch; later work on the stream
-    // starts after it. Programs of one backend run at once. program_destroy may be called only when
-    // the program's launches have ended.
+    // earlier work on the stream and (unless programs_overlap) the program's own last launch; later
+    // work on the stream starts after it. Programs of one backend run at once. program_destroy may
+    // be called only when the program's launches have ended.
     braid_status (*program_create)(struct backend *backend, const struct backend_plan *plan,
                                    struct backend_program **out_program);
     braid_status (*program_set_args)(struct backend *backend, struct backend_program *program,

@@ -116,8 +116,12 @@ static braid_status create_native(braid_exec *exec)
 static braid_status launch_native(braid_exec *exec, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
-    braid_status status =
-        backend->ops->program_launch(backend, exec->program, device_backend_stream(stream));
+    struct backend_stream *queue = device_backend_stream(stream);
+    braid_status status = BRAID_OK;
+    if (backend->ops->programs_overlap)
+        status = backend->ops->stream_wait(backend, queue, exec->done->backend);
+    if (!status)
+        status = backend->ops->program_launch(backend, exec->program, queue);
     return status ? status : braid_exec_record_done(exec, stream);
 }
 

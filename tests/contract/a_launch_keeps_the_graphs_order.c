@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Law 1: if the graph says a before b, then in every launch b starts after a ended.
+#include <stdatomic.h>
+#include <time.h>
+
 #include "contract/groups.h"
 #include "contract/nodes.h"
 
@@ -334,10 +337,11 @@ static void frames_on_different_streams_run_one_after_another(void **state)
 static void a_later_frame_waits_for_a_slow_one_on_another_stream(void **state)
 {
     struct contract *contract = *state;
-    uint32_t *host = contract_host_numbers(contract, 2);
+    uint32_t *host = contract_host_numbers(contract, 2), *stamps = contract_numbers(contract, 2);
+    const _Atomic uint32_t *num_stamps = (const _Atomic uint32_t *)host;
     struct gate gate = contract_gate(contract);
     braid_graph *graph = contract_graph(contract);
-    braid_node start = add_axpy(graph, (braid_node_options){ 0 }, host, host, 1, 1, 1);
+    braid_node start = add_stamp(graph, (braid_node_options){ 0 }, host, stamps, 0, 0);
     braid_node wait = add_gate(graph, (braid_node_options){ AFTER(start) }, gate);
     add_axpy(graph, (braid_node_options){ AFTER(wait) }, host + 1, host + 1, 1, 1, 1);
     braid_exec *exec = contract_exec(contract, graph);
@@ -345,12 +349,14 @@ static void a_later_frame_waits_for_a_slow_one_on_another_stream(void **state)
     check_ok(braid_exec_launch(exec, first));
     check_ok(braid_exec_launch(exec, second));
     gate_wait_until_entered(gate);
+    nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL); // time enough to do it wrong
+    assert_int_equal(atomic_load_explicit(num_stamps, memory_order_relaxed), 2);
     assert_int_equal(braid_stream_query(contract->device, first), BRAID_NOT_READY);
     assert_int_equal(braid_stream_query(contract->device, second), BRAID_NOT_READY);
     check_still_closed(gate);
     gate_open(gate);
     check_ok(braid_exec_wait(exec));
-    assert_int_equal(host[0], 2);
+    assert_int_equal(host[0], 4);
     assert_int_equal(host[1], 2);
 }
 

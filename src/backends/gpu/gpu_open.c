@@ -229,6 +229,7 @@ static braid_status create_backend(const struct gpu_vendor *vendor, uint32_t ord
     gpu->ops.name = vendor->name;
     gpu->ops.prefers_native = vendor->prefers_native;
     gpu->ops.renew_events = vendor->renew_events;
+    gpu->ops.programs_overlap = vendor->programs_overlap;
     gpu->base.ops = &gpu->ops;
     gpu->vendor = vendor;
     gpu->api = &libraries[vendor->index].api;

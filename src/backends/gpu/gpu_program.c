@@ -2,8 +2,9 @@
 // Replaying a plan as the driver's own graph: instantiated once, launched on the caller's stream.
 //
 // The ordering laws come from the driver: a launch of an executable graph starts after earlier work
-// on its stream and after the executable's last launch, whatever stream that was on, and later work
-// on the stream starts after it. Changes to an executable's node touch later launches only.
+// on its stream, and later work on the stream starts after it. On CUDA it also starts after the
+// executable's last launch, whatever stream that was on; on HIP it does not (programs_overlap).
+// Changes to an executable's node touch later launches only.
 #include "backends/gpu/gpu_program.h"
 
 #include <stdio.h>

@@ -47,6 +47,7 @@ struct gpu_vendor {
     int attributes[GPU_NUM_ATTRIBUTES];    // the vendor's numbers
     bool prefers_native;                   // see backend_ops
     bool renew_events;                     // likewise
+    bool programs_overlap;                 // likewise
     // While a thread waits for an event, other calls with it wait too: it is polled instead.
     bool waiting_locks_events;
 

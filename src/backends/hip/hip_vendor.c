@@ -188,6 +188,8 @@ const struct gpu_vendor braid_gpu_hip = {
     // HIP's graphs drop edges or host calls in some versions (check_plan): only where asked for.
     .prefers_native = false,
     .renew_events = true, // HIP leaves a record of a pending event undefined
+    // A launch of an executable waits for its stream only (hip::GraphExec::Run).
+    .programs_overlap = true,
     // hip::Event::synchronize() keeps the event's lock until the event has happened, and recording
     // it, asking for it and making a stream wait for it take the same lock.
     .waiting_locks_events = true,

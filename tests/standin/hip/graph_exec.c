@@ -2,14 +2,47 @@
 // Executable graphs: instantiation, launch and changes between launches.
 #include "parameters.h"
 
+#include <stdlib.h>
+
+// CUDA orders launches of one executable that are on different streams, AMD does not: it waits for
+// the launch stream only. So there are two of them, which launches on different streams take in
+// turn.
+enum { NUM_TURNS = 2 };
+
+struct hipGraphExec {
+    CUgraphExec turns[NUM_TURNS];
+    unsigned turn; // of the last launch
+    hipStream_t stream;
+};
+
+static CUresult destroy_turns(hipGraphExec_t exec)
+{
+    CUresult first = CUDA_SUCCESS;
+    for (int i = 0; i < NUM_TURNS; i++) {
+        CUresult result = exec->turns[i] ? cuda.cuGraphExecDestroy(exec->turns[i]) : CUDA_SUCCESS;
+        first = first ? first : result;
+    }
+    free(exec);
+    return first;
+}
+
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *out_exec, hipGraph_t graph,
                                         unsigned long long flags)
 {
     if (!out_exec || !graph)
         return hip_fail(hipErrorInvalidValue);
     CUresult result = cuda_enter();
+    if (result != CUDA_SUCCESS)
+        return hip_finish(result);
+    hipGraphExec_t exec = calloc(1, sizeof(*exec));
+    if (!exec)
+        return hip_fail(hipErrorOutOfMemory);
+    for (int i = 0; i < NUM_TURNS && result == CUDA_SUCCESS; i++)
+        result = cuda.cuGraphInstantiateWithFlags(&exec->turns[i], (CUgraph)graph, flags);
     if (result == CUDA_SUCCESS)
-        result = cuda.cuGraphInstantiateWithFlags((CUgraphExec *)out_exec, (CUgraph)graph, flags);
+        *out_exec = exec;
+    else
+        (void)destroy_turns(exec);
     return hip_finish(result);
 }
 
@@ -28,7 +61,12 @@ hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream)
     if (!exec)
         return hip_fail(hipErrorInvalidValue);
     CUresult result = cuda_enter();
-    return hip_finish(result ? result : cuda.cuGraphLaunch((CUgraphExec)exec, (CUstream)stream));
+    if (result != CUDA_SUCCESS)
+        return hip_finish(result);
+    if (exec->stream != stream)
+        exec->turn = (exec->turn + 1) % NUM_TURNS;
+    exec->stream = stream;
+    return hip_finish(cuda.cuGraphLaunch(exec->turns[exec->turn], (CUstream)stream));
 }
 
 hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream)
@@ -36,7 +74,9 @@ hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream)
     if (!exec)
         return hip_fail(hipErrorInvalidValue);
     CUresult result = cuda_enter();
-    return hip_finish(result ? result : cuda.cuGraphUpload((CUgraphExec)exec, (CUstream)stream));
+    for (int i = 0; i < NUM_TURNS && result == CUDA_SUCCESS; i++)
+        result = cuda.cuGraphUpload(exec->turns[i], (CUstream)stream);
+    return hip_finish(result);
 }
 
 hipError_t hipGraphExecDestroy(hipGraphExec_t exec)
@@ -44,7 +84,7 @@ hipError_t hipGraphExecDestroy(hipGraphExec_t exec)
     if (!exec)
         return hip_fail(hipErrorInvalidValue);
     CUresult result = cuda_enter();
-    return hip_finish(result ? result : cuda.cuGraphExecDestroy((CUgraphExec)exec));
+    return hip_finish(result ? result : destroy_turns(exec));
 }
 
 hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *out_error_node,
@@ -55,8 +95,8 @@ hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNod
     CUgraphNode error_node = NULL;
     CUgraphExecUpdateResult outcome = CU_GRAPH_EXEC_UPDATE_SUCCESS;
     CUresult result = cuda_enter();
-    if (result == CUDA_SUCCESS)
-        result = cuda.cuGraphExecUpdate((CUgraphExec)exec, (CUgraph)graph, &error_node, &outcome);
+    for (int i = 0; i < NUM_TURNS && result == CUDA_SUCCESS; i++)
+        result = cuda.cuGraphExecUpdate(exec->turns[i], (CUgraph)graph, &error_node, &outcome);
     // CUDA has more outcomes, with higher numbers.
     bool known = (int)outcome <= (int)hipGraphExecUpdateErrorUnsupportedFunctionChange;
     *out_error_node = (hipGraphNode_t)error_node;
@@ -72,8 +112,8 @@ hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t exec, hipGraphNode_t n
     if (!exec || !node || !params || !translate_kernel(params, &extra, &kernel))
         return hip_fail(hipErrorInvalidValue);
     CUresult result = cuda_enter();
-    if (result == CUDA_SUCCESS)
-        result = cuda.cuGraphExecKernelNodeSetParams((CUgraphExec)exec, (CUgraphNode)node, &kernel);
+    for (int i = 0; i < NUM_TURNS && result == CUDA_SUCCESS; i++)
+        result = cuda.cuGraphExecKernelNodeSetParams(exec->turns[i], (CUgraphNode)node, &kernel);
     return hip_finish(result);
 }
 
@@ -87,9 +127,9 @@ hipError_t hipGraphExecMemsetNodeSetParams(hipGraphExec_t exec, hipGraphNode_t n
     CUresult result = cuda_enter();
     if (result == CUDA_SUCCESS)
         result = cuda.cuCtxGetCurrent(&context);
-    if (result == CUDA_SUCCESS)
-        result = cuda.cuGraphExecMemsetNodeSetParams((CUgraphExec)exec, (CUgraphNode)node, &fill,
-                                                     context);
+    for (int i = 0; i < NUM_TURNS && result == CUDA_SUCCESS; i++)
+        result =
+            cuda.cuGraphExecMemsetNodeSetParams(exec->turns[i], (CUgraphNode)node, &fill, context);
     return hip_finish(result);
 }
 
@@ -103,9 +143,9 @@ hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t exec, hipGraphNode_t
     CUresult result = cuda_enter();
     if (result == CUDA_SUCCESS)
         result = cuda.cuCtxGetCurrent(&context);
-    if (result == CUDA_SUCCESS)
-        result = cuda.cuGraphExecMemcpyNodeSetParams((CUgraphExec)exec, (CUgraphNode)node, &copy,
-                                                     context);
+    for (int i = 0; i < NUM_TURNS && result == CUDA_SUCCESS; i++)
+        result =
+            cuda.cuGraphExecMemcpyNodeSetParams(exec->turns[i], (CUgraphNode)node, &copy, context);
     return hip_finish(result);
 }
 
@@ -116,8 +156,8 @@ hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t exec, hipGraphNode_t nod
         return hip_fail(hipErrorInvalidValue);
     CUDA_HOST_NODE_PARAMS host = { .fn = params->fn, .userData = params->userData };
     CUresult result = cuda_enter();
-    if (result == CUDA_SUCCESS)
-        result = cuda.cuGraphExecHostNodeSetParams((CUgraphExec)exec, (CUgraphNode)node, &host);
+    for (int i = 0; i < NUM_TURNS && result == CUDA_SUCCESS; i++)
+        result = cuda.cuGraphExecHostNodeSetParams(exec->turns[i], (CUgraphNode)node, &host);
     return hip_finish(result);
 }
 
@@ -127,8 +167,8 @@ hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t exec, hipGraphNode
     if (!exec || !node || !child)
         return hip_fail(hipErrorInvalidValue);
     CUresult result = cuda_enter();
-    if (result == CUDA_SUCCESS)
-        result = cuda.cuGraphExecChildGraphNodeSetParams((CUgraphExec)exec, (CUgraphNode)node,
+    for (int i = 0; i < NUM_TURNS && result == CUDA_SUCCESS; i++)
+        result = cuda.cuGraphExecChildGraphNodeSetParams(exec->turns[i], (CUgraphNode)node,
                                                          (CUgraph)child);
     return hip_finish(result);
 }
