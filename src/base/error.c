@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-static _Thread_local char message[1024];
+static _Thread_local char message[ERROR_MESSAGE_BYTES];
+static _Thread_local bool in_attempt; // nothing is logged
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static braid_log_function *log_function; // guarded by log_lock
@@ -48,6 +50,8 @@ void braid_log_set(braid_log_function *function, void *user)
 // The callback runs without the lock, so that a slow one holds nobody up.
 static void log_message(braid_status status)
 {
+    if (in_attempt)
+        return;
     pthread_mutex_lock(&log_lock);
     braid_log_function *function = log_function;
     void *user = log_user;
@@ -82,4 +86,20 @@ braid_status braid_error(braid_status status, const char *format, ...)
 braid_status braid_error_no_memory(const char *what)
 {
     return braid_error(BRAID_NO_MEMORY, "out of host memory for %s", what);
+}
+
+void braid_error_begin_attempt(struct error_attempt *attempt)
+{
+    memcpy(attempt->message, message, sizeof(message));
+    attempt->inside_another = in_attempt;
+    in_attempt = true;
+}
+
+void braid_error_end_attempt(const struct error_attempt *attempt, braid_status status)
+{
+    in_attempt = attempt->inside_another;
+    if (status)
+        log_message(status);
+    else
+        memcpy(message, attempt->message, sizeof(message));
 }

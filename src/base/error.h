@@ -3,7 +3,11 @@
 #ifndef BRAID_BASE_ERROR_H
 #define BRAID_BASE_ERROR_H
 
+#include <stdbool.h>
+
 #include <braid/status.h>
+
+enum { ERROR_MESSAGE_BYTES = 1024 };
 
 // Writes this thread's error message, hands it to the log callback, and returns `status`.
 __attribute__((format(printf, 2, 3))) braid_status braid_error(braid_status status,
@@ -11,5 +15,18 @@ __attribute__((format(printf, 2, 3))) braid_status braid_error(braid_status stat
 
 // braid_error for a failed host allocation of `what`.
 braid_status braid_error_no_memory(const char *what);
+
+// An attempt whose failure may turn out to be no error, since there is another way. Until its end
+// this thread's messages are written, for whoever asks why, but not logged. Attempts may be nested.
+struct error_attempt {
+    char message[ERROR_MESSAGE_BYTES]; // from before
+    bool inside_another;
+};
+
+void braid_error_begin_attempt(struct error_attempt *attempt);
+
+// Ends it as the caller's own failure `status`, whose message is logged now; or, with BRAID_OK, as
+// if nothing had happened: the message from before comes back.
+void braid_error_end_attempt(const struct error_attempt *attempt, braid_status status);
 
 #endif

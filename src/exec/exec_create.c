@@ -76,11 +76,15 @@ static braid_status lower_auto(braid_exec *exec, const braid_graph *graph,
         snprintf(reason, size, "streams: the default on %s", ops->name);
         return lower(exec, graph, options, &braid_streams_lowering);
     }
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
     braid_status status = lower(exec, graph, options, &braid_native_lowering);
     if (status == BRAID_UNSUPPORTED) {
         snprintf(reason, size, "streams: %s", braid_error_message());
+        braid_error_end_attempt(&attempt, BRAID_OK);
         return lower(exec, graph, options, &braid_streams_lowering);
     }
+    braid_error_end_attempt(&attempt, status);
     snprintf(reason, size, "native: everything in the graph can be replayed by %s", ops->name);
     return status;
 }

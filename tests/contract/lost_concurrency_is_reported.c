@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Law 10: concurrency is never lost in silence. What can overlap does, and where a resource, a lane
 // limit or a hint serialises two free nodes, the schedule says which pair and why.
+#include <stdio.h>
 #include <string.h>
 
 #include "contract/groups.h"
@@ -173,6 +174,62 @@ static void an_exec_says_which_mode_it_uses_and_why(void **state)
     assert_int_equal(contract_number(contract, data), 2);
 }
 
+static braid_status refuse(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    (void)stream;
+    (void)user;
+    return BRAID_UNSUPPORTED;
+}
+
+static void count_message(void *user, braid_status status, const char *message)
+{
+    (void)status;
+    (void)message;
+    ++*(int *)user;
+}
+
+// Where a call cannot be part of a native graph, streams are the answer and not an error.
+static void an_exec_that_falls_back_to_streams_says_why_and_logs_nothing(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    add_native(graph, (braid_node_options){ .name = "solver" }, refuse, NULL);
+    assert_int_not_equal(braid_graph_create(NULL), BRAID_OK);
+    char before[256];
+    snprintf(before, sizeof(before), "%s", braid_error_message());
+    int num_logged = 0;
+    braid_exec *exec;
+    braid_log_set(count_message, &num_logged);
+    braid_status status = braid_exec_create(contract->device, graph, NULL, &exec);
+    braid_log_set(NULL, NULL);
+    check_ok(status);
+    contract_own_exec(contract, exec);
+    assert_int_equal(num_logged, 0);
+    assert_string_equal(braid_error_message(), before);
+    braid_exec_info info;
+    braid_exec_get_info(exec, &info);
+    assert_int_equal(info.mode, BRAID_MODE_STREAMS);
+    assert_true(strstr(info.reason, "solver") || strstr(info.reason, "default"));
+}
+
+// Any other failure of the native way is the call's own.
+static void a_creation_that_fails_logs_its_message_once(void **state)
+{
+    struct contract *contract = *state;
+    int num_logged = 0;
+    braid_graph *graph = contract_graph(contract);
+    braid_node load = add_empty(graph, (braid_node_options){ .name = "load" });
+    check_ok(braid_graph_add_edge(
+        graph, add_empty(graph, (braid_node_options){ .name = "mix", AFTER(load) }), load));
+    braid_exec *exec;
+    braid_log_set(count_message, &num_logged);
+    braid_status status = braid_exec_create(contract->device, graph, NULL, &exec);
+    braid_log_set(NULL, NULL);
+    check_fails(status, BRAID_CYCLE, "mix");
+    assert_int_equal(num_logged, 1);
+}
+
 int run_concurrency(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +240,8 @@ int run_concurrency(void)
         contract_test(a_lane_limit_is_reported),
         contract_test(a_lane_hint_is_reported),
         contract_test(an_exec_says_which_mode_it_uses_and_why),
+        contract_test(an_exec_that_falls_back_to_streams_says_why_and_logs_nothing),
+        contract_test(a_creation_that_fails_logs_its_message_once),
     };
     return contract_run("lost concurrency is reported", tests);
 }
