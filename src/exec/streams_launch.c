@@ -119,9 +119,15 @@ static braid_status submit_frame(braid_exec *exec, braid_stream *stream)
     braid_status status = fork_lanes(exec, stream);
     if (!status)
         status = submit_steps(exec);
-    braid_status join_status = join_lanes(exec, stream, status != BRAID_OK);
     streams->lanes[0].stream = NULL;
-    return status ? status : join_status;
+    return status;
+}
+
+static braid_status end_frame(braid_exec *exec, braid_stream *stream, bool failed)
+{
+    braid_status status = join_lanes(exec, stream, failed);
+    braid_status done_status = braid_exec_record_done(exec, stream);
+    return status ? status : done_status;
 }
 
 // Launches of one exec follow each other also where they are on different streams; before the first
@@ -132,6 +138,12 @@ braid_status braid_streams_launch(braid_exec *exec, braid_stream *stream)
     if (status)
         return status;
     status = submit_frame(exec, stream);
-    braid_status done_status = braid_exec_record_done(exec, stream);
-    return status ? status : done_status;
+    if (!status)
+        return end_frame(exec, stream, false);
+    // Where the join fails as well, it is still the first failure that tells what happened.
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    (void)end_frame(exec, stream, true);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return status;
 }

@@ -158,6 +158,22 @@ static void a_frame_whose_end_cannot_be_recorded_is_awaited_at_once(void **state
     tear_down(&fixture);
 }
 
+// Memory that has run out stays out: the joins fail as well, but tell less than what came first.
+static void the_first_failure_of_a_launch_is_the_one_it_reports(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, BRAID_MODE_STREAMS, 2);
+    fixture.trace.num_calls = 0;
+    fixture.trace.fail_at = 4; // behind the wait for the frames before, and the fork
+    fixture.trace.fails_on = true;
+    check_fails(braid_exec_launch(fixture.exec, NULL), BRAID_DEVICE_ERROR, "failure of submit");
+    fixture.trace.fail_at = 0;
+    fixture.trace.fails_on = false;
+    braid_exec_destroy(fixture.exec);
+    tear_down(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +182,7 @@ int main(void)
         cmocka_unit_test(waiting_waits_for_frames_without_nodes),
         cmocka_unit_test(destroying_waits_for_every_frame),
         cmocka_unit_test(a_frame_whose_end_cannot_be_recorded_is_awaited_at_once),
+        cmocka_unit_test(the_first_failure_of_a_launch_is_the_one_it_reports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

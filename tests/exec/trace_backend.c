@@ -43,7 +43,8 @@ static void write_down(struct trace *trace, struct trace_entry entry)
 static bool must_fail(struct trace *trace)
 {
     pthread_mutex_lock(&trace->lock);
-    bool fails = ++trace->num_calls == trace->fail_at;
+    int call = ++trace->num_calls;
+    bool fails = call == trace->fail_at || (trace->fails_on && trace->failed);
     trace->failed = trace->failed || fails;
     pthread_mutex_unlock(&trace->lock);
     return fails;

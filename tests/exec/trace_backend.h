@@ -42,7 +42,8 @@ struct trace {
     int num_entries;
     int num_streams, num_events; // ever created
     int live_streams, live_events, live_kernels;
-    int fail_at; // the call with this number (from 1, destroys not counted) fails; 0: none
+    int fail_at;   // the call with this number (from 1, destroys not counted) fails; 0: none
+    bool fails_on; // and so do all after it
     int num_calls;
     bool failed;           // whether it came to that
     bool refuses_programs; // program_create returns BRAID_UNSUPPORTED
