@@ -145,6 +145,47 @@ static void arguments_are_captured_when_queued(void **state)
     backend->ops->kernel_unload(backend, kernel);
 }
 
+enum { SEVERAL_MIB = 5 << 20 };
+
+struct ends {
+    unsigned char first, last;
+};
+
+static void keep_ends(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    const unsigned char *large = args[1];
+    **(struct ends **)args[0] = (struct ends){ large[0], large[SEVERAL_MIB - 1] };
+}
+
+// Programs take them, and so must streams: the same graph may run on either.
+static void arguments_of_several_mib_can_be_queued(void **state)
+{
+    (void)state;
+    struct ends ends = { 0 };
+    struct ends *ends_at = &ends;
+    unsigned char *large = calloc(SEVERAL_MIB, 1);
+    assert_non_null(large);
+    large[0] = 3;
+    large[SEVERAL_MIB - 1] = 4;
+    struct backend_kernel *kernel = load_kernel(backend, "keep", keep_ends);
+    struct backend_task task = {
+        .kind = BACKEND_TASK_KERNEL,
+        .name = "keep",
+        .launch = { .kernel = kernel,
+                    .grid = { 1, 1, 1 },
+                    .block = { 1, 1, 1 },
+                    .num_args = 2,
+                    .args = (void *[]){ &ends_at, large },
+                    .arg_bytes = (const uint32_t[]){ sizeof(ends_at), SEVERAL_MIB } },
+    };
+    check_ok(backend->ops->submit(backend, NULL, &task));
+    free(large);
+    synchronize(backend, NULL);
+    assert_true(ends.first == 3 && ends.last == 4);
+    backend->ops->kernel_unload(backend, kernel);
+}
+
 static void a_kernel_without_cpu_code_is_refused_by_name(void **state)
 {
     (void)state;
@@ -304,6 +345,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(copies_copy_every_byte_and_no_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(fills_set_every_value_and_no_other_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(arguments_are_captured_when_queued, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(arguments_of_several_mib_can_be_queued, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_kernel_without_cpu_code_is_refused_by_name, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(memory_is_aligned_and_freed_in_stream_order, set_up,

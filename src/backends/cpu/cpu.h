@@ -17,7 +17,7 @@
 enum {
     CPU_LINE_BYTES = 64,        // what two workers must not both write in
     CPU_NUM_URGENCIES = 3,      // urgent, normal, patient
-    CPU_NUM_COMMAND_SIZES = 16, // classes of command blocks, each twice the one before
+    CPU_NUM_COMMAND_SIZES = 32, // classes of command blocks, each twice the one before
     CPU_SPIN_NS = 20000,        // how long an idle thread looks for work before it sleeps
 };
 

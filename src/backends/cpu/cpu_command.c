@@ -35,7 +35,7 @@ static bool grow(struct cpu_backend *backend, uint32_t size_class)
     return true;
 }
 
-// The largest class holds 2 MiB, far beyond what any kernel takes; NULL beyond it.
+// The largest class holds 128 GiB, so memory is the only limit; NULL beyond it.
 struct cpu_command *cpu_command_create(struct cpu_backend *backend, size_t bytes)
 {
     uint32_t size_class = class_of(bytes);
