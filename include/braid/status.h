@@ -46,9 +46,10 @@ BRAID_API const char *braid_error_message(void);
 // Called with each error message when it is first written, on the thread that found it.
 typedef void braid_log_function(void *user, braid_status status, const char *message);
 
-// Sets the process-wide log callback; NULL (the default) turns logging off. The callback may be
-// called from several threads at once and must not call back into Braid.
-// Thread-safety: any thread.
+// Sets the process-wide log callback; NULL (the default) turns logging off. When this returns, the
+// callback before is not running any more, except where this was called from inside it. A callback
+// may be called from several threads at once and must not call anything else of Braid.
+// Thread-safety: any thread; hold no lock that the callback takes.
 BRAID_API void braid_log_set(braid_log_function *function, void *user);
 
 #ifdef __cplusplus

@@ -9,10 +9,13 @@
 
 static _Thread_local char message[ERROR_MESSAGE_BYTES];
 static _Thread_local bool in_attempt; // nothing is logged
+static _Thread_local bool is_logging; // this thread runs the callback
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t log_idle = PTHREAD_COND_INITIALIZER;
 static braid_log_function *log_function; // guarded by log_lock
 static void *log_user;                   // guarded by log_lock
+static unsigned num_logging;             // guarded by log_lock; threads that run the callback
 
 const char *braid_status_name(braid_status status)
 {
@@ -44,20 +47,31 @@ void braid_log_set(braid_log_function *function, void *user)
     pthread_mutex_lock(&log_lock);
     log_function = function;
     log_user = user;
+    while (num_logging && !is_logging)
+        pthread_cond_wait(&log_idle, &log_lock);
     pthread_mutex_unlock(&log_lock);
 }
 
-// The callback runs without the lock, so that a slow one holds nobody up.
+// The callback runs without the lock, so that a slow one holds nobody up. What fails inside it is
+// not logged: that would not end.
 static void log_message(braid_status status)
 {
-    if (in_attempt)
+    if (in_attempt || is_logging)
         return;
     pthread_mutex_lock(&log_lock);
     braid_log_function *function = log_function;
     void *user = log_user;
+    num_logging += function != NULL;
     pthread_mutex_unlock(&log_lock);
-    if (function)
-        function(user, status, message);
+    if (!function)
+        return;
+    is_logging = true;
+    function(user, status, message);
+    is_logging = false;
+    pthread_mutex_lock(&log_lock);
+    if (--num_logging == 0)
+        pthread_cond_broadcast(&log_idle);
+    pthread_mutex_unlock(&log_lock);
 }
 
 // Names come from programs and files; a line break in one must not break the message.

@@ -2,11 +2,16 @@
 // Every entry point works from any thread, several execs run at once, and errors are a thread's
 // own.
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
+#include "support/clock.h"
+
+enum { linger_ns = 20000000 };
 
 // Threads report by a line and a status; assertions belong to the main thread.
 struct report {
@@ -294,6 +299,65 @@ static void each_thread_has_an_error_message_of_its_own(void **state)
     assert_non_null(strstr(braid_error_message(), "mine"));
 }
 
+// A log callback that lingers until somebody has replaced it, or for a while.
+struct lingering {
+    atomic_bool entered, replaced, left;
+};
+
+static void linger(void *user, braid_status status, const char *message)
+{
+    (void)status;
+    (void)message;
+    struct lingering *lingering = user;
+    atomic_store(&lingering->entered, true);
+    uint64_t start = clock_now_ns();
+    while (!atomic_load(&lingering->replaced) && clock_now_ns() - start < linger_ns)
+        sched_yield();
+    atomic_store(&lingering->left, true);
+}
+
+static struct report fail_once(struct job *job)
+{
+    (void)job;
+    EXPECT(braid_graph_create(NULL) == BRAID_INVALID_ARGUMENT);
+    return (struct report){ BRAID_OK, 0 };
+}
+
+static void a_log_callback_that_was_replaced_does_not_run_any_more(void **state)
+{
+    (void)state;
+    struct lingering lingering = { 0 };
+    struct job job = { .run = fail_once };
+    braid_log_set(linger, &lingering);
+    assert_int_equal(pthread_create(&job.thread, NULL, start, &job), 0);
+    while (!atomic_load(&lingering.entered))
+        sched_yield();
+    braid_log_set(NULL, NULL);
+    bool left = atomic_load(&lingering.left);
+    atomic_store(&lingering.replaced, true);
+    pthread_join(job.thread, NULL);
+    assert_true(left);
+}
+
+static void stop_logging(void *user, braid_status status, const char *message)
+{
+    (void)status;
+    (void)message;
+    ++*(int *)user;
+    braid_log_set(NULL, NULL);
+}
+
+static void a_log_callback_can_replace_itself(void **state)
+{
+    (void)state;
+    int num_logged = 0;
+    braid_log_set(stop_logging, &num_logged);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(braid_graph_create(NULL), BRAID_INVALID_ARGUMENT);
+    braid_log_set(NULL, NULL);
+    assert_int_equal(num_logged, 1);
+}
+
 static struct report pass_a_token(struct job *job)
 {
     braid_device *device = job->contract->device;
@@ -340,6 +404,8 @@ int run_threads(void)
         contract_test(one_exec_can_be_launched_from_several_threads),
         contract_test(execs_can_come_and_go_on_several_threads),
         contract_test(each_thread_has_an_error_message_of_its_own),
+        contract_test(a_log_callback_that_was_replaced_does_not_run_any_more),
+        contract_test(a_log_callback_can_replace_itself),
         contract_test(streams_and_events_work_from_several_threads_at_once),
     };
     return contract_run("every call works from any thread", tests);
