@@ -65,7 +65,9 @@ def zsh_completes_every_option():
     script = read("completion/_braid")
     for command, options in options_of_help().items():
         section = re.search(rf"^    {command}\)\n(.*?);;", script, re.MULTILINE | re.DOTALL).group(1)
-        assert set(re.findall(r"'(--[a-z-]+)\[", section)) == options, command
+        assert set(re.findall(r"'(--[a-z-]+)=?\[", section)) == options, command
+        values = set(re.findall(r"^  (--[a-z-]+) [A-Z]", braid(command, "--help").out, re.MULTILINE))
+        assert set(re.findall(r"'(--[a-z-]+)=\[", section)) == values, command
 
 
 if __name__ == "__main__":
