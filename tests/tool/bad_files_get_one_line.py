@@ -94,6 +94,16 @@ def the_drawing_of_a_plan_is_no_graph():
     assert braid("plan", "-", text='digraph "schedule" { a -> b }').status == 0
 
 
+def what_is_too_deep_for_the_parser_is_told():
+    chain = "digraph {\n" + " -> ".join(f"n{i}" for i in range(20000)) + "}"
+    nest = "digraph {\n" + "{" * 20000 + "a" + "}" * 20000 + "}"
+    for text in (chain, nest):
+        result = braid("plan", "-", text=text)
+        assert result.status == 2 and result.err.startswith("<stdin>:2: "), result.err
+        assert "too long or too deep for Graphviz: break it up, near" in result.err, result.err
+        assert result.err.count("\n") == 1, result.err
+
+
 def a_long_cycle_is_cut():
     text = "digraph {\n" + "".join(f"n{i} -> n{(i + 1) % 500};\n" for i in range(500)) + "}"
     result = braid("plan", "-", text=text)
@@ -141,6 +151,7 @@ if __name__ == "__main__":
         files_that_cannot_be_read_are_told,
         names_with_line_breaks_stay_on_the_line,
         the_drawing_of_a_plan_is_no_graph,
+        what_is_too_deep_for_the_parser_is_told,
         a_long_cycle_is_cut,
         bad_command_lines_are_told,
         outputs_that_cannot_be_written_are_told,

@@ -84,6 +84,8 @@ static void *on_open(Agraph_t *graph, Agdisc_t *disciplines)
 static enum exit_status report_complaint(const struct dot_text *text)
 {
     char *reason = strstr(complaint, "syntax error");
+    // The memory is that of the parser's stack, which Graphviz keeps short.
+    bool is_deep = !reason && strstr(complaint, "memory exhausted");
     if (!reason)
         reason = complaint;
     reason[strcspn(reason, "\n")] = '\0';
@@ -95,6 +97,9 @@ static enum exit_status report_complaint(const struct dot_text *text)
     unsigned long number = strtoul(place + strlen(" in line "), &rest, 10);
     if (!*rest)
         return fail_in_file(text->path, line, "the file ends inside the graph: is a '}' missing?");
+    if (is_deep)
+        return fail_in_file(text->path, number,
+                            "a statement too long or too deep for Graphviz: break it up,%s", rest);
     return fail_in_file(text->path, number, "%.*s%s", (int)(place - reason), reason, rest);
 }
 
