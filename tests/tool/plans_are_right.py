@@ -179,6 +179,18 @@ def one_of_a_thing_is_not_many():
     assert re.search(r"^records +0 on 0 event objects$", one, re.MULTILINE), one
 
 
+def a_unit_with_a_line_break_stays_on_its_line():
+    out = braid("plan", "-", text='digraph { cost_unit="m\n\x1bs"; a [cost=5] }').out
+    assert re.search(r"^makespan   5 m  s$", out, re.MULTILINE), out
+
+
+def a_byte_order_mark_is_passed_over():
+    result = braid("plan", "-", data=b"\xef\xbb\xbfdigraph { a -> b }")
+    assert result.status == 0, result.err
+    result = braid("plan", "-", data=b"\xef\xbb\xbfdigraph {\n a -> a }")
+    assert result.err.startswith("<stdin>:2: "), result.err
+
+
 def outputs_go_to_files():
     with tempfile.TemporaryDirectory() as folder:
         drawing, data = os.path.join(folder, "x.dot"), os.path.join(folder, "x.json")
@@ -224,6 +236,8 @@ if __name__ == "__main__":
         a_cost_of_zero_is_next_to_nothing,
         costs_that_are_missing_are_told,
         one_of_a_thing_is_not_many,
+        a_unit_with_a_line_break_stays_on_its_line,
+        a_byte_order_mark_is_passed_over,
         outputs_go_to_files,
         dot_renders_what_it_draws,
         a_graph_without_nodes_is_planned,

@@ -109,6 +109,8 @@ static enum exit_status read_attributes(struct dot_file *file, Agraph_t *graph)
     const char *unit = agget(graph, unit_name);
     if (unit && *unit && !(file->cost_unit = strdup(unit)))
         return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+    if (file->cost_unit)
+        message_keep_one_line(file->cost_unit);
     file->without_cost = file->num_nodes;
     for (Agnode_t *node = agfstnode(graph); node; node = agnxtnode(graph, node)) {
         struct dot_node *read = &file->nodes[index_of(node)];

@@ -33,6 +33,15 @@ static enum exit_status read_stream(FILE *stream, struct dot_text *text)
     return EXIT_DONE;
 }
 
+// Graphviz takes a byte order mark on a line of its own only. Spaces keep what follows in its
+// place.
+static void blank_byte_order_mark(struct dot_text *text)
+{
+    static const char mark[] = { '\xef', '\xbb', '\xbf' };
+    if (text->length >= sizeof(mark) && memcmp(text->data, mark, sizeof(mark)) == 0)
+        memset(text->data, ' ', sizeof(mark));
+}
+
 enum exit_status dot_text_read(const char *path, struct dot_text *out_text)
 {
     int is_stdin = strcmp(path, "-") == 0;
@@ -47,6 +56,7 @@ enum exit_status dot_text_read(const char *path, struct dot_text *out_text)
     if (status == EXIT_DONE && nul)
         status = fail_in_file(text.path, dot_text_line(&text, (size_t)(nul - text.data)),
                               "a NUL byte: this is not a text file");
+    blank_byte_order_mark(&text);
     if (status == EXIT_DONE)
         *out_text = text;
     else

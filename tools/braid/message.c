@@ -11,8 +11,7 @@
 
 #include "progress.h"
 
-// Names and paths come from files and command lines; a line break in one must not break the line.
-static void keep_one_line(char *text)
+void message_keep_one_line(char *text)
 {
     for (; *text; text++) {
         if ((unsigned char)*text < ' ' || *text == 0x7f)
@@ -36,7 +35,7 @@ __attribute__((format(printf, 3, 0))) static void write_line(const char *file, u
         vfprintf(line, format, arguments);
     }
     if (line && fclose(line) == 0) {
-        keep_one_line(text);
+        message_keep_one_line(text);
         fprintf(stderr, "%s\n", text);
     } else {
         fputs("braid: out of memory for a message\n", stderr);

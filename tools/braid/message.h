@@ -11,6 +11,10 @@ enum exit_status {
     EXIT_BAD_FILE = 2, // the input file or the command line is wrong
 };
 
+// Replaces control characters by spaces: names and paths come from files and command lines, and a
+// line break in one must not break the line.
+void message_keep_one_line(char *text);
+
 // Writes "braid: MESSAGE" to standard error and returns `status`.
 __attribute__((format(printf, 2, 3))) enum exit_status fail(enum exit_status status,
                                                             const char *format, ...);
