@@ -93,6 +93,44 @@ static void idle_workers_help_with_long_grids(void **state)
     close_cpu(backend);
 }
 
+struct crowd {
+    atomic_uint num_inside, most_inside;
+};
+
+static void crowd_kernel(const braid_blocks *blocks, void *const *args)
+{
+    struct crowd *crowd = *(struct crowd **)args[0];
+    for (uint64_t i = blocks->begin; i < blocks->end; i++) {
+        unsigned num = atomic_fetch_add(&crowd->num_inside, 1) + 1;
+        unsigned most = atomic_load(&crowd->most_inside);
+        while (num > most && !atomic_compare_exchange_weak(&crowd->most_inside, &most, num))
+            continue;
+        nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+        atomic_fetch_sub(&crowd->num_inside, 1);
+    }
+}
+
+// The first time nobody knows how long a block takes; later a worker may still be busy ending the
+// frame before, but not always.
+static void a_long_grid_with_a_block_for_each_worker_comes_to_run_at_once(void **state)
+{
+    (void)state;
+    for (uint32_t num_workers = 2; num_workers <= 4; num_workers++) {
+        struct backend *backend = open_cpu(num_workers);
+        struct backend_kernel *kernel = load_kernel(backend, "crowd", crowd_kernel);
+        bool met = false;
+        for (int round = 0; round < 100 && !met; round++) {
+            struct crowd crowd = { 0 };
+            queue_kernel(backend, NULL, kernel, num_workers, &crowd);
+            synchronize(backend, NULL);
+            met = atomic_load(&crowd.most_inside) == num_workers;
+        }
+        assert_true(met);
+        backend->ops->kernel_unload(backend, kernel);
+        close_cpu(backend);
+    }
+}
+
 static void work_after_a_split_grid_starts_after_all_of_it(void **state)
 {
     (void)state;
@@ -138,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_block_runs_exactly_once),
         cmocka_unit_test(idle_workers_help_with_long_grids),
+        cmocka_unit_test(a_long_grid_with_a_block_for_each_worker_comes_to_run_at_once),
         cmocka_unit_test(work_after_a_split_grid_starts_after_all_of_it),
     };
     return cmocka_run_group_tests_name("cpu: grids are split exactly", tests, NULL, NULL);

@@ -31,6 +31,7 @@ struct cpu_work {
     braid_cpu_function *call;
     braid_blocks blocks;
     void *const *args;
+    _Atomic uint64_t *block_ns; // what a block of it took last; 0: not known. NULL: nobody asks
 };
 
 // A grid that idle workers may help with. Belongs to the job that runs the work.
@@ -235,7 +236,8 @@ braid_status cpu_stream_allocate(struct backend *backend, struct backend_stream 
 braid_status cpu_stream_free(struct backend *backend, struct backend_stream *stream, void *memory);
 
 // cpu_kernel.c
-braid_cpu_function *cpu_kernel_function(const struct backend_kernel *kernel);
+// What a work of this kernel is to call, and where it learns what its blocks take.
+void cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work);
 braid_status cpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
                              const uint32_t *arg_bytes, uint32_t num_args,
                              struct backend_kernel **out_kernel);

@@ -8,11 +8,13 @@
 
 struct backend_kernel {
     braid_cpu_function *call;
+    _Atomic uint64_t block_ns;
 };
 
-braid_cpu_function *cpu_kernel_function(const struct backend_kernel *kernel)
+void cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work)
 {
-    return kernel->call;
+    work->call = kernel->call;
+    work->block_ns = &kernel->block_ns;
 }
 
 braid_status cpu_kernel_load(struct backend *base, const braid_kernel *kernel,

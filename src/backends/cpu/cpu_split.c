@@ -16,6 +16,17 @@ static void run_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end
     work->call(&blocks, work->args);
 }
 
+// Runs blocks and learns from them.
+static uint64_t time_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end)
+{
+    uint64_t start_ns = cpu_now_ns();
+    run_blocks(work, begin, end);
+    uint64_t block_ns = (cpu_now_ns() - start_ns) / (end - begin);
+    if (work->block_ns)
+        atomic_store_explicit(work->block_ns, block_ns, memory_order_relaxed);
+    return block_ns;
+}
+
 void cpu_split_participate(struct cpu_split *split)
 {
     uint64_t end = split->work->blocks.end;
@@ -24,7 +35,7 @@ void cpu_split_participate(struct cpu_split *split)
             atomic_fetch_add_explicit(&split->next_block, split->chunk, memory_order_relaxed);
         if (begin >= end)
             return;
-        run_blocks(split->work, begin, end - begin < split->chunk ? end : begin + split->chunk);
+        time_blocks(split->work, begin, end - begin < split->chunk ? end : begin + split->chunk);
     }
 }
 
@@ -91,8 +102,29 @@ static uint64_t choose_chunk(const struct cpu_backend *backend, uint64_t num_blo
     return chunk > least ? chunk : least;
 }
 
-// The first blocks are timed to learn whether help pays. After that a worker may become idle at any
-// time, so each chunk is done alone only while all are busy.
+static bool is_worth_help(uint64_t num_blocks, uint64_t block_ns)
+{
+    return num_blocks > SPLIT_MIN_NS / (block_ns + 1);
+}
+
+// Blocks from `next` on. A worker may become idle at any time, so each chunk is done alone only
+// while all are busy.
+static bool run_rest(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work,
+                     uint64_t next, uint64_t block_ns)
+{
+    uint64_t num_blocks = work->blocks.end;
+    uint64_t chunk = choose_chunk(backend, num_blocks - next, block_ns);
+    while (num_blocks - next > chunk) {
+        if (cpu_worker_is_idle(backend))
+            return run_shared(backend, job, work, next, chunk);
+        time_blocks(work, next, next + chunk);
+        next += chunk;
+    }
+    time_blocks(work, next, num_blocks);
+    return true;
+}
+
+// Whether help pays is known from the kernel's last run; else the first blocks are timed.
 bool cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work)
 {
     uint64_t num_blocks = work->blocks.end;
@@ -100,23 +132,16 @@ bool cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, const struct
         work->call(&work->blocks, work->args);
         return true;
     }
+    uint64_t known_ns =
+        work->block_ns ? atomic_load_explicit(work->block_ns, memory_order_relaxed) : 0;
+    if (known_ns && is_worth_help(num_blocks - 1, known_ns))
+        return run_rest(backend, job, work, 0, known_ns);
     uint64_t next = num_blocks / 64 + 1;
-    uint64_t start_ns = cpu_now_ns();
-    run_blocks(work, 0, next);
-    uint64_t block_ns = (cpu_now_ns() - start_ns) / next;
-    uint64_t left = num_blocks - next;
-    if (left <= SPLIT_MIN_NS / (block_ns + 1)) {
-        if (left)
-            run_blocks(work, next, num_blocks);
+    uint64_t block_ns = time_blocks(work, 0, next);
+    if (next == num_blocks)
         return true;
-    }
-    uint64_t chunk = choose_chunk(backend, left, block_ns);
-    while (num_blocks - next > chunk) {
-        if (cpu_worker_is_idle(backend))
-            return run_shared(backend, job, work, next, chunk);
-        run_blocks(work, next, next + chunk);
-        next += chunk;
-    }
+    if (is_worth_help(num_blocks - next, block_ns))
+        return run_rest(backend, job, work, next, block_ns);
     run_blocks(work, next, num_blocks);
     return true;
 }

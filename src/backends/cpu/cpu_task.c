@@ -105,10 +105,10 @@ static unsigned char *capture_launch(const struct backend_launch *launch, unsign
     }
     uint64_t num_blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
     *out_work = (struct cpu_work){
-        .call = cpu_kernel_function(launch->kernel),
         .blocks = { .end = num_blocks, .grid = launch->grid, .block = launch->block },
         .args = pointers,
     };
+    cpu_kernel_fill_work(launch->kernel, out_work);
     return memory;
 }
 
