@@ -50,7 +50,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
                                                                 braid_device **out_device);
 
 // Waits for Braid's own work on the device, then frees what it holds. All streams, events, execs
-// and allocations of the device must be gone.
+// and allocations of the device must be gone. Wrapped streams are the program's: what was queued on
+// one of them has to have ended before, unless it is the null stream.
 BRAID_API void braid_device_close(braid_device *device);
 
 typedef struct braid_device_info {

@@ -44,8 +44,10 @@ struct gpu_backend {
     struct backend_kernel *kernels; // guarded by lock
 
     pthread_mutex_t record_lock;
+    pthread_cond_t records_ended;         // no call is queued any more
     struct gpu_host_record *free_records; // guarded by record_lock
-    atomic_bool default_stream_used;
+    uint64_t num_queued_records;          // guarded by record_lock
+    atomic_bool default_stream_used;      // see braid_gpu_note_stream
 };
 
 struct backend_stream {
@@ -83,6 +85,14 @@ static inline gpu_stream gpu_stream_of(const struct backend_stream *stream)
     return stream ? stream->handle : NULL;
 }
 
+// Remembers that work went to the default stream, which is nobody's to destroy: closing the device
+// waits for it. The null stream has a second handle, CU_STREAM_LEGACY.
+static inline void braid_gpu_note_stream(struct gpu_backend *gpu, gpu_stream stream)
+{
+    if ((uintptr_t)stream <= 1)
+        atomic_store_explicit(&gpu->default_stream_used, true, memory_order_relaxed);
+}
+
 // Makes the device current until braid_gpu_leave. `what` is for the message.
 braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct backend_scope *scope,
                              const char *what);
@@ -111,7 +121,8 @@ void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backen
 gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
                                   const struct backend_launch *launch);
 
-// Host calls where the driver has only stream callbacks; the records are kept for later calls.
+// Host calls where the driver has only stream callbacks; the records are kept for later calls, and
+// freed in the end, which waits for the calls that are queued.
 gpu_result braid_gpu_host_call_by_callback(struct gpu_backend *gpu, gpu_stream stream,
                                            gpu_host_function *call, void *user);
 void braid_gpu_host_records_finish(struct gpu_backend *gpu);

@@ -19,6 +19,9 @@ static void put_record(struct gpu_host_record *record)
     pthread_mutex_lock(&gpu->record_lock);
     record->next = gpu->free_records;
     gpu->free_records = record;
+    // Under the lock: who waits for the last record frees the backend.
+    if (--gpu->num_queued_records == 0)
+        pthread_cond_broadcast(&gpu->records_ended);
     pthread_mutex_unlock(&gpu->record_lock);
 }
 
@@ -28,8 +31,11 @@ static struct gpu_host_record *get_record(struct gpu_backend *gpu)
     struct gpu_host_record *record = gpu->free_records;
     if (record)
         gpu->free_records = record->next;
+    else
+        record = calloc(1, sizeof(*record));
+    gpu->num_queued_records += record != NULL;
     pthread_mutex_unlock(&gpu->record_lock);
-    return record ? record : calloc(1, sizeof(*record));
+    return record;
 }
 
 // A stream that failed still calls back; the work before the call did not happen, so neither does
@@ -60,6 +66,10 @@ gpu_result braid_gpu_host_call_by_callback(struct gpu_backend *gpu, gpu_stream s
 
 void braid_gpu_host_records_finish(struct gpu_backend *gpu)
 {
+    pthread_mutex_lock(&gpu->record_lock);
+    while (gpu->num_queued_records)
+        pthread_cond_wait(&gpu->records_ended, &gpu->record_lock);
+    pthread_mutex_unlock(&gpu->record_lock);
     while (gpu->free_records) {
         struct gpu_host_record *record = gpu->free_records;
         gpu->free_records = record->next;

@@ -152,8 +152,9 @@ static void gpu_close(struct backend *backend)
         braid_gpu_leave(gpu, &scope);
     }
     braid_gpu_modules_finish(gpu, false);
-    gpu->vendor->close_device(gpu);
     braid_gpu_host_records_finish(gpu);
+    gpu->vendor->close_device(gpu);
+    pthread_cond_destroy(&gpu->records_ended);
     pthread_mutex_destroy(&gpu->record_lock);
     pthread_mutex_destroy(&gpu->lock);
     pthread_mutex_destroy(&gpu->load_lock);
@@ -242,8 +243,10 @@ static braid_status create_backend(const struct gpu_vendor *vendor, uint32_t ord
     pthread_mutex_init(&gpu->load_lock, NULL);
     pthread_mutex_init(&gpu->lock, NULL);
     pthread_mutex_init(&gpu->record_lock, NULL);
+    pthread_cond_init(&gpu->records_ended, NULL);
     status = open_device(gpu);
     if (status) {
+        pthread_cond_destroy(&gpu->records_ended);
         pthread_mutex_destroy(&gpu->record_lock);
         pthread_mutex_destroy(&gpu->lock);
         pthread_mutex_destroy(&gpu->load_lock);

@@ -146,8 +146,7 @@ braid_status braid_gpu_program_launch(struct backend *backend, struct backend_pr
     braid_status status = braid_gpu_enter(gpu, &scope, "launch of a graph");
     if (status)
         return status;
-    if (!stream)
-        atomic_store_explicit(&gpu->default_stream_used, true, memory_order_relaxed);
+    braid_gpu_note_stream(gpu, gpu_stream_of(stream));
     gpu_result result = gpu->api->executable_launch(program->executable, gpu_stream_of(stream));
     braid_gpu_leave(gpu, &scope);
     return braid_gpu_check(gpu, result, &gpu->api->executable_launch, "launch of a graph");

@@ -151,8 +151,7 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
     braid_status status = braid_gpu_enter(gpu, &scope, "queueing work");
     if (status)
         return status;
-    if (!stream)
-        atomic_store_explicit(&gpu->default_stream_used, true, memory_order_relaxed);
+    braid_gpu_note_stream(gpu, gpu_stream_of(stream));
     status = submit_task(gpu, gpu_stream_of(stream), task);
     braid_gpu_leave(gpu, &scope);
     return status;
