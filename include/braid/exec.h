@@ -58,8 +58,10 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // the CPU backend, or the driver, take more memory for them.
 // If a launch fails, what was queued is joined to `stream`, or waited for where that fails as well,
 // and the message names the node; the exec can be launched again.
-// Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device), and what a
-// native call returned.
+// A stream that is being captured into a graph of the program's own (CUDA, HIP) is refused before
+// anything is queued, and the capture goes on: use Braid's graph instead, with native calls.
+// Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device),
+// BRAID_UNSUPPORTED (a stream that is being captured), and what a native call returned.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // Replaces one argument (or all) of a kernel node for later launches; frames in flight keep theirs.

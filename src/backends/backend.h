@@ -148,6 +148,9 @@ struct backend_ops {
     braid_status (*stream_query)(struct backend *backend, struct backend_stream *stream);
     braid_status (*stream_wait)(struct backend *backend, struct backend_stream *stream,
                                 struct backend_event *event);
+    // Optional: BRAID_UNSUPPORTED, with the reason, where the stream takes no launch of an exec
+    // now.
+    braid_status (*stream_check_launch)(struct backend *backend, struct backend_stream *stream);
     // Optional, both or neither: stream-ordered memory.
     braid_status (*stream_allocate)(struct backend *backend, struct backend_stream *stream,
                                     uint64_t bytes, void **out_memory);

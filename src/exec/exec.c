@@ -40,6 +40,11 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
         status = braid_device_check_stream("braid_exec_launch", exec->device, stream);
     if (status)
         return status;
+    struct backend *backend = exec->device->backend;
+    if (backend->ops->stream_check_launch)
+        status = backend->ops->stream_check_launch(backend, device_backend_stream(stream));
+    if (status)
+        return status;
     pthread_mutex_lock(&exec->lock);
     status = exec->lowering->launch(exec, stream);
     pthread_mutex_unlock(&exec->lock);

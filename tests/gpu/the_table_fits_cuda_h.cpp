@@ -85,6 +85,7 @@ static void check_graph_calls()
     DRIVER(executable_set_kernel, cuGraphExecKernelNodeSetParams);
     DRIVER(capture_begin, cuStreamBeginCapture);
     DRIVER(capture_end, cuStreamEndCapture);
+    DRIVER(stream_is_capturing, cuStreamIsCapturing);
 }
 
 static void check_compiler_calls()
@@ -116,6 +117,8 @@ static_assert(GPU_INVALID_HANDLE == CUDA_ERROR_INVALID_HANDLE);
 static_assert(GPU_NOT_FOUND == CUDA_ERROR_NOT_FOUND && GPU_NOT_READY == CUDA_ERROR_NOT_READY);
 static_assert(GPU_OUT_OF_RESOURCES == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 static_assert(GPU_NOT_SUPPORTED == CUDA_ERROR_NOT_SUPPORTED);
+static_assert(GPU_CAPTURE_IMPLICIT == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+static_assert(CU_STREAM_CAPTURE_STATUS_NONE == 0);
 
 static_assert(GPU_STREAM_NON_BLOCKING == CU_STREAM_NON_BLOCKING);
 static_assert(GPU_EVENT_DEFAULT == CU_EVENT_DEFAULT);

@@ -93,6 +93,7 @@ static void check_graph_calls()
     DRIVER(executable_set_kernel, hipGraphExecKernelNodeSetParams);
     DRIVER(capture_begin, hipStreamBeginCapture);
     DRIVER(capture_end, hipStreamEndCapture);
+    DRIVER(stream_is_capturing, hipStreamIsCapturing);
 }
 
 static void check_compiler_calls()
@@ -121,6 +122,8 @@ static_assert(GPU_INVALID_HANDLE == hipErrorInvalidHandle && GPU_NOT_FOUND == hi
 static_assert(GPU_NOT_READY == hipErrorNotReady);
 static_assert(GPU_OUT_OF_RESOURCES == hipErrorLaunchOutOfResources);
 static_assert(GPU_NOT_SUPPORTED == hipErrorNotSupported);
+static_assert(GPU_CAPTURE_IMPLICIT == hipErrorStreamCaptureImplicit);
+static_assert(hipStreamCaptureStatusNone == 0);
 
 static_assert(GPU_STREAM_NON_BLOCKING == hipStreamNonBlocking);
 static_assert(GPU_EVENT_DEFAULT == hipEventDefault);

@@ -26,6 +26,8 @@ enum {
     GPU_NOT_READY = 600,
     GPU_OUT_OF_RESOURCES = 701,
     GPU_NOT_SUPPORTED = 801,
+    GPU_CAPTURE_IMPLICIT =
+        906, // the null stream's answer while a stream that it waits for captures
 };
 
 enum {
@@ -201,6 +203,7 @@ struct gpu_api {
                                         const void *parameters);
     gpu_result (*capture_begin)(gpu_stream stream, int mode);
     gpu_result (*capture_end)(gpu_stream stream, gpu_graph *graph);
+    gpu_result (*stream_is_capturing)(gpu_stream stream, int *status); // 0: it is not
 };
 
 // The run-time compiler, NVRTC or hiprtc: the same calls under two names.

@@ -143,6 +143,7 @@ void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *st
 void *braid_gpu_stream_native(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stream *stream);
+braid_status braid_gpu_stream_check_launch(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_stream *stream,
                                    struct backend_event *event);
 

@@ -197,6 +197,7 @@ static const struct backend_ops common_ops = {
     .stream_synchronize = braid_gpu_stream_synchronize,
     .stream_query = braid_gpu_stream_query,
     .stream_wait = braid_gpu_stream_wait,
+    .stream_check_launch = braid_gpu_stream_check_launch,
     .stream_allocate = braid_gpu_stream_allocate,
     .stream_free = braid_gpu_stream_free,
     .event_create = braid_gpu_event_create,

@@ -113,3 +113,32 @@ braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_strea
     braid_gpu_leave(gpu, &scope);
     return braid_gpu_check(gpu, result, &gpu->api->stream_wait, what);
 }
+
+// A launch into a capture would make the exec's events part of it: nothing could wait for them
+// afterwards, and the launch's own waits would spoil the capture. Asking leaves it as it is. About
+// 50 ns a launch.
+braid_status braid_gpu_stream_check_launch(struct backend *backend, struct backend_stream *stream)
+{
+    static const char what[] = "launch of an exec";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct backend_scope scope;
+    int capturing = 0;
+    if (!gpu->api->stream_is_capturing)
+        return BRAID_OK;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    gpu_result result = gpu->api->stream_is_capturing(gpu_stream_of(stream), &capturing);
+    braid_gpu_leave(gpu, &scope);
+    if (result == GPU_CAPTURE_IMPLICIT)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "launch of an exec (%s): a stream that the null stream waits for is "
+                           "being captured",
+                           gpu->label);
+    if (result)
+        return braid_gpu_check(gpu, result, &gpu->api->stream_is_capturing, what);
+    if (capturing)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "launch of an exec (%s): its stream is being captured", gpu->label);
+    return BRAID_OK;
+}

@@ -178,6 +178,9 @@ static const struct gpu_symbol driver_rows[] = {
     { .offset = offsetof(struct gpu_api, capture_end),
       .names = { { "cuStreamEndCapture" }, { "hipStreamEndCapture" } },
       .optional = { [GPU_HIP] = true } },
+    { .offset = offsetof(struct gpu_api, stream_is_capturing),
+      .names = { { "cuStreamIsCapturing" }, { "hipStreamIsCapturing" } },
+      .optional = { [GPU_HIP] = true } },
 };
 
 static const struct gpu_symbol compiler_rows[] = {

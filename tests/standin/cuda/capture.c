@@ -178,12 +178,25 @@ CUresult capture_refuse_unsafe(void)
     return result;
 }
 
+static bool is_blocking(CUstream stream, CUcontext context)
+{
+    return stream->context == context && stream->capture != NULL &&
+           (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
+}
+
+bool capture_is_blocking(CUcontext context)
+{
+    for (CUstream stream = stream_first(); stream != NULL; stream = stream->next)
+        if (is_blocking(stream, context))
+            return true;
+    return false;
+}
+
 bool capture_invalidate_blocking(CUcontext context)
 {
     bool found = false;
     for (CUstream stream = stream_first(); stream != NULL; stream = stream->next)
-        if (stream->context == context && stream->capture != NULL &&
-            (stream->flags & CU_STREAM_NON_BLOCKING) == 0) {
+        if (is_blocking(stream, context)) {
             capture_invalidate(stream->capture);
             found = true;
         }

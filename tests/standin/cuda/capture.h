@@ -37,6 +37,8 @@ CUresult capture_refuse_sync(CUstream stream);
 // So does, unless the thread or the capture is in relaxed mode, a call that may wait in secret:
 // allocation, events on the host, copies that wait.
 CUresult capture_refuse_unsafe(void);
+// Whether a blocking stream of the context is capturing: the null stream cannot tell then.
+bool capture_is_blocking(CUcontext context);
 // Work on the null stream spoils the captures of the blocking streams of its context; true: there
 // was one.
 bool capture_invalidate_blocking(CUcontext context);

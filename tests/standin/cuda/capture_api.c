@@ -179,6 +179,8 @@ static CUresult get_info(const char *function, CUstream handle, struct capture_i
     CUstream stream;
     world_lock();
     result = stream_resolve(handle, &stream);
+    if (result == CUDA_SUCCESS && stream_is_null(stream) && capture_is_blocking(stream->context))
+        result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     if (result == CUDA_SUCCESS) {
         *out_info = (struct capture_info){ .status = status_of(stream) };
         if (out_info->status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {

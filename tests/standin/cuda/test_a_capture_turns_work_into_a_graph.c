@@ -180,6 +180,9 @@ static void the_null_stream_cannot_stand_beside_a_blocking_capture(void **state)
     must_be(cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_RELAXED),
             CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     begin(blocking, CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUstreamCaptureStatus status;
+    must_be(cuStreamIsCapturing(NULL, &status), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    assert_int_equal(status_of(blocking), CU_STREAM_CAPTURE_STATUS_ACTIVE);
     must_be(cuMemsetD32Async(device(memory), 1, 1, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     must_be(cuStreamEndCapture(blocking, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     begin(free_one, CU_STREAM_CAPTURE_MODE_RELAXED);
