@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 // An opened backend and ordinal. Everything made from a device must be destroyed before it. A
-// device belongs to the process that opened it: a child made by fork may use nothing of it, and
-// close it neither. Thread-safety: any thread.
+// device belongs to the process that opened it: a child made by fork must not use it, not even to
+// close it. Thread-safety: any thread.
 typedef struct braid_device braid_device;
 
 // Whether a backend can be used in this process.
