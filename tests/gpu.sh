@@ -11,7 +11,8 @@
 #     amd        the same on an AMD GPU, over the installed libamdhip64; not among "all of them"
 #     mpm        sparse_mpm on the device, against the CPU
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
-#     launch     the table of launches; sweep: every number of lanes; rigid: a launch-bound step
+#     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
+#                device; rigid: a launch-bound step
 #
 # Each part ends well inside ten minutes. Logs and tables go to $OUT, or to gpu-results/.
 set -u -o pipefail
@@ -162,6 +163,10 @@ sweep() {
     step sweep "$build/bench/bench_gpu_launch" sweep
 }
 
+large() {
+    step large "$build/bench/bench_gpu_launch" large
+}
+
 rigid() {
     step rigid "$build/bench/bench_gpu_rigid"
 }
@@ -173,11 +178,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch sweep rigid}"; do
+for part in "${@:-build contract hip mpm sanitize launch sweep large rigid}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | sweep | rigid) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | sweep | large | rigid) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

@@ -25,12 +25,15 @@ extern const braid_kernel bench_spin;
 // The same, and it lets the kernel behind it start early. CUDA only.
 extern const braid_kernel bench_spin_early;
 
+enum { LARGE_BLOCK = 256 };
+
 // How long a body lasts: its length as asked for and in cycles.
 struct body {
     const char *name;
     uint64_t ns;
     uint32_t cycles;
-    bool starts_early; // bench_spin_early
+    bool starts_early;   // bench_spin_early
+    uint32_t num_blocks; // of LARGE_BLOCK threads; 0: one block of 32
 };
 
 // Something that runs one frame. `launch` queues it and `wait` blocks until it has ended.

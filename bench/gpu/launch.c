@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host and total time a frame of seven shapes at three lengths of kernel, by hand and with Braid.
-// Arguments: "table" (default), "sweep" (every number of lanes), a backend's name.
+// Arguments: "table" (default), "sweep" (every number of lanes), "large" (kernels that fill the
+// device, or half of it, or a quarter), a backend's name.
 #include <stdio.h>
 #include <string.h>
 
@@ -123,13 +124,35 @@ static void print_sweep(braid_device *device)
     }
 }
 
+// The last row of each is the planner's own choice.
+static void print_large(braid_device *device, const braid_device_info *info)
+{
+    enum { BLOCKS_A_UNIT = 8 }; // of LARGE_BLOCK threads, where a unit runs 2048 at once
+    static const uint32_t lanes[] = { 1, 2, 3, 4, 6, 8, 16, 0 };
+    static const uint32_t shapes[] = { 1, 2, 4 }; // 8 chains, random, Cholesky
+    static const char *const names[] = { "10 us, whole", "10 us, half", "10 us, quarter" };
+    for (uint32_t part = 0; part < 3; part++) {
+        struct body body = bodies[NUM_BODIES - 1];
+        body.name = names[part];
+        body.num_blocks = info->num_units * BLOCKS_A_UNIT >> part;
+        for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++) {
+            struct shape shape = make_shape(shapes[s]);
+            for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
+                measure_braid(device, &shape, &body, BRAID_MODE_NATIVE, lanes[i], SWEEP_FRAMES);
+            free_shape(&shape);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
-    bool sweep = false;
+    bool sweep = false, large = false;
     const char *backend = "cuda";
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "sweep") == 0)
             sweep = true;
+        else if (strcmp(argv[i], "large") == 0)
+            large = true;
         else if (strcmp(argv[i], "table") != 0)
             backend = argv[i];
     }
@@ -148,12 +171,14 @@ int main(int argc, char **argv)
     struct system unused;
     struct with_braid *keeper =
         braid_run_shape(device, &chain, &bodies[0], BRAID_MODE_NATIVE, 1, &unused);
-    bool by_hand = strcmp(backend, "cuda") == 0 && !sweep;
+    bool by_hand = strcmp(backend, "cuda") == 0 && !sweep && !large;
     struct driver driver = { 0 };
     if (by_hand)
         driver = open_driver();
     if (sweep)
         print_sweep(device);
+    else if (large)
+        print_large(device, &info);
     else
         print_table(device, by_hand ? &driver : NULL);
     if (by_hand)

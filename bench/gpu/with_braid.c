@@ -39,8 +39,8 @@ static braid_graph *make_graph(const struct shape *shape, const struct body *bod
                       .num_after = num_after,
                       .cost_ns = body->ns ? body->ns : 1 }, // 0 would mean "not known"
             .kernel = body->starts_early ? &bench_spin_early : &bench_spin,
-            .grid = { 1, 1, 1 },
-            .block = { 32, 1, 1 },
+            .grid = { body->num_blocks, 1, 1 },
+            .block = { body->num_blocks ? LARGE_BLOCK : 32, 1, 1 },
             BRAID_ARGS(BRAID_ARG(body->cycles)),
         };
         must(braid_graph_add_kernel(graph, &launch, &nodes[node]));

@@ -27,6 +27,9 @@ typedef struct braid_cost_model {
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
     uint64_t root_ns; // added to the frame for every lane used beyond the first (fork, join)
     uint32_t max_concurrent; // nodes the device really runs at once; 0: no limit
+    uint64_t
+        max_threads; // threads of kernels that the device really runs at once (a block counts
+                     // as 64 at least), so that large kernels run one after another; 0: no limit
     // What starting nodes takes where only one can be started at a time, by the device or by the
     // host that queues them: a frame takes about as long as all of it, however many lanes there
     // are.

@@ -9,7 +9,8 @@
 static bool costs_are_zero(const braid_cost_model *costs)
 {
     return !costs->default_cost_ns && !costs->node_ns && !costs->wait_ns && !costs->root_ns &&
-           !costs->max_concurrent && !costs->issue_ns && !costs->issue_wait_ns;
+           !costs->max_concurrent && !costs->max_threads && !costs->issue_ns &&
+           !costs->issue_wait_ns;
 }
 
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)

@@ -47,6 +47,53 @@ static void sum_units(const struct plan_graph *plan, struct plan_costs *costs)
     }
 }
 
+// Blocks are placed one by one, and a device holds so many of them that each counts as two warps.
+static uint64_t num_threads(const braid_graph *graph, uint32_t node)
+{
+    enum { LEAST_A_BLOCK = 64 };
+    const struct graph_node *graph_node = &graph_nodes(graph)[node];
+    if (graph_node->kind != GRAPH_KERNEL)
+        return 0;
+    const struct graph_kernel *kernel =
+        &((const struct graph_kernel *)graph->kernels.items)[graph_node->payload];
+    const uint32_t sizes[] = { kernel->grid.x, kernel->grid.y, kernel->grid.z };
+    uint64_t block = (uint64_t)kernel->block.x * kernel->block.y * kernel->block.z;
+    uint64_t threads = block > LEAST_A_BLOCK ? block : LEAST_A_BLOCK;
+    for (int i = 0; i < 3; i++) {
+        if (__builtin_mul_overflow(threads, sizes[i], &threads))
+            return UINT64_MAX;
+    }
+    return threads;
+}
+
+static uint32_t share_of(uint64_t threads, uint64_t max_threads)
+{
+    if (threads >= max_threads)
+        return PLAN_WHOLE_DEVICE;
+    uint64_t part = (max_threads - 1) / PLAN_WHOLE_DEVICE + 1;
+    uint64_t share = threads / part;
+    return share < PLAN_WHOLE_DEVICE ? (uint32_t)share : PLAN_WHOLE_DEVICE;
+}
+
+// The members of a unit run one after another, so the largest counts.
+static void find_shares(const struct plan_graph *plan, const braid_graph *graph,
+                        struct plan_costs *costs)
+{
+    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
+        uint64_t most = 0;
+        for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
+            uint64_t threads = num_threads(graph, plan_unit_member(plan, unit, i));
+            most = threads > most ? threads : most;
+        }
+        uint64_t share = share_of(most, costs->model.max_threads), unit_ns = costs->unit_ns[unit];
+        costs->unit_share[unit] = (uint32_t)share;
+        if (share > costs->most_share)
+            costs->most_share = (uint32_t)share;
+        costs->area_ns += unit_ns / PLAN_WHOLE_DEVICE * share +
+                          unit_ns % PLAN_WHOLE_DEVICE * share / PLAN_WHOLE_DEVICE;
+    }
+}
+
 static uint64_t least_gap(const struct plan_costs *costs)
 {
     const braid_cost_model *model = &costs->model;
@@ -78,7 +125,10 @@ static bool allocate_costs(const struct plan_graph *plan, struct plan_costs *cos
     costs->unit_ns = costs->node_ns;
     if (plan->units.first_of)
         costs->unit_ns = plan_allocate(plan->num_units, sizeof(uint64_t));
-    return costs->node_ns && costs->bottom_ns && costs->unit_ns;
+    if (costs->model.max_threads)
+        costs->unit_share = plan_allocate(plan->num_units, sizeof(uint32_t));
+    return costs->node_ns && costs->bottom_ns && costs->unit_ns &&
+           (costs->unit_share || !costs->model.max_threads);
 }
 
 static braid_status fill_costs(const struct plan_graph *plan, const braid_graph *graph,
@@ -93,6 +143,8 @@ static braid_status fill_costs(const struct plan_graph *plan, const braid_graph 
     costs->one_lane_ns = costs->work_ns + gaps * costs->model.node_ns;
     if (costs->unit_ns != costs->node_ns)
         sum_units(plan, costs);
+    if (costs->unit_share)
+        find_shares(plan, graph, costs);
     find_bottoms(plan, costs);
     return BRAID_OK;
 }
@@ -123,6 +175,7 @@ void braid_plan_costs_finish(struct plan_costs *costs)
         free(costs->unit_ns);
     free(costs->node_ns);
     free(costs->bottom_ns);
+    free(costs->unit_share);
     *costs = (struct plan_costs){ 0 };
 }
 

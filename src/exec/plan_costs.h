@@ -7,13 +7,19 @@
 
 #include <braid/schedule.h>
 
+#define PLAN_WHOLE_DEVICE 1024
+
 struct plan_costs {
     braid_cost_model model; // default_cost_ns and max_concurrent without their special zeros
     uint64_t *node_ns;      // per node
     uint64_t *unit_ns;      // per unit: its nodes and what the model adds between them; the same
                             // array as node_ns without bundles
     uint64_t *bottom_ns;    // per unit: the heaviest path from its start to the end of the graph
+    uint32_t *unit_share;   // per unit: of PLAN_WHOLE_DEVICE, what its largest kernel takes; NULL
+                            // where the model has no limit of threads
+    uint32_t most_share;    // the largest of them, or 0
     uint64_t critical_ns, work_ns, one_lane_ns;
+    uint64_t area_ns; // the sum of all units' costs times shares: no plan is shorter
 };
 
 // Between two nodes in sequence passes at least the cheaper of what the model charges for a lane

@@ -39,7 +39,8 @@ static uint64_t visits(const struct plan_graph *plan, uint64_t num_tries)
 static uint64_t lower_bound(const struct plan_costs *costs, uint32_t num_lanes)
 {
     uint64_t share = costs->work_ns / num_lanes;
-    return share > costs->critical_ns ? share : costs->critical_ns;
+    uint64_t bound = share > costs->critical_ns ? share : costs->critical_ns;
+    return bound > costs->area_ns ? bound : costs->area_ns;
 }
 
 // What a frame really takes: both its makespan and the time that issuing its nodes and waits takes

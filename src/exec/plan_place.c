@@ -33,6 +33,7 @@ struct place {
     const struct plan_ranks *ranks;
     struct plan_placement *out;
     uint32_t max_lanes, num_idle;
+    uint32_t share; // of the device, taken by the units that run
     struct lane *lanes;
     struct plan_know know;
     struct plan_ask *asks;  // per ask of know
@@ -178,6 +179,11 @@ static bool note_delay(struct place *place, uint32_t unit, uint32_t lane)
     return pair;
 }
 
+static uint32_t share_of(const struct place *place, uint32_t unit)
+{
+    return place->costs->unit_share ? place->costs->unit_share[unit] : 0;
+}
+
 // Puts the unit at hand on a lane.
 static bool put(struct place *place, uint32_t unit, uint32_t lane, uint64_t start_ns)
 {
@@ -188,6 +194,7 @@ static bool put(struct place *place, uint32_t unit, uint32_t lane, uint64_t star
     if (delayed && !note_delay(place, unit, lane))
         return false;
     set_busy(place, lane);
+    place->share += share_of(place, unit);
     place->lanes[lane].tail = unit;
     place->lanes[lane].free_ns = end_ns;
     out->lane_of[unit] = lane;
@@ -271,17 +278,29 @@ static uint32_t num_startable(const struct place *place)
     return room < place->num_idle ? room : place->num_idle;
 }
 
+// Whether the first of the ready units can start beside the running ones and `num` more that take
+// `share` of the device. None overtakes it: a large one would never find room.
+static bool next_can_start(const struct place *place, uint32_t num, uint32_t share)
+{
+    if (plan_bits_empty(&place->ready) || num >= num_startable(place))
+        return false;
+    uint32_t taken = place->share + share;
+    uint32_t unit = place->ranks->unit_at[plan_bits_lowest(&place->ready)];
+    return taken == 0 || taken + share_of(place, unit) <= PLAN_WHOLE_DEVICE;
+}
+
 static bool fill_lanes(struct place *place)
 {
-    while (!plan_bits_empty(&place->ready) && num_startable(place)) {
-        uint32_t num = 0;
-        while (!plan_bits_empty(&place->ready) && num < num_startable(place)) {
+    while (next_can_start(place, 0, 0)) {
+        uint32_t num = 0, share = 0;
+        while (next_can_start(place, num, share)) {
             uint32_t rank = plan_bits_lowest(&place->ready);
             uint32_t unit = place->ranks->unit_at[rank];
             plan_bits_remove(&place->ready, rank);
-            if (!has_named_lane(place, unit))
+            if (!has_named_lane(place, unit)) {
                 place->batch[num++] = unit;
-            else if (!put_hinted(place, unit, rank))
+                share += share_of(place, unit);
+            } else if (!put_hinted(place, unit, rank))
                 return false;
         }
         if (!put_batch(place, num))
@@ -314,6 +333,7 @@ static void next_round(struct place *place)
     while (plan_heap_first(&place->ends) && plan_heap_first(&place->ends)->key == place->now_ns) {
         uint32_t unit = plan_heap_pop(&place->ends).value;
         struct lane *lane = &place->lanes[place->out->lane_of[unit]];
+        place->share -= share_of(place, unit);
         release_successors(place, unit);
         if (lane->tail != unit)
             continue; // another is queued behind it

@@ -72,8 +72,10 @@ static void keep_lanes(struct braid_schedule *schedule, const braid_schedule *fr
     schedule->num_delayed = from->num_delayed;
 }
 
+// Kernels that together have more threads than the device runs delay each other in ways that no
+// step shows; out_crowded tells whether such may meet on the kept lanes.
 static braid_status retime(struct braid_schedule *schedule, const braid_graph *graph,
-                           const braid_schedule *from)
+                           const braid_schedule *from, bool *out_crowded)
 {
     struct plan_costs costs;
     keep_lanes(schedule, from);
@@ -81,6 +83,7 @@ static braid_status retime(struct braid_schedule *schedule, const braid_graph *g
         braid_plan_costs_create(schedule->graph, graph, &schedule->options.costs, &costs);
     if (status)
         return status;
+    *out_crowded = (uint64_t)costs.most_share * from->info.num_lanes > PLAN_WHOLE_DEVICE;
     schedule->cost_ns = costs.node_ns;
     status = find_times(schedule, &costs.model);
     if (!status)
@@ -139,8 +142,9 @@ static braid_status try_keeping(const braid_schedule *from, const braid_graph *g
     braid_status status = start_schedule(from, options, &schedule);
     if (status)
         return status;
-    status = retime(schedule, graph, from);
-    if (!status && is_good_enough(&schedule->info, &from->info))
+    bool crowded = true;
+    status = retime(schedule, graph, from, &crowded);
+    if (!status && !crowded && is_good_enough(&schedule->info, &from->info))
         *out_schedule = schedule;
     else
         braid_schedule_destroy(schedule);

@@ -175,6 +175,8 @@ static void check_attributes()
     check_attribute(GPU_MAX_GRID_Z, hipDeviceAttributeMaxGridDimZ, "grid z");
     check_attribute(GPU_MAX_SHARED, hipDeviceAttributeMaxSharedMemoryPerBlock, "shared");
     check_attribute(GPU_NUM_UNITS, hipDeviceAttributeMultiprocessorCount, "units");
+    check_attribute(GPU_UNIT_THREADS, hipDeviceAttributeMaxThreadsPerMultiProcessor,
+                    "threads of a unit");
     check_attribute(GPU_MAJOR, hipDeviceAttributeComputeCapabilityMajor, "major");
     check_attribute(GPU_MINOR, hipDeviceAttributeComputeCapabilityMinor, "minor");
     check_attribute(GPU_MEMORY_POOLS, hipDeviceAttributeMemoryPoolsSupported, "pools");

@@ -103,6 +103,52 @@ static void a_device_that_runs_few_at_once_gets_few_lanes(void **state)
     braid_graph_destroy(graph);
 }
 
+// `width` chains of kernels with that many blocks of 256 threads.
+static braid_graph *kernel_chains(uint32_t width, uint32_t length, uint32_t num_blocks)
+{
+    static const braid_kernel kernel = { .name = "kernel", .source = "not compiled" };
+    braid_graph *graph = new_graph();
+    for (uint32_t i = 0; i < width * length; i++) {
+        braid_node before = i < width ? NO_NODE : braid_graph_node(graph, i - width);
+        const braid_launch launch = {
+            .node = { .after = &before, .num_after = i >= width, .cost_ns = 1000 },
+            .kernel = &kernel,
+            .grid = { num_blocks, 1, 1 },
+            .block = { 256, 1, 1 },
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    }
+    return graph;
+}
+
+static void kernels_that_fill_the_device_get_few_lanes(void **state)
+{
+    (void)state;
+    braid_schedule_options options = { .costs.max_threads = 8192 };
+    const struct {
+        uint32_t num_blocks, num_lanes;
+        uint64_t makespan_ns;
+    } cases[] = {
+        { 1, 8, 16000 },           // all at once
+        { 8, 4, 32000 },           // four at once
+        { 16, 2, 64000 },          // two
+        { 32, 1, 128000 },         // one
+        { UINT32_MAX, 1, 128000 }, // one that is larger than the device
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        braid_graph *graph = kernel_chains(8, 16, cases[i].num_blocks);
+        braid_schedule_info info = plan_info(graph, options);
+        assert_int_equal(info.num_lanes, cases[i].num_lanes);
+        assert_int_equal(info.makespan_ns, cases[i].makespan_ns);
+        // Forced to more lanes, the plan knows that they do not all run.
+        braid_schedule_options fixed = options;
+        fixed.max_lanes = 8;
+        fixed.fixed_lanes = true;
+        assert_int_equal(plan_info(graph, fixed).makespan_ns, cases[i].makespan_ns);
+        braid_graph_destroy(graph);
+    }
+}
+
 static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state)
 {
     (void)state;
@@ -208,6 +254,7 @@ int main(void)
         cmocka_unit_test(work_shorter_than_a_wait_stays_on_one_lane),
         cmocka_unit_test(roots_of_lanes_cost_time),
         cmocka_unit_test(a_device_that_runs_few_at_once_gets_few_lanes),
+        cmocka_unit_test(kernels_that_fill_the_device_get_few_lanes),
         cmocka_unit_test(nodes_that_can_only_be_started_one_by_one_get_few_lanes),
         cmocka_unit_test(waits_take_time_also_where_they_delay_nothing),
         cmocka_unit_test(the_predicted_makespan_charges_nodes_and_waits),

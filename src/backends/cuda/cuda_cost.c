@@ -2,6 +2,7 @@
 // What ordering costs on CUDA, for the planner. The numbers were measured on an H200 with driver
 // 580 by bench_gpu_launch; docs/cuda.md has the tables.
 #include "backends/cuda/cuda_vendor.h"
+#include "backends/gpu/gpu_backend.h"
 
 // Inside a native graph: a chain of empty kernels takes 505 ns a node, of 2 us kernels 2494 ns.
 // However many lanes there are, about 1000 empty kernels take 177 us and more with waits. The other
@@ -31,6 +32,7 @@ static const braid_cost_model stream_model = {
 void braid_cuda_cost_model(const struct gpu_backend *gpu, braid_exec_mode mode,
                            braid_cost_model *out_model)
 {
-    (void)gpu;
     *out_model = mode == BRAID_MODE_STREAMS ? stream_model : native_model;
+    out_model->max_threads =
+        (uint64_t)gpu->attributes[GPU_NUM_UNITS] * (uint64_t)gpu->attributes[GPU_UNIT_THREADS];
 }

@@ -143,6 +143,7 @@ const struct gpu_vendor braid_gpu_cuda = {
         [GPU_MAX_GRID_Z] = 7,
         [GPU_MAX_SHARED] = 8,
         [GPU_NUM_UNITS] = 16,
+        [GPU_UNIT_THREADS] = 39,
         [GPU_MAJOR] = 75,
         [GPU_MINOR] = 76,
         [GPU_MAX_SHARED_OPTIN] = 97,

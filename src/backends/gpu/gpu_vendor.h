@@ -21,6 +21,7 @@ enum gpu_attribute_index {
     GPU_MAX_SHARED,       // dynamic and static, without asking for more
     GPU_MAX_SHARED_OPTIN, // after function_set
     GPU_NUM_UNITS,
+    GPU_UNIT_THREADS, // that one unit runs at once
     GPU_MAJOR,
     GPU_MINOR,
     GPU_MEMORY_POOLS,

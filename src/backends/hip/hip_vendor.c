@@ -179,6 +179,7 @@ const struct gpu_vendor braid_gpu_hip = {
         [GPU_MAX_GRID_Z] = 31,
         [GPU_MAX_SHARED] = 74,
         [GPU_NUM_UNITS] = 63,
+        [GPU_UNIT_THREADS] = 57,
         [GPU_MAJOR] = 23,
         [GPU_MINOR] = 61,
         [GPU_MAX_SHARED_OPTIN] = GPU_NO_ATTRIBUTE,
