@@ -21,8 +21,11 @@ static braid_status await_unrecorded(braid_exec *exec, braid_stream *stream, bra
     status = braid_error(
         status, "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
         exec->device->label, braid_error_message());
-    braid_status awaited = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
-    return awaited ? awaited : status;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    (void)backend->ops->stream_synchronize(backend, device_backend_stream(stream));
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return status;
 }
 
 braid_status braid_exec_record_done(braid_exec *exec, braid_stream *stream)

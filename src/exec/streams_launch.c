@@ -29,24 +29,41 @@ static braid_status fork_lanes(braid_exec *exec, braid_stream *stream)
 }
 
 // A lane that cannot be joined by an event is drained instead: the caller's later work must not
-// overtake it. After a failure every lane is joined, since any step may be its last.
+// overtake it.
+static braid_status join_lane(braid_exec *exec, braid_stream *stream,
+                              const struct stream_lane *lane)
+{
+    braid_status status = record(exec, lane->join, lane->stream);
+    if (!status)
+        status = wait(exec, stream, lane->join);
+    if (!status)
+        return BRAID_OK;
+    struct backend *backend = exec->device->backend;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    (void)backend->ops->stream_synchronize(backend, lane->stream->backend);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return status;
+}
+
+// After a failure every lane is joined, since any step may be its last.
 static braid_status join_lanes(braid_exec *exec, braid_stream *stream, bool all)
 {
     struct streams_lowering *streams = exec->streams;
+    struct error_attempt attempt; // begun by the first failure, which is the one to tell
     braid_status first = BRAID_OK;
     for (uint32_t i = 1; i < streams->num_lanes; i++) {
-        struct stream_lane *lane = &streams->lanes[i];
+        const struct stream_lane *lane = &streams->lanes[i];
         if (!lane->needs_join && !all)
             continue;
-        braid_status status = record(exec, lane->join, lane->stream);
-        if (!status)
-            status = wait(exec, stream, lane->join);
-        if (status) {
-            struct backend *backend = exec->device->backend;
-            (void)backend->ops->stream_synchronize(backend, lane->stream->backend);
-            first = first ? first : status;
-        }
+        braid_status status = join_lane(exec, stream, lane);
+        if (!status || first)
+            continue;
+        first = status;
+        braid_error_begin_attempt(&attempt);
     }
+    if (first)
+        braid_error_end_attempt(&attempt, BRAID_OK);
     return first;
 }
 
@@ -126,8 +143,13 @@ static braid_status submit_frame(braid_exec *exec, braid_stream *stream)
 static braid_status end_frame(braid_exec *exec, braid_stream *stream, bool failed)
 {
     braid_status status = join_lanes(exec, stream, failed);
-    braid_status done_status = braid_exec_record_done(exec, stream);
-    return status ? status : done_status;
+    if (!status)
+        return braid_exec_record_done(exec, stream);
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    (void)braid_exec_record_done(exec, stream);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return status;
 }
 
 // Launches of one exec follow each other also where they are on different streams; before the first

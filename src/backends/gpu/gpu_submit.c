@@ -150,7 +150,8 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
     struct backend_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "queueing work");
     if (status)
-        return status;
+        return braid_error(status, "launch of '%s' (%s, lane %u) failed: %s", task->name,
+                           gpu->label, task->lane, braid_error_message());
     braid_gpu_note_stream(gpu, gpu_stream_of(stream));
     status = submit_task(gpu, gpu_stream_of(stream), task);
     braid_gpu_leave(gpu, &scope);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device that breaks in the middle of a launch fails every call from then on, those that join and
+// record what was queued among them. The message is still that of the first failure, as if only
+// that one call had failed, and names the node.
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum { ILLEGAL_ADDRESS = 700 };
+
+// Launches with the nth call of any function failing, and those after it too with "+".
+static braid_status launch_failing(struct frame *frame, long nth, const char *later_too)
+{
+    char rule[64];
+    snprintf(rule, sizeof(rule), "*:%ld%s=%d", nth, later_too, ILLEGAL_ADDRESS);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    braid_status status = braid_exec_launch(frame->exec, frame->stream);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    return status;
+}
+
+// "launch of 'sum' (cuda:0, lane 1)": without the error's name, for which the driver is asked too.
+static void note_what_failed(char *out_text, size_t size)
+{
+    snprintf(out_text, size, "%s", braid_error_message());
+    char *end = strstr(out_text, " failed");
+    assert_non_null(end);
+    *end = '\0';
+}
+
+// Returns how many failures named a node.
+static int break_at_each_call(braid_exec_mode mode)
+{
+    struct frame frame;
+    int num_named = 0;
+    char expected[512], found[512];
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    check_ok(frame_create_exec(&frame, mode));
+    check_ok(frame_run(&frame, 1));
+    long calls = standin_calls("*");
+    check_ok(braid_exec_launch(frame.exec, frame.stream));
+    calls = standin_calls("*") - calls;
+    check_ok(braid_exec_wait(frame.exec));
+    for (long nth = 1; nth <= calls; nth++) {
+        if (launch_failing(&frame, nth, "") == BRAID_OK)
+            continue; // what was current before is not: nobody is told
+        note_what_failed(expected, sizeof(expected));
+        check_fails(launch_failing(&frame, nth, "+"), BRAID_DEVICE_ERROR, "");
+        note_what_failed(found, sizeof(found));
+        assert_string_equal(found, expected);
+        num_named += strchr(found, '\'') != NULL;
+    }
+    check_ok(frame_run(&frame, 7));
+    check_ok(frame_read(&frame));
+    assert_int_equal(frame.read[5], frame_result(7));
+    frame_finish(&frame);
+    check_nothing_is_left();
+    return num_named;
+}
+
+static void on_streams(void **state)
+{
+    (void)state;
+    // Six tasks reach the device, each by a call that makes it current and one that queues it.
+    assert_true(break_at_each_call(BRAID_MODE_STREAMS) >= 2 * 6);
+}
+
+static void as_a_native_graph(void **state)
+{
+    (void)state;
+    break_at_each_call(BRAID_MODE_NATIVE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_streams),
+        cmocka_unit_test(as_a_native_graph),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
