@@ -78,8 +78,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 
 // Blocks until this exec's last launch has ended; query does not block and returns BRAID_NOT_READY
 // before that. BRAID_OK when it was never launched.
-// Errors: BRAID_DEVICE_ERROR (work of the frame failed; the message names the node where the device
-// tells), each failure reported once.
+// Errors: BRAID_DEVICE_ERROR (work on the device failed). CUDA and HIP do not tell which work:
+// after a fault the whole context is broken, every later call on it reports the same error, and the
+// cause may be other work than this exec's. On the CPU work does not fail.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 

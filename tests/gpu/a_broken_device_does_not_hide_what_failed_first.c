@@ -74,11 +74,37 @@ static void as_a_native_graph(void **state)
     break_at_each_call(BRAID_MODE_NATIVE);
 }
 
+// The driver does not say whose fault it was: another exec is told the same.
+static void a_fault_is_reported_by_every_wait(void **state)
+{
+    (void)state;
+    struct frame frame;
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    check_ok(frame_create_exec(&frame, BRAID_MODE_STREAMS));
+    braid_exec *faulty = frame.exec;
+    check_ok(frame_create_exec(&frame, BRAID_MODE_NATIVE));
+    check_ok(frame_run(&frame, 1));
+    assert_true(standin_configure("BRAID_STANDIN_ASYNC", "1=700"));
+    (void)!braid_exec_launch(faulty, frame.stream); // may meet the fault, or be ahead of it
+    for (int i = 0; i < 2; i++) {
+        check_fails(braid_exec_wait(faulty), BRAID_DEVICE_ERROR, "(700)");
+        check_fails(braid_exec_query(faulty), BRAID_DEVICE_ERROR, "(700)");
+        check_fails(braid_exec_wait(frame.exec), BRAID_DEVICE_ERROR, "(700)");
+    }
+    reset_standin();
+    standin_forget_faults();
+    braid_exec_destroy(faulty);
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
         cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(a_fault_is_reported_by_every_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
