@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves a schedule from its steps alone, with none of the planner's reasoning: walks them in issue
-// order with a vector clock a lane. A wait is taken only if the latest record of its event,
+// order with a clock for each lane. A wait is taken only if the latest record of its event,
 // submitted before it, is of the node it names; so every wait ends, whatever the device does in
 // between.
 #include "exec/verify.h"
@@ -10,6 +10,13 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "exec/plan_memory.h"
+
+// What clocks may take in one walk: 256 MiB and what counts their users.
+#define MOST_WORDS ((size_t)1 << 26)
+// Where they take more, a walk looks at a part of the lanes. No limit holds for the smallest part:
+// its clocks have one block each.
+#define LANES_CHANGE 4
+#define FEWEST_LANES 16
 
 static const char *name_of(const struct verify *verify, uint32_t node)
 {
@@ -24,16 +31,6 @@ braid_status braid_verify_report(const struct verify *verify, uint32_t before, u
         "the plan lets '%s' (node %u) start before '%s' (node %u) has ended, against "
         "%s",
         name_of(verify, node), node, name_of(verify, before), before, why);
-}
-
-static uint32_t *clock_of(const struct verify *verify, uint32_t lane)
-{
-    return verify->clocks + (size_t)lane * verify->num_lanes;
-}
-
-static uint32_t *event_clock(const struct verify *verify, uint32_t event)
-{
-    return verify->event_clocks + (size_t)event * verify->num_lanes;
 }
 
 static bool sort_edges(struct verify *verify)
@@ -54,22 +51,59 @@ static bool sort_edges(struct verify *verify)
     return true;
 }
 
-static braid_status init_verify(struct verify *verify)
+// Clocks of many lanes go with their last use, which must be known.
+static bool count_uses(struct verify *verify)
+{
+    if (verify->clocks.height == 0)
+        return true;
+    verify->steps_left = braid_allocate_zeroed(verify->num_lanes, sizeof(uint32_t));
+    for (size_t i = 0; verify->steps_left && i < verify->schedule->num_steps; i++) {
+        const braid_step *step = &verify->schedule->steps[i]; // not checked yet
+        if (step->lane < verify->num_lanes)
+            verify->steps_left[step->lane]++;
+        if (step->kind == BRAID_STEP_WAIT && step->event < verify->num_events)
+            verify->events[step->event].waits_left++;
+    }
+    return verify->steps_left;
+}
+
+static void forget_clock(struct verify *verify, verify_clock *clock)
+{
+    braid_verify_clocks_drop(&verify->clocks, *clock);
+    *clock = 0;
+}
+
+static void forget_used(struct verify *verify, const braid_step *step)
+{
+    if (verify->steps_left && --verify->steps_left[step->lane] == 0)
+        forget_clock(verify, &verify->lane_clocks[step->lane]);
+    if (verify->steps_left && step->kind == BRAID_STEP_WAIT &&
+        --verify->events[step->event].waits_left == 0)
+        forget_clock(verify, &verify->events[step->event].clock);
+}
+
+static bool allocate_verify(struct verify *verify, size_t most_words)
 {
     size_t num_nodes = verify->num_nodes, num_lanes = verify->num_lanes;
-    size_t num_events = verify->num_events;
-    verify->clocks = braid_allocate_zeroed(num_lanes, num_lanes * sizeof(uint32_t));
-    verify->event_clocks = braid_allocate_zeroed(num_events, num_lanes * sizeof(uint32_t));
-    verify->event_node = malloc((num_events + 1) * sizeof(uint32_t));
+    verify->lane_clocks = braid_allocate_zeroed(num_lanes, sizeof(verify_clock));
+    verify->events = malloc(((size_t)verify->num_events + 1) * sizeof(*verify->events));
     verify->num_run = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
     verify->last_run = malloc((num_lanes + 1) * sizeof(uint32_t));
-    verify->lane_of = plan_allocate_zeroed(num_nodes, sizeof(uint32_t));
-    verify->turn_of = plan_allocate_zeroed(num_nodes, sizeof(uint32_t));
-    if (!verify->clocks || !verify->event_clocks || !verify->event_node || !verify->num_run ||
-        !verify->last_run || !verify->lane_of || !verify->turn_of || !sort_edges(verify))
+    verify->spots = plan_allocate_zeroed(num_nodes, sizeof(*verify->spots));
+    return verify->lane_clocks && verify->events && verify->num_run && verify->last_run &&
+           verify->spots && sort_edges(verify) &&
+           braid_verify_clocks_init(&verify->clocks, verify->num_known, most_words);
+}
+
+static braid_status init_verify(struct verify *verify, size_t most_words)
+{
+    if (!allocate_verify(verify, most_words))
         return braid_error_no_memory("the proof of a plan");
-    memset(verify->event_node, 0xff, (num_events + 1) * sizeof(uint32_t));
-    memset(verify->last_run, 0xff, (num_lanes + 1) * sizeof(uint32_t));
+    for (uint32_t i = 0; i < verify->num_events; i++)
+        verify->events[i] = (struct verify_event){ .node = GRAPH_NONE };
+    if (!count_uses(verify))
+        return braid_error_no_memory("the proof of a plan");
+    memset(verify->last_run, 0xff, ((size_t)verify->num_lanes + 1) * sizeof(uint32_t));
     if (verify->graph->num_bundled == 0)
         return BRAID_OK;
     return braid_graph_find_units(verify->graph, &verify->units);
@@ -77,13 +111,13 @@ static braid_status init_verify(struct verify *verify)
 
 static void finish_verify(struct verify *verify)
 {
-    free(verify->clocks);
-    free(verify->event_clocks);
-    free(verify->event_node);
+    braid_verify_clocks_finish(&verify->clocks);
+    free(verify->lane_clocks);
+    free(verify->events);
+    free(verify->steps_left);
     free(verify->num_run);
     free(verify->last_run);
-    free(verify->lane_of);
-    free(verify->turn_of);
+    free(verify->spots);
     free(verify->pred_first);
     free(verify->preds);
     braid_graph_units_finish(&verify->units);
@@ -141,45 +175,58 @@ static braid_status walk_run(struct verify *verify, const braid_step *step,
                              struct verify_accesses *accesses)
 {
     uint32_t node = step->node, lane = step->lane;
-    if (verify->turn_of[node])
+    if (verify->spots[node].turn)
         return braid_error(BRAID_INTERNAL, "the plan runs '%s' (node %u) twice",
                            name_of(verify, node), node);
-    verify->lane_of[node] = lane;
+    verify->spots[node].lane = lane;
     braid_status status = check_bundle(verify, lane, node);
     if (!status)
         status = check_edges(verify, node);
     if (!status && accesses)
         status = braid_verify_accesses_node(accesses, node);
-    verify->turn_of[node] = ++verify->num_run[lane];
+    verify->spots[node].turn = ++verify->num_run[lane];
     verify->last_run[lane] = node;
     return status;
 }
 
+static braid_status check_clocks(const struct verify *verify)
+{
+    if (verify->clocks.no_memory)
+        return braid_error_no_memory("the proof of a plan");
+    return verify->clocks.is_full ? BRAID_NO_MEMORY : BRAID_OK; // which nobody is told
+}
+
 static braid_status walk_record(struct verify *verify, const braid_step *step)
 {
-    if (verify->turn_of[step->node] == 0 || verify->lane_of[step->node] != step->lane)
+    if (verify->spots[step->node].turn == 0 || verify->spots[step->node].lane != step->lane)
         return braid_error(BRAID_INTERNAL,
                            "the plan records event %u for '%s' (node %u), which has not run there",
                            step->event, name_of(verify, step->node), step->node);
-    uint32_t *clock = event_clock(verify, step->event);
-    memcpy(clock, clock_of(verify, step->lane), verify->num_lanes * sizeof(*clock));
-    clock[step->lane] = verify->num_run[step->lane];
-    verify->event_node[step->event] = step->node;
-    return BRAID_OK;
+    struct verify_event *event = &verify->events[step->event];
+    event->node = step->node;
+    event->turn = verify->num_run[step->lane];
+    event->clock = verify_copy(&verify->clocks, event->clock, verify->lane_clocks[step->lane]);
+    return check_clocks(verify);
 }
 
 static braid_status walk_wait(struct verify *verify, const braid_step *step)
 {
-    if (verify->event_node[step->event] != step->node)
+    struct verify_event *event = &verify->events[step->event];
+    if (event->node != step->node)
         return braid_error(BRAID_INTERNAL,
                            "the plan waits on lane %u for '%s' (node %u), but event %u is then not "
                            "recorded for it",
                            step->lane, name_of(verify, step->node), step->node, step->event);
-    uint32_t *clock = clock_of(verify, step->lane);
-    const uint32_t *from = event_clock(verify, step->event);
-    for (uint32_t i = 0; i < verify->num_lanes; i++)
-        clock[i] = from[i] > clock[i] ? from[i] : clock[i];
-    return BRAID_OK;
+    struct verify_clocks *clocks = &verify->clocks;
+    verify_clock *clock = &verify->lane_clocks[step->lane];
+    *clock = verify_merge(clocks, *clock, event->clock);
+    bool knew_no_more = *clock == event->clock;
+    uint32_t known = verify->spots[step->node].lane - verify->first_known;
+    if (known < verify->num_known)
+        *clock = verify_raise(clocks, *clock, known, event->turn);
+    if (knew_no_more && event->clock != *clock) // and so will others that wait for it
+        event->clock = verify_copy(clocks, event->clock, *clock);
+    return check_clocks(verify);
 }
 
 static braid_status walk_steps(struct verify *verify, struct verify_accesses *accesses)
@@ -195,9 +242,10 @@ static braid_status walk_steps(struct verify *verify, struct verify_accesses *ac
             status = walk_wait(verify, step);
         if (status)
             return status;
+        forget_used(verify, step);
     }
     for (uint32_t i = 0; i < verify->num_nodes; i++) {
-        if (verify->turn_of[i] == 0)
+        if (verify->spots[i].turn == 0)
             return braid_error(BRAID_INTERNAL, "the plan does not run '%s' (node %u)",
                                name_of(verify, i), i);
     }
@@ -229,7 +277,7 @@ static braid_status check_hints(const struct verify *verify)
             braid_array_finish(&list);
             return braid_error_no_memory("the proof of a plan");
         }
-        *item = (struct hinted){ nodes[i].lane_hint, verify->turn_of[i], i };
+        *item = (struct hinted){ nodes[i].lane_hint, verify->spots[i].turn, i };
     }
     struct hinted *items = list.items;
     if (items)
@@ -239,7 +287,7 @@ static braid_status check_hints(const struct verify *verify)
         uint32_t a = items[i - 1].node, b = items[i].node;
         if (items[i].hint != items[i - 1].hint)
             continue;
-        if (verify->lane_of[a] != verify->lane_of[b])
+        if (verify->spots[a].lane != verify->spots[b].lane)
             status = braid_error(BRAID_INTERNAL,
                                  "the plan puts '%s' (node %u) and '%s' (node %u) on two lanes, "
                                  "against hint %u",
@@ -251,10 +299,10 @@ static braid_status check_hints(const struct verify *verify)
     return status;
 }
 
-static braid_status prove(struct verify *verify)
+static braid_status prove(struct verify *verify, size_t most_words)
 {
     struct verify_accesses *accesses = NULL;
-    braid_status status = init_verify(verify);
+    braid_status status = init_verify(verify, most_words);
     if (!status && verify->graph->accesses.num)
         status = braid_verify_accesses_create(verify, &accesses);
     if (!status)
@@ -262,6 +310,44 @@ static braid_status prove(struct verify *verify)
     if (!status)
         status = check_hints(verify);
     braid_verify_accesses_destroy(accesses);
+    return status;
+}
+
+// How many lanes to look at next, after a walk for `num`.
+static uint32_t change_num_known(uint32_t num, bool was_full, bool was_easy)
+{
+    if (was_full)
+        return num / LANES_CHANGE > FEWEST_LANES ? num / LANES_CHANGE : FEWEST_LANES;
+    return was_easy && num < UINT32_MAX / LANES_CHANGE ? num * LANES_CHANGE : num;
+}
+
+braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
+                                size_t most_words)
+{
+    uint32_t num_lanes = schedule->info.num_lanes;
+    uint32_t first_known = 0, num_known = num_lanes;
+    braid_status status = BRAID_OK;
+    do {
+        if (num_known > num_lanes - first_known)
+            num_known = num_lanes - first_known;
+        struct verify verify = {
+            .schedule = schedule,
+            .graph = graph,
+            .num_nodes = graph_num_nodes(graph),
+            .num_lanes = num_lanes,
+            .num_events = schedule->info.num_events,
+            .first_known = first_known,
+            .num_known = num_known,
+        };
+        status = prove(&verify, num_known > FEWEST_LANES ? most_words : SIZE_MAX);
+        bool was_full = status && verify.clocks.is_full;
+        bool was_easy = verify.clocks.blocks.num < most_words / (2 * LANES_CHANGE);
+        finish_verify(&verify);
+        first_known += was_full ? 0 : num_known;
+        num_known = change_num_known(num_known, was_full, was_easy);
+        if (was_full)
+            status = BRAID_OK;
+    } while (!status && first_known < num_lanes);
     return status;
 }
 
@@ -274,14 +360,5 @@ braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_g
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
                            schedule->graph_id != graph->id ? "another graph"
                                                            : "this graph before it was changed");
-    struct verify verify = {
-        .schedule = schedule,
-        .graph = graph,
-        .num_nodes = graph_num_nodes(graph),
-        .num_lanes = schedule->info.num_lanes,
-        .num_events = schedule->info.num_events,
-    };
-    braid_status status = prove(&verify);
-    finish_verify(&verify);
-    return status;
+    return braid_verify_steps(schedule, graph, MOST_WORDS);
 }

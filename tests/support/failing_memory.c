@@ -8,6 +8,7 @@
 
 // Relaxed throughout: the numbers order nothing.
 static atomic_uint_fast64_t num_calls;
+static atomic_uint_fast64_t num_bytes;
 static atomic_int_fast64_t left = INT64_MAX; // allocations until the one that fails
 static atomic_bool failed;
 
@@ -42,8 +43,14 @@ uint64_t failing_memory_num_calls(void)
     return atomic_load_explicit(&num_calls, memory_order_relaxed);
 }
 
-static bool may_allocate(void)
+uint64_t failing_memory_num_bytes(void)
 {
+    return atomic_load_explicit(&num_bytes, memory_order_relaxed);
+}
+
+static bool may_allocate(size_t bytes)
+{
+    atomic_fetch_add_explicit(&num_bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&num_calls, 1, memory_order_relaxed);
     if (atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed) > 1)
         return true;
@@ -54,27 +61,27 @@ static bool may_allocate(void)
 
 void *__wrap_malloc(size_t bytes)
 {
-    return may_allocate() ? __real_malloc(bytes) : NULL;
+    return may_allocate(bytes) ? __real_malloc(bytes) : NULL;
 }
 
 void *__wrap_calloc(size_t num, size_t bytes)
 {
-    return may_allocate() ? __real_calloc(num, bytes) : NULL;
+    return may_allocate(num * bytes) ? __real_calloc(num, bytes) : NULL;
 }
 
 void *__wrap_realloc(void *memory, size_t bytes)
 {
-    return may_allocate() ? __real_realloc(memory, bytes) : NULL;
+    return may_allocate(bytes) ? __real_realloc(memory, bytes) : NULL;
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
-    return may_allocate() ? __real_aligned_alloc(alignment, bytes) : NULL;
+    return may_allocate(bytes) ? __real_aligned_alloc(alignment, bytes) : NULL;
 }
 
 int __wrap_posix_memalign(void **out_memory, size_t alignment, size_t bytes)
 {
-    return may_allocate() ? __real_posix_memalign(out_memory, alignment, bytes) : ENOMEM;
+    return may_allocate(bytes) ? __real_posix_memalign(out_memory, alignment, bytes) : ENOMEM;
 }
 
 void __wrap_free(void *memory)

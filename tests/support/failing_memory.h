@@ -18,4 +18,7 @@ bool failing_memory_disarm(void);
 // Allocations and frees so far, failed ones included; frees of NULL do not count.
 uint64_t failing_memory_num_calls(void);
 
+// Bytes asked for so far, whether given or not; what is freed stays counted.
+uint64_t failing_memory_num_bytes(void);
+
 #endif
