@@ -98,7 +98,10 @@ typedef struct braid_launch {
 } braid_launch;
 
 // An asynchronous copy between any two memories that the device can reach. What it reads and writes
-// is ordered by its accesses and edges like a kernel's: `to` and `from` alone declare nothing.
+// is ordered by its accesses and edges like a kernel's: `to` and `from` alone declare nothing. What
+// memory they are is found out when the exec is made. On a GPU, copies between host memories are
+// made by a host thread, and the program's own (pageable) memory is copied through as much pinned
+// memory, which the device keeps; memory of braid_memory_allocate or the driver's own is faster.
 typedef struct braid_copy {
     braid_node_options node;
     void *to;

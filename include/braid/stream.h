@@ -93,8 +93,11 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_synchronize(braid_event *eve
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_elapsed(braid_event *start, braid_event *end,
                                                             uint64_t *out_ns);
 
-// Queues a copy of `bytes` > 0 bytes between memories that the device can reach.
-// Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+// Queues a copy of `bytes` > 0 bytes between memories that the device can reach. On a GPU, with
+// host memory at both ends or with memory that the driver does not know (from malloc), it may wait
+// for earlier work on the stream, and may read such memory at once: here the driver is called as it
+// is. As nodes of a graph such copies do neither. Errors: BRAID_INVALID_ARGUMENT,
+// BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           const void *from, uint64_t bytes);

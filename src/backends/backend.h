@@ -28,6 +28,7 @@ struct backend_stream;
 struct backend_event;
 struct backend_kernel;
 struct backend_program;
+struct backend_detour;
 
 // A kernel launch, as submitted. args[i] points to the bytes of argument i; they are captured
 // during the call. Dimensions hold no zeros, except cluster, which is all zero for none.
@@ -63,6 +64,8 @@ struct backend_task {
     enum backend_task_kind kind;
     const char *name; // for messages; lives as long as what was made with the task
     uint32_t lane;    // for messages
+    // A copy or fill that the backend does in another way; made by task_prepare. NULL: none.
+    struct backend_detour *detour;
     union {
         struct backend_launch launch;
         struct {
@@ -180,6 +183,12 @@ struct backend_ops {
                                 const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
+
+    // Optional, both or neither. Looks at the memory of a task before it is submitted or made part
+    // of a program, and readies what it needs so that queueing it will not block the host. The
+    // task's work has ended when task_finish is called.
+    braid_status (*task_prepare)(struct backend *backend, struct backend_task *task);
+    void (*task_finish)(struct backend *backend, struct backend_task *task);
 
     // Queues one task; never a native one (the caller makes that call itself).
     braid_status (*submit)(struct backend *backend, struct backend_stream *stream,

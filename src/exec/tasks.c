@@ -132,6 +132,18 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
     return BRAID_OK;
 }
 
+static braid_status prepare_task(struct backend *backend, const braid_graph *graph, uint32_t node,
+                                 struct backend_task *task)
+{
+    if (!backend->ops->task_prepare)
+        return BRAID_OK;
+    braid_status status = backend->ops->task_prepare(backend, task);
+    if (status)
+        return braid_error(status, "node '%s': %s", braid_graph_name(graph, node),
+                           braid_error_message());
+    return BRAID_OK;
+}
+
 static braid_status describe_node(braid_device *device, const braid_graph *graph, uint32_t node,
                                   struct kernel_map *map, struct tasks *tasks)
 {
@@ -140,7 +152,7 @@ static braid_status describe_node(braid_device *device, const braid_graph *graph
     if (graph_node->kind != GRAPH_KERNEL) {
         *task = describe_other(graph, graph_node, device);
         tasks->has_native = tasks->has_native || task->kind == BACKEND_TASK_NATIVE;
-        return BRAID_OK;
+        return prepare_task(tasks->backend, graph, node, task);
     }
     const struct graph_kernel *kernel = kernel_of(graph, node);
     task->kind = BACKEND_TASK_KERNEL;
@@ -191,6 +203,10 @@ void braid_tasks_finish(struct tasks *tasks)
 {
     for (size_t i = 0; i < tasks->num_kernels; i++)
         tasks->backend->ops->kernel_unload(tasks->backend, tasks->kernels[i]);
+    for (uint32_t i = 0; tasks->items && i < tasks->num; i++) {
+        if (tasks->items[i].detour)
+            tasks->backend->ops->task_finish(tasks->backend, &tasks->items[i]);
+    }
     free(tasks->items);
     free(tasks->arg_bytes);
     free(tasks->args);

@@ -128,6 +128,14 @@ static braid_status fill_graph(struct frame *frame, braid_graph *graph)
     };
     if (!status)
         status = braid_graph_add_host_call(graph, &call, &host);
+    const braid_copy out = {
+        .node = { .name = "copy out", .after = &copy, .num_after = 1 },
+        .to = &frame->own,
+        .from = &words[3],
+        .bytes = sizeof(uint32_t),
+    };
+    if (!status)
+        status = braid_graph_add_copy(graph, &out, NULL);
     const braid_node before[] = { frame->summed, copy, host };
     if (!status)
         status = braid_graph_add_empty(

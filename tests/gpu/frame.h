@@ -28,6 +28,7 @@ struct frame {
     braid_stream *stream;
     braid_node summed;  // the node whose argument 3 is c
     int num_host_calls; // changed by the host call
+    uint32_t own;       // the program's own memory, to which a node copies
 };
 
 // Each leaves nothing behind when it fails; finish takes a frame in any state.

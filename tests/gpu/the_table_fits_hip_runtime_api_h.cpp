@@ -49,6 +49,8 @@ static void check_device_calls()
     DRIVER(host_free, hipHostFree);
     OVERLOADED(stream_allocate, hipMallocAsync, stream_allocate);
     DRIVER(stream_free, hipFreeAsync);
+    DRIVER(pointer_attribute, hipPointerGetAttribute);
+    DRIVER(hip_address_range, hipMemGetAddressRange);
 }
 
 static void check_stream_calls()

@@ -59,22 +59,9 @@ gpu_result braid_cuda_set_kernel(const struct gpu_backend *gpu, gpu_executable e
     return gpu->api->executable_set_kernel(executable, node, &parameters);
 }
 
-// Whether the address is the program's own memory, of which the driver knows nothing.
-static bool is_pageable(const struct gpu_api *api, const void *memory)
+// Pageable memory never comes here: see gpu_detour.c.
+static struct cuda_copy_side copy_side(const void *memory)
 {
-    unsigned type = 0;
-    if (!api->pointer_attribute)
-        return false;
-    gpu_result result =
-        api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, (void *)(uintptr_t)memory);
-    return result != GPU_SUCCESS || type == 0;
-}
-
-// Unlike a copy on a stream, a node must be told which addresses are pageable memory.
-static struct cuda_copy_side copy_side(const struct gpu_api *api, const void *memory)
-{
-    if (is_pageable(api, memory))
-        return (struct cuda_copy_side){ .memory_type = GPU_MEMORY_HOST, .host = memory };
     return (struct cuda_copy_side){ .memory_type = GPU_MEMORY_UNIFIED,
                                     .device = (uint64_t)(uintptr_t)memory };
 }
@@ -83,8 +70,8 @@ gpu_result braid_cuda_add_copy(const struct gpu_backend *gpu, const struct gpu_p
                                void *to, const void *from, size_t bytes, gpu_node *out_node)
 {
     struct cuda_copy_parameters parameters = {
-        .from = copy_side(gpu->api, from),
-        .to = copy_side(gpu->api, to),
+        .from = copy_side(from),
+        .to = copy_side(to),
         .width = bytes,
         .height = 1,
         .depth = 1,

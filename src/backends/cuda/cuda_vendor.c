@@ -118,6 +118,19 @@ static gpu_result host_call(struct gpu_backend *gpu, gpu_stream stream, gpu_host
     return gpu->api->host_call(stream, call, user);
 }
 
+// The driver refuses addresses that it does not know.
+static enum gpu_memory_place find_memory(const struct gpu_backend *gpu, const void *memory)
+{
+    unsigned type = 0;
+    if (!gpu->api->pointer_attribute)
+        return GPU_ELSEWHERE;
+    gpu_result result =
+        gpu->api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, (void *)(uintptr_t)memory);
+    if (result == GPU_INVALID_VALUE || (result == GPU_SUCCESS && type == 0))
+        return GPU_PAGEABLE;
+    return result == GPU_SUCCESS && type == GPU_MEMORY_HOST ? GPU_PINNED : GPU_ELSEWHERE;
+}
+
 static braid_status check_plan(const struct gpu_backend *gpu, const struct backend_plan *plan,
                                uint32_t max_fan_out)
 {
@@ -158,6 +171,7 @@ const struct gpu_vendor braid_gpu_cuda = {
     .read_architecture = read_architecture,
     .close_device = close_device,
     .check_image = check_image,
+    .find_memory = find_memory,
     .copy = copy,
     .host_call = host_call,
     .add_kernel = braid_cuda_add_kernel,

@@ -37,13 +37,13 @@ enum {
     GPU_HOST_PORTABLE = 1,
     GPU_HOST_MAPPED = 2,
     GPU_CAPTURE_THREAD_LOCAL = 1,
+    GPU_POINTER_MEMORY_TYPE = 2,
 };
 
 // CUDA only.
 enum {
     GPU_MEMORY_HOST = 1,
     GPU_MEMORY_UNIFIED = 4,
-    GPU_POINTER_MEMORY_TYPE = 2,
     GPU_FUNCTION_MAX_THREADS = 0,
     GPU_FUNCTION_SHARED_BYTES = 1,
     GPU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
@@ -129,7 +129,8 @@ struct gpu_api {
     gpu_result (*host_free)(void *memory);
     gpu_result (*stream_allocate)(void **memory, size_t bytes, gpu_stream stream);
     gpu_result (*stream_free)(void *memory, gpu_stream stream);
-    gpu_result (*pointer_attribute)(void *value, int attribute, void *pointer); // CUDA
+    gpu_result (*pointer_attribute)(void *value, int attribute, void *pointer);
+    gpu_result (*hip_address_range)(void **base, size_t *bytes, void *pointer); // HIP
 
     // Streams and events
     gpu_result (*stream_create)(gpu_stream *stream, unsigned flags, int priority);

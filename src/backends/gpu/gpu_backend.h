@@ -11,6 +11,7 @@
 #include "backends/gpu/gpu_vendor.h"
 
 struct gpu_module;
+struct gpu_staging;
 struct gpu_host_record;
 
 struct gpu_backend {
@@ -37,11 +38,13 @@ struct gpu_backend {
     gpu_function root_function; // guarded by load_lock
     bool root_tried;            // guarded by load_lock
 
-    pthread_mutex_t lock;           // never held during a driver call that may wait
-    struct gpu_module *modules;     // guarded by lock
-    struct gpu_module *retired;     // guarded by lock; see gpu_module.h
-    uint32_t num_retired;           // guarded by lock
-    struct backend_kernel *kernels; // guarded by lock
+    pthread_mutex_t lock;             // never held during a driver call that may wait
+    struct gpu_module *modules;       // guarded by lock
+    struct gpu_module *retired;       // guarded by lock; see gpu_module.h
+    uint32_t num_retired;             // guarded by lock
+    struct backend_kernel *kernels;   // guarded by lock
+    struct gpu_staging *free_staging; // guarded by lock; see gpu_detour.c
+    uint32_t num_free_staging;        // guarded by lock
 
     pthread_mutex_t record_lock;
     pthread_cond_t records_ended;         // no call is queued any more
@@ -127,6 +130,14 @@ gpu_result braid_gpu_host_call_by_callback(struct gpu_backend *gpu, gpu_stream s
                                            gpu_host_function *call, void *user);
 void braid_gpu_host_records_finish(struct gpu_backend *gpu);
 
+// Tasks with a detour: queued on a stream, or as nodes of a graph, of which *out_node is the last.
+braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
+                                     const struct backend_task *task);
+braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_place place,
+                                  const struct backend_task *task, gpu_node *out_node);
+// Frees pinned memory that nobody uses; only forgets it where the device could not be made current.
+void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
+
 // A kernel that does nothing, to stand before the many roots of a graph; NULL where there is none.
 gpu_function braid_gpu_root_kernel(struct gpu_backend *gpu);
 
@@ -171,6 +182,9 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
                                    const uint32_t *arg_bytes, uint32_t num_args,
                                    struct backend_kernel **out_kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
+
+braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);
+void braid_gpu_task_finish(struct backend *backend, struct backend_task *task);
 
 braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,
                               const struct backend_task *task);

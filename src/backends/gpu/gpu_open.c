@@ -149,9 +149,11 @@ static void gpu_close(struct backend *backend)
         if (gpu->root_module)
             gpu->api->module_unload(gpu->root_module);
         braid_gpu_modules_finish(gpu, true);
+        braid_gpu_staging_finish(gpu, true);
         braid_gpu_leave(gpu, &scope);
     }
     braid_gpu_modules_finish(gpu, false);
+    braid_gpu_staging_finish(gpu, false);
     braid_gpu_host_records_finish(gpu);
     gpu->vendor->close_device(gpu);
     pthread_cond_destroy(&gpu->records_ended);
@@ -211,6 +213,8 @@ static const struct backend_ops common_ops = {
     .leave = leave,
     .kernel_load = braid_gpu_kernel_load,
     .kernel_unload = braid_gpu_kernel_unload,
+    .task_prepare = braid_gpu_task_prepare,
+    .task_finish = braid_gpu_task_finish,
     .submit = braid_gpu_submit,
     .program_create = braid_gpu_program_create,
     .program_set_args = braid_gpu_program_set_args,

@@ -221,6 +221,8 @@ static braid_status add_native(struct builder *builder, const struct backend_tas
 static braid_status add_node(struct builder *builder, const struct backend_task *task,
                              const struct lane_state *state, gpu_node *out_node)
 {
+    if (task->detour)
+        return braid_gpu_add_detour(builder->gpu, place_here(builder), task, out_node);
     switch (task->kind) {
     case BACKEND_TASK_KERNEL:
         return add_kernel(builder, task, state, out_node);

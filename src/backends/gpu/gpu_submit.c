@@ -126,6 +126,8 @@ static braid_status submit_host(struct gpu_backend *gpu, gpu_stream stream,
 static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,
                                 const struct backend_task *task)
 {
+    if (task->detour)
+        return braid_gpu_submit_detour(gpu, stream, task);
     switch (task->kind) {
     case BACKEND_TASK_KERNEL:
         return submit_kernel(gpu, stream, task);

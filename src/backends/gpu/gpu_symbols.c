@@ -61,8 +61,11 @@ static const struct gpu_symbol driver_rows[] = {
       .names = { { "cuMemFreeAsync" }, { "hipFreeAsync" } },
       .optional = { [GPU_CUDA] = true, [GPU_HIP] = true } },
     { .offset = offsetof(struct gpu_api, pointer_attribute),
-      .names = { { "cuPointerGetAttribute" } },
-      .optional = { [GPU_CUDA] = true } },
+      .names = { { "cuPointerGetAttribute" }, { "hipPointerGetAttribute" } },
+      .optional = { [GPU_CUDA] = true, [GPU_HIP] = true } },
+    { .offset = offsetof(struct gpu_api, hip_address_range),
+      .names = { [GPU_HIP] = { "hipMemGetAddressRange" } },
+      .optional = { [GPU_HIP] = true } },
 
     // Streams and events
     { .offset = offsetof(struct gpu_api, stream_create),

@@ -33,6 +33,12 @@ enum {
     GPU_NO_ATTRIBUTE = -1, // the vendor has none of this meaning; reads as 0
 };
 
+enum gpu_memory_place {
+    GPU_ELSEWHERE, // on a device, managed, or not known
+    GPU_PINNED,    // host memory that the driver knows
+    GPU_PAGEABLE,  // host memory that it does not
+};
+
 // Where a node goes: the graph and what it runs after.
 struct gpu_place {
     gpu_graph graph;
@@ -67,6 +73,10 @@ struct gpu_vendor {
     // BRAID_OK when the driver may be given this image; `kernel` for the message.
     braid_status (*check_image)(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                 const void *image);
+
+    // Where the memory is, as far as the driver tells; GPU_ELSEWHERE where it does not.
+    enum gpu_memory_place (*find_memory)(const struct gpu_backend *gpu, const void *memory);
+    bool fills_of_host_memory_wait; // for what is before them on the stream, on the host
 
     gpu_result (*copy)(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
                        gpu_stream stream);

@@ -25,8 +25,14 @@ enum {
     VERSION_SEGMENTED_GRAPHS = 70300000, // before, the executor below may run a graph
     GRAPH_QUEUES = 4,                    // of the classic executor
     DEFAULT_LANES = 4,                   // hardware queues that a process gets by default
+    VERSION_MEMORY_TYPES = 60000000,     // see find_memory
     PROPERTIES_BYTES = 8192,             // more than hipDeviceProp_t of any version has
 };
+
+// hipMemoryType: of versions before 6, and since.
+enum { HIP_5_HOST = 0, HIP_HOST = 1 };
+
+enum { HIP_INVALID_DEVICE_POINTER = 17 };
 
 static gpu_result enter(const struct gpu_backend *gpu, struct backend_scope *scope)
 {
@@ -92,6 +98,33 @@ static braid_status read_architecture(struct gpu_backend *gpu)
         result == GPU_SUCCESS ? find_architecture(properties, sizeof(properties) - 64) : NULL;
     snprintf(gpu->architecture, sizeof(gpu->architecture), "%.63s", name ? name : "");
     return BRAID_OK;
+}
+
+// Whether the runtime knows the address at all. It must be asked first: hipPointerGetAttribute of
+// 5.2.3 may crash where it does not.
+static enum gpu_memory_place find_range(const struct gpu_backend *gpu, const void *memory)
+{
+    void *base = NULL;
+    size_t bytes = 0;
+    if (!gpu->api->hip_address_range || !gpu->api->pointer_attribute)
+        return GPU_ELSEWHERE;
+    gpu_result result = gpu->api->hip_address_range(&base, &bytes, (void *)(uintptr_t)memory);
+    bool unknown = result == HIP_INVALID_DEVICE_POINTER || result == GPU_INVALID_VALUE ||
+                   result == GPU_NOT_FOUND;
+    return unknown ? GPU_PAGEABLE : result ? GPU_ELSEWHERE : GPU_PINNED;
+}
+
+// The numbers of the types are others since version 6.
+static enum gpu_memory_place find_memory(const struct gpu_backend *gpu, const void *memory)
+{
+    int type = 0;
+    enum gpu_memory_place place = find_range(gpu, memory);
+    if (place != GPU_PINNED)
+        return place;
+    if (gpu->api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, (void *)(uintptr_t)memory))
+        return GPU_ELSEWHERE;
+    return type == (gpu->version < VERSION_MEMORY_TYPES ? HIP_5_HOST : HIP_HOST) ? GPU_PINNED
+                                                                                 : GPU_ELSEWHERE;
 }
 
 static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
@@ -201,6 +234,8 @@ const struct gpu_vendor braid_gpu_hip = {
     .read_architecture = read_architecture,
     .close_device = close_device,
     .check_image = braid_hip_check_image,
+    .find_memory = find_memory,
+    .fills_of_host_memory_wait = true, // the runtime writes such memory with the CPU
     .copy = copy,
     .host_call = host_call,
     .add_kernel = braid_hip_add_kernel,

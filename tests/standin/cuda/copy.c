@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entry points that copy and fill memory, at once or in a stream.
 //
-// Copies to and from pageable host memory are as asynchronous as all others here, where the driver
-// would often wait or stage: a program that frees such memory too early is found out.
+// Copies with host memory on a stream are as on an H200 with driver 580: those between two host
+// memories, and those to pageable memory, wait on the host; pageable memory is read when the copy
+// to the device is submitted. In graphs they are as asynchronous as all others, where the driver
+// reads pageable memory at the launch.
 #include "copy.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "entry.h"
 #include "memory.h"
@@ -30,6 +35,54 @@ static CUresult check_device(const void *memory, size_t bytes, bool is_device)
     return result;
 }
 
+// The ends of a copy.
+struct host_sides {
+    bool to_host, from_host, to_pageable, from_pageable;
+};
+
+static void find_side(const void *memory, bool *out_host, bool *out_pageable)
+{
+    enum memory_kind kind = MEMORY_HOST;
+    *out_pageable = !memory_find_kind(memory, &kind);
+    *out_host = kind == MEMORY_HOST || kind == MEMORY_REGISTERED;
+}
+
+// Whether the host waits for the copy, and whether its source is read now. Expects the world's
+// lock.
+static CUresult look_at_sides(CUstream handle, const struct work *work, bool *out_wait,
+                              bool *out_read_now)
+{
+    struct host_sides sides;
+    CUstream stream = NULL;
+    CUresult result = stream_resolve(handle, &stream);
+    if (result != CUDA_SUCCESS || stream->capture != NULL)
+        return result;
+    find_side(work->copy.to, &sides.to_host, &sides.to_pageable);
+    find_side(work->copy.from, &sides.from_host, &sides.from_pageable);
+    *out_wait = sides.to_pageable || (sides.to_host && sides.from_host);
+    *out_read_now = sides.from_pageable && !sides.to_host;
+    return CUDA_SUCCESS;
+}
+
+// The copy of a stream, as the driver treats the memory at its ends.
+static CUresult queue_on_stream(CUstream stream, struct work *work)
+{
+    bool wait = false, read_now = false;
+    world_lock();
+    CUresult result = look_at_sides(stream, work, &wait, &read_now);
+    world_unlock();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (read_now && work->copy.width > 0) {
+        work->copy.snapshot = malloc(work->copy.width);
+        if (work->copy.snapshot == NULL)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        memcpy(work->copy.snapshot, work->copy.from, work->copy.width);
+        work->copy.from = work->copy.snapshot;
+    }
+    return wait ? stream_queue_and_wait(stream, work) : stream_queue(stream, work);
+}
+
 enum sides { EITHER = 0, TO_DEVICE = 1, FROM_DEVICE = 2 };
 
 static CUresult queue_copy(const char *function, void *to, const void *from, size_t bytes,
@@ -46,7 +99,7 @@ static CUresult queue_copy(const char *function, void *to, const void *from, siz
     if (result != CUDA_SUCCESS)
         return result;
     struct work work = plain_copy(to, from, bytes);
-    return wait ? stream_queue_and_wait(stream, &work) : stream_queue(stream, &work);
+    return wait ? stream_queue_and_wait(stream, &work) : queue_on_stream(stream, &work);
 }
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)

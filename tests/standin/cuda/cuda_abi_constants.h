@@ -153,6 +153,8 @@
     X(CU_MEMORYTYPE_ARRAY, 3)                                                                      \
     X(CU_MEMORYTYPE_UNIFIED, 4)
 
+#define CUDA_ABI_POINTER_ATTRIBUTES(X) X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)
+
 #define CUDA_ABI_POOL_ATTRIBUTES(X)                                                                \
     X(CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, 1)                                          \
     X(CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, 2)                                                \

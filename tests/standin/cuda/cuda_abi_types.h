@@ -24,6 +24,7 @@ typedef enum CUgraphInstantiateResult {
 typedef enum CUlaunchAttributeID { CUDA_ABI_LAUNCH_ATTRIBUTES(ENUMERATOR) } CUlaunchAttributeID;
 typedef enum CUstreamCaptureMode { CUDA_ABI_CAPTURE_MODES(ENUMERATOR) } CUstreamCaptureMode;
 typedef enum CUstreamCaptureStatus { CUDA_ABI_CAPTURE_STATUSES(ENUMERATOR) } CUstreamCaptureStatus;
+typedef enum CUpointer_attribute { CUDA_ABI_POINTER_ATTRIBUTES(ENUMERATOR) } CUpointer_attribute;
 typedef enum CUmemorytype { CUDA_ABI_MEMORY_TYPES(ENUMERATOR) } CUmemorytype;
 typedef enum CUmemPool_attribute { CUDA_ABI_POOL_ATTRIBUTES(ENUMERATOR) } CUmemPool_attribute;
 typedef enum CUjit_option { CUDA_ABI_JIT_OPTIONS(ENUMERATOR) } CUjit_option;

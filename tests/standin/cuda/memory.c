@@ -53,6 +53,15 @@ static struct block *find(const void *memory)
     return NULL;
 }
 
+bool memory_find_kind(const void *memory, enum memory_kind *out_kind)
+{
+    const struct block *block = find(memory);
+    if (block == NULL || block->state == MEMORY_FREED)
+        return false;
+    *out_kind = block->kind;
+    return true;
+}
+
 // Under AddressSanitizer a kernel that touches freed memory stops there with a stack trace.
 static void forbid_access(struct block *block)
 {

@@ -30,6 +30,9 @@ CUresult memory_announce_free(void *memory);
 void memory_bury(void *memory);
 void memory_arrive(void *memory); // a pending block becomes live
 
+// Whether the address is in a live block, and of what kind. Else it is pageable host memory.
+bool memory_find_kind(const void *memory, enum memory_kind *out_kind);
+
 // Would the driver accept this range now? Unknown addresses are host memory: fine, unless it
 // must be device memory. Freed memory passes: using it is found out when the work runs.
 CUresult memory_check_argument(const void *memory, size_t bytes, bool must_be_device);

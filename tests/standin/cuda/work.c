@@ -44,6 +44,9 @@ void work_finish(struct work *work)
         free(work->kernel.arguments);
         module_drop(work->kernel.function->module);
         break;
+    case WORK_COPY:
+        free(work->copy.snapshot);
+        break;
     case WORK_CHILD:
         graph_drop(work->child);
         break;

@@ -55,6 +55,7 @@
     X(cuMemHostUnregister)                                                                         \
     X(cuMemHostGetDevicePointer_v2)                                                                \
     X(cuMemGetInfo_v2)                                                                             \
+    X(cuPointerGetAttribute)                                                                       \
     X(cuMemAllocAsync)                                                                             \
     X(cuMemAllocFromPoolAsync)                                                                     \
     X(cuMemFreeAsync)                                                                              \

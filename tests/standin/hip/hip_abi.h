@@ -36,6 +36,8 @@ struct hipDeviceProp_tR0600;
 hipError_t hipGetDevicePropertiesR0600(struct hipDeviceProp_tR0600 *out_properties, int device);
 hipError_t hipDeviceGetStreamPriorityRange(int *out_least, int *out_greatest);
 hipError_t hipDeviceSynchronize(void);
+hipError_t hipMemGetAddressRange(void **out_base, size_t *out_bytes, void *pointer);
+hipError_t hipPointerGetAttribute(void *out_value, hipPointer_attribute attribute, void *pointer);
 hipError_t hipMemGetInfo(size_t *out_free, size_t *out_total);
 hipError_t hipDeviceCanAccessPeer(int *out_can, int device, int peer);
 hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags);

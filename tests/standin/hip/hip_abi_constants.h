@@ -12,6 +12,7 @@
     X(hipErrorOutOfMemory, 2)                                                                      \
     X(hipErrorNotInitialized, 3)                                                                   \
     X(hipErrorDeinitialized, 4)                                                                    \
+    X(hipErrorInvalidDevicePointer, 17)                                                            \
     X(hipErrorInvalidMemcpyDirection, 21)                                                          \
     X(hipErrorNoDevice, 100)                                                                       \
     X(hipErrorInvalidDevice, 101)                                                                  \
@@ -111,6 +112,8 @@
     X(hipMemcpyDeviceToHost, 2)                                                                    \
     X(hipMemcpyDeviceToDevice, 3)                                                                  \
     X(hipMemcpyDefault, 4)
+
+#define HIP_ABI_POINTER_ATTRIBUTES(X) X(HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)
 
 #define HIP_ABI_CAPTURE_MODES(X)                                                                   \
     X(hipStreamCaptureModeGlobal, 0)                                                               \

@@ -21,6 +21,7 @@ typedef enum hipDeviceAttribute_t {
 typedef enum hipFunction_attribute {
     HIP_ABI_FUNCTION_ATTRIBUTES(ENUMERATOR)
 } hipFunction_attribute;
+typedef enum hipPointer_attribute { HIP_ABI_POINTER_ATTRIBUTES(ENUMERATOR) } hipPointer_attribute;
 typedef enum hipMemcpyKind { HIP_ABI_MEMCPY_KINDS(ENUMERATOR) } hipMemcpyKind;
 typedef enum hipStreamCaptureMode { HIP_ABI_CAPTURE_MODES(ENUMERATOR) } hipStreamCaptureMode;
 typedef enum hipStreamCaptureStatus { HIP_ABI_CAPTURE_STATUSES(ENUMERATOR) } hipStreamCaptureStatus;

@@ -81,6 +81,39 @@ hipError_t hipHostGetDevicePointer(void **out_pointer, void *host, unsigned flag
     return hip_finish(result);
 }
 
+hipError_t hipMemGetAddressRange(void **out_base, size_t *out_bytes, void *pointer)
+{
+    unsigned type = 0;
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                            device_pointer(pointer));
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        return hip_fail(hipErrorInvalidDevicePointer);
+    // Enough to say whether the address is known; the block's bounds are not asked for.
+    if (out_base)
+        *out_base = pointer;
+    if (out_bytes)
+        *out_bytes = 1;
+    return hip_finish(result);
+}
+
+// The numbers of the types are CUDA's since version 6; before, they were one less.
+hipError_t hipPointerGetAttribute(void *out_value, hipPointer_attribute attribute, void *pointer)
+{
+    unsigned type = 0;
+    int version = 0;
+    if (!out_value || attribute != HIP_POINTER_ATTRIBUTE_MEMORY_TYPE)
+        return hip_fail(hipErrorInvalidValue);
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                            device_pointer(pointer));
+    if (result == CUDA_SUCCESS && hipRuntimeGetVersion(&version) == hipSuccess)
+        *(unsigned *)out_value = version < 60000000 ? type - 1 : type;
+    return hip_finish(result);
+}
+
 hipError_t hipMallocAsync(void **out_pointer, size_t num_bytes, hipStream_t stream)
 {
     if (!out_pointer)

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies and fills of host memory that go by a host call, since the driver would not do them in
+// their place without blocking the host.
+//
+// On an H200 with driver 580 a copy on a stream between two host memories waits on the host, pinned
+// or not; so does one to pageable memory; and pageable memory is read when its copy to the device
+// is queued (up to some megabytes; then the host waits), so that it misses what earlier nodes of
+// the frame write there. The same happens at the launch of a graph. AMD's runtime waits for all of
+// them, and for fills of pinned memory. So pageable memory is never given to the driver: what has a
+// device at the other end goes through pinned memory, and a host call does the rest.
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_layouts.h"
+#include "base/error.h"
+
+// Pinned memory, kept by the device for later execs: freeing it waits for all work on the device.
+struct gpu_staging {
+    struct gpu_staging *next;
+    void *memory;
+    uint64_t bytes;
+};
+
+enum { MAX_FREE_STAGING = 64 }; // blocks kept for nobody, when another is allocated
+
+// The host's part of a task, and what the device does before or after it.
+struct backend_detour {
+    gpu_host_function *call;
+    struct backend_task task;    // what the call does
+    struct gpu_staging *staging; // NULL: the host does it all
+    bool from_device;            // the device's part comes first
+};
+
+static void copy_on_host(void *user)
+{
+    const struct backend_detour *detour = user;
+    memmove(detour->task.copy.to, detour->task.copy.from, detour->task.copy.bytes);
+}
+
+static void fill_on_host(void *user)
+{
+    const struct backend_task *task = &((const struct backend_detour *)user)->task;
+    uint32_t value = task->fill.value;
+    for (uint64_t i = 0; i < task->fill.num_values; i++) {
+        if (task->fill.value_bytes == 1)
+            ((uint8_t *)task->fill.to)[i] = (uint8_t)value;
+        else if (task->fill.value_bytes == 2)
+            ((uint16_t *)task->fill.to)[i] = (uint16_t)value;
+        else
+            ((uint32_t *)task->fill.to)[i] = value;
+    }
+}
+
+static void free_staging(const struct gpu_backend *gpu, struct gpu_staging *staging, bool current)
+{
+    while (staging) {
+        struct gpu_staging *next = staging->next;
+        if (current)
+            gpu->api->host_free(staging->memory);
+        free(staging);
+        staging = next;
+    }
+}
+
+// The smallest free block that is large enough and not much too large.
+static struct gpu_staging *find_staging(struct gpu_backend *gpu, uint64_t bytes)
+{
+    struct gpu_staging **best = NULL;
+    pthread_mutex_lock(&gpu->lock);
+    for (struct gpu_staging **link = &gpu->free_staging; *link; link = &(*link)->next) {
+        if ((*link)->bytes >= bytes && (*link)->bytes / 2 <= bytes &&
+            (!best || (*link)->bytes < (*best)->bytes))
+            best = link;
+    }
+    struct gpu_staging *found = best ? *best : NULL;
+    if (found) {
+        *best = found->next;
+        gpu->num_free_staging--;
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    return found;
+}
+
+static struct gpu_staging *take_free_staging(struct gpu_backend *gpu, uint32_t least)
+{
+    struct gpu_staging *all = NULL;
+    pthread_mutex_lock(&gpu->lock);
+    if (gpu->num_free_staging >= least) {
+        all = gpu->free_staging;
+        gpu->free_staging = NULL;
+        gpu->num_free_staging = 0;
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    return all;
+}
+
+static braid_status lease_staging(struct gpu_backend *gpu, uint64_t bytes,
+                                  struct gpu_staging **out_staging)
+{
+    struct gpu_staging *staging = find_staging(gpu, bytes);
+    if (staging) {
+        *out_staging = staging;
+        return BRAID_OK;
+    }
+    free_staging(gpu, take_free_staging(gpu, MAX_FREE_STAGING), true);
+    staging = calloc(1, sizeof(*staging));
+    if (!staging)
+        return braid_error_no_memory("a copy");
+    gpu_result result =
+        gpu->api->host_allocate(&staging->memory, bytes, GPU_HOST_PORTABLE | GPU_HOST_MAPPED);
+    if (result) {
+        free(staging);
+        return braid_gpu_check(gpu, result, &gpu->api->host_allocate,
+                               "allocation of pinned memory for a copy with pageable memory");
+    }
+    staging->bytes = bytes;
+    *out_staging = staging;
+    return BRAID_OK;
+}
+
+static void return_staging(struct gpu_backend *gpu, struct gpu_staging *staging)
+{
+    if (!staging)
+        return;
+    pthread_mutex_lock(&gpu->lock);
+    staging->next = gpu->free_staging;
+    gpu->free_staging = staging;
+    gpu->num_free_staging++;
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current)
+{
+    free_staging(gpu, take_free_staging(gpu, 0), current);
+}
+
+static bool is_host(enum gpu_memory_place place)
+{
+    return place == GPU_PAGEABLE || place == GPU_PINNED;
+}
+
+static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_task *task,
+                                 struct backend_detour *detour)
+{
+    enum gpu_memory_place to = gpu->vendor->find_memory(gpu, task->copy.to);
+    enum gpu_memory_place from = gpu->vendor->find_memory(gpu, task->copy.from);
+    if (is_host(to) && is_host(from)) {
+        detour->call = copy_on_host;
+        return BRAID_OK;
+    }
+    if (to != GPU_PAGEABLE && from != GPU_PAGEABLE)
+        return BRAID_OK;
+    braid_status status = lease_staging(gpu, task->copy.bytes, &detour->staging);
+    if (status)
+        return status;
+    detour->call = copy_on_host;
+    detour->from_device = to == GPU_PAGEABLE;
+    if (detour->from_device)
+        detour->task.copy.from = detour->staging->memory;
+    else
+        detour->task.copy.to = detour->staging->memory;
+    return BRAID_OK;
+}
+
+static braid_status prepare(struct gpu_backend *gpu, const struct backend_task *task,
+                            struct backend_detour *detour)
+{
+    if (task->kind == BACKEND_TASK_COPY)
+        return prepare_copy(gpu, task, detour);
+    if (gpu->vendor->fills_of_host_memory_wait &&
+        gpu->vendor->find_memory(gpu, task->fill.to) == GPU_PINNED)
+        detour->call = fill_on_host;
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    if (task->kind != BACKEND_TASK_COPY && task->kind != BACKEND_TASK_FILL)
+        return BRAID_OK;
+    struct backend_detour *detour = calloc(1, sizeof(*detour));
+    if (!detour)
+        return braid_error_no_memory("a copy");
+    detour->task = *task;
+    struct backend_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "a look at the memory of a copy");
+    if (!status) {
+        status = prepare(gpu, task, detour);
+        braid_gpu_leave(gpu, &scope);
+    }
+    if (status || !detour->call) {
+        free(detour);
+        return status;
+    }
+    task->detour = detour;
+    return BRAID_OK;
+}
+
+void braid_gpu_task_finish(struct backend *backend, struct backend_task *task)
+{
+    if (!task->detour)
+        return;
+    return_staging(gpu_from(backend), task->detour->staging);
+    free(task->detour);
+    task->detour = NULL;
+}
+
+static gpu_result copy_from_device(const struct gpu_backend *gpu, gpu_stream stream,
+                                   const struct backend_task *task)
+{
+    const struct backend_detour *detour = task->detour;
+    if (!detour->staging || !detour->from_device)
+        return GPU_SUCCESS;
+    return gpu->vendor->copy(gpu, detour->staging->memory, task->copy.from, task->copy.bytes,
+                             stream);
+}
+
+static gpu_result copy_to_device(const struct gpu_backend *gpu, gpu_stream stream,
+                                 const struct backend_task *task)
+{
+    const struct backend_detour *detour = task->detour;
+    if (!detour->staging || detour->from_device)
+        return GPU_SUCCESS;
+    return gpu->vendor->copy(gpu, task->copy.to, detour->staging->memory, task->copy.bytes, stream);
+}
+
+static const void *copy_slot(const struct gpu_api *api)
+{
+    return api->copy ? (const void *)&api->copy : (const void *)&api->hip_copy;
+}
+
+braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
+                                     const struct backend_task *task)
+{
+    const struct gpu_api *api = gpu->api;
+    gpu_result result = copy_from_device(gpu, stream, task);
+    const void *slot = copy_slot(api);
+    if (result == GPU_SUCCESS) {
+        slot = api->host_call ? (const void *)&api->host_call : (const void *)&api->stream_callback;
+        result = gpu->vendor->host_call(gpu, stream, task->detour->call, task->detour);
+    }
+    if (result == GPU_SUCCESS) {
+        slot = copy_slot(api);
+        result = copy_to_device(gpu, stream, task);
+    }
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+}
+
+// Adds one node behind those of `place`, which then is the place behind it.
+static gpu_result add_part(const struct gpu_backend *gpu, struct gpu_place *place, void *to,
+                           const void *from, size_t bytes, gpu_node *node)
+{
+    gpu_result result = gpu->vendor->add_copy(gpu, place, to, from, bytes, node);
+    *place = (struct gpu_place){ .graph = place->graph, .after = node, .num_after = 1 };
+    return result;
+}
+
+braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_place place,
+                                  const struct backend_task *task, gpu_node *out_node)
+{
+    struct backend_detour *detour = task->detour;
+    const struct gpu_host_parameters call = { .call = detour->call, .user = detour };
+    gpu_node parts[3];
+    gpu_result result = GPU_SUCCESS;
+    if (detour->staging && detour->from_device)
+        result = add_part(gpu, &place, detour->staging->memory, task->copy.from, task->copy.bytes,
+                          &parts[0]);
+    if (result == GPU_SUCCESS) {
+        result =
+            gpu->api->graph_add_host(&parts[1], place.graph, place.after, place.num_after, &call);
+        place = (struct gpu_place){ .graph = place.graph, .after = &parts[1], .num_after = 1 };
+    }
+    if (result == GPU_SUCCESS && detour->staging && !detour->from_device)
+        result = add_part(gpu, &place, task->copy.to, detour->staging->memory, task->copy.bytes,
+                          &parts[2]);
+    if (result)
+        return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_host, task, NULL);
+    *out_node = *place.after;
+    return BRAID_OK;
+}
