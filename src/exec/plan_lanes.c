@@ -167,8 +167,10 @@ static braid_status try_all(struct choice *choice, uint32_t limit)
 
 static braid_status place_by(const struct plan_graph *plan, const struct plan_costs *costs,
                              const struct plan_ranks *ranks, const braid_schedule_options *options,
-                             struct plan_placement *out_placement)
+                             uint32_t num_lanes, struct plan_placement *out_placement)
 {
+    if (num_lanes)
+        return braid_plan_place(plan, costs, ranks, num_lanes, out_placement);
     uint32_t limit = braid_plan_lane_limit(plan, costs, options);
     if (options->fixed_lanes && options->max_lanes)
         return braid_plan_place(plan, costs, ranks, limit, out_placement);
@@ -256,7 +258,7 @@ static braid_status try_levels(const struct plan_graph *plan, const struct plan_
 }
 
 braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
-                                   const braid_schedule_options *options,
+                                   const braid_schedule_options *options, uint32_t num_lanes,
                                    struct plan_placement *out_placement)
 {
     struct plan_ranks by_bottom;
@@ -264,7 +266,7 @@ braid_status braid_plan_place_best(const struct plan_graph *plan, const struct p
     if (status)
         return status;
     struct plan_placement best;
-    status = place_by(plan, costs, &by_bottom, options, &best);
+    status = place_by(plan, costs, &by_bottom, options, num_lanes, &best);
     if (!status && best.num_lanes > 1 && visits(plan, 2) <= MOST_VISITS) {
         status = try_levels(plan, costs, &by_bottom, &best);
         if (status)

@@ -41,17 +41,18 @@ void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_cos
         info->bound_ns = costs->critical_ns;
 }
 
-static braid_status place_and_widen(struct passes *passes, const braid_schedule_options *options)
+static braid_status place_and_widen(struct passes *passes, const braid_schedule_options *options,
+                                    uint32_t num_lanes)
 {
     braid_status status =
-        braid_plan_place_best(passes->plan, &passes->costs, options, &passes->placement);
+        braid_plan_place_best(passes->plan, &passes->costs, options, num_lanes, &passes->placement);
     if (!status && options->widen)
         status = braid_plan_widen(passes->plan, &passes->costs, &passes->placement);
     return status;
 }
 
 static braid_status run_passes(struct braid_schedule *schedule, const braid_graph *graph,
-                               struct passes *passes)
+                               uint32_t num_lanes, struct passes *passes)
 {
     const struct plan_graph *plan = schedule->graph;
     const braid_schedule_options *options = &schedule->options;
@@ -63,7 +64,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
         status = braid_plan_chains(plan, &passes->costs, &passes->placement);
     else if (!status)
-        status = place_and_widen(passes, options);
+        status = place_and_widen(passes, options, num_lanes);
     if (!status)
         braid_plan_fill_info(schedule, &passes->costs);
     schedule->info.makespan_ns = passes->placement.makespan_ns;
@@ -74,10 +75,11 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     return status;
 }
 
-braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_graph *graph)
+braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_graph *graph,
+                               uint32_t num_lanes)
 {
     struct passes passes = { 0 };
-    braid_status status = run_passes(schedule, graph, &passes);
+    braid_status status = run_passes(schedule, graph, num_lanes, &passes);
     finish_passes(&passes);
     return status;
 }

@@ -160,12 +160,8 @@ static braid_status place_again(const braid_schedule *from, const braid_graph *g
     braid_status status = start_schedule(from, options, &schedule);
     if (status)
         return status;
-    if (may_keep(from, options) && from->info.num_lanes > 1) {
-        schedule->options.max_lanes = from->info.num_lanes;
-        schedule->options.fixed_lanes = true;
-    }
-    status = braid_plan_passes(schedule, graph);
-    schedule->options = *options;
+    bool as_many = may_keep(from, options) && from->info.num_lanes > 1;
+    status = braid_plan_passes(schedule, graph, as_many ? from->info.num_lanes : 0);
     if (status)
         braid_schedule_destroy(schedule);
     else

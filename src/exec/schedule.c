@@ -33,7 +33,7 @@ braid_status braid_schedule_create(const braid_graph *graph, const braid_schedul
     schedule->options = *options;
     status = braid_plan_graph_create(graph, &schedule->graph);
     if (!status)
-        status = braid_plan_passes(schedule, graph);
+        status = braid_plan_passes(schedule, graph, 0);
     if (status)
         braid_schedule_destroy(schedule);
     else

@@ -91,6 +91,38 @@ static void great_changes_place_anew(void **state)
     braid_graph_destroy(graph);
 }
 
+// No plan is shorter than the bound on the lanes allowed, however many of them were used before.
+static void the_bound_is_that_of_the_lanes_allowed(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    for (uint32_t i = 0; i < 64; i++)
+        new_node(graph, NULL, 1000, NO_NODE, NO_NODE);
+    braid_schedule_options options = { .max_lanes = 8, .costs = { .root_ns = 5000 } };
+    braid_schedule *schedule = plan_with(graph, &options);
+    assert_int_equal(info_of(schedule).num_lanes, 4);
+    for (uint32_t i = 0, num = 0; i < 64 && num < 10; i++) {
+        if (placement_of(schedule, braid_graph_node(graph, i)).lane > 0)
+            continue;
+        check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, i), 4000));
+        num++;
+    }
+    braid_schedule *again = replan(schedule, graph, NULL);
+    assert_false(same_steps(schedule, again));
+    assert_int_equal(info_of(again).num_lanes, 4);
+    braid_schedule *fresh = plan_with(graph, &options);
+    assert_int_equal(info_of(fresh).bound_ns, 11750);
+    assert_int_equal(info_of(again).bound_ns, 11750);
+    braid_schedule *third = replan(again, graph, NULL);
+    assert_true(same_steps(again, third));
+    assert_int_equal(info_of(third).bound_ns, 11750);
+    braid_schedule_destroy(schedule);
+    braid_schedule_destroy(again);
+    braid_schedule_destroy(fresh);
+    braid_schedule_destroy(third);
+    braid_graph_destroy(graph);
+}
+
 static void other_options_plan_anew(void **state)
 {
     (void)state;
@@ -133,6 +165,7 @@ int main(void)
         cmocka_unit_test(unchanged_costs_give_the_same_times),
         cmocka_unit_test(small_changes_keep_the_steps),
         cmocka_unit_test(great_changes_place_anew),
+        cmocka_unit_test(the_bound_is_that_of_the_lanes_allowed),
         cmocka_unit_test(other_options_plan_anew),
         cmocka_unit_test(another_structure_is_refused),
     };
