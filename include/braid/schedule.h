@@ -61,10 +61,11 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph 
                                                               braid_schedule **out_schedule);
 
 // Plans the graph of a schedule again, for instance after braid_graph_set_cost, in less than half
-// the time: edges and their order are reused, and so are lanes, waits and serialisations where the
-// new times leave the plan at most 2 % worse against its bound than it was. Otherwise the graph is
-// placed anew on as many lanes as before. NULL options are those of the schedule; with another lane
-// limit, policy or widening, all but the edges is planned anew.
+// the time: edges and their order are reused, and so are lanes and waits where the new times leave
+// the plan at most 2 % worse against its bound than it was. Its serialisations are then those of
+// the costs that the lanes were chosen with; by the new costs, lanes may delay other nodes.
+// Otherwise the graph is placed anew on as many lanes as before. NULL options are those of the
+// schedule; with another lane limit, policy or widening, all but the edges is planned anew.
 // Errors: BRAID_INVALID_ARGUMENT (another graph, or nodes or edges were added since),
 // BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_replan(const braid_schedule *schedule,
@@ -129,6 +130,10 @@ typedef enum braid_serialisation_cause {
     BRAID_SERIALISED_BY_RESOURCE = 0, // both use a resource, and no data flows between them
     BRAID_SERIALISED_BY_LANES = 1,    // there was no idle lane
     BRAID_SERIALISED_BY_HINT = 2,     // a lane hint put them on one lane
+    // By the cost model, although there were idle lanes: on each the second would have had to wait
+    // for a node of another lane, and started no earlier; or as many nodes ran as may run at once.
+    BRAID_SERIALISED_BY_WAIT_COST = 3,
+    BRAID_SERIALISED_BY_MAX_CONCURRENT = 4,
 } braid_serialisation_cause;
 
 typedef struct braid_serialisation {

@@ -72,19 +72,27 @@ static void add_hops(struct plan_text *text, const struct way *way, uint32_t hop
                   way->schedule->lane_of[hops[hop].node]);
 }
 
-// Whether the second node's unit is known to have waited for the unit just before it on its lane.
-static bool was_delayed_by(const struct braid_schedule *schedule, uint32_t first, uint32_t second)
+// Why the second node's unit waited for the unit just before it on its lane, if it is the first's.
+static const char *why_delayed(const struct braid_schedule *schedule, uint32_t first,
+                               uint32_t second)
 {
+    static const char *const texts[] = {
+        [BRAID_SERIALISED_BY_LANES] = ": no lane was idle",
+        [BRAID_SERIALISED_BY_WAIT_COST] = ": on another it would wait and start no earlier",
+        [BRAID_SERIALISED_BY_MAX_CONCURRENT] = ": as many nodes ran as may run at once",
+    };
     uint32_t unit = plan_unit_of(schedule->graph, second);
     for (size_t i = 0; i < schedule->num_delayed; i++) {
-        if (schedule->delayed[i] != unit)
+        if (schedule->delayed[i].unit != unit)
             continue;
         braid_serialisation pair;
         if (braid_schedule_get_serialisation(schedule, schedule->num_serialised + i, &pair))
-            return false;
-        return plan_unit_of(schedule->graph, pair.first) == plan_unit_of(schedule->graph, first);
+            return "";
+        bool same =
+            plan_unit_of(schedule->graph, pair.first) == plan_unit_of(schedule->graph, first);
+        return same ? texts[pair.cause] : "";
     }
-    return false;
+    return "";
 }
 
 braid_status braid_explain_lanes(struct plan_text *text, const struct braid_schedule *schedule,
@@ -92,8 +100,7 @@ braid_status braid_explain_lanes(struct plan_text *text, const struct braid_sche
 {
     uint32_t lane = schedule->lane_of[second];
     if (schedule->lane_of[first] == lane) {
-        bool delayed = was_delayed_by(schedule, first, second);
-        plan_text_add(text, "share lane %u%s", lane, delayed ? ": no lane was idle" : "");
+        plan_text_add(text, "share lane %u%s", lane, why_delayed(schedule, first, second));
         return BRAID_OK;
     }
     struct way way = { .schedule = schedule };

@@ -8,6 +8,7 @@
 #include "exec/plan_heap.h"
 #include "exec/plan_know.h"
 #include "exec/plan_memory.h"
+#include "exec/schedule.h"
 
 struct lane {
     uint32_t tail; // the last unit placed on it; it is idle when that has ended
@@ -43,6 +44,7 @@ struct place {
     struct inputs *inputs;  // per unit
     uint32_t *batch;        // units that start now; one for each lane
     uint32_t round;
+    uint32_t num_left_idle; // lanes, when the round before this ended
     uint64_t now_ns;
 };
 
@@ -165,12 +167,21 @@ static bool has_named_lane(const struct place *place, uint32_t unit)
     return place->plan->hint_before && place->plan->hint_before[unit] != PLAN_NONE;
 }
 
+// A unit queues behind another only where idle lanes were looked at. One that was ready before
+// could not start in the round before this: then all lanes were busy, or the device was.
+static braid_serialisation_cause why_delayed(const struct place *place, uint32_t lane)
+{
+    if (!place->lanes[lane].idle)
+        return BRAID_SERIALISED_BY_WAIT_COST;
+    return place->num_left_idle ? BRAID_SERIALISED_BY_MAX_CONCURRENT : BRAID_SERIALISED_BY_LANES;
+}
+
 static bool note_delay(struct place *place, uint32_t unit, uint32_t lane)
 {
     if (!has_named_lane(place, unit)) {
-        uint32_t *slot = braid_array_append(&place->out->delayed, 1, sizeof(*slot));
+        struct plan_delayed *slot = braid_array_append(&place->out->delayed, 1, sizeof(*slot));
         if (slot)
-            *slot = unit;
+            *slot = (struct plan_delayed){ unit, why_delayed(place, lane) };
         return slot;
     }
     struct plan_pair *pair = braid_array_append(&place->out->hinted, 1, sizeof(*pair));
@@ -329,6 +340,7 @@ static void release_successors(struct place *place, uint32_t unit)
 static void next_round(struct place *place)
 {
     place->round++;
+    place->num_left_idle = place->num_idle;
     place->now_ns = plan_heap_first(&place->ends)->key;
     while (plan_heap_first(&place->ends) && plan_heap_first(&place->ends)->key == place->now_ns) {
         uint32_t unit = plan_heap_pop(&place->ends).value;

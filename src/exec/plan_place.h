@@ -20,7 +20,7 @@ struct plan_placement {
     uint64_t makespan_ns; // with the cost of lanes beyond the first
     struct array waits;   // uint32_t: units waited for, in issue order of the units that wait
     uint32_t *wait_first; // of the i-th issued unit in waits; num_units + 1
-    struct array delayed; // uint32_t: units that were ready before the unit before them ended
+    struct array delayed; // struct plan_delayed, where no hint named the lane
     struct array hinted;  // struct plan_pair: likewise, where a hint named the lane
 };
 

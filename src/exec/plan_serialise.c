@@ -208,11 +208,11 @@ braid_status braid_schedule_get_serialisation(const braid_schedule *schedule, si
                            "braid_schedule_get_serialisation: index %zu, but there are %zu",
                            index + schedule->num_serialised,
                            schedule->num_serialised + schedule->num_delayed);
-    uint32_t second = schedule->delayed[index];
+    const struct plan_delayed *delayed = &schedule->delayed[index];
     *out_serialisation = (braid_serialisation){
-        .first = plan_main_of(plan, unit_before(schedule, second)),
-        .second = plan_main_of(plan, second),
-        .cause = BRAID_SERIALISED_BY_LANES,
+        .first = plan_main_of(plan, unit_before(schedule, delayed->unit)),
+        .second = plan_main_of(plan, delayed->unit),
+        .cause = (braid_serialisation_cause)delayed->cause,
         .resource_name = "",
     };
     return BRAID_OK;

@@ -41,11 +41,17 @@ struct braid_schedule {
     uint32_t *critical; // nodes of a heaviest path, first to last
     size_t num_critical;
 
-    // Forced serialisations: first pairs by a resource or a hint, then those by lanes. Of the
+    // Forced serialisations: first pairs by a resource or a hint, then the others. Of the
     // latter only the second unit is kept: the first is the unit before it on its lane.
     struct plan_serialised *serialised;
-    uint32_t *delayed;
+    struct plan_delayed *delayed;
     size_t num_serialised, num_delayed;
+};
+
+// A unit that was ready before the one before it on its lane had ended, and why it ran there then.
+struct plan_delayed {
+    uint32_t unit;
+    uint32_t cause; // braid_serialisation_cause
 };
 
 // A pair of units that explicit edges and data flow leave free.

@@ -82,7 +82,7 @@ static void find_lane_reasons(struct drawing *drawing)
 {
     const braid_schedule *schedule = drawing->schedule;
     for (size_t i = 0; i < schedule->num_delayed; i++) {
-        uint32_t first = plan_unit_member(schedule->graph, schedule->delayed[i], 0);
+        uint32_t first = plan_unit_member(schedule->graph, schedule->delayed[i].unit, 0);
         drawing->lane_reason[first] = NO_IDLE_LANE;
     }
     for (size_t i = 0; i < schedule->num_serialised; i++) {

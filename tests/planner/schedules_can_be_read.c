@@ -151,6 +151,55 @@ static void a_schedule_outlives_its_graph(void **state)
     braid_schedule_destroy(schedule);
 }
 
+// A lane is idle, but what would run there has a dear wait before it.
+static void a_queue_is_told_as_what_a_wait_costs(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_node p = new_node(graph, "p", 10, NO_NODE, NO_NODE);
+    new_node(graph, "s", 10, NO_NODE, NO_NODE);
+    braid_node a = new_node(graph, "a", 5, p, NO_NODE);
+    braid_node b = new_node(graph, "b", 5, p, NO_NODE);
+    braid_schedule *schedule =
+        plan_with(graph, &(braid_schedule_options){
+                             .max_lanes = 8, .fixed_lanes = true, .costs = { .wait_ns = 100 } });
+    assert_int_equal(info_of(schedule).num_lanes, 2);
+    assert_int_equal(num_serialised(schedule, a, b, BRAID_SERIALISED_BY_WAIT_COST, NULL), 1);
+    assert_int_equal(info_of(schedule).num_serialisations, 1);
+    check_explains(schedule, a, b, "share lane 0: on another it would wait and start no earlier");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void all_have_the_cause(const braid_graph *graph, const braid_schedule_options *options,
+                               braid_serialisation_cause cause)
+{
+    braid_schedule *schedule = plan_with(graph, options);
+    uint32_t num = info_of(schedule).num_serialisations;
+    assert_int_equal(info_of(schedule).num_lanes, 3);
+    assert_int_equal(num, 3);
+    for (uint32_t i = 0; i < num; i++) {
+        braid_serialisation pair;
+        check_ok(braid_schedule_get_serialisation(schedule, i, &pair));
+        assert_int_equal(pair.cause, cause);
+    }
+    braid_schedule_destroy(schedule);
+}
+
+static void a_limit_of_concurrent_nodes_is_told(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    for (int i = 0; i < 6; i++)
+        new_node(graph, NULL, 10, NO_NODE, NO_NODE);
+    braid_schedule_options options = { .max_lanes = 3, .fixed_lanes = true };
+    options.costs.max_concurrent = 1;
+    all_have_the_cause(graph, &options, BRAID_SERIALISED_BY_MAX_CONCURRENT);
+    options.costs.max_concurrent = 3; // the lanes are no more
+    all_have_the_cause(graph, &options, BRAID_SERIALISED_BY_LANES);
+    braid_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +210,8 @@ int main(void)
         cmocka_unit_test(bad_questions_are_refused),
         cmocka_unit_test(times_beyond_64_bits_are_refused),
         cmocka_unit_test(a_schedule_outlives_its_graph),
+        cmocka_unit_test(a_queue_is_told_as_what_a_wait_costs),
+        cmocka_unit_test(a_limit_of_concurrent_nodes_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
