@@ -104,6 +104,76 @@ static void parameters_have_the_size_of_their_types(void **state)
     assert_int_equal(nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
 }
 
+// The struct of the source below, as the compiler of this file lays it out.
+struct mixed {
+    char tag;
+    double weight;
+    short counts[3];
+    const float *from, *to;
+    unsigned long long total;
+    unsigned char flags[5];
+};
+
+struct nested {
+    char tag;
+    struct mixed both[2];
+    int last;
+};
+
+__attribute__((visibility("default"))) void braid_standin_takes(void);
+
+// Found by its name and never run.
+void braid_standin_takes(void)
+{
+}
+
+static size_t parameter_bytes(CUfunction function, size_t index)
+{
+    size_t offset = 0, bytes = 0;
+    must(cuFuncGetParamInfo(function, index, &offset, &bytes));
+    return bytes;
+}
+
+static void structs_have_the_size_that_c_gives_them(void **state)
+{
+    (void)state;
+    nvrtcProgram program = compile(
+        "enum { ONE = 1, NUM_COUNTS = 3 };\n"
+        "typedef unsigned char byte;\n"
+        "typedef struct {\n"
+        "    char tag; // three kinds of members\n"
+        "    double weight;\n"
+        "    short counts[NUM_COUNTS];\n"
+        "    const float *from, *to;\n"
+        "    unsigned long long total;\n"
+        "    byte flags[5];\n"
+        "} mixed;\n"
+        "typedef struct { char tag; mixed both[2]; int last; } nested;\n"
+        "typedef struct { short a, b[2]; } small;\n"
+        "extern \"C\" __global__ void takes(mixed m, nested n, small s, mixed *p, small t) {}\n",
+        NVRTC_SUCCESS);
+    char *ptx = get_ptx(program);
+    CUmodule module;
+    CUfunction function;
+    must(cuModuleLoadData(&module, ptx));
+    must(cuModuleGetFunction(&function, module, "takes"));
+    assert_int_equal(parameter_bytes(function, 0), sizeof(struct mixed));
+    assert_int_equal(parameter_bytes(function, 1), sizeof(struct nested));
+    assert_int_equal(parameter_bytes(function, 2), 3 * sizeof(short));
+    assert_int_equal(parameter_bytes(function, 3), sizeof(void *));
+    assert_int_equal(parameter_bytes(function, 4), 3 * sizeof(short));
+    must(cuModuleUnload(module));
+    free(ptx);
+    assert_int_equal(nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+}
+
+static void structs_that_are_not_understood_are_refused(void **state)
+{
+    (void)state;
+    check_log("typedef struct { unknown a; } s;\nextern \"C\" __global__ void f(s all) {}\n",
+              "kernels.cu(2): error: the stand-in does not know the parameter type s");
+}
+
 static void errors_name_their_line(void **state)
 {
     (void)state;
@@ -135,6 +205,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_compiled_kernel_runs),
         cmocka_unit_test(parameters_have_the_size_of_their_types),
+        cmocka_unit_test(structs_have_the_size_that_c_gives_them),
+        cmocka_unit_test(structs_that_are_not_understood_are_refused),
         cmocka_unit_test(errors_name_their_line),
         cmocka_unit_test(misuse_is_an_error),
     };
