@@ -124,8 +124,11 @@ struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
     // BRAID_MODE_AUTO tries program_create first, and streams where that is BRAID_UNSUPPORTED.
     bool prefers_native;
-    // Recording an event object again while an earlier record of it is pending is not safe (HIP):
-    // the streams lowering then uses one object a record, and two sets of them in turn.
+    // The streams lowering uses one event object a record and two sets of them in turn, so that
+    // objects are recorded again as late as that allows. The events of the fork, the joins and the
+    // frame's end are one each all the same, and with more than two frames in flight all are
+    // recorded again while they are pending: a backend must keep the earlier record for the waits
+    // that are queued already.
     bool renew_events;
     // Launches of one program on two streams may overlap: the lowering orders them.
     bool programs_overlap;

@@ -221,7 +221,9 @@ const struct gpu_vendor braid_gpu_hip = {
     },
     // HIP's graphs drop edges or host calls in some versions (check_plan): only where asked for.
     .prefers_native = false,
-    .renew_events = true, // HIP leaves a record of a pending event undefined
+    // HIP's text leaves a record of a pending event undefined. AMD's runtimes keep the earlier record
+    // alive for the waits that hold it (Event::enqueueRecordCommand); this makes it rare besides.
+    .renew_events = true,
     // A launch of an executable waits for its stream only (hip::GraphExec::Run).
     .programs_overlap = true,
     // hip::Event::synchronize() keeps the event's lock until the event has happened, and recording
