@@ -59,11 +59,14 @@ enum backend_task_kind {
     BACKEND_TASK_EMPTY,
 };
 
-// One node's work.
+#define BACKEND_NO_NODE UINT32_MAX
+
+// One node's work, or what a program queues on a stream by itself.
 struct backend_task {
     enum backend_task_kind kind;
     const char *name; // for messages; lives as long as what was made with the task
     uint32_t lane;    // for messages
+    uint32_t node;    // likewise: its index in the graph, or BACKEND_NO_NODE
     // A copy or fill that the backend does in another way; made by task_prepare. NULL: none.
     struct backend_detour *detour;
     union {

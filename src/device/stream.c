@@ -115,6 +115,7 @@ braid_status braid_stream_copy(braid_device *device, braid_stream *stream, void 
     return submit(device, stream,
                   (struct backend_task){ .kind = BACKEND_TASK_COPY,
                                          .name = "copy",
+                                         .node = BACKEND_NO_NODE,
                                          .copy = { .to = to, .from = from, .bytes = bytes } });
 }
 
@@ -133,6 +134,7 @@ braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void 
     return submit(device, stream,
                   (struct backend_task){ .kind = BACKEND_TASK_FILL,
                                          .name = "fill",
+                                         .node = BACKEND_NO_NODE,
                                          .fill = { .to = to,
                                                    .value = value,
                                                    .value_bytes = value_bytes,
@@ -150,6 +152,7 @@ braid_status braid_stream_host_call(braid_device *device, braid_stream *stream,
     return submit(device, stream,
                   (struct backend_task){ .kind = BACKEND_TASK_HOST,
                                          .name = "host call",
+                                         .node = BACKEND_NO_NODE,
                                          .host = { .call = call, .user = user } });
 }
 

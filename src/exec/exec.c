@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/node_text.h"
 
 static braid_status check_exec(const char *function, const braid_exec *exec)
 {
@@ -83,6 +84,11 @@ void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
         *out_info = exec->info;
 }
 
+static struct node_text name_node(const struct backend_task *task)
+{
+    return braid_node_text(task->node, task->name);
+}
+
 static braid_status check_kernel_node(const char *function, const braid_exec *exec, braid_node node,
                                       struct backend_launch **out_launch)
 {
@@ -95,8 +101,8 @@ static braid_status check_kernel_node(const char *function, const braid_exec *ex
                            node.index, node.graph);
     struct backend_task *task = &exec->tasks.items[node.index];
     if (task->kind != BACKEND_TASK_KERNEL)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: node '%s' is not a kernel", function,
-                           task->name);
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s is not a kernel", function,
+                           name_node(task).text);
     *out_launch = &task->launch;
     return BRAID_OK;
 }
@@ -106,12 +112,12 @@ static braid_status check_arg(const char *function, const braid_exec *exec, brai
 {
     const struct backend_task *task = &exec->tasks.items[node.index];
     if (!arg.data)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: node '%s': argument %zu is NULL", function,
-                           task->name, index);
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s: argument %zu is NULL", function,
+                           name_node(task).text, index);
     if (arg.bytes != task->launch.arg_bytes[index])
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: node '%s': argument %zu has %u bytes, not %zu", function,
-                           task->name, index, task->launch.arg_bytes[index], arg.bytes);
+                           "%s: node %s: argument %zu has %u bytes, not %zu", function,
+                           name_node(task).text, index, task->launch.arg_bytes[index], arg.bytes);
     return BRAID_OK;
 }
 
@@ -137,8 +143,8 @@ braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index,
         return status;
     if (index >= launch->num_args)
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_set_arg: node '%s' has %u arguments, there is no number %zu",
-                           exec->tasks.items[node.index].name, launch->num_args, index);
+                           "braid_exec_set_arg: node %s has %u arguments, there is no number %zu",
+                           name_node(&exec->tasks.items[node.index]).text, launch->num_args, index);
     status = check_arg("braid_exec_set_arg", exec, node, index, arg);
     if (status)
         return status;
@@ -158,10 +164,9 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
     if (status)
         return status;
     if (num_args != launch->num_args || (num_args && !args))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_set_args: node '%s' has %u arguments, %zu were given",
-                           exec->tasks.items[node.index].name, launch->num_args,
-                           args ? num_args : 0);
+        return braid_error(
+            BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s has %u arguments, %zu were given",
+            name_node(&exec->tasks.items[node.index]).text, launch->num_args, args ? num_args : 0);
     for (size_t i = 0; i < num_args && !status; i++)
         status = check_arg("braid_exec_set_args", exec, node, i, args[i]);
     if (status)

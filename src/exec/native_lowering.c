@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The native lowering: the whole plan is handed to the backend, which replays it by itself.
 #include "base/error.h"
+#include "base/node_text.h"
 #include "exec/exec.h"
 #include "exec/schedule.h"
 
@@ -73,8 +74,9 @@ static braid_status call_native(const struct backend_task *task, struct backend_
     braid_stream wrapper = { .device = task->native.device, .backend = stream, .wrapped = true };
     braid_status status = task->native.call(task->native.device, &wrapper, task->native.user);
     if (status)
-        return braid_error(status, "'%s' (%s, lane %u): its native call returned %s", task->name,
-                           task->native.device->label, task->lane, braid_status_name(status));
+        return braid_error(status, "node %s (%s, lane %u): its native call returned %s",
+                           braid_node_text(task->node, task->name).text, task->native.device->label,
+                           task->lane, braid_status_name(status));
     return BRAID_OK;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/node_text.h"
 #include "exec/plan_memory.h"
 
 // Visits every edge between two different units in a fixed order.
@@ -114,12 +115,14 @@ static braid_status check_inner_edges(const braid_graph *graph, const struct pla
         uint32_t unit = plan_unit_of(plan, from);
         if (unit != plan_unit_of(plan, to) || runs_before(plan, unit, from, to))
             continue;
-        const char *from_name = braid_graph_name(graph, from);
-        const char *to_name = braid_graph_name(graph, to);
+        uint32_t main_node = plan_main_of(plan, unit);
+        struct node_text from_text = braid_node_text(from, braid_graph_name(graph, from));
+        struct node_text to_text = braid_node_text(to, braid_graph_name(graph, to));
+        struct node_text main_text = braid_node_text(main_node, braid_graph_name(graph, main_node));
         return braid_error(BRAID_CYCLE,
                            "cycle: %s -> %s -> %s (in the bundle of %s, %s runs before %s)",
-                           from_name, to_name, from_name,
-                           braid_graph_name(graph, plan_main_of(plan, unit)), to_name, from_name);
+                           from_text.text, to_text.text, from_text.text, main_text.text,
+                           to_text.text, from_text.text);
     }
     return BRAID_OK;
 }

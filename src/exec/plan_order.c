@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/node_text.h"
 #include "exec/plan_text.h"
 
 // The cycle is a walk backward: each unit with the edge that leads on to the unit before it here.
@@ -14,6 +15,16 @@ struct cycle {
     uint32_t *edges; // edges[i] leads from units[i] to units[i - 1], edges[0] to the last
     uint32_t num;
 };
+
+static struct node_text name_node(const struct plan_graph *plan, uint32_t node)
+{
+    return braid_node_text(node, braid_plan_node_name(plan, node));
+}
+
+static struct node_text name_unit(const struct plan_graph *plan, uint32_t unit)
+{
+    return name_node(plan, plan_main_of(plan, unit));
+}
 
 // Says of each edge that the program did not add itself where it comes from, and of each bundle
 // that it is one, since either can make a cycle that the program's own edges do not show.
@@ -26,8 +37,8 @@ static void add_reasons(const struct plan_graph *plan, const struct cycle *cycle
         uint32_t to = cycle->units[k ? k - 1 : cycle->num - 1];
         uint32_t reason = plan->pred_reasons ? plan->pred_reasons[cycle->edges[k]] : PLAN_BY_EDGE;
         if (reason != PLAN_BY_EDGE) {
-            plan_text_add(text, "%s%s -> %s by ", separator, braid_plan_unit_name(plan, from),
-                          braid_plan_unit_name(plan, to));
+            plan_text_add(text, "%s%s -> %s by ", separator, name_unit(plan, from).text,
+                          name_unit(plan, to).text);
             if (reason == PLAN_BY_HINT)
                 plan_text_add(text, "lane hint %u", plan->hint_of[from]);
             else
@@ -36,10 +47,9 @@ static void add_reasons(const struct plan_graph *plan, const struct cycle *cycle
             separator = ", ";
         }
         if (plan_unit_size(plan, from) > 1) {
-            plan_text_add(text, "%s%s is a bundle:", separator, braid_plan_unit_name(plan, from));
+            plan_text_add(text, "%s%s is a bundle:", separator, name_unit(plan, from).text);
             for (uint32_t i = 0; i < plan_unit_size(plan, from); i++)
-                plan_text_add(text, " %s",
-                              braid_plan_node_name(plan, plan_unit_member(plan, from, i)));
+                plan_text_add(text, " %s", name_node(plan, plan_unit_member(plan, from, i)).text);
             separator = ", ";
         }
     }
@@ -53,16 +63,16 @@ static braid_status report_cycle(const struct plan_graph *plan, const struct cyc
     char line[900];
     struct plan_text text = { .bytes = line, .size = sizeof(line) };
     uint32_t last = cycle->num - 1;
-    plan_text_add(&text, "cycle: %s", braid_plan_unit_name(plan, cycle->units[last]));
+    plan_text_add(&text, "cycle: %s", name_unit(plan, cycle->units[last]).text);
     for (uint32_t k = last; k-- > 0;) {
         if (cycle->num > MOST_NAMES && last - k == MOST_NAMES / 2) {
             uint32_t skipped = cycle->num - MOST_NAMES;
             plan_text_add(&text, " -> (%u more)", skipped);
             k -= skipped;
         }
-        plan_text_add(&text, " -> %s", braid_plan_unit_name(plan, cycle->units[k]));
+        plan_text_add(&text, " -> %s", name_unit(plan, cycle->units[k]).text);
     }
-    plan_text_add(&text, " -> %s", braid_plan_unit_name(plan, cycle->units[last]));
+    plan_text_add(&text, " -> %s", name_unit(plan, cycle->units[last]).text);
     if (cycle->num <= MOST_NAMES)
         add_reasons(plan, cycle, &text);
     return braid_error(BRAID_CYCLE, "%s", line);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One launch through streams: fork, submit, join.
 #include "base/error.h"
+#include "base/node_text.h"
 #include "exec/streams.h"
 
 static braid_status record(braid_exec *exec, braid_event *event, braid_stream *stream)
@@ -67,6 +68,15 @@ static braid_status join_lanes(braid_exec *exec, braid_stream *stream, bool all)
     return first;
 }
 
+// Writes the message of a task that could not be queued: the last one, after the node's name.
+static braid_status name_failed(const braid_exec *exec, const struct backend_task *task,
+                                uint32_t lane, braid_status status)
+{
+    return braid_error(status, "launch of node %s (%s, lane %u) failed: %s",
+                       braid_node_text(task->node, task->name).text, exec->device->label, lane,
+                       braid_error_message());
+}
+
 static braid_status call_native(braid_exec *exec, const struct backend_task *task,
                                 braid_stream *stream)
 {
@@ -74,15 +84,15 @@ static braid_status call_native(braid_exec *exec, const struct backend_task *tas
     struct backend_scope scope;
     braid_status status = backend->ops->enter ? backend->ops->enter(backend, &scope) : BRAID_OK;
     if (status)
-        return braid_error(status, "launch of '%s' (%s, lane %u) failed: %s", task->name,
-                           exec->device->label, task->lane, braid_error_message());
+        return name_failed(exec, task, task->lane, status);
     status = task->native.call(exec->device, stream, task->native.user);
     if (backend->ops->leave)
         backend->ops->leave(backend, &scope);
     if (status)
         return braid_error(status,
-                           "launch of '%s' (%s, lane %u) failed: its native call returned %s",
-                           task->name, exec->device->label, task->lane, braid_status_name(status));
+                           "launch of node %s (%s, lane %u) failed: its native call returned %s",
+                           braid_node_text(task->node, task->name).text, exec->device->label,
+                           task->lane, braid_status_name(status));
     return BRAID_OK;
 }
 
@@ -107,9 +117,7 @@ static braid_status submit_step(braid_exec *exec, const struct stream_step *step
                               ? record(exec, events[step->index], stream)
                               : wait(exec, stream, events[step->index]);
     if (status)
-        return braid_error(status, "launch of '%s' (%s, lane %u) failed: %s",
-                           exec->tasks.items[step->node].name, exec->device->label, step->lane,
-                           braid_error_message());
+        return name_failed(exec, &exec->tasks.items[step->node], step->lane, status);
     return BRAID_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/node_text.h"
 #include "device/device.h"
 #include "exec/kernel_map.h"
 #include "exec/schedule.h"
@@ -36,6 +37,11 @@ static braid_status copy_args(const braid_graph *graph, struct tasks *tasks)
     return BRAID_OK;
 }
 
+static struct node_text name_node(const braid_graph *graph, uint32_t node)
+{
+    return braid_node_text(node, braid_graph_name(graph, node));
+}
+
 static braid_status check_same_args(const braid_graph *graph, uint32_t first, uint32_t node)
 {
     const struct graph_kernel *a = kernel_of(graph, first);
@@ -46,9 +52,9 @@ static braid_status check_same_args(const braid_graph *graph, uint32_t first, ui
         same = sizes[a->first_arg + i] == sizes[b->first_arg + i];
     if (same)
         return BRAID_OK;
-    return braid_error(
-        BRAID_INVALID_ARGUMENT, "nodes '%s' and '%s' give kernel '%s' arguments of different sizes",
-        braid_graph_name(graph, first), braid_graph_name(graph, node), a->kernel->name);
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "nodes %s and %s give kernel '%s' arguments of different sizes",
+                       name_node(graph, first).text, name_node(graph, node).text, a->kernel->name);
 }
 
 static struct backend_launch describe_launch(const struct tasks *tasks,
@@ -124,7 +130,7 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
         backend->ops->kernel_load(backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg,
                                   kernel->num_args, &slot->loaded);
     if (status)
-        return braid_error(status, "node '%s': %s", braid_graph_name(graph, node),
+        return braid_error(status, "node %s: %s", name_node(graph, node).text,
                            braid_error_message());
     slot->first_node = node;
     tasks->kernels[tasks->num_kernels++] = slot->loaded;
@@ -139,7 +145,7 @@ static braid_status prepare_task(struct backend *backend, const braid_graph *gra
         return BRAID_OK;
     braid_status status = backend->ops->task_prepare(backend, task);
     if (status)
-        return braid_error(status, "node '%s': %s", braid_graph_name(graph, node),
+        return braid_error(status, "node %s: %s", name_node(graph, node).text,
                            braid_error_message());
     return BRAID_OK;
 }
@@ -151,11 +157,13 @@ static braid_status describe_node(braid_device *device, const braid_graph *graph
     struct backend_task *task = &tasks->items[node];
     if (graph_node->kind != GRAPH_KERNEL) {
         *task = describe_other(graph, graph_node, device);
+        task->node = node;
         tasks->has_native = tasks->has_native || task->kind == BACKEND_TASK_NATIVE;
         return prepare_task(tasks->backend, graph, node, task);
     }
     const struct graph_kernel *kernel = kernel_of(graph, node);
     task->kind = BACKEND_TASK_KERNEL;
+    task->node = node;
     task->launch = describe_launch(tasks, kernel);
     if (kernel->num_args > tasks->max_args)
         tasks->max_args = kernel->num_args;

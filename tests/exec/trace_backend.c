@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/node_text.h"
 #include "device/device.h"
 
 struct backend_stream {
@@ -237,8 +238,9 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
 {
     struct trace *trace = trace_of(backend);
     if (must_fail(trace))
-        return braid_error(BRAID_DEVICE_ERROR, "launch of '%s' failed: planted failure of submit",
-                           task->name);
+        return braid_error(BRAID_DEVICE_ERROR,
+                           "launch of node %s failed: planted failure of submit",
+                           braid_node_text(task->node, task->name).text);
     write_down(trace, (struct trace_entry){ TRACE_SUBMIT, stream_number(stream), 0, task->name });
     return BRAID_OK;
 }

@@ -21,7 +21,8 @@ static braid_status launch_failing(struct frame *frame, long nth, const char *la
     return status;
 }
 
-// "launch of 'sum' (cuda:0, lane 1)": without the error's name, for which the driver is asked too.
+// "launch of node 1 'sum' (cuda:0, lane 1)": without the error's name, for which the driver is
+// asked too.
 static void note_what_failed(char *out_text, size_t size)
 {
     snprintf(out_text, size, "%s", braid_error_message());

@@ -20,7 +20,7 @@ static void explicit_edges(void **state)
     braid_node mix = new_node(graph, "mix", 1, blur, NO_NODE);
     new_node(graph, "after", 1, mix, NO_NODE);
     new_edge(graph, mix, load);
-    check_cycle(graph, "cycle: load -> blur -> mix -> load");
+    check_cycle(graph, "cycle: 1 'load' -> 2 'blur' -> 3 'mix' -> 1 'load'");
     braid_graph_destroy(graph);
 }
 
@@ -32,7 +32,7 @@ static void an_edge_from_a_resource_is_told(void **state)
     braid_node load = new_user(graph, "load", image, BRAID_WRITE, NO_RESOURCE, 0);
     braid_node blur = new_user(graph, "blur", image, BRAID_READ, NO_RESOURCE, 0);
     new_edge(graph, blur, load);
-    check_cycle(graph, "cycle: load -> blur -> load (load -> blur by 'image')");
+    check_cycle(graph, "cycle: 0 'load' -> 1 'blur' -> 0 'load' (0 'load' -> 1 'blur' by 'image')");
     braid_graph_destroy(graph);
 }
 
@@ -45,7 +45,9 @@ static void a_bundle_can_close_a_cycle(void **state)
     braid_node clear = new_prelude(graph, loop, "clear", list, BRAID_WRITE);
     braid_node other = new_node(graph, "other", 1, clear, NO_NODE);
     new_edge(graph, other, loop);
-    check_cycle(graph, "cycle: loop -> other -> loop (loop is a bundle: clear loop)");
+    check_cycle(
+        graph,
+        "cycle: 0 'loop' -> 2 'other' -> 0 'loop' (0 'loop' is a bundle: 1 'clear' 0 'loop')");
     braid_graph_destroy(graph);
 }
 
@@ -57,8 +59,8 @@ static void an_edge_against_a_bundle_is_told(void **state)
     braid_node loop = new_node(graph, "loop", 1, NO_NODE, NO_NODE);
     braid_node clear = new_prelude(graph, loop, "clear", list, BRAID_WRITE);
     new_edge(graph, loop, clear);
-    check_cycle(graph,
-                "cycle: loop -> clear -> loop (in the bundle of loop, clear runs before loop)");
+    check_cycle(graph, "cycle: 0 'loop' -> 1 'clear' -> 0 'loop' (in the bundle of 0 'loop', 1 "
+                       "'clear' runs before 0 'loop')");
     braid_graph_destroy(graph);
 }
 
@@ -72,7 +74,9 @@ static void a_hint_can_close_a_cycle(void **state)
     hinted.node.name = "second";
     check_ok(braid_graph_add_empty(graph, &hinted, &second));
     new_edge(graph, second, first);
-    check_cycle(graph, "cycle: first -> second -> first (first -> second by lane hint 3)");
+    check_cycle(
+        graph,
+        "cycle: 0 'first' -> 1 'second' -> 0 'first' (0 'first' -> 1 'second' by lane hint 3)");
     braid_graph_destroy(graph);
 }
 
@@ -85,9 +89,9 @@ static void a_long_cycle_is_cut(void **state)
     for (int i = 0; i < 1000; i++)
         last = new_node(graph, "link", 1, last, NO_NODE);
     new_edge(graph, last, first);
-    check_cycle(graph, "cycle: first -> link");
-    check_cycle(graph, "more) -> link");
-    check_cycle(graph, "link -> first");
+    check_cycle(graph, "cycle: 0 'first' -> 1 'link'");
+    check_cycle(graph, "more) -> 993 'link'");
+    check_cycle(graph, "1000 'link' -> 0 'first'");
     braid_graph_destroy(graph);
 }
 

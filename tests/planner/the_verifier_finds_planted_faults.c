@@ -118,10 +118,10 @@ static void a_node_that_runs_never_or_twice_is_found(void **state)
     braid_schedule *schedule = plan_on(graph, 1);
     braid_schedule copy = copy_steps(schedule);
     copy.num_steps--;
-    fails_naming(&copy, graph, "does not run 'bottom'");
+    fails_naming(&copy, graph, "does not run node 3 'bottom'");
     copy.num_steps++;
     copy.steps[3].node = 1;
-    fails_naming(&copy, graph, "'left' (node 1) twice");
+    fails_naming(&copy, graph, "node 1 'left' twice");
     free(copy.steps);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
@@ -134,7 +134,7 @@ static void a_wrong_order_on_a_lane_is_found(void **state)
     braid_schedule *schedule = plan_on(graph, 1);
     braid_schedule copy = copy_steps(schedule);
     move_step(&copy, 3, 1);
-    fails_naming(&copy, graph, "'bottom' (node 3) start before 'left' (node 1)");
+    fails_naming(&copy, graph, "node 3 'bottom' start before node 1 'left'");
     free(copy.steps);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
@@ -192,7 +192,7 @@ static void conflicting_accesses_without_a_wait_are_found(void **state)
         free(copy.steps);
         copy = copy_steps(schedule);
         move_step(&copy, 0, 1);
-        fails_naming(&copy, graph, "'b' (node 1) start before 'a' (node 0)");
+        fails_naming(&copy, graph, "node 1 'b' start before node 0 'a'");
         free(copy.steps);
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);

@@ -5,14 +5,15 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/node_text.h"
 
 static braid_status refuse_native_tasks(const struct backend_plan *plan)
 {
     for (uint32_t i = 0; i < plan->num_tasks; i++)
         if (plan->tasks[i].kind == BACKEND_TASK_NATIVE)
             return braid_error(BRAID_UNSUPPORTED,
-                               "cpu: node '%s' is a native call, which needs a stream to queue on",
-                               plan->tasks[i].name);
+                               "cpu: node %s is a native call, which needs a stream to queue on",
+                               braid_node_text(plan->tasks[i].node, plan->tasks[i].name).text);
     return BRAID_OK;
 }
 

@@ -99,6 +99,9 @@ static inline void braid_gpu_note_stream(struct gpu_backend *gpu, gpu_stream str
 // Makes the device current until braid_gpu_leave. `what` is for the message.
 braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct backend_scope *scope,
                              const char *what);
+// The same, with the task named in the message.
+braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct backend_scope *scope,
+                                  const struct backend_task *task);
 void braid_gpu_leave(const struct gpu_backend *gpu, const struct backend_scope *scope);
 
 // Turns a result into a status. `slot` is the address of the called slot in gpu->api: it names the
@@ -106,8 +109,8 @@ void braid_gpu_leave(const struct gpu_backend *gpu, const struct backend_scope *
 braid_status braid_gpu_check(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                              const char *what);
 
-// The same for a task: "launch of 'p2g' (cuda:0, lane 2) failed: ...: detail". NULL or "" detail:
-// the driver's own text.
+// The same for a task: "launch of node 2 'p2g' (cuda:0, lane 2) failed: ...: detail". NULL or ""
+// detail: the driver's own text.
 braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result result,
                                   const void *slot, const struct backend_task *task,
                                   const char *detail);

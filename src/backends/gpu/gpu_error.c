@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/node_text.h"
 
 braid_status braid_gpu_status(gpu_result result)
 {
@@ -62,6 +63,26 @@ static const char *task_verb(enum backend_task_kind kind)
     return verbs[kind];
 }
 
+// "launch of node 2 'p2g'".
+static void name_task(const struct backend_task *task, char *text, size_t size)
+{
+    snprintf(text, size, "%s %s%s", task_verb(task->kind),
+             task->node == BACKEND_NO_NODE ? "" : "node ",
+             braid_node_text(task->node, task->name).text);
+}
+
+braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct backend_scope *scope,
+                                  const struct backend_task *task)
+{
+    braid_status status = braid_gpu_enter(gpu, scope, "queueing work");
+    if (status == BRAID_OK)
+        return BRAID_OK;
+    char what[256];
+    name_task(task, what, sizeof(what));
+    return braid_error(status, "%s (%s, lane %u) failed: %s", what, gpu->label, task->lane,
+                       braid_error_message());
+}
+
 braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result result,
                                   const void *slot, const struct backend_task *task,
                                   const char *detail)
@@ -69,7 +90,7 @@ braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result resu
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[256], where[64];
-    snprintf(what, sizeof(what), "%s '%s'", task_verb(task->kind), task->name ? task->name : "");
+    name_task(task, what, sizeof(what));
     snprintf(where, sizeof(where), "%s, lane %u", gpu->label, task->lane);
     return report(gpu, result, slot, what, where, detail);
 }

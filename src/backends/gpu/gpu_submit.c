@@ -3,6 +3,7 @@
 #include "backends/gpu/gpu_backend.h"
 
 #include "base/error.h"
+#include "base/node_text.h"
 
 enum { MAX_LAUNCH_ATTRIBUTES = 3 };
 
@@ -67,8 +68,8 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
     bool special = has_cluster(launch) || launch->priority || launch->programmatic;
     bool with_attributes = special && gpu->api->launch_config;
     if (has_cluster(launch) && !gpu->api->launch_config)
-        return braid_error(BRAID_UNSUPPORTED, "launch of '%s' (%s): no clusters on this driver",
-                           task->name, gpu->label);
+        return braid_error(BRAID_UNSUPPORTED, "launch of node %s (%s): no clusters on this driver",
+                           braid_node_text(task->node, task->name).text, gpu->label);
     gpu_result result = braid_gpu_allow_shared(gpu, launch);
     const void *slot = &gpu->api->function_set;
     if (result == GPU_SUCCESS) {
@@ -150,10 +151,9 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
 {
     struct gpu_backend *gpu = gpu_from(backend);
     struct backend_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, "queueing work");
+    braid_status status = braid_gpu_enter_task(gpu, &scope, task);
     if (status)
-        return braid_error(status, "launch of '%s' (%s, lane %u) failed: %s", task->name,
-                           gpu->label, task->lane, braid_error_message());
+        return status;
     braid_gpu_note_stream(gpu, gpu_stream_of(stream));
     status = submit_task(gpu, gpu_stream_of(stream), task);
     braid_gpu_leave(gpu, &scope);
