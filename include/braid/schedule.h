@@ -44,7 +44,9 @@ typedef enum braid_policy {
 } braid_policy;
 
 typedef struct braid_schedule_options {
-    uint32_t max_lanes;  // 0: the planner chooses, up to 128
+    // 0: the planner chooses, up to 128. Thousands of lanes take time and memory in proportion to
+    // lanes * waits: where that would be over half a gibibyte, BRAID_NO_MEMORY names the lanes.
+    uint32_t max_lanes;
     bool fixed_lanes;    // use max_lanes lanes if there is work for them, however small the gain
     braid_policy policy; //
     bool widen;          // wait for a later node of a lane when that costs no planned time, so that

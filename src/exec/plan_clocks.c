@@ -4,15 +4,23 @@
 
 #include <string.h>
 
+#include "base/error.h"
+
 #define NO_VERSION UINT32_MAX
 #define FIRST_VERSION 0
+
+// Half a gibibyte at most where a caller asks for more lanes than the planner would choose: with
+// thousands, every wait may make a version as long as there are lanes.
+#define MANY_LANES 128
+#define MOST_WORDS ((size_t)1 << 27)
 
 static uint32_t new_version(struct plan_clocks *clocks)
 {
     if (clocks->unused.num)
         return ((uint32_t *)clocks->unused.items)[--clocks->unused.num];
     size_t version = clocks->counts.num;
-    if (version >= NO_VERSION ||
+    clocks->is_full = clocks->num_lanes > MANY_LANES && clocks->values.num >= MOST_WORDS;
+    if (clocks->is_full || version >= NO_VERSION ||
         !braid_array_reserve(&clocks->unused, version + 1, sizeof(uint32_t)) ||
         !braid_array_append(&clocks->values, clocks->num_lanes, sizeof(uint32_t)) ||
         !braid_array_append(&clocks->counts, 1, sizeof(struct plan_clock_count)))
@@ -31,6 +39,16 @@ bool braid_plan_clocks_init(struct plan_clocks *clocks, uint32_t num_lanes)
     // Every lane leaves the first version some time; it must outlive them all.
     plan_clocks_keep(clocks, FIRST_VERSION, num_lanes + 1);
     return true;
+}
+
+braid_status braid_plan_clocks_error(const struct plan_clocks *clocks, const char *what)
+{
+    if (!clocks->is_full)
+        return braid_error_no_memory(what);
+    return braid_error(BRAID_NO_MEMORY,
+                       "%s: what each of %u lanes knows of the others takes over %zu MiB; allow "
+                       "fewer lanes, or plan at maximum concurrency",
+                       what, clocks->num_lanes, MOST_WORDS * sizeof(uint32_t) >> 20);
 }
 
 void braid_plan_clocks_finish(struct plan_clocks *clocks)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <braid/status.h>
+
 #include "base/array.h"
 
 // A clock has a place for each lane: one more than the issue index of the latest unit of that lane
@@ -20,6 +22,7 @@ struct plan_clocks {
     struct array retired; // struct plan_clock_retired, in the order in which lanes left them
     size_t num_settled;   // of the retired
     uint32_t *current;    // per lane its version
+    bool is_full;         // so many lanes may not have another version
 };
 
 struct plan_clock_count {
@@ -35,6 +38,9 @@ struct plan_clock_retired {
 // All lanes start with one version that knows nothing. False when memory runs out.
 bool braid_plan_clocks_init(struct plan_clocks *clocks, uint32_t num_lanes);
 void braid_plan_clocks_finish(struct plan_clocks *clocks);
+
+// Says why there was no memory for `what`; also after braid_plan_clocks_finish.
+braid_status braid_plan_clocks_error(const struct plan_clocks *clocks, const char *what);
 
 // Makes sure that a lane's version is its own, so that it may be changed, when units up to `issue`
 // have been issued; false: no memory.

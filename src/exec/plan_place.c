@@ -427,7 +427,7 @@ braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_c
     finish_place(&place);
     if (!done) {
         braid_plan_placement_finish(&out);
-        return braid_error_no_memory("the placement of a plan");
+        return braid_plan_clocks_error(&place.know.clocks, "the placement of a plan");
     }
     if (out.num_lanes > 1)
         out.makespan_ns += (out.num_lanes - 1) * costs->model.root_ns;

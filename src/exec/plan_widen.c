@@ -129,7 +129,7 @@ braid_status braid_plan_widen(const struct plan_graph *plan, const struct plan_c
     if (!done) {
         free(wait_first);
         braid_array_finish(&waits);
-        return braid_error_no_memory("the waits of a plan");
+        return braid_plan_clocks_error(&widening.know.clocks, "the waits of a plan");
     }
     free(placement->wait_first);
     braid_array_finish(&placement->waits);

@@ -156,19 +156,25 @@ static void faults_are_found_on_many_lanes(void **state)
     braid_graph_destroy(graph);
 }
 
+static braid_graph *fork_join(uint32_t width)
+{
+    braid_graph *graph = new_graph();
+    braid_node root = new_node(graph, "root", 10, NO_NODE, NO_NODE);
+    braid_node *nodes = malloc(width * sizeof(*nodes));
+    assert_non_null(nodes);
+    for (uint32_t i = 0; i < width; i++)
+        nodes[i] = new_node(graph, NULL, 1000, root, NO_NODE);
+    braid_empty join = { .node = { .after = nodes, .num_after = width } };
+    check_ok(braid_graph_add_empty(graph, &join, NULL));
+    free(nodes);
+    return graph;
+}
+
 static void memory_follows_what_is_known(void **state)
 {
     (void)state;
     enum { WIDTH = 5000 };
-    braid_graph *graph = new_graph();
-    braid_node root = new_node(graph, "root", 10, NO_NODE, NO_NODE);
-    braid_node *nodes = malloc(WIDTH * sizeof(*nodes));
-    assert_non_null(nodes);
-    for (uint32_t i = 0; i < WIDTH; i++)
-        nodes[i] = new_node(graph, NULL, 1000, root, NO_NODE);
-    braid_empty join = { .node = { .after = nodes, .num_after = WIDTH } };
-    check_ok(braid_graph_add_empty(graph, &join, NULL));
-    free(nodes);
+    braid_graph *graph = fork_join(WIDTH);
     braid_schedule *schedule =
         plan_with(graph, &(braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY });
     assert_int_equal(info_of(schedule).num_lanes, WIDTH);
@@ -179,12 +185,26 @@ static void memory_follows_what_is_known(void **state)
     braid_graph_destroy(graph);
 }
 
+static void too_many_lanes_for_list_scheduling_are_named(void **state)
+{
+    (void)state;
+    braid_graph *graph = fork_join(12500);
+    braid_schedule_options options = { .max_lanes = 12500, .fixed_lanes = true };
+    braid_schedule *schedule = NULL;
+    check_fails(braid_schedule_create(graph, &options, &schedule), BRAID_NO_MEMORY, "12500 lanes");
+    assert_null(schedule);
+    options = (braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    braid_schedule_destroy(plan_with(graph, &options));
+    braid_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clocks_say_what_plain_rows_say),
         cmocka_unit_test(faults_are_found_on_many_lanes),
         cmocka_unit_test(memory_follows_what_is_known),
+        cmocka_unit_test(too_many_lanes_for_list_scheduling_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
