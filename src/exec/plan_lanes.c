@@ -13,6 +13,9 @@
 #define GAIN_OVER_ONE_LANE 20      // one part in
 #define GAIN_OVER_FEWER_LANES 128  // one part in
 #define GAIN_WHERE_ISSUE_LIMITS 60 // one part in, where the model says what issuing costs
+// One part in, where no two of the largest kernels fit the device: such kernels leave it partly
+// idle at both their ends, so a second lane gains twice what the model sees (docs/cuda.md).
+#define GAIN_WHERE_KERNELS_ARE_LARGE 60
 
 static const uint32_t candidates[] = { 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128 };
 #define NUM_CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
@@ -67,7 +70,8 @@ static bool is_worth(const struct plan_costs *costs, uint64_t expected, uint32_t
 {
     uint64_t part = costs->model.issue_ns ? GAIN_WHERE_ISSUE_LIMITS : GAIN_OVER_FEWER_LANES;
     if (chosen_lanes == 1)
-        part = GAIN_OVER_ONE_LANE;
+        part = costs->most_share * 2 > PLAN_WHOLE_DEVICE ? GAIN_WHERE_KERNELS_ARE_LARGE
+                                                         : GAIN_OVER_ONE_LANE;
     return expected < chosen_ns - chosen_ns / part;
 }
 

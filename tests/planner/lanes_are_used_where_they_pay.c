@@ -149,6 +149,20 @@ static void kernels_that_fill_the_device_get_few_lanes(void **state)
     }
 }
 
+static void kernels_that_fill_the_device_start_behind_each_other_on_two_lanes(void **state)
+{
+    (void)state;
+    braid_graph *graph = kernel_chains(8, 16, 32);
+    braid_cost_model model = { .node_ns = 40, .wait_ns = 60, .max_threads = 8192 };
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).num_lanes, 2);
+    // Where all fit, that would not be worth it.
+    braid_graph *chain = chains(1, 100, 1000);
+    new_node(chain, NULL, 4000, NO_NODE, NO_NODE);
+    assert_int_equal(plan_info(chain, (braid_schedule_options){ .costs = model }).num_lanes, 1);
+    braid_graph_destroy(chain);
+    braid_graph_destroy(graph);
+}
+
 static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state)
 {
     (void)state;
@@ -255,6 +269,7 @@ int main(void)
         cmocka_unit_test(roots_of_lanes_cost_time),
         cmocka_unit_test(a_device_that_runs_few_at_once_gets_few_lanes),
         cmocka_unit_test(kernels_that_fill_the_device_get_few_lanes),
+        cmocka_unit_test(kernels_that_fill_the_device_start_behind_each_other_on_two_lanes),
         cmocka_unit_test(nodes_that_can_only_be_started_one_by_one_get_few_lanes),
         cmocka_unit_test(waits_take_time_also_where_they_delay_nothing),
         cmocka_unit_test(the_predicted_makespan_charges_nodes_and_waits),
