@@ -172,6 +172,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *grap
 
 // Names a part of a buffer: an access through out_range touches those bytes only. Ranges that do
 // not overlap do not conflict; a range and the whole buffer do. `buffer` is a buffer, not a range.
+// Planning looks at an access once for each part that all ranges together cut its bytes into.
 // Errors: BRAID_INVALID_ARGUMENT (zero size, beyond the buffer's end), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph,
                                                               braid_resource buffer,

@@ -8,6 +8,7 @@
 struct segment {
     uint32_t writer;  // the last node to write it or hold it exclusively, or GRAPH_NONE
     uint32_t readers; // first of the readers since, 1 + index into readers; 0: none
+    uint32_t wholes;  // first of the readers of the whole buffer before that write; likewise
 };
 
 struct reader {
@@ -18,6 +19,7 @@ struct verify_accesses {
     const struct verify *verify;
     struct graph_segments parts;
     struct segment *segments;
+    uint32_t *wholes;     // per buffer, first of all readers of the whole, 1 + index; 0: none
     struct array readers; // struct reader
     uint32_t unused;      // readers to use again, 1 + index; 0: none
 };
@@ -33,7 +35,9 @@ braid_status braid_verify_accesses_create(const struct verify *verify,
     if (!status) {
         accesses->segments =
             braid_allocate_zeroed(accesses->parts.num_segments, sizeof(*accesses->segments));
-        if (!accesses->segments)
+        accesses->wholes =
+            braid_allocate_zeroed(verify->graph->resources.num, sizeof(*accesses->wholes));
+        if (!accesses->segments || !accesses->wholes)
             status = braid_error_no_memory("the proof of a plan");
     }
     if (status) {
@@ -52,6 +56,7 @@ void braid_verify_accesses_destroy(struct verify_accesses *accesses)
         return;
     braid_graph_segments_finish(&accesses->parts);
     free(accesses->segments);
+    free(accesses->wholes);
     braid_array_finish(&accesses->readers);
     free(accesses);
 }
@@ -81,7 +86,8 @@ static braid_status check_pair(const struct verify_accesses *accesses, uint32_t 
     return BRAID_OK;
 }
 
-static bool add_reader(struct verify_accesses *accesses, struct segment *segment, uint32_t node)
+// Puts a reader before the others of a list.
+static bool add_reader(struct verify_accesses *accesses, uint32_t *first, uint32_t node)
 {
     uint32_t index = accesses->unused;
     if (index) {
@@ -92,9 +98,8 @@ static bool add_reader(struct verify_accesses *accesses, struct segment *segment
             return false;
         index = (uint32_t)accesses->readers.num;
     }
-    ((struct reader *)accesses->readers.items)[index - 1] =
-        (struct reader){ node, segment->readers };
-    segment->readers = index;
+    ((struct reader *)accesses->readers.items)[index - 1] = (struct reader){ node, *first };
+    *first = index;
     return true;
 }
 
@@ -114,21 +119,57 @@ static braid_status take_readers(struct verify_accesses *accesses, struct segmen
     return status;
 }
 
-static braid_status check_access(struct verify_accesses *accesses, uint32_t node,
-                                 const struct graph_access *access, uint32_t part)
+// Checks the readers of a whole buffer from the first on to `end`.
+static braid_status check_wholes(const struct verify_accesses *accesses, uint32_t first,
+                                 uint32_t end, uint32_t node, uint32_t resource)
 {
-    struct segment *segment = &accesses->segments[part];
-    braid_status status = check_pair(accesses, segment->writer, node, access->resource);
-    if (status)
-        return status;
-    if (access->mode == BRAID_READ) {
-        if (!add_reader(accesses, segment, node))
-            return braid_error_no_memory("the proof of a plan");
-        return BRAID_OK;
-    }
-    status = take_readers(accesses, segment, node, access->resource);
-    segment->writer = node;
+    const struct reader *readers = accesses->readers.items;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = first; !status && i != end; i = readers[i - 1].next)
+        status = check_pair(accesses, readers[i - 1].node, node, resource);
     return status;
+}
+
+static braid_status check_write(struct verify_accesses *accesses, uint32_t node,
+                                const struct graph_access *access, uint32_t first, uint32_t end)
+{
+    const struct graph_resource *resources = accesses->verify->graph->resources.items;
+    uint32_t latest = accesses->wholes[resources[access->resource].buffer];
+    uint32_t checked = latest; // wholes before this one
+    for (uint32_t part = first; part < end; part++) {
+        struct segment *segment = &accesses->segments[part];
+        braid_status status = check_pair(accesses, segment->writer, node, access->resource);
+        if (!status)
+            status = take_readers(accesses, segment, node, access->resource);
+        if (!status && segment->wholes != checked) // a neighbour has mostly the same
+            status = check_wholes(accesses, latest, segment->wholes, node, access->resource);
+        if (status)
+            return status;
+        checked = segment->wholes;
+        segment->wholes = latest;
+        segment->writer = node;
+    }
+    return BRAID_OK;
+}
+
+// Who reads a whole buffer is kept once, not with each of its segments.
+static braid_status check_read(struct verify_accesses *accesses, uint32_t node,
+                               const struct graph_access *access, uint32_t first, uint32_t end)
+{
+    const struct graph_resource *resources = accesses->verify->graph->resources.items;
+    uint32_t buffer = resources[access->resource].buffer;
+    bool whole = first == accesses->parts.first[buffer] && end == accesses->parts.end[buffer];
+    for (uint32_t part = first; part < end; part++) {
+        struct segment *segment = &accesses->segments[part];
+        braid_status status = check_pair(accesses, segment->writer, node, access->resource);
+        if (status)
+            return status;
+        if (!whole && !add_reader(accesses, &segment->readers, node))
+            return braid_error_no_memory("the proof of a plan");
+    }
+    if (whole && !add_reader(accesses, &accesses->wholes[buffer], node))
+        return braid_error_no_memory("the proof of a plan");
+    return BRAID_OK;
 }
 
 braid_status braid_verify_accesses_node(struct verify_accesses *accesses, uint32_t node)
@@ -138,12 +179,13 @@ braid_status braid_verify_accesses_node(struct verify_accesses *accesses, uint32
     const struct graph_access *list = graph->accesses.items;
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
         const struct graph_access *access = &list[graph_node->first_access + i];
+        uint32_t first = accesses->parts.first[access->resource];
         uint32_t end = accesses->parts.end[access->resource];
-        for (uint32_t part = accesses->parts.first[access->resource]; part < end; part++) {
-            braid_status status = check_access(accesses, node, access, part);
-            if (status)
-                return status;
-        }
+        braid_status status = access->mode == BRAID_READ
+                                  ? check_read(accesses, node, access, first, end)
+                                  : check_write(accesses, node, access, first, end);
+        if (status)
+            return status;
     }
     return BRAID_OK;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edges that follow from declared accesses: one walk over the accesses in insertion order, keeping
-// for each segment its last writer and the readers since.
+// for each segment its last writer and the readers since. Who reads a whole buffer is kept once,
+// not with each of its segments.
 #include "graph/links.h"
 
 #include "base/error.h"
@@ -10,13 +11,15 @@
 
 struct segment_state {
     uint32_t writer;    // last node that wrote or held it exclusively, or GRAPH_NONE
-    uint32_t readers;   // head of the list of readers since, or NO_READER
+    uint32_t readers;   // head of the list of readers of a part since, or NO_READER
+    uint32_t whole;     // the latest reader of the whole buffer before the last write, or NO_READER
     bool was_exclusive; // how `writer` used it
 };
 
 struct reader {
     uint32_t node;
-    uint32_t next;
+    uint32_t next;   // an earlier one, or NO_READER
+    uint32_t access; // the how manieth access walked
 };
 
 struct walk {
@@ -26,10 +29,14 @@ struct walk {
     struct segment_state *states;
     struct array readers;  // struct reader
     uint32_t free_readers; // list of unused elements
+    uint32_t *wholes;      // per buffer its latest reader of the whole, or NO_READER
     size_t *latest_link;   // per node: 1 + index of the latest link from it
     struct array *links;   // struct graph_link
     uint32_t node;         // the node walked now
     uint32_t resource;     // and the resource it touches
+    uint32_t access;       // by the how manieth access walked
+    uint32_t buffer;       // of that resource
+    uint32_t linked_whole; // readers of the whole after this one are linked to this access
 };
 
 // Links an earlier node to the one walked now. Of several reasons data flow wins, else the first.
@@ -55,7 +62,7 @@ static bool add_link(struct walk *walk, uint32_t from, enum graph_hazard hazard)
     return true;
 }
 
-static bool add_reader(struct walk *walk, struct segment_state *state)
+static bool add_reader(struct walk *walk, uint32_t *head)
 {
     uint32_t index = walk->free_readers;
     if (index == NO_READER) {
@@ -66,41 +73,66 @@ static bool add_reader(struct walk *walk, struct segment_state *state)
     } else {
         walk->free_readers = ((struct reader *)walk->readers.items)[index].next;
     }
-    ((struct reader *)walk->readers.items)[index] = (struct reader){ walk->node, state->readers };
-    state->readers = index;
+    ((struct reader *)walk->readers.items)[index] =
+        (struct reader){ walk->node, *head, walk->access };
+    *head = index;
     return true;
+}
+
+static bool follow_writer(struct walk *walk, const struct segment_state *state)
+{
+    enum graph_hazard hazard = state->was_exclusive ? GRAPH_EXCLUSIVE_USE : GRAPH_READ_AFTER_WRITE;
+    return add_link(walk, state->writer, hazard);
 }
 
 static bool read_segment(struct walk *walk, struct segment_state *state)
 {
-    enum graph_hazard hazard = state->was_exclusive ? GRAPH_EXCLUSIVE_USE : GRAPH_READ_AFTER_WRITE;
-    return add_link(walk, state->writer, hazard) && add_reader(walk, state);
+    return follow_writer(walk, state) && add_reader(walk, &state->readers);
 }
 
-// Orders the node after all readers since the last write, and takes them off the list. The last
-// writer needs a link only if there were none, since each reader stands behind it.
+// Orders the node after all readers of a segment since its last write, the latest first, and takes
+// those of a part off their list. Another segment of this access may have been read as a whole by
+// the same: these need not be looked at again.
+static bool follow_readers(struct walk *walk, struct segment_state *state, enum graph_hazard hazard)
+{
+    struct reader *readers = walk->readers.items;
+    uint32_t latest = walk->wholes[walk->buffer];
+    uint32_t whole = state->whole == walk->linked_whole ? state->whole : latest;
+    bool linked = true;
+    while (linked && (state->readers != NO_READER || whole != state->whole)) {
+        uint32_t part = state->readers;
+        if (part == NO_READER ||
+            (whole != state->whole && readers[whole].access > readers[part].access)) {
+            linked = add_link(walk, readers[whole].node, hazard);
+            whole = readers[whole].next;
+            continue;
+        }
+        linked = add_link(walk, readers[part].node, hazard);
+        state->readers = readers[part].next;
+        readers[part].next = walk->free_readers;
+        walk->free_readers = part;
+    }
+    walk->linked_whole = state->whole;
+    state->whole = latest;
+    return linked;
+}
+
+// The last writer needs a link only if nobody has read since, since each reader stands behind it.
 static bool overwrite_segment(struct walk *walk, struct segment_state *state, bool exclusive)
 {
     enum graph_hazard after_read = exclusive ? GRAPH_EXCLUSIVE_USE : GRAPH_WRITE_AFTER_READ;
     enum graph_hazard after_write =
         exclusive || state->was_exclusive ? GRAPH_EXCLUSIVE_USE : GRAPH_WRITE_AFTER_WRITE;
-    bool linked = state->readers != NO_READER || add_link(walk, state->writer, after_write);
-    struct reader *readers = walk->readers.items;
-    for (uint32_t i = state->readers; linked && i != NO_READER;) {
-        uint32_t next = readers[i].next;
-        linked = add_link(walk, readers[i].node, after_read);
-        readers[i].next = walk->free_readers;
-        walk->free_readers = i;
-        state->readers = i = next;
-    }
+    bool was_read = state->readers != NO_READER || state->whole != walk->wholes[walk->buffer];
+    bool linked = was_read ? follow_readers(walk, state, after_read)
+                           : add_link(walk, state->writer, after_write);
     state->writer = walk->node;
     state->was_exclusive = exclusive;
     return linked;
 }
 
-static bool walk_segment(struct walk *walk, uint32_t segment, uint32_t mode)
+static bool walk_segment(struct walk *walk, struct segment_state *state, uint32_t mode)
 {
-    struct segment_state *state = &walk->states[segment];
     switch ((enum braid_access_mode)mode) {
     case BRAID_READ:
         return read_segment(walk, state);
@@ -114,19 +146,38 @@ static bool walk_segment(struct walk *walk, uint32_t segment, uint32_t mode)
     return overwrite_segment(walk, state, true);
 }
 
+static bool is_whole(const struct walk *walk, uint32_t resource)
+{
+    const struct graph_segments *segments = &walk->segments;
+    return segments->first[resource] == segments->first[walk->buffer] &&
+           segments->end[resource] == segments->end[walk->buffer];
+}
+
+static bool walk_access(struct walk *walk, const struct graph_access *access)
+{
+    const struct graph_resource *resources = walk->graph->resources.items;
+    walk->resource = access->resource;
+    walk->buffer = resources[access->resource].buffer;
+    walk->access++;
+    walk->linked_whole = walk->wholes[walk->buffer];
+    bool reads_whole = access->mode == BRAID_READ && is_whole(walk, access->resource);
+    uint32_t end = walk->segments.end[access->resource];
+    for (uint32_t s = walk->segments.first[access->resource]; s < end; s++) {
+        struct segment_state *state = &walk->states[s];
+        if (!(reads_whole ? follow_writer(walk, state) : walk_segment(walk, state, access->mode)))
+            return false;
+    }
+    return !reads_whole || add_reader(walk, &walk->wholes[walk->buffer]);
+}
+
 static bool walk_node(struct walk *walk, uint32_t node)
 {
     const struct graph_node *graph_node = &graph_nodes(walk->graph)[node];
     const struct graph_access *accesses = walk->graph->accesses.items;
     walk->node = node;
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
-        const struct graph_access *access = &accesses[graph_node->first_access + i];
-        walk->resource = access->resource;
-        uint32_t end = walk->segments.end[access->resource];
-        for (uint32_t s = walk->segments.first[access->resource]; s < end; s++) {
-            if (!walk_segment(walk, s, access->mode))
-                return false;
-        }
+        if (!walk_access(walk, &accesses[graph_node->first_access + i]))
+            return false;
     }
     return true;
 }
@@ -137,11 +188,15 @@ static bool start_walk(struct walk *walk)
     walk->states = braid_allocate_zeroed(num_segments, sizeof(*walk->states));
     walk->latest_link =
         braid_allocate_zeroed(graph_num_nodes(walk->graph), sizeof(*walk->latest_link));
-    if (!walk->states || !walk->latest_link)
+    size_t num_resources = walk->graph->resources.num;
+    walk->wholes = braid_allocate_zeroed(num_resources, sizeof(*walk->wholes));
+    if (!walk->states || !walk->latest_link || !walk->wholes)
         return false;
+    for (size_t i = 0; i < num_resources; i++)
+        walk->wholes[i] = NO_READER;
     walk->free_readers = NO_READER;
     for (uint32_t s = 0; s < num_segments; s++)
-        walk->states[s] = (struct segment_state){ .writer = GRAPH_NONE, .readers = NO_READER };
+        walk->states[s] = (struct segment_state){ GRAPH_NONE, NO_READER, NO_READER, false };
     return true;
 }
 
@@ -163,6 +218,7 @@ static void finish_walk(struct walk *walk)
     braid_graph_segments_finish(&walk->segments);
     braid_array_finish(&walk->readers);
     free(walk->states);
+    free(walk->wholes);
     free(walk->latest_link);
 }
 
