@@ -2,13 +2,16 @@
 // The lane walker: replays a program's frame, each lane walked by one thread at a time.
 #include "backends/cpu/cpu_program.h"
 
+#include <sched.h>
+
 // A lane is a job like a stream: any worker may take it. A walker that has to wait polls the
 // producer's progress word for a short while, then parks the lane and is free for another job, so a
 // lane held up by a slow or preempted walker never keeps a worker from the other lanes.
 
 enum {
-    POLLS_AT_LEAST = 32,   // before the walker looks for reasons to leave
-    POLLS_WITH_OTHERS = 64 // while other jobs are ready
+    POLLS_AT_LEAST = 32,    // before the walker looks for reasons to leave
+    POLLS_WITH_OTHERS = 64, // while other jobs are ready
+    ALONE_NS = 2000,        // before the walker offers its core to other threads
 };
 
 // Sets the parked lanes free that wait for no more than `progress`. Whoever parks after the
@@ -49,7 +52,7 @@ static inline bool has_reached(const struct cpu_lane *lane, uint64_t wanted)
 // Polls while that is likely to succeed soon.
 static bool poll_for(struct cpu_backend *backend, const struct cpu_lane *producer, uint64_t wanted)
 {
-    uint64_t end = 0;
+    uint64_t start_ns = 0;
     for (uint32_t i = 1;; i++) {
         if (has_reached(producer, wanted))
             return true;
@@ -62,11 +65,13 @@ static bool poll_for(struct cpu_backend *backend, const struct cpu_lane *produce
             return false;
         if (i % 16)
             continue;
-        uint64_t now = cpu_now_ns();
-        if (!end)
-            end = now + CPU_SPIN_NS;
-        if (now >= end)
+        uint64_t now_ns = cpu_now_ns();
+        if (!start_ns)
+            start_ns = now_ns;
+        if (now_ns - start_ns >= CPU_SPIN_NS)
             return false;
+        if (now_ns - start_ns >= ALONE_NS)
+            sched_yield(); // the producer's walker may be waiting for this core
     }
 }
 
