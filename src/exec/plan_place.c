@@ -4,52 +4,9 @@
 #include "exec/plan_place.h"
 
 #include "base/error.h"
-#include "exec/plan_bits.h"
-#include "exec/plan_heap.h"
-#include "exec/plan_know.h"
+#include "exec/plan_choose.h"
 #include "exec/plan_memory.h"
 #include "exec/schedule.h"
-
-struct lane {
-    uint32_t tail; // the last unit placed on it; it is idle when that has ended
-    bool idle;
-    uint64_t free_ns;         // when the tail ends
-    struct plan_heap waiting; // ready units whose hint names this lane, by rank
-};
-
-struct inputs {
-    uint32_t left;   // predecessors that have not ended; then the round the unit became ready in
-    uint32_t latest; // 1 + issue of the latest predecessor that has ended
-};
-
-// What the unit at hand has to ask for, where its order is not known.
-struct plan_ask {
-    uint32_t lane, issue;
-    uint64_t seen_ns; // when a lane that waits for it goes on
-};
-
-struct place {
-    const struct plan_graph *plan;
-    const struct plan_costs *costs;
-    const struct plan_ranks *ranks;
-    struct plan_placement *out;
-    uint32_t max_lanes, num_idle;
-    uint32_t share; // of the device, taken by the units that run
-    struct lane *lanes;
-    struct plan_know know;
-    struct plan_ask *asks;  // per ask of know
-    struct plan_bits ready; // ranks
-    struct plan_bits idle;  // lanes used before and idle now
-    struct plan_heap ends;  // units placed and not ended, by when they end
-    struct inputs *inputs;  // per unit
-    uint32_t *batch;        // units that start now; one for each lane
-    uint32_t round;
-    uint32_t num_left_idle; // lanes, when the round before this ended
-    uint64_t now_ns;
-};
-
-// With many idle lanes only this many are looked at, so that time stays linear.
-#define MOST_LANES_TRIED 128
 
 static void set_idle(struct place *place, uint32_t lane)
 {
@@ -68,98 +25,6 @@ static void set_busy(struct place *place, uint32_t lane)
         place->num_idle--;
         plan_bits_remove(&place->idle, lane);
     }
-}
-
-// A lane for the unit at hand, and what it means there.
-struct offer {
-    uint32_t lane;
-    uint64_t start_ns;
-    uint32_t num_waits;
-};
-
-// When a unit could start on a lane if it had to wait for nothing there.
-static uint64_t earliest_on(const struct place *place, uint32_t lane)
-{
-    if (lane == place->out->num_lanes)
-        return place->now_ns;
-    uint64_t free_ns = place->lanes[lane].free_ns + place->costs->model.node_ns;
-    return free_ns > place->now_ns ? free_ns : place->now_ns;
-}
-
-static void add_waits(const struct place *place, struct offer *offer)
-{
-    const uint32_t *known = plan_know_of_lane(&place->know, offer->lane);
-    for (uint32_t i = 0; i < place->know.num_asks; i++) {
-        const struct plan_ask *ask = &place->asks[i];
-        if (ask->lane == offer->lane || known[ask->lane] > ask->issue)
-            continue;
-        offer->num_waits++;
-        if (ask->seen_ns > offer->start_ns)
-            offer->start_ns = ask->seen_ns;
-    }
-}
-
-// Of two lanes where a unit starts as early and waits as often: a new lane, where it comes after
-// nothing that the graph does not name; then the lane used last; then the lower one, since lane 0
-// need not be joined to what the program does next.
-static bool is_better_lane(const struct place *place, uint32_t lane, uint32_t than)
-{
-    uint32_t new_lane = place->out->num_lanes;
-    if (lane == new_lane || than == new_lane)
-        return than != new_lane;
-    uint64_t free = place->lanes[lane].free_ns, than_free = place->lanes[than].free_ns;
-    return free > than_free || (free == than_free && lane < than);
-}
-
-static bool is_better(const struct place *place, const struct offer *offer,
-                      const struct offer *than)
-{
-    if (offer->start_ns != than->start_ns)
-        return offer->start_ns < than->start_ns;
-    if (offer->num_waits != than->num_waits)
-        return offer->num_waits < than->num_waits;
-    return is_better_lane(place, offer->lane, than->lane);
-}
-
-// The earliest start wins, then the fewest waits. A lane that would lose if it had to wait for
-// nothing is not looked at further.
-static void consider(const struct place *place, uint32_t lane, struct offer *best)
-{
-    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane) };
-    if (!is_better(place, &offer, best))
-        return;
-    add_waits(place, &offer);
-    if (is_better(place, &offer, best))
-        *best = offer;
-}
-
-static void consider_idle(const struct place *place, struct offer *best)
-{
-    uint32_t num_words = (place->out->num_lanes + 63) / 64, num_tried = 0;
-    for (uint32_t w = 0; w < num_words; w++) {
-        for (uint64_t bits = place->idle.level[0][w]; bits; bits &= bits - 1) {
-            if (num_tried++ == MOST_LANES_TRIED)
-                return;
-            consider(place, w * 64 + (uint32_t)__builtin_ctzll(bits), best);
-        }
-    }
-}
-
-// Looks at the lanes of what the unit has to ask for, at the other idle ones, and at a new one. A
-// busy lane is worth queueing on where a wait would take longer than its last unit.
-static struct offer choose_lane(const struct place *place)
-{
-    struct offer best = { .lane = place->out->num_lanes, .start_ns = UINT64_MAX };
-    bool queue = place->costs->model.wait_ns > 0;
-    for (uint32_t i = 0; i < place->know.num_asks; i++) {
-        uint32_t lane = place->asks[i].lane;
-        if (place->lanes[lane].idle || queue)
-            consider(place, lane, &best);
-    }
-    consider_idle(place, &best);
-    if (place->out->num_lanes < place->max_lanes)
-        consider(place, place->out->num_lanes, &best);
-    return best;
 }
 
 static bool has_named_lane(const struct place *place, uint32_t unit)
@@ -220,7 +85,7 @@ static bool put(struct place *place, uint32_t unit, uint32_t lane, uint64_t star
 
 static bool put_anywhere(struct place *place, uint32_t unit)
 {
-    struct offer offer = choose_lane(place);
+    struct offer offer = braid_plan_choose_lane(place);
     return put(place, unit, offer.lane, offer.start_ns);
 }
 
@@ -276,9 +141,7 @@ static bool put_hinted(struct place *place, uint32_t unit, uint32_t rank)
     if (!place->lanes[lane].idle)
         return plan_heap_push(&place->lanes[lane].waiting, rank, unit);
     ask(place, unit);
-    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane) };
-    add_waits(place, &offer);
-    return put(place, unit, lane, offer.start_ns);
+    return put(place, unit, lane, braid_plan_start_on(place, lane));
 }
 
 static uint32_t num_startable(const struct place *place)
