@@ -180,27 +180,38 @@ static bool wait_for_record(struct cpu_backend *backend, struct backend_stream *
     return true;
 }
 
-// Never fails: callers free what the stream's work uses.
-braid_status cpu_stream_synchronize(struct backend *base, struct backend_stream *stream)
+// Waits for what is queued now. Never fails: callers free what the stream's work uses. Lock held.
+static void wait_for_queue(struct cpu_backend *backend, struct backend_stream *stream)
 {
-    struct cpu_backend *backend = cpu_backend_of(base);
-    stream = cpu_stream_or_default(backend, stream);
-    cpu_lock(backend);
     while (stream->first && !wait_for_record(backend, stream)) {
         cpu_unlock(backend); // poll: what runs meanwhile gives memory back to the pools
         cpu_relax();
         cpu_lock(backend);
     }
+}
+
+braid_status cpu_stream_synchronize(struct backend *base, struct backend_stream *stream)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    stream = cpu_stream_or_default(backend, stream);
+    cpu_lock(backend);
+    wait_for_queue(backend, stream);
     cpu_unlock(backend);
     return BRAID_OK;
 }
 
-// The point of the last record is reached a moment before its walker lets go of the stream, in one
-// critical section, so once the lock is ours with the queue empty nobody touches the stream.
+// Work that runs may queue more behind the wait, so the queue is looked at again. The point of the
+// last record is reached a moment before its walker lets go of the stream, in one critical section,
+// so once the lock is ours with the queue empty nobody touches the stream.
 void cpu_stream_destroy(struct backend *base, struct backend_stream *stream)
 {
-    if (stream)
-        (void)cpu_stream_synchronize(base, stream);
+    struct cpu_backend *backend = cpu_backend_of(base);
+    if (!stream)
+        return;
+    cpu_lock(backend);
+    while (stream->first)
+        wait_for_queue(backend, stream);
+    cpu_unlock(backend);
     free(stream);
 }
 
