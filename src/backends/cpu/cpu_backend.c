@@ -52,7 +52,8 @@ static void finish(struct cpu_backend *backend)
 
 static void close_backend(struct backend *base)
 {
-    (void)cpu_stream_synchronize(base, NULL);
+    while (cpu_stream_query(base, NULL) == BRAID_NOT_READY) // work that ran may have queued more
+        (void)cpu_stream_synchronize(base, NULL);
     finish(cpu_backend_of(base));
 }
 
