@@ -92,7 +92,7 @@ static void names_and_arguments_are_copied(void **state)
                             .node.name = name,
                             BRAID_ARGS(BRAID_ARG(value), BRAID_ARG(radius)) };
     check_ok(braid_graph_add_kernel(graph, &launch, &node));
-    strcpy(name, "XXXXX");
+    strcpy(name, "later");
     value = 0;
     radius = 0;
     assert_string_equal(braid_graph_node_name(graph, node), "first");
