@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaying a DAG on the CPU: Braid beside a hand-made floor and other libraries.
-// usage: bench_replay [check|frames|short|large|gaps|idle|held]...    (all parts when none is
-// named)
+// usage: bench_replay [check|frames|short|large|gaps|idle|held]...
+//            [--player NAME]... [--shape NAME]... [--body US]... [--workers N]...
+// Whatever is not named is all measured.
 #include <stdio.h>
 #include <string.h>
 
+#include "replay_choice.h"
 #include "replay_measure.h"
 
-static const struct replay_player *const players[] = {
+static const struct replay_player *const all_players[] = {
     &replay_braid,  &replay_floor,
 #ifdef REPLAY_OPENMP
     &replay_openmp,
@@ -21,21 +23,26 @@ static const struct replay_player *const players[] = {
 };
 
 enum {
-    NUM_PLAYERS = sizeof(players) / sizeof(players[0]),
+    MAX_PLAYERS = sizeof(all_players) / sizeof(all_players[0]),
     NUM_ROUNDS = 3, // the players take turns, so that a busy minute of the machine hits all of them
     LARGE_NODES = 10000, // from here on one round is enough
 };
 
+static const char *const parts[] = { "check", "frames", "short", "large", "gaps", "idle", "held" };
 static const uint64_t bodies_ns[] = { 0, 1000, 10000 };
 static const uint32_t workers[] = { 1, 2 };
+
+static struct replay_choice choice;
+static const struct replay_player *players[MAX_PLAYERS]; // that were chosen
+static uint32_t num_players;
 
 static void print_heading(const char *title, const char *columns, uint32_t num_columns)
 {
     printf("\n%s\n\n| %s |", title, columns);
-    for (int i = 0; i < NUM_PLAYERS; i++)
+    for (uint32_t i = 0; i < num_players; i++)
         printf(" %s |", players[i]->name);
     printf("\n|");
-    for (uint32_t i = 0; i < num_columns + NUM_PLAYERS; i++)
+    for (uint32_t i = 0; i < num_columns + num_players; i++)
         printf("---|");
     printf("\n");
 }
@@ -52,16 +59,16 @@ static void print_result(double value, const char *format)
 // Over all rounds: the median of the medians, and the fastest frame.
 static void measure_players(const struct replay_case *played, struct replay_times *out_times)
 {
-    double medians[NUM_PLAYERS][NUM_ROUNDS];
+    double medians[MAX_PLAYERS][NUM_ROUNDS];
     size_t num_rounds = played->shape->num_nodes < LARGE_NODES ? NUM_ROUNDS : 1;
     for (size_t round = 0; round < num_rounds; round++)
-        for (int i = 0; i < NUM_PLAYERS; i++) {
+        for (uint32_t i = 0; i < num_players; i++) {
             struct replay_times times = replay_measure(players[i], played);
             medians[i][round] = times.median;
             if (round == 0 || times.fastest < out_times[i].fastest)
                 out_times[i].fastest = times.fastest;
         }
-    for (int i = 0; i < NUM_PLAYERS; i++)
+    for (uint32_t i = 0; i < num_players; i++)
         out_times[i].median = replay_median(medians[i], num_rounds);
 }
 
@@ -69,16 +76,20 @@ static void measure_players(const struct replay_case *played, struct replay_time
 static void print_case(uint32_t kind, uint32_t num_nodes, uint64_t body_ns, uint32_t num_workers,
                        uint64_t gap_ns)
 {
+    if (!replay_choice_has(&choice, "--shape", replay_shape_names[kind]) ||
+        !replay_choice_has_number(&choice, "--body", (double)body_ns / 1000) ||
+        !replay_choice_has_number(&choice, "--workers", num_workers))
+        return;
     struct replay_shape shape = replay_shape_create(kind, num_nodes);
     struct replay_body body = replay_body_create(body_ns);
     struct replay_case played = { &shape, &body, num_workers, gap_ns };
-    struct replay_times times[NUM_PLAYERS];
+    struct replay_times times[MAX_PLAYERS];
     double unit = gap_ns ? 1000 : shape.num_nodes;
     printf("| %s | %u | %g | %u |", replay_shape_names[kind], shape.num_nodes,
            (double)body_ns / 1000, num_workers);
     fflush(stdout);
     measure_players(&played, times);
-    for (int i = 0; i < NUM_PLAYERS; i++)
+    for (uint32_t i = 0; i < num_players; i++)
         if (times[i].median < 0)
             printf(" - |");
         else
@@ -111,14 +122,14 @@ static void print_gaps(void)
 static void print_idle(void)
 {
     print_heading("Percent of a core used, 1,000 empty nodes (random), 2 workers:", "when", 1);
-    struct replay_idle idle[NUM_PLAYERS];
-    for (int i = 0; i < NUM_PLAYERS; i++)
+    struct replay_idle idle[MAX_PLAYERS];
+    for (uint32_t i = 0; i < num_players; i++)
         idle[i] = replay_measure_idle(players[i]);
     printf("| a frame every 16 ms |");
-    for (int i = 0; i < NUM_PLAYERS; i++)
+    for (uint32_t i = 0; i < num_players; i++)
         print_result(idle[i].gaps_percent, " %.2f |");
     printf("\n| from 1 s to 2 s after the last frame |");
-    for (int i = 0; i < NUM_PLAYERS; i++)
+    for (uint32_t i = 0; i < num_players; i++)
         print_result(idle[i].later_percent, " %.2f |");
     printf("\n");
 }
@@ -137,7 +148,7 @@ static void print_held(void)
 static int print_checks(void)
 {
     int num_wrong = 0;
-    for (int i = 0; i < NUM_PLAYERS; i++)
+    for (uint32_t i = 0; i < num_players; i++)
         for (uint32_t kind = 0; kind < replay_num_shapes; kind++)
             for (size_t w = 0; w < sizeof(workers) / sizeof(workers[0]); w++) {
                 if (replay_order_is_right(players[i], kind, workers[w]))
@@ -151,29 +162,37 @@ static int print_checks(void)
     return num_wrong;
 }
 
-static bool is_wanted(const char *part, int argc, char **argv)
+static bool is_wanted(const char *part)
 {
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], part) == 0)
-            return true;
-    return argc == 1;
+    return replay_choice_has_part(&choice, part);
+}
+
+static void choose_players(void)
+{
+    for (size_t i = 0; i < MAX_PLAYERS; i++)
+        if (replay_choice_has(&choice, "--player", all_players[i]->name))
+            players[num_players++] = all_players[i];
 }
 
 int main(int argc, char **argv)
 {
-    if (is_wanted("check", argc, argv) && print_checks())
+    choice = (struct replay_choice){ argc, argv };
+    if (!replay_choice_is_right(&choice, parts, sizeof(parts) / sizeof(parts[0])))
+        return 2;
+    choose_players();
+    if (is_wanted("check") && print_checks())
         return 1;
-    if (is_wanted("frames", argc, argv))
+    if (is_wanted("frames"))
         print_frames(1000);
-    if (is_wanted("short", argc, argv))
+    if (is_wanted("short"))
         print_frames(100);
-    if (is_wanted("large", argc, argv))
+    if (is_wanted("large"))
         print_frames(100000);
-    if (is_wanted("gaps", argc, argv))
+    if (is_wanted("gaps"))
         print_gaps();
-    if (is_wanted("idle", argc, argv))
+    if (is_wanted("idle"))
         print_idle();
-    if (is_wanted("held", argc, argv))
+    if (is_wanted("held"))
         print_held();
     return 0;
 }
