@@ -126,6 +126,48 @@ static void work_that_found_no_place_runs_after_the_wait(void **state)
     close_cpu(backend);
 }
 
+struct waiter {
+    struct backend *backend;
+    struct backend_event *event;
+    atomic_uint num_begun, num_ended; // rounds
+};
+
+static void *wait_in_every_round(void *user)
+{
+    struct waiter *waiter = user;
+    for (unsigned round = 1; round <= NUM_ROUNDS; round++) {
+        while (atomic_load(&waiter->num_begun) < round)
+            continue;
+        (void)waiter->backend->ops->event_synchronize(waiter->backend, waiter->event);
+        atomic_store(&waiter->num_ended, round);
+    }
+    return NULL;
+}
+
+// The one that waits lends the stream a hand, and must let go of it before it is freed.
+static void a_stream_may_be_destroyed_while_its_event_is_awaited(void **state)
+{
+    (void)state;
+    struct waiter waiter = { .backend = open_cpu(2) };
+    waiter.event = new_event(waiter.backend);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, wait_in_every_round, &waiter), 0);
+    for (unsigned round = 1; round <= NUM_ROUNDS; round++) {
+        struct backend_stream *stream = new_stream(waiter.backend);
+        atomic_uint count = 0;
+        for (int i = 0; i < 20; i++)
+            queue_host(waiter.backend, stream, add_one, &count);
+        check_ok(waiter.backend->ops->event_record(waiter.backend, waiter.event, stream));
+        atomic_store(&waiter.num_begun, round);
+        waiter.backend->ops->stream_destroy(waiter.backend, stream);
+        assert_int_equal(atomic_load(&count), 20);
+        assert_true(reaches(&waiter.num_ended, round));
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    waiter.backend->ops->event_destroy(waiter.backend, waiter.event);
+    close_cpu(waiter.backend);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +175,7 @@ int main(void)
         cmocka_unit_test(a_wait_for_a_stream_runs_nothing_of_others),
         cmocka_unit_test(work_that_meets_other_work_still_does),
         cmocka_unit_test(work_that_found_no_place_runs_after_the_wait),
+        cmocka_unit_test(a_stream_may_be_destroyed_while_its_event_is_awaited),
     };
     return cmocka_run_group_tests_name("cpu: waiting threads run only what they wait for", tests,
                                        NULL, NULL);

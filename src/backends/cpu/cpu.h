@@ -46,14 +46,17 @@ struct cpu_split {
 };
 
 // A sequence of work that one thread at a time walks: a stream's queue or a lane of a program.
-// run returns the job that the same thread is to run next, or NULL when it has none. A stream hands
-// itself on as soon as `until` is reached, if that is given.
+// run returns the job that the same thread is to run next, or NULL with the lock held: so the
+// thread that ended something looks for work before those that saw the end can make more of it. A
+// stream hands itself on as soon as `until` is reached, if that is given.
 struct cpu_job {
     struct cpu_job *(*run)(struct cpu_backend *backend, struct cpu_job *job,
                            const struct cpu_point *until);
     struct cpu_job *stream; // the stream this is, or whose launch this is a lane of
     struct cpu_job *next;   // lock; in the ready list, or among those waiting for something
     uint32_t urgency;       // index of the ready list
+    uint32_t num_hosts; // lock; of a stream: threads that wait for a point of it and lend a hand,
+    uint32_t num_busy;  // lock; those of them that run something
     struct cpu_split split;
 };
 
@@ -115,7 +118,9 @@ struct cpu_backend {
     struct cpu_job_list ready[CPU_NUM_URGENCIES];             // lock
     struct cpu_split *open_splits;                            // lock
     bool stop;                                                // lock
-    uint32_t num_spinning, num_parked;                        // lock
+    uint32_t num_spinning;                                    // lock; threads that look for work
+    uint32_t num_parked;                                      // lock; threads that sleep,
+    uint32_t num_woken;                                       // lock; these included, for a moment
     uint32_t num_heads;                                       // lock; threads that run a job
     uint32_t num_helpers;                                     // lock; threads that help with a grid
     struct cpu_slab *slabs;                                   // lock
@@ -160,9 +165,12 @@ void cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job);
 struct cpu_job *cpu_job_list_take(struct cpu_job_list *list);              // NULL when empty
 void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
 void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted);   // lock held
-// Runs ready work that the point waits for in its own stream, with the lock released meanwhile.
-// False: there is none, or enough threads are at work. Lock held.
+// For threads that poll for a point, between begin and end: runs ready work that the point waits
+// for in its own stream, with the lock released meanwhile. False: there is none, or enough threads
+// are at work. No worker is woken for what such a thread may do. Lock held.
 bool cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point);
+void cpu_workers_begin_lending(struct cpu_job *stream);
+void cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *stream);
 bool cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
 bool cpu_worker_is_idle(const struct cpu_backend *backend);      // a hint
 

@@ -9,7 +9,7 @@
 // lane held up by a slow or preempted walker never keeps a worker from the other lanes.
 
 enum {
-    POLLS_AT_LEAST = 32,    // before the walker looks for reasons to leave
+    POLLS_A_LOOK = 8,       // for reasons to leave
     POLLS_WITH_OTHERS = 64, // while other jobs are ready
     ALONE_NS = 2000,        // before the walker offers its core to other threads
 };
@@ -57,14 +57,13 @@ static bool poll_for(struct cpu_backend *backend, const struct cpu_lane *produce
         if (has_reached(producer, wanted))
             return true;
         cpu_relax();
-        if (i < POLLS_AT_LEAST)
+        if (i % POLLS_A_LOOK)
             continue;
-        if (!atomic_load_explicit(&producer->walked, memory_order_relaxed))
+        bool walked = atomic_load_explicit(&producer->walked, memory_order_relaxed);
+        if (!walked && !cpu_worker_is_idle(backend))
             return false;
-        if (i >= POLLS_WITH_OTHERS && cpu_other_work_is_ready(backend))
+        if (i >= POLLS_WITH_OTHERS && (!walked || cpu_other_work_is_ready(backend)))
             return false;
-        if (i % 16)
-            continue;
         uint64_t now_ns = cpu_now_ns();
         if (!start_ns)
             start_ns = now_ns;
@@ -75,7 +74,7 @@ static bool poll_for(struct cpu_backend *backend, const struct cpu_lane *produce
     }
 }
 
-// False: the lane is parked, and may be walked by another thread already.
+// False: the lane is parked, and the lock is held; without it, another thread may walk the lane.
 static bool park(struct cpu_backend *backend, struct cpu_lane *lane, const struct cpu_step *step)
 {
     struct cpu_lane *producer = step->producer;
@@ -88,9 +87,10 @@ static bool park(struct cpu_backend *backend, struct cpu_lane *lane, const struc
         lane->wanted = wanted;
         atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
         cpu_job_list_append(&producer->parked, &lane->job);
+        return false;
     }
     cpu_unlock(backend);
-    return reached;
+    return true;
 }
 
 static inline bool wait_for(struct cpu_backend *backend, struct cpu_lane *lane,
@@ -103,11 +103,14 @@ static inline bool wait_for(struct cpu_backend *backend, struct cpu_lane *lane,
 
 // The last lane to end sees all that the others did, and goes on with the stream. The others must
 // not touch the program afterwards: it may be gone.
-static struct cpu_job *finish(struct backend_program *program)
+static struct cpu_job *finish(struct cpu_backend *backend, struct backend_program *program)
 {
     struct cpu_job *then = program->then;
     unsigned before = atomic_fetch_sub_explicit(&program->num_unfinished, 1, memory_order_acq_rel);
-    return before == 1 ? then : NULL;
+    if (before == 1)
+        return then;
+    cpu_lock(backend);
+    return NULL;
 }
 
 struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
@@ -129,14 +132,16 @@ struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
             break;
         case CPU_STEP_SHARE:
             lane->next = step + 1; // for the helper who may go on instead of this thread
-            if (!cpu_work_run(backend, job, step->work))
+            if (!cpu_work_run(backend, job, step->work)) {
+                cpu_lock(backend);
                 return NULL;
+            }
             break;
         case CPU_STEP_PUBLISH:
             publish(backend, lane, step->position);
             break;
         case CPU_STEP_END:
-            return finish(lane->program);
+            return finish(backend, lane->program);
         }
     }
 }

@@ -59,12 +59,36 @@ void cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point)
         pthread_cond_broadcast(&backend->host_cond);
 }
 
-static void poll_for_a_moment(const struct cpu_point *point)
+static bool is_reached(const struct cpu_point *point)
 {
-    for (int i = 0; i < 16; i++) {
-        if (atomic_load_explicit(&point->reached, memory_order_acquire))
-            return;
-        cpu_relax();
+    return atomic_load_explicit(&point->reached, memory_order_acquire);
+}
+
+// Until the point is reached, there may be work to lend a hand with, or the time is over. Lock not
+// held.
+static void poll(const struct cpu_backend *backend, const struct cpu_point *point, uint64_t end_ns)
+{
+    do {
+        for (int i = 0; i < 16; i++) {
+            if (is_reached(point))
+                return;
+            cpu_relax();
+        }
+    } while (!cpu_other_work_is_ready(backend) && cpu_now_ns() < end_ns);
+}
+
+// Lock held, but not while the thread works or polls.
+static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_point *point)
+{
+    uint64_t end_ns = cpu_now_ns() + CPU_SPIN_NS;
+    while (!is_reached(point) && cpu_now_ns() < end_ns) {
+        if (cpu_other_work_is_ready(backend) && cpu_workers_lend_hand(backend, point)) {
+            end_ns = cpu_now_ns() + CPU_SPIN_NS;
+            continue;
+        }
+        cpu_unlock(backend);
+        poll(backend, point, end_ns);
+        cpu_lock(backend);
     }
 }
 
@@ -72,19 +96,15 @@ static void poll_for_a_moment(const struct cpu_point *point)
 // to be woken by it takes longer than most frames. Then it polls for a while before it sleeps.
 void cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
 {
+    if (is_reached(point))
+        return;
+    struct cpu_job *stream = point->stream;
     point->num_references++;
-    uint64_t end = cpu_now_ns() + CPU_SPIN_NS;
-    while (!atomic_load_explicit(&point->reached, memory_order_relaxed) && cpu_now_ns() < end) {
-        if (cpu_other_work_is_ready(backend) && cpu_workers_lend_hand(backend, point)) {
-            end = cpu_now_ns() + CPU_SPIN_NS;
-            continue;
-        }
-        cpu_unlock(backend);
-        poll_for_a_moment(point);
-        cpu_lock(backend);
-    }
+    cpu_workers_begin_lending(stream);
+    lend_hand_for_a_while(backend, point);
+    cpu_workers_end_lending(backend, stream);
     point->num_host_waiters++;
-    while (!atomic_load_explicit(&point->reached, memory_order_relaxed))
+    while (!is_reached(point))
         pthread_cond_wait(&backend->host_cond, &backend->lock);
     point->num_host_waiters--;
     cpu_point_release(backend, point);

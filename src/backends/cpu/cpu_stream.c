@@ -2,6 +2,7 @@
 // Streams: in-order queues of commands, each walked by one worker at a time.
 #include "backends/cpu/cpu.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "backends/cpu/cpu_program.h"
@@ -119,7 +120,8 @@ static struct cpu_job *run_stream(struct cpu_backend *backend, struct cpu_job *j
     if (stream->first_started)
         remove_first(backend, stream);
     struct cpu_job *next = walk(backend, stream, until);
-    cpu_unlock(backend);
+    if (next)
+        cpu_unlock(backend);
     return next;
 }
 
@@ -200,6 +202,17 @@ braid_status cpu_stream_synchronize(struct backend *base, struct backend_stream 
     return BRAID_OK;
 }
 
+// Threads that wait for an event of the stream stop looking at the stream once that is reached, as
+// all its events are now. Lock held.
+static void wait_for_hosts(struct cpu_backend *backend, const struct backend_stream *stream)
+{
+    while (stream->job.num_hosts) {
+        cpu_unlock(backend);
+        sched_yield();
+        cpu_lock(backend);
+    }
+}
+
 // Work that runs may queue more behind the wait, so the queue is looked at again. The point of the
 // last record is reached a moment before its walker lets go of the stream, in one critical section,
 // so once the lock is ours with the queue empty nobody touches the stream.
@@ -211,6 +224,7 @@ void cpu_stream_destroy(struct backend *base, struct backend_stream *stream)
     cpu_lock(backend);
     while (stream->first)
         wait_for_queue(backend, stream);
+    wait_for_hosts(backend, stream);
     cpu_unlock(backend);
     free(stream);
 }

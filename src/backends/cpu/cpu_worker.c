@@ -44,13 +44,17 @@ struct cpu_job *cpu_job_list_take(struct cpu_job_list *list)
     return job;
 }
 
-// Spinning threads see the new epoch by themselves; sleeping ones are woken for the rest. A thread
-// that stops spinning looks for work under lock before it sleeps, so none is overlooked.
+// Spinning threads see the new epoch by themselves, and woken ones come anyway; sleeping ones are
+// woken for the rest. A thread that stops spinning looks for work under lock before it sleeps, so
+// none is overlooked.
 void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
 {
     atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
-    for (uint32_t i = backend->num_spinning; i < num_wanted && backend->num_parked; i++)
+    while (backend->num_spinning + backend->num_woken < num_wanted &&
+           backend->num_woken < backend->num_parked) {
         pthread_cond_signal(&backend->work_cond);
+        backend->num_woken++;
+    }
 }
 
 static void count_ready(struct cpu_backend *backend, int change)
@@ -68,9 +72,8 @@ void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
     unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed);
     if (backend->num_heads + num_ready > backend->num_workers)
         return;
-    atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
-    if (num_ready > backend->num_spinning && backend->num_parked)
-        pthread_cond_signal(&backend->work_cond);
+    uint32_t num_lending = job->stream->num_hosts - job->stream->num_busy;
+    cpu_workers_wake(backend, num_ready > num_lending ? num_ready - num_lending : 0);
 }
 
 bool cpu_other_work_is_ready(const struct cpu_backend *backend)
@@ -113,7 +116,6 @@ static void run_jobs(struct cpu_backend *backend, struct cpu_job *job,
     cpu_unlock(backend);
     while (job)
         job = job->run(backend, job, until);
-    cpu_lock(backend);
     count_active(backend, -1, 0);
 }
 
@@ -164,9 +166,22 @@ bool cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *
     struct cpu_job *job = take_job_of(backend, point->stream);
     if (!job)
         return false;
+    point->stream->num_busy++;
     run_jobs(backend, job, point);
+    point->stream->num_busy--;
     pass_on_place(backend);
     return true;
+}
+
+void cpu_workers_begin_lending(struct cpu_job *stream)
+{
+    stream->num_hosts++;
+}
+
+void cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *stream)
+{
+    stream->num_hosts--;
+    pass_on_place(backend);
 }
 
 static void help(struct cpu_backend *backend, struct cpu_split *split)
@@ -219,6 +234,8 @@ static void park(struct cpu_backend *backend)
     backend->num_parked++;
     pthread_cond_wait(&backend->work_cond, &backend->lock);
     backend->num_parked--;
+    if (backend->num_woken)
+        backend->num_woken--;
 }
 
 static void *thread_main(void *argument)
