@@ -155,6 +155,7 @@ static inline void cpu_unlock(struct cpu_backend *backend)
 // cpu_time.c
 uint64_t cpu_now_ns(void);
 void cpu_relax(void);
+void cpu_give_way(void); // to threads of any priority, for some microseconds
 // Polls until *word is no longer `seen` (true) or CPU_SPIN_NS have passed (false).
 bool cpu_spin_while_equal(const atomic_uint *word, unsigned seen);
 

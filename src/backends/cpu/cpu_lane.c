@@ -2,17 +2,10 @@
 // The lane walker: replays a program's frame, each lane walked by one thread at a time.
 #include "backends/cpu/cpu_program.h"
 
-#include <sched.h>
-
 // A lane is a job like a stream: any worker may take it. A walker that has to wait polls the
-// producer's progress word for a short while, then parks the lane and is free for another job, so a
-// lane held up by a slow or preempted walker never keeps a worker from the other lanes.
-
-enum {
-    POLLS_A_LOOK = 8,       // for reasons to leave
-    POLLS_WITH_OTHERS = 64, // while other jobs are ready
-    ALONE_NS = 2000,        // before the walker offers its core to other threads
-};
+// producer's progress word for a short while, then parks the lane and is free for another job. So a
+// lane held up by a slow walker never keeps a worker from the other lanes, and one whose walker has
+// lost its core while it polled is taken over by a walker that waits for it.
 
 // Sets the parked lanes free that wait for no more than `progress`. Whoever parks after the
 // exchange in publish sees the new progress; whoever parked before is in the list by the time the
@@ -44,36 +37,6 @@ static inline void publish(struct cpu_backend *backend, struct cpu_lane *lane, u
         unpark(backend, lane, progress);
 }
 
-static inline bool has_reached(const struct cpu_lane *lane, uint64_t wanted)
-{
-    return atomic_load_explicit(&lane->progress, memory_order_acquire) >= wanted;
-}
-
-// Polls while that is likely to succeed soon.
-static bool poll_for(struct cpu_backend *backend, const struct cpu_lane *producer, uint64_t wanted)
-{
-    uint64_t start_ns = 0;
-    for (uint32_t i = 1;; i++) {
-        if (has_reached(producer, wanted))
-            return true;
-        cpu_relax();
-        if (i % POLLS_A_LOOK)
-            continue;
-        bool walked = atomic_load_explicit(&producer->walked, memory_order_relaxed);
-        if (!walked && !cpu_worker_is_idle(backend))
-            return false;
-        if (i >= POLLS_WITH_OTHERS && (!walked || cpu_other_work_is_ready(backend)))
-            return false;
-        uint64_t now_ns = cpu_now_ns();
-        if (!start_ns)
-            start_ns = now_ns;
-        if (now_ns - start_ns >= CPU_SPIN_NS)
-            return false;
-        if (now_ns - start_ns >= ALONE_NS)
-            sched_yield(); // the producer's walker may be waiting for this core
-    }
-}
-
 // False: the lane is parked, and the lock is held; without it, another thread may walk the lane.
 static bool park(struct cpu_backend *backend, struct cpu_lane *lane, const struct cpu_step *step)
 {
@@ -93,20 +56,42 @@ static bool park(struct cpu_backend *backend, struct cpu_lane *lane, const struc
     return true;
 }
 
-static inline bool wait_for(struct cpu_backend *backend, struct cpu_lane *lane,
-                            const struct cpu_step *step)
+static void hand_on(struct cpu_backend *backend, struct cpu_lane *lane)
 {
-    uint64_t wanted = 2 * (uint64_t)step->position;
-    return has_reached(step->producer, wanted) || poll_for(backend, step->producer, wanted) ||
-           park(backend, lane, step);
+    cpu_lock(backend);
+    cpu_job_make_ready(backend, &lane->job);
+    cpu_unlock(backend);
 }
 
-// The last lane to end sees all that the others did, and goes on with the stream. The others must
-// not touch the program afterwards: it may be gone.
+// False: the thread is to run *out_next instead of the lane, or nothing, with the lock held.
+static bool wait_longer(struct cpu_backend *backend, struct cpu_lane *lane,
+                        const struct cpu_step *step, struct cpu_job **out_next)
+{
+    struct cpu_lane *taken;
+    enum cpu_poll_end end = cpu_lane_poll(backend, lane, step, &taken);
+    if (end == CPU_POLL_REACHED || (end == CPU_POLL_LEFT && park(backend, lane, step))) {
+        if (taken)
+            hand_on(backend, taken);
+        return true;
+    }
+    if (end == CPU_POLL_LOST)
+        cpu_lock(backend);
+    *out_next = taken ? &taken->job : NULL;
+    if (taken)
+        cpu_unlock(backend);
+    return false;
+}
+
+// The last lane to end sees all that the others did, and its thread goes on with the stream. Those
+// of the others go on with a lane that has been left open, or must not touch the program any more:
+// it may be gone.
 static struct cpu_job *finish(struct cpu_backend *backend, struct backend_program *program)
 {
     struct cpu_job *then = program->then;
+    struct cpu_lane *taken = cpu_program_take_over(program);
     unsigned before = atomic_fetch_sub_explicit(&program->num_unfinished, 1, memory_order_acq_rel);
+    if (taken)
+        return &taken->job;
     if (before == 1)
         return then;
     cpu_lock(backend);
@@ -118,6 +103,7 @@ struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
 {
     (void)until; // a lane ends before anything that follows its launch
     struct cpu_lane *lane = cpu_lane_of_job(job);
+    struct cpu_job *next = NULL;
     atomic_store_explicit(&lane->walked, true, memory_order_relaxed);
     for (const struct cpu_step *step = lane->next;; step++) {
         switch ((enum cpu_step_kind)step->kind) {
@@ -127,8 +113,8 @@ struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
                 publish(backend, lane, step->position);
             break;
         case CPU_STEP_WAIT:
-            if (!wait_for(backend, lane, step))
-                return NULL;
+            if (!cpu_step_is_satisfied(step) && !wait_longer(backend, lane, step, &next))
+                return next;
             break;
         case CPU_STEP_SHARE:
             lane->next = step + 1; // for the helper who may go on instead of this thread
@@ -168,6 +154,7 @@ struct cpu_job *cpu_program_start(struct cpu_backend *backend, struct backend_pr
         return NULL;
     go_to_start(program, then);
     program->then = then;
+    program->frame++;
     if (program->num_active > 1) {
         cpu_lock(backend);
         for (uint32_t i = 1; i < program->num_active; i++)

@@ -100,6 +100,7 @@ static braid_status fill_program(const struct cpu_backend *backend, const struct
 // Half-built programs included.
 static void free_program(struct backend_program *program)
 {
+    cpu_program_await_polls(program);
     cpu_patches_finish(program);
     pthread_mutex_destroy(&program->patch_lock);
     free(program->lanes);

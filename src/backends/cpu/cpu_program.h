@@ -41,8 +41,10 @@ struct cpu_lane {
     const struct cpu_step *steps; // ended by CPU_STEP_END
     const struct cpu_step *next;  // where a walker that left goes on; handed over by the lock
     atomic_bool walked;           // a hint: some thread walks the lane now
-    uint64_t wanted;              // lock; while parked: the progress it waits for
-    struct cpu_job_list parked;   // lock; lanes that wait for this one's progress
+    _Atomic uint64_t open_at;   // where others may take it over: frame << 32 | step + 1; 0: nowhere
+    atomic_uint num_polling;    // threads that left it open and have not come back
+    uint64_t wanted;            // lock; while parked: the progress it waits for
+    struct cpu_job_list parked; // lock; lanes that wait for this one's progress
 };
 
 // The arguments of a task, in the program's arena.
@@ -64,6 +66,7 @@ struct backend_program {
     uint32_t *argument_bytes;        // sizes, as in the plan
     struct cpu_arguments *arguments; // a task
     struct cpu_job *then;            // the stream of the frame that runs
+    uint32_t frame;                  // its number
     struct cpu_point *last_end;      // lock; of the latest launch
 
     pthread_mutex_t patch_lock;     // taken before lock, where both are
@@ -76,6 +79,12 @@ struct backend_program {
 static inline struct cpu_lane *cpu_lane_of_job(struct cpu_job *job)
 {
     return (struct cpu_lane *)(void *)((char *)job - offsetof(struct cpu_lane, job));
+}
+
+static inline bool cpu_step_is_satisfied(const struct cpu_step *wait)
+{
+    return atomic_load_explicit(&wait->producer->progress, memory_order_acquire) >=
+           2 * (uint64_t)wait->position;
 }
 
 // cpu_program.c
@@ -96,6 +105,22 @@ struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
 // is nothing to do. The thread that ends the last lane runs `then`. Lock not held.
 struct cpu_job *cpu_program_start(struct cpu_backend *backend, struct backend_program *program,
                                   struct cpu_patch *patch, struct cpu_job *then);
+
+// cpu_poll.c
+enum cpu_poll_end {
+    CPU_POLL_REACHED, // the wait is over
+    CPU_POLL_LEFT,    // it is not, but there is something better to do
+    CPU_POLL_LOST,    // another thread walks the lane now; the caller must not touch it any more
+};
+
+// Polls for the step's wait while that is likely to be over soon. Where *out_taken is not NULL, the
+// caller has taken that lane over, whatever the result is, and must run it.
+enum cpu_poll_end cpu_lane_poll(struct cpu_backend *backend, struct cpu_lane *lane,
+                                const struct cpu_step *step, struct cpu_lane **out_taken);
+// A lane of the frame that runs whose walker has stopped, taken over; NULL: there is none.
+struct cpu_lane *cpu_program_take_over(struct backend_program *program);
+// Returns when no thread polls in the program any more. All its frames have ended.
+void cpu_program_await_polls(const struct backend_program *program);
 
 // cpu_patch.c: changed arguments, from set_args to the frame they are for.
 braid_status cpu_program_set_args(struct backend *backend, struct backend_program *program,

@@ -2,7 +2,6 @@
 // Streams: in-order queues of commands, each walked by one worker at a time.
 #include "backends/cpu/cpu.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "backends/cpu/cpu_program.h"
@@ -186,8 +185,8 @@ static bool wait_for_record(struct cpu_backend *backend, struct backend_stream *
 static void wait_for_queue(struct cpu_backend *backend, struct backend_stream *stream)
 {
     while (stream->first && !wait_for_record(backend, stream)) {
-        cpu_unlock(backend); // poll: what runs meanwhile gives memory back to the pools
-        cpu_relax();
+        cpu_unlock(backend); // what runs meanwhile gives memory back to the pools
+        cpu_give_way();
         cpu_lock(backend);
     }
 }
@@ -208,7 +207,7 @@ static void wait_for_hosts(struct cpu_backend *backend, const struct backend_str
 {
     while (stream->job.num_hosts) {
         cpu_unlock(backend);
-        sched_yield();
+        cpu_give_way();
         cpu_lock(backend);
     }
 }

@@ -22,6 +22,11 @@ void cpu_relax(void)
 #endif
 }
 
+void cpu_give_way(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 10000 }, NULL);
+}
+
 bool cpu_spin_while_equal(const atomic_uint *word, unsigned seen)
 {
     uint64_t end = cpu_now_ns() + CPU_SPIN_NS;
