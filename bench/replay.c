@@ -25,7 +25,7 @@ static const struct replay_player *const all_players[] = {
 enum {
     MAX_PLAYERS = sizeof(all_players) / sizeof(all_players[0]),
     NUM_ROUNDS = 3, // the players take turns, so that a busy minute of the machine hits all of them
-    LARGE_NODES = 10000, // from here on one round is enough
+
 };
 
 static const char *const parts[] = { "check", "frames", "short", "large", "gaps", "idle", "held" };
@@ -60,8 +60,7 @@ static void print_result(double value, const char *format)
 static void measure_players(const struct replay_case *played, struct replay_times *out_times)
 {
     double medians[MAX_PLAYERS][NUM_ROUNDS];
-    size_t num_rounds = played->shape->num_nodes < LARGE_NODES ? NUM_ROUNDS : 1;
-    for (size_t round = 0; round < num_rounds; round++)
+    for (size_t round = 0; round < NUM_ROUNDS; round++)
         for (uint32_t i = 0; i < num_players; i++) {
             struct replay_times times = replay_measure(players[i], played);
             medians[i][round] = times.median;
@@ -69,7 +68,7 @@ static void measure_players(const struct replay_case *played, struct replay_time
                 out_times[i].fastest = times.fastest;
         }
     for (uint32_t i = 0; i < num_players; i++)
-        out_times[i].median = replay_median(medians[i], num_rounds);
+        out_times[i].median = replay_median(medians[i], NUM_ROUNDS);
 }
 
 // Nanoseconds a node, or microseconds a frame if there are gaps: the median, then the fastest.
