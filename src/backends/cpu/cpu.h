@@ -165,7 +165,12 @@ void cpu_workers_stop(struct cpu_backend *backend); // when no job is left
 void cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job);
 struct cpu_job *cpu_job_list_take(struct cpu_job_list *list);              // NULL when empty
 void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
-void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted);   // lock held
+// The same in steps: for the threads that are awake, with a word on whether these are too few for
+// the stream's jobs, and for those that sleep. Lock held.
+void cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job);
+bool cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream);
+void cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream);
+void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted); // lock held
 // For threads that poll for a point, between begin and end: runs ready work that the point waits
 // for in its own stream, with the lock released meanwhile. False: there is none, or enough threads
 // are at work. No worker is woken for what such a thread may do. Lock held.

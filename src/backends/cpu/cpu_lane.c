@@ -7,6 +7,8 @@
 // lane held up by a slow walker never keeps a worker from the other lanes, and one whose walker has
 // lost its core while it polled is taken over by a walker that waits for it.
 
+enum { POLLS_FOR_TAKERS = 16 }; // a microsecond: less than it takes to wake a thread
+
 // Sets the parked lanes free that wait for no more than `progress`. Whoever parks after the
 // exchange in publish sees the new progress; whoever parked before is in the list by the time the
 // lock is ours.
@@ -146,6 +148,24 @@ static void go_to_start(struct backend_program *program, struct cpu_job *stream)
     atomic_store_explicit(&program->num_unfinished, program->num_active, memory_order_relaxed);
 }
 
+// To all lanes but the first. The thread that launched is often about to wait, and then takes one:
+// a worker woken for that comes too late, and in the way of the others.
+static void offer_others(struct cpu_backend *backend, const struct backend_program *program)
+{
+    cpu_lock(backend);
+    for (uint32_t i = 1; i < program->num_active; i++)
+        cpu_job_queue(backend, &program->active[i]->job);
+    bool are_short = cpu_workers_are_short(backend, program->then);
+    cpu_unlock(backend);
+    if (!are_short)
+        return;
+    for (int i = 0; i < POLLS_FOR_TAKERS && cpu_other_work_is_ready(backend); i++)
+        cpu_relax();
+    cpu_lock(backend);
+    cpu_workers_wake_for(backend, program->then);
+    cpu_unlock(backend);
+}
+
 struct cpu_job *cpu_program_start(struct cpu_backend *backend, struct backend_program *program,
                                   struct cpu_patch *patch, struct cpu_job *then)
 {
@@ -155,11 +175,7 @@ struct cpu_job *cpu_program_start(struct cpu_backend *backend, struct backend_pr
     go_to_start(program, then);
     program->then = then;
     program->frame++;
-    if (program->num_active > 1) {
-        cpu_lock(backend);
-        for (uint32_t i = 1; i < program->num_active; i++)
-            cpu_job_make_ready(backend, &program->active[i]->job);
-        cpu_unlock(backend);
-    }
+    if (program->num_active > 1)
+        offer_others(backend, program);
     return &program->active[0]->job;
 }

@@ -64,17 +64,19 @@ static bool is_reached(const struct cpu_point *point)
     return atomic_load_explicit(&point->reached, memory_order_acquire);
 }
 
-// Until the point is reached, there may be work to lend a hand with, or the time is over. Lock not
-// held.
-static void poll(const struct cpu_backend *backend, const struct cpu_point *point, uint64_t end_ns)
+// Until the point is reached, something else has happened since `seen`, or the time is over. Lock
+// not held.
+static void poll(const struct cpu_backend *backend, const struct cpu_point *point, unsigned seen,
+                 uint64_t end_ns)
 {
     do {
         for (int i = 0; i < 16; i++) {
-            if (is_reached(point))
+            if (is_reached(point) ||
+                atomic_load_explicit(&backend->epoch, memory_order_relaxed) != seen)
                 return;
             cpu_relax();
         }
-    } while (!cpu_other_work_is_ready(backend) && cpu_now_ns() < end_ns);
+    } while (cpu_now_ns() < end_ns);
 }
 
 // Lock held, but not while the thread works or polls.
@@ -82,12 +84,13 @@ static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_
 {
     uint64_t end_ns = cpu_now_ns() + CPU_SPIN_NS;
     while (!is_reached(point) && cpu_now_ns() < end_ns) {
+        unsigned seen = atomic_load_explicit(&backend->epoch, memory_order_relaxed);
         if (cpu_other_work_is_ready(backend) && cpu_workers_lend_hand(backend, point)) {
             end_ns = cpu_now_ns() + CPU_SPIN_NS;
             continue;
         }
         cpu_unlock(backend);
-        poll(backend, point, end_ns);
+        poll(backend, point, seen, end_ns);
         cpu_lock(backend);
     }
 }

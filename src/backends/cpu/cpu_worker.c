@@ -63,17 +63,47 @@ static void count_ready(struct cpu_backend *backend, int change)
     atomic_store_explicit(&backend->num_ready, num_ready + (unsigned)change, memory_order_relaxed);
 }
 
-// A thread that stops being a head looks for the next job itself, so a job beyond what may run now
-// needs nobody to be woken.
-void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
+// A thread that stops being a head looks for the next job itself, so jobs beyond what may run now
+// want nobody.
+static uint32_t num_jobs_to_run(const struct cpu_backend *backend)
+{
+    uint32_t num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed);
+    if (backend->num_heads >= backend->num_workers)
+        return 0;
+    uint32_t num_free = backend->num_workers - backend->num_heads;
+    return num_ready < num_free ? num_ready : num_free;
+}
+
+static uint32_t num_workers_wanted(const struct cpu_backend *backend, const struct cpu_job *stream)
+{
+    uint32_t num_jobs = num_jobs_to_run(backend),
+             num_lending = stream->num_hosts - stream->num_busy;
+    return num_jobs > num_lending ? num_jobs - num_lending : 0;
+}
+
+void cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job)
 {
     cpu_job_list_append(&backend->ready[job->urgency], job);
     count_ready(backend, 1);
-    unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed);
-    if (backend->num_heads + num_ready > backend->num_workers)
-        return;
-    uint32_t num_lending = job->stream->num_hosts - job->stream->num_busy;
-    cpu_workers_wake(backend, num_ready > num_lending ? num_ready - num_lending : 0);
+    if (backend->num_heads < backend->num_workers)
+        atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
+}
+
+bool cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream)
+{
+    return num_workers_wanted(backend, stream) > backend->num_spinning + backend->num_woken;
+}
+
+void cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream)
+{
+    if (cpu_workers_are_short(backend, stream))
+        cpu_workers_wake(backend, num_workers_wanted(backend, stream));
+}
+
+void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
+{
+    cpu_job_queue(backend, job);
+    cpu_workers_wake_for(backend, job->stream);
 }
 
 bool cpu_other_work_is_ready(const struct cpu_backend *backend)
@@ -149,12 +179,9 @@ static struct cpu_job *take_job_of(struct cpu_backend *backend, const struct cpu
 // meanwhile have counted on that. A thread of the program goes its own way, so it wakes a worker.
 static void pass_on_place(struct cpu_backend *backend)
 {
-    uint32_t num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed);
-    if (backend->num_heads >= backend->num_workers)
-        return;
-    uint32_t num_free = backend->num_workers - backend->num_heads;
-    if (num_ready)
-        cpu_workers_wake(backend, num_ready < num_free ? num_ready : num_free);
+    uint32_t num_jobs = num_jobs_to_run(backend);
+    if (num_jobs)
+        cpu_workers_wake(backend, num_jobs);
 }
 
 // All that is queued in a stream before a point must run before the point is reached, so a thread
@@ -219,14 +246,16 @@ static bool may_spin(const struct cpu_backend *backend)
     return backend->num_spinning + backend->num_heads + backend->num_helpers < backend->num_workers;
 }
 
-static void spin(struct cpu_backend *backend)
+// False: nothing has happened for as long as a thread spins.
+static bool spin(struct cpu_backend *backend)
 {
     unsigned seen = atomic_load_explicit(&backend->epoch, memory_order_relaxed);
     backend->num_spinning++;
     cpu_unlock(backend);
-    cpu_spin_while_equal(&backend->epoch, seen);
+    bool changed = cpu_spin_while_equal(&backend->epoch, seen);
     cpu_lock(backend);
     backend->num_spinning--;
+    return changed;
 }
 
 static void park(struct cpu_backend *backend)
@@ -247,8 +276,7 @@ static void *thread_main(void *argument)
         if (run_something(backend)) {
             has_spun = false;
         } else if (!has_spun && may_spin(backend)) {
-            spin(backend);
-            has_spun = true;
+            has_spun = !spin(backend); // if another thread was faster, there may be more to come
         } else {
             park(backend);
             has_spun = false;
