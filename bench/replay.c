@@ -24,7 +24,7 @@ static const struct replay_player *const all_players[] = {
 
 enum {
     MAX_PLAYERS = sizeof(all_players) / sizeof(all_players[0]),
-    NUM_ROUNDS = 5, // the players take turns, so that a busy minute of the machine hits all of them
+    NUM_ROUNDS = 7, // the players take turns, so that a busy minute of the machine hits all of them
 };
 
 static const char *const parts[] = { "check", "frames", "short", "large", "gaps", "idle", "held" };
