@@ -118,9 +118,7 @@ struct cpu_backend {
     struct cpu_job_list ready[CPU_NUM_URGENCIES];             // lock
     struct cpu_split *open_splits;                            // lock
     bool stop;                                                // lock
-    uint32_t num_spinning;                                    // lock; threads that look for work
-    uint32_t num_parked;                                      // lock; threads that sleep,
-    uint32_t num_woken;                                       // lock; these included, for a moment
+    uint32_t num_spinning, num_parked;                        // lock
     uint32_t num_heads;                                       // lock; threads that run a job
     uint32_t num_helpers;                                     // lock; threads that help with a grid
     struct cpu_slab *slabs;                                   // lock

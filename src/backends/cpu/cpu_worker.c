@@ -44,17 +44,15 @@ struct cpu_job *cpu_job_list_take(struct cpu_job_list *list)
     return job;
 }
 
-// Spinning threads see the new epoch by themselves, and woken ones come anyway; sleeping ones are
-// woken for the rest. A thread that stops spinning looks for work under lock before it sleeps, so
-// none is overlooked.
+// Spinning threads see the new epoch by themselves; sleeping ones are woken for the rest. A thread
+// that stops spinning looks for work under lock before it sleeps, so none is overlooked. One that
+// was woken a moment ago does not count: systems put it behind a thread that runs as often as not,
+// while another core is idle.
 void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
 {
     atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
-    while (backend->num_spinning + backend->num_woken < num_wanted &&
-           backend->num_woken < backend->num_parked) {
+    for (uint32_t i = backend->num_spinning; i < num_wanted && backend->num_parked; i++)
         pthread_cond_signal(&backend->work_cond);
-        backend->num_woken++;
-    }
 }
 
 static void count_ready(struct cpu_backend *backend, int change)
@@ -91,7 +89,7 @@ void cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job)
 
 bool cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream)
 {
-    return num_workers_wanted(backend, stream) > backend->num_spinning + backend->num_woken;
+    return num_workers_wanted(backend, stream) > backend->num_spinning;
 }
 
 void cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream)
@@ -263,8 +261,6 @@ static void park(struct cpu_backend *backend)
     backend->num_parked++;
     pthread_cond_wait(&backend->work_cond, &backend->lock);
     backend->num_parked--;
-    if (backend->num_woken)
-        backend->num_woken--;
 }
 
 static void *thread_main(void *argument)
