@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "exec/schedule.h"
+#include "plan/schedule.h"
 #include "plan_policies.h"
 #include "plan_shapes.h"
 #include "planner/corpus.h"

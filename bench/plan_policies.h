@@ -3,8 +3,8 @@
 #ifndef BRAID_BENCH_PLAN_POLICIES_H
 #define BRAID_BENCH_PLAN_POLICIES_H
 
-#include "exec/plan_costs.h"
-#include "exec/plan_graph.h"
+#include "plan/plan_costs.h"
+#include "plan/plan_graph.h"
 
 // A placement: a lane for each unit, and an order of issue in which every edge goes forward.
 struct policy_placement {

@@ -2,9 +2,9 @@
 // The placements of other systems, from what their code does.
 #include <stdlib.h>
 
-#include "exec/plan_match.h"
-#include "exec/plan_rank.h"
-#include "exec/plan_reduce.h"
+#include "plan/plan_match.h"
+#include "plan/plan_rank.h"
+#include "plan/plan_reduce.h"
 #include "plan_policies.h"
 #include "plan_shapes.h"
 

@@ -2,7 +2,7 @@
 // Plays a placement through: lanes in order, waits free; and counts waits in three ways.
 #include <stdlib.h>
 
-#include "exec/plan_know.h"
+#include "plan/plan_know.h"
 #include "plan_policies.h"
 
 struct simulation {

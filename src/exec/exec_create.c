@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "exec/exec.h"
-#include "exec/schedule.h"
+#include "plan/schedule.h"
 
 static bool costs_are_zero(const braid_cost_model *costs)
 {

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
-#include "exec/schedule.h"
+#include "plan/schedule.h"
 
 // The steps in the backend's terms: in issue order, and lane by lane.
 struct plan_arrays {

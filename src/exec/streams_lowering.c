@@ -3,7 +3,7 @@
 #include "exec/streams.h"
 
 #include "base/error.h"
-#include "exec/schedule.h"
+#include "plan/schedule.h"
 
 static uint32_t num_leased_events(const struct streams_lowering *streams)
 {

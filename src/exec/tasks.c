@@ -8,7 +8,7 @@
 #include "base/node_text.h"
 #include "device/device.h"
 #include "exec/kernel_map.h"
-#include "exec/schedule.h"
+#include "plan/schedule.h"
 
 static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t node)
 {

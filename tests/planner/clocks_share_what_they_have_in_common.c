@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/verify.h"
 #include "planner/plan_testing.h"
 #include "support/failing_memory.h"
+#include "verify/verify.h"
 
 #define NUM_CLOCKS 12
 

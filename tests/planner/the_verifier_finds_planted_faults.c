@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/schedule.h"
+#include "plan/schedule.h"
 #include "planner/plan_testing.h"
 
 // A copy of a schedule whose steps may be spoilt.

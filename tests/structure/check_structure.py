@@ -11,9 +11,11 @@ import sys
 MAY_INCLUDE = {
     "base": set(),
     "graph": {"base"},
+    "plan": {"base", "graph"},
+    "verify": {"base", "graph", "plan"},
     "backends": {"base"},
     "device": {"base", "backends"},
-    "exec": {"base", "graph", "device", "backends"},
+    "exec": {"base", "graph", "plan", "verify", "device", "backends"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of an explanation: what a shared resource does to two units, and how the plan alone
+// orders two nodes.
+#ifndef BRAID_PLAN_EXPLAIN_H
+#define BRAID_PLAN_EXPLAIN_H
+
+#include "plan/plan_text.h"
+#include "plan/schedule.h"
+
+// Writes "(written by listgen of p2g, cleared by clear_list of g2p)": how the units at the two ends
+// of a link use its resource.
+void braid_explain_resource(struct plan_text *text, const struct plan_graph *plan,
+                            const struct graph_link *link);
+
+// Writes how lanes and waits order two nodes, the first of which was issued first, that the graph
+// leaves free. Errors: BRAID_NO_MEMORY.
+braid_status braid_explain_lanes(struct plan_text *text, const struct braid_schedule *schedule,
+                                 uint32_t first, uint32_t second);
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explains an order that the plan alone makes: one lane, or a way through lanes and waits.
+#include "base/array.h"
+#include "base/error.h"
+#include "plan/explain.h"
+
+#define NOT_REACHED UINT32_MAX
+#define REACHED_AT_ONCE (UINT32_MAX - 1) // on the lane of the first node itself
+
+// One wait on the way from the first node.
+struct hop {
+    uint32_t node;     // waited for
+    uint32_t previous; // hop, or REACHED_AT_ONCE
+};
+
+struct way {
+    const struct braid_schedule *schedule;
+    uint32_t *lane_hop;  // per lane: by which hop what runs there next comes after the first node
+    uint32_t *event_hop; // per event object: likewise for its latest record
+    struct array hops;   // struct hop
+};
+
+static bool init_way(struct way *way)
+{
+    const braid_schedule_info *info = &way->schedule->info;
+    way->lane_hop = malloc(((size_t)info->num_lanes + 1) * sizeof(uint32_t));
+    way->event_hop = malloc(((size_t)info->num_events + 1) * sizeof(uint32_t));
+    if (!way->lane_hop || !way->event_hop)
+        return false;
+    for (uint32_t i = 0; i < info->num_lanes; i++)
+        way->lane_hop[i] = NOT_REACHED;
+    for (uint32_t i = 0; i < info->num_events; i++)
+        way->event_hop[i] = NOT_REACHED;
+    return true;
+}
+
+// Walks the steps from the first node to the second; the first hop found to a lane is kept.
+static bool find_way(struct way *way, uint32_t first, uint32_t second, uint32_t *out_hop)
+{
+    for (size_t i = 0; i < way->schedule->num_steps; i++) {
+        const braid_step *step = &way->schedule->steps[i];
+        uint32_t *lane_hop = &way->lane_hop[step->lane];
+        if (step->kind == BRAID_STEP_RUN && step->node == second) {
+            *out_hop = *lane_hop;
+            return true;
+        }
+        if (step->kind == BRAID_STEP_RUN && step->node == first)
+            *lane_hop = REACHED_AT_ONCE;
+        if (step->kind == BRAID_STEP_RECORD)
+            way->event_hop[step->event] = *lane_hop;
+        if (step->kind != BRAID_STEP_WAIT || *lane_hop != NOT_REACHED ||
+            way->event_hop[step->event] == NOT_REACHED)
+            continue;
+        struct hop *hop = braid_array_append(&way->hops, 1, sizeof(*hop));
+        if (!hop)
+            return false;
+        *hop = (struct hop){ step->node, way->event_hop[step->event] };
+        *lane_hop = (uint32_t)way->hops.num - 1;
+    }
+    *out_hop = NOT_REACHED;
+    return true;
+}
+
+static void add_hops(struct plan_text *text, const struct way *way, uint32_t hop)
+{
+    const struct hop *hops = way->hops.items;
+    if (hops[hop].previous != REACHED_AT_ONCE) {
+        add_hops(text, way, hops[hop].previous);
+        plan_text_add(text, ",");
+    }
+    plan_text_add(text, " %s (lane %u)", braid_schedule_node_name(way->schedule, hops[hop].node),
+                  way->schedule->lane_of[hops[hop].node]);
+}
+
+// Why the second node's unit waited for the unit just before it on its lane, if it is the first's.
+static const char *why_delayed(const struct braid_schedule *schedule, uint32_t first,
+                               uint32_t second)
+{
+    static const char *const texts[] = {
+        [BRAID_SERIALISED_BY_LANES] = ": no lane was idle",
+        [BRAID_SERIALISED_BY_WAIT_COST] = ": on another it would wait and start no earlier",
+        [BRAID_SERIALISED_BY_MAX_CONCURRENT] = ": as many nodes ran as may run at once",
+    };
+    uint32_t unit = plan_unit_of(schedule->graph, second);
+    for (size_t i = 0; i < schedule->num_delayed; i++) {
+        if (schedule->delayed[i].unit != unit)
+            continue;
+        braid_serialisation pair;
+        if (braid_schedule_get_serialisation(schedule, schedule->num_serialised + i, &pair))
+            return "";
+        bool same =
+            plan_unit_of(schedule->graph, pair.first) == plan_unit_of(schedule->graph, first);
+        return same ? texts[pair.cause] : "";
+    }
+    return "";
+}
+
+braid_status braid_explain_lanes(struct plan_text *text, const struct braid_schedule *schedule,
+                                 uint32_t first, uint32_t second)
+{
+    uint32_t lane = schedule->lane_of[second];
+    if (schedule->lane_of[first] == lane) {
+        plan_text_add(text, "share lane %u%s", lane, why_delayed(schedule, first, second));
+        return BRAID_OK;
+    }
+    struct way way = { .schedule = schedule };
+    uint32_t hop;
+    bool done = init_way(&way) && find_way(&way, first, second, &hop);
+    if (done && hop == NOT_REACHED) {
+        plan_text_add(text, "free");
+    } else if (done) {
+        plan_text_add(text, "ordered by the plan alone, through");
+        add_hops(text, &way, hop);
+    }
+    free(way.lane_hop);
+    free(way.event_hop);
+    braid_array_finish(&way.hops);
+    return done ? BRAID_OK : braid_error_no_memory("an explanation");
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement at maximum concurrency: no lane limit, and the graph orders whatever shares a lane.
+#ifndef BRAID_PLAN_CHAINS_H
+#define BRAID_PLAN_CHAINS_H
+
+#include "plan/plan_place.h"
+
+// Lanes are the chains of a maximum matching on the transitive reduction, which leaves the fewest
+// waits of all placements where incomparable units have different lanes: the edges of the reduction
+// less those in the matching. From W. Kwon, G.-I. Yu, E. Jeong, B.-G. Chun: "Nimble: Lightweight
+// and Parallel GPU Task Scheduling for Deep Learning", NeurIPS 2020.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_chains(const struct plan_graph *plan, const struct plan_costs *costs,
+                               struct plan_placement *out_placement);
+
+#endif

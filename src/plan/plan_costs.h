@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What units cost under a cost model, and the heaviest path from each to the end.
+#ifndef BRAID_PLAN_COSTS_H
+#define BRAID_PLAN_COSTS_H
+
+#include "plan/plan_graph.h"
+
+#include <braid/schedule.h>
+
+#define PLAN_WHOLE_DEVICE 1024
+
+struct plan_costs {
+    braid_cost_model model; // default_cost_ns and max_concurrent without their special zeros
+    uint64_t *node_ns;      // per node
+    uint64_t *unit_ns;      // per unit: its nodes and what the model adds between them; the same
+                            // array as node_ns without bundles
+    uint64_t *bottom_ns;    // per unit: the heaviest path from its start to the end of the graph
+    uint32_t *unit_share;   // per unit: of PLAN_WHOLE_DEVICE, what its largest kernel takes; NULL
+                            // where the model has no limit of threads
+    uint32_t most_share;    // the largest of them, or 0
+    uint64_t critical_ns, work_ns, one_lane_ns;
+    uint64_t area_ns; // the sum of all units' costs times shares: no plan is shorter
+};
+
+// Between two nodes in sequence passes at least the cheaper of what the model charges for a lane
+// predecessor and for a wait, so every plan takes at least critical_ns.
+// Errors: BRAID_INVALID_ARGUMENT (times beyond 64 bits), BRAID_NO_MEMORY.
+braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_graph *graph,
+                                     const braid_cost_model *model, struct plan_costs *out_costs);
+void braid_plan_costs_finish(struct plan_costs *costs);
+
+// The nodes of a heaviest path in order, the lowest unit on a tie. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_critical_path(const struct plan_graph *plan, const struct plan_costs *costs,
+                                      uint32_t **out_nodes, size_t *out_num_nodes);
+
+#endif

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the number of lanes by trying: each candidate is placed and its predicted makespan
+// compared. Candidates that their lower bound rules out are skipped.
+#include "plan/plan_lanes.h"
+
+#include "base/error.h"
+
+// Trying costs time, which a big graph does not have: this many units and edges are visited at
+// most, or one candidate is tried, the one of the best lower bound.
+#define MOST_VISITS 2000000
+
+// A gain must be worth the waits that more lanes bring.
+#define GAIN_OVER_ONE_LANE 20      // one part in
+#define GAIN_OVER_FEWER_LANES 128  // one part in
+#define GAIN_WHERE_ISSUE_LIMITS 60 // one part in, where the model says what issuing costs
+// One part in, where no two of the largest kernels fit the device: such kernels leave it partly
+// idle at both their ends, so a second lane gains twice what the model sees (docs/cuda.md).
+#define GAIN_WHERE_KERNELS_ARE_LARGE 60
+
+static const uint32_t candidates[] = { 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128 };
+#define NUM_CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
+#define MOST_LANES_CHOSEN 128
+
+uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
+                               const braid_schedule_options *options)
+{
+    if (options->policy == BRAID_POLICY_MAX_CONCURRENCY)
+        return plan->num_units ? plan->num_units : 1;
+    uint32_t limit = options->max_lanes ? options->max_lanes : MOST_LANES_CHOSEN;
+    if (!options->fixed_lanes && limit > costs->model.max_concurrent)
+        limit = costs->model.max_concurrent;
+    if (limit > plan->num_units)
+        limit = plan->num_units;
+    return limit ? limit : 1;
+}
+
+static uint64_t visits(const struct plan_graph *plan, uint64_t num_tries)
+{
+    return ((uint64_t)plan->num_units + plan->num_edges) * num_tries;
+}
+
+static uint64_t lower_bound(const struct plan_costs *costs, uint32_t num_lanes)
+{
+    uint64_t share = costs->work_ns / num_lanes;
+    uint64_t bound = share > costs->critical_ns ? share : costs->critical_ns;
+    return bound > costs->area_ns ? bound : costs->area_ns;
+}
+
+// What a frame really takes: both its makespan and the time that issuing its nodes and waits takes
+// are lower bounds, and where they are near each other lanes wait for their turn. The cube root of
+// the sum of the cubes fits measured frames (docs/cuda.md); here it is, in integers, the larger one
+// and up to a quarter of it.
+static uint64_t expected_ns(const struct plan_graph *plan, const struct plan_costs *costs,
+                            uint64_t makespan_ns, uint64_t num_waits)
+{
+    const uint64_t one = 1024; // of fixed point
+    uint64_t issue_ns =
+        costs->model.issue_ns * plan->num_nodes + costs->model.issue_wait_ns * num_waits;
+    uint64_t more = makespan_ns > issue_ns ? makespan_ns : issue_ns;
+    uint64_t less = makespan_ns > issue_ns ? issue_ns : makespan_ns;
+    if (less == 0)
+        return more;
+    uint64_t ratio = more >= one ? less / (more / one) : less * one / more;
+    ratio = ratio < one ? ratio : one;
+    return more + more / (4 * one) * (ratio * ratio * ratio / (one * one));
+}
+
+static bool is_worth(const struct plan_costs *costs, uint64_t expected, uint32_t chosen_lanes,
+                     uint64_t chosen_ns)
+{
+    uint64_t part = costs->model.issue_ns ? GAIN_WHERE_ISSUE_LIMITS : GAIN_OVER_FEWER_LANES;
+    if (chosen_lanes == 1)
+        part = costs->most_share * 2 > PLAN_WHOLE_DEVICE ? GAIN_WHERE_KERNELS_ARE_LARGE
+                                                         : GAIN_OVER_ONE_LANE;
+    return expected < chosen_ns - chosen_ns / part;
+}
+
+// Of all candidates the one with the best lower bound, the fewest lanes on a tie.
+static uint32_t guess_lanes(const struct plan_graph *plan, const struct plan_costs *costs,
+                            uint32_t limit)
+{
+    uint32_t best = 1;
+    uint64_t best_ns = expected_ns(plan, costs, costs->one_lane_ns, 0);
+    for (size_t i = 0; i <= NUM_CANDIDATES; i++) {
+        uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
+        uint64_t bound = lower_bound(costs, num) + (num - 1) * costs->model.root_ns;
+        uint64_t expected = expected_ns(plan, costs, bound, 0);
+        if (is_worth(costs, expected, best, best_ns)) {
+            best = num;
+            best_ns = expected;
+        }
+    }
+    return best;
+}
+
+struct choice {
+    const struct plan_graph *plan;
+    const struct plan_costs *costs;
+    const struct plan_ranks *ranks;
+    struct plan_placement best; // no arrays yet while it stands for one lane
+    uint64_t best_ns;           // what a frame of it is expected to take
+    uint32_t num_in_vain;       // candidates placed since the best one
+};
+
+// Takes the placement over, or frees it.
+static void consider(struct choice *choice, struct plan_placement *placement)
+{
+    uint64_t expected =
+        expected_ns(choice->plan, choice->costs, placement->makespan_ns, placement->waits.num);
+    choice->num_in_vain++;
+    if (is_worth(choice->costs, expected, choice->best.num_lanes, choice->best_ns)) {
+        struct plan_placement worse = choice->best;
+        choice->best = *placement;
+        choice->best_ns = expected;
+        choice->num_in_vain = 0;
+        *placement = worse;
+    }
+    braid_plan_placement_finish(placement);
+}
+
+static uint64_t bound_of(const struct choice *choice, uint32_t num_lanes)
+{
+    return expected_ns(choice->plan, choice->costs, lower_bound(choice->costs, num_lanes), 0);
+}
+
+static braid_status try_lanes(struct choice *choice, uint32_t num_lanes)
+{
+    if (!is_worth(choice->costs, bound_of(choice, num_lanes), choice->best.num_lanes,
+                  choice->best_ns))
+        return BRAID_OK;
+    struct plan_placement placement;
+    braid_status status =
+        braid_plan_place(choice->plan, choice->costs, choice->ranks, num_lanes, &placement);
+    if (!status)
+        consider(choice, &placement);
+    return status;
+}
+
+// Candidates in rising order. The one that looks best is placed beforehand: few of the smaller ones
+// can then still be as good. Behind it, two in vain are taken for the end of all gains.
+static braid_status try_all(struct choice *choice, uint32_t limit)
+{
+    enum { ENOUGH_IN_VAIN = 2 };
+    const struct plan_costs *costs = choice->costs;
+    uint32_t guess = guess_lanes(choice->plan, costs, limit);
+    struct plan_placement probe;
+    braid_status status = braid_plan_place(choice->plan, costs, choice->ranks, guess, &probe);
+    if (status)
+        return status;
+    uint64_t probe_ns = expected_ns(choice->plan, costs, probe.makespan_ns, probe.waits.num);
+    bool probed = guess == 1;
+    if (probed)
+        choice->best = probe; // what its bare numbers stood for
+    for (size_t i = 0; !status && i <= NUM_CANDIDATES; i++) {
+        uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
+        bool last = num == limit;
+        if (num == guess && !probed) {
+            consider(choice, &probe);
+            probed = true;
+        } else if (num > guess ? choice->num_in_vain < ENOUGH_IN_VAIN
+                               : !is_worth(costs, probe_ns, num, bound_of(choice, num))) {
+            status = try_lanes(choice, num);
+        }
+        if (last)
+            break;
+    }
+    if (!probed)
+        braid_plan_placement_finish(&probe);
+    return status;
+}
+
+static braid_status place_by(const struct plan_graph *plan, const struct plan_costs *costs,
+                             const struct plan_ranks *ranks, const braid_schedule_options *options,
+                             uint32_t num_lanes, struct plan_placement *out_placement)
+{
+    if (num_lanes)
+        return braid_plan_place(plan, costs, ranks, num_lanes, out_placement);
+    uint32_t limit = braid_plan_lane_limit(plan, costs, options);
+    if (options->fixed_lanes && options->max_lanes)
+        return braid_plan_place(plan, costs, ranks, limit, out_placement);
+    struct choice choice = {
+        .plan = plan,
+        .costs = costs,
+        .ranks = ranks,
+        .best = { .num_lanes = 1, .makespan_ns = costs->one_lane_ns },
+        .best_ns = expected_ns(plan, costs, costs->one_lane_ns, 0),
+    };
+    braid_status status;
+    if (visits(plan, NUM_CANDIDATES) <= MOST_VISITS)
+        status = try_all(&choice, limit);
+    else
+        status = try_lanes(&choice, guess_lanes(plan, costs, limit));
+    if (!status && !choice.best.issued)
+        return braid_plan_place(plan, costs, ranks, 1, out_placement);
+    if (status)
+        braid_plan_placement_finish(&choice.best);
+    else
+        *out_placement = choice.best;
+    return status;
+}
+
+// The heaviest path still ahead goes first.
+static braid_status rank_by_bottom(const struct plan_graph *plan, const struct plan_costs *costs,
+                                   struct plan_ranks *out_ranks)
+{
+    uint64_t *keys = malloc(((size_t)plan->num_units + 1) * sizeof(*keys));
+    if (!keys)
+        return braid_error_no_memory("the order of ready nodes");
+    for (uint32_t i = 0; i < plan->num_units; i++)
+        keys[i] = costs->critical_ns - costs->bottom_ns[i];
+    braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
+    free(keys);
+    return status;
+}
+
+// The fewest edges from the start go first, and then the heaviest path still ahead.
+static braid_status rank_by_level(const struct plan_graph *plan, const struct plan_ranks *by_bottom,
+                                  struct plan_ranks *out_ranks)
+{
+    uint64_t *keys = malloc(((size_t)plan->num_units + 1) * sizeof(*keys));
+    if (!keys)
+        return braid_error_no_memory("the order of ready nodes");
+    for (uint32_t i = 0; i < plan->num_units; i++) {
+        uint32_t unit = plan_ordered_unit(plan, i);
+        uint64_t level = 0;
+        for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
+            uint64_t above = (keys[plan->pred_units[e]] >> 32) + 1;
+            level = above > level ? above : level;
+        }
+        keys[unit] = level << 32 | by_bottom->rank_of[unit];
+    }
+    braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
+    free(keys);
+    return status;
+}
+
+static bool is_better(const struct plan_placement *a, const struct plan_placement *b)
+{
+    return a->makespan_ns < b->makespan_ns ||
+           (a->makespan_ns == b->makespan_ns && a->waits.num < b->waits.num);
+}
+
+static braid_status try_levels(const struct plan_graph *plan, const struct plan_costs *costs,
+                               const struct plan_ranks *by_bottom, struct plan_placement *best)
+{
+    struct plan_ranks by_level;
+    braid_status status = rank_by_level(plan, by_bottom, &by_level);
+    if (status)
+        return status;
+    struct plan_placement other;
+    status = braid_plan_place(plan, costs, &by_level, best->num_lanes, &other);
+    braid_plan_ranks_finish(&by_level);
+    if (status)
+        return status;
+    if (is_better(&other, best)) {
+        struct plan_placement worse = *best;
+        *best = other;
+        other = worse;
+    }
+    braid_plan_placement_finish(&other);
+    return BRAID_OK;
+}
+
+braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
+                                   const braid_schedule_options *options, uint32_t num_lanes,
+                                   struct plan_placement *out_placement)
+{
+    struct plan_ranks by_bottom;
+    braid_status status = rank_by_bottom(plan, costs, &by_bottom);
+    if (status)
+        return status;
+    struct plan_placement best;
+    status = place_by(plan, costs, &by_bottom, options, num_lanes, &best);
+    if (!status && best.num_lanes > 1 && visits(plan, 2) <= MOST_VISITS) {
+        status = try_levels(plan, costs, &by_bottom, &best);
+        if (status)
+            braid_plan_placement_finish(&best);
+    }
+    braid_plan_ranks_finish(&by_bottom);
+    if (!status)
+        *out_placement = best;
+    return status;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many lanes a plan gets.
+#ifndef BRAID_PLAN_LANES_H
+#define BRAID_PLAN_LANES_H
+
+#include "plan/plan_place.h"
+
+// The most lanes that the options and the graph allow.
+uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
+                               const braid_schedule_options *options);
+
+// Places the graph on the number of lanes that the cost model predicts to be best: the fewest on a
+// tie or a small gain, one where the gain over one lane is small. With num_lanes other than 0 it is
+// placed on up to as many without asking. Ready units go by the heaviest path still ahead or, in a
+// graph small enough to try both, by level, whichever gives the shorter makespan, then fewer waits.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
+                                   const braid_schedule_options *options, uint32_t num_lanes,
+                                   struct plan_placement *out_placement);
+
+#endif

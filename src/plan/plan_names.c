@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies a graph's names: given names one by one, derived names once for all nodes sharing them.
+#include "plan/plan_names.h"
+
+#include <string.h>
+
+#include "base/array.h"
+
+// Offsets of derived names by the address of the string they were derived from.
+struct derived {
+    const char **keys; // NULL: free
+    uint32_t *offsets;
+    size_t num, capacity; // a power of two, at most half full
+};
+
+static size_t find_slot(const struct derived *table, const char *key)
+{
+    size_t mask = table->capacity - 1;
+    size_t slot = (size_t)(((uintptr_t)key >> 3) * 0x9e3779b97f4a7c15u >> 20) & mask;
+    while (table->keys[slot] && table->keys[slot] != key)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+static bool allocate_table(struct derived *table, size_t capacity)
+{
+    *table = (struct derived){
+        .keys = calloc(capacity, sizeof(*table->keys)),
+        .offsets = calloc(capacity, sizeof(*table->offsets)),
+        .capacity = capacity,
+    };
+    return table->keys && table->offsets;
+}
+
+static void finish_table(struct derived *table)
+{
+    free(table->keys);
+    free(table->offsets);
+}
+
+static bool grow_table(struct derived *table)
+{
+    struct derived bigger;
+    bool done = allocate_table(&bigger, table->capacity * 2);
+    for (size_t i = 0; done && i < table->capacity; i++) {
+        if (!table->keys[i])
+            continue;
+        size_t slot = find_slot(&bigger, table->keys[i]);
+        bigger.keys[slot] = table->keys[i];
+        bigger.offsets[slot] = table->offsets[i];
+    }
+    bigger.num = table->num;
+    finish_table(done ? table : &bigger);
+    if (done)
+        *table = bigger;
+    return done;
+}
+
+static bool append_text(struct array *text, const char *name, uint32_t *out_offset)
+{
+    size_t bytes = strlen(name) + 1;
+    if (text->num + bytes > UINT32_MAX)
+        return false;
+    *out_offset = (uint32_t)text->num;
+    void *to = braid_array_append(text, bytes, 1);
+    if (to)
+        memcpy(to, name, bytes);
+    return to;
+}
+
+static bool derive_name(struct derived *table, struct array *text, const char *name,
+                        uint32_t *out_offset)
+{
+    size_t slot = find_slot(table, name);
+    if (!table->keys[slot]) {
+        if (!append_text(text, name, &table->offsets[slot]))
+            return false;
+        table->keys[slot] = name;
+        table->num++;
+    }
+    *out_offset = table->offsets[slot];
+    return table->num * 2 < table->capacity || grow_table(table);
+}
+
+static bool copy_node_names(const braid_graph *graph, struct array *text, uint32_t *offsets)
+{
+    const struct graph_node *nodes = graph_nodes(graph);
+    struct derived table;
+    bool done = allocate_table(&table, 64);
+    for (uint32_t i = 0; done && i < graph_num_nodes(graph); i++) {
+        const char *name = braid_graph_name(graph, i);
+        done = nodes[i].name == NAMES_NONE ? derive_name(&table, text, name, &offsets[i])
+                                           : append_text(text, name, &offsets[i]);
+    }
+    finish_table(&table);
+    return done;
+}
+
+static bool all_share_one_name(const braid_graph *graph)
+{
+    const struct graph_node *nodes = graph_nodes(graph);
+    const char *first = graph_num_nodes(graph) ? braid_graph_name(graph, 0) : "";
+    for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
+        if (nodes[i].name != NAMES_NONE || braid_graph_name(graph, i) != first)
+            return false;
+    }
+    return true;
+}
+
+static bool copy_resource_names(const braid_graph *graph, struct array *text, uint32_t *offsets)
+{
+    char buffer[512];
+    for (uint32_t i = 0; i < graph->resources.num; i++) {
+        const char *name = braid_graph_resource_name(graph, i, buffer, sizeof(buffer));
+        if (!append_text(text, name, &offsets[i]))
+            return false;
+    }
+    return true;
+}
+
+bool braid_plan_names_copy(const braid_graph *graph, struct plan_names *names)
+{
+    struct array text = { 0 };
+    uint32_t unused;
+    bool shared = all_share_one_name(graph);
+    const char *common = graph_num_nodes(graph) ? braid_graph_name(graph, 0) : "";
+    bool done = true;
+    if (shared) {
+        done = append_text(&text, common, &unused);
+    } else {
+        names->of_node = calloc((size_t)graph_num_nodes(graph) + 1, sizeof(uint32_t));
+        done = names->of_node && copy_node_names(graph, &text, names->of_node);
+    }
+    if (done && graph->resources.num) {
+        names->of_resource = calloc(graph->resources.num, sizeof(uint32_t));
+        done = names->of_resource && copy_resource_names(graph, &text, names->of_resource);
+    }
+    names->text = text.items;
+    return done;
+}
+
+void braid_plan_names_finish(struct plan_names *names)
+{
+    free(names->text);
+    free(names->of_node);
+    free(names->of_resource);
+}

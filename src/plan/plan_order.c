@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kahn's algorithm, first come first served; what it cannot order holds a cycle, which is named.
+#include "plan/plan_order.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/node_text.h"
+#include "plan/plan_text.h"
+
+// The cycle is a walk backward: each unit with the edge that leads on to the unit before it here.
+struct cycle {
+    uint32_t *units; // against the direction of the edges
+    uint32_t *edges; // edges[i] leads from units[i] to units[i - 1], edges[0] to the last
+    uint32_t num;
+};
+
+static struct node_text name_node(const struct plan_graph *plan, uint32_t node)
+{
+    return braid_node_text(node, braid_plan_node_name(plan, node));
+}
+
+static struct node_text name_unit(const struct plan_graph *plan, uint32_t unit)
+{
+    return name_node(plan, plan_main_of(plan, unit));
+}
+
+// Says of each edge that the program did not add itself where it comes from, and of each bundle
+// that it is one, since either can make a cycle that the program's own edges do not show.
+static void add_reasons(const struct plan_graph *plan, const struct cycle *cycle,
+                        struct plan_text *text)
+{
+    const char *separator = " (";
+    for (uint32_t k = cycle->num; k-- > 0;) {
+        uint32_t from = cycle->units[k];
+        uint32_t to = cycle->units[k ? k - 1 : cycle->num - 1];
+        uint32_t reason = plan->pred_reasons ? plan->pred_reasons[cycle->edges[k]] : PLAN_BY_EDGE;
+        if (reason != PLAN_BY_EDGE) {
+            plan_text_add(text, "%s%s -> %s by ", separator, name_unit(plan, from).text,
+                          name_unit(plan, to).text);
+            if (reason == PLAN_BY_HINT)
+                plan_text_add(text, "lane hint %u", plan->hint_of[from]);
+            else
+                plan_text_add(text, "'%s'",
+                              braid_plan_resource_name(plan, plan->links[reason].resource));
+            separator = ", ";
+        }
+        if (plan_unit_size(plan, from) > 1) {
+            plan_text_add(text, "%s%s is a bundle:", separator, name_unit(plan, from).text);
+            for (uint32_t i = 0; i < plan_unit_size(plan, from); i++)
+                plan_text_add(text, " %s", name_node(plan, plan_unit_member(plan, from, i)).text);
+            separator = ", ";
+        }
+    }
+    if (separator[0] == ',')
+        plan_text_add(text, ")");
+}
+
+static braid_status report_cycle(const struct plan_graph *plan, const struct cycle *cycle)
+{
+    enum { MOST_NAMES = 16 };
+    char line[900];
+    struct plan_text text = { .bytes = line, .size = sizeof(line) };
+    uint32_t last = cycle->num - 1;
+    plan_text_add(&text, "cycle: %s", name_unit(plan, cycle->units[last]).text);
+    for (uint32_t k = last; k-- > 0;) {
+        if (cycle->num > MOST_NAMES && last - k == MOST_NAMES / 2) {
+            uint32_t skipped = cycle->num - MOST_NAMES;
+            plan_text_add(&text, " -> (%u more)", skipped);
+            k -= skipped;
+        }
+        plan_text_add(&text, " -> %s", name_unit(plan, cycle->units[k]).text);
+    }
+    plan_text_add(&text, " -> %s", name_unit(plan, cycle->units[last]).text);
+    if (cycle->num <= MOST_NAMES)
+        add_reasons(plan, cycle, &text);
+    return braid_error(BRAID_CYCLE, "%s", line);
+}
+
+// Every unit that Kahn left over has a predecessor left over: walking back along the first such
+// must come round. `left` counts down to zero only for ordered units.
+static void walk_back(const struct plan_graph *plan, const uint32_t *left, uint32_t *step_of,
+                      struct cycle *walk)
+{
+    uint32_t unit = 0;
+    while (left[unit] == 0)
+        unit++;
+    uint32_t num = 0;
+    uint32_t edge_here = PLAN_NONE; // the edge by which the walk came to `unit`
+    while (step_of[unit] == 0) {
+        walk->units[num] = unit;
+        walk->edges[num] = edge_here;
+        step_of[unit] = ++num;
+        uint32_t edge = plan->pred_first[unit];
+        while (left[plan->pred_units[edge]] == 0)
+            edge++;
+        edge_here = edge;
+        unit = plan->pred_units[edge];
+    }
+    uint32_t first = step_of[unit] - 1;
+    walk->num = num - first;
+    memmove(walk->units, walk->units + first, walk->num * sizeof(*walk->units));
+    memmove(walk->edges, walk->edges + first, walk->num * sizeof(*walk->edges));
+    walk->edges[0] = edge_here;
+}
+
+// Turns the cycle so that it is told from the unit that was added first.
+static void start_at_lowest(struct cycle *cycle, uint32_t *spare)
+{
+    uint32_t lowest = 0;
+    for (uint32_t k = 1; k < cycle->num; k++) {
+        if (cycle->units[k] < cycle->units[lowest])
+            lowest = k;
+    }
+    uint32_t *const arrays[] = { cycle->units, cycle->edges };
+    for (int a = 0; a < 2; a++) {
+        for (uint32_t k = 0; k < cycle->num; k++)
+            spare[(k + cycle->num - 1 - lowest) % cycle->num] = arrays[a][k];
+        memcpy(arrays[a], spare, cycle->num * sizeof(*spare));
+    }
+}
+
+static braid_status name_cycle(const struct plan_graph *plan, const uint32_t *left)
+{
+    size_t num = plan->num_units;
+    struct cycle cycle = {
+        .units = braid_allocate_zeroed(num, sizeof(uint32_t)),
+        .edges = braid_allocate_zeroed(num, sizeof(uint32_t)),
+    };
+    uint32_t *step_of = braid_allocate_zeroed(num, sizeof(uint32_t));
+    braid_status status;
+    if (cycle.units && cycle.edges && step_of) {
+        walk_back(plan, left, step_of, &cycle);
+        start_at_lowest(&cycle, step_of);
+        status = report_cycle(plan, &cycle);
+    } else {
+        status = braid_error_no_memory("the names of a cycle");
+    }
+    free(cycle.units);
+    free(cycle.edges);
+    free(step_of);
+    return status;
+}
+
+// `order` is the queue as well: what stands behind `done` is ready.
+static uint32_t order_units(const struct plan_graph *plan, uint32_t *left, uint32_t *order)
+{
+    uint32_t num = 0;
+    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
+        left[unit] = plan->pred_first[unit + 1] - plan->pred_first[unit];
+        if (left[unit] == 0)
+            order[num++] = unit;
+    }
+    for (uint32_t done = 0; done < num; done++) {
+        uint32_t unit = order[done];
+        for (uint32_t i = plan->succ_first[unit]; i < plan->succ_first[unit + 1]; i++) {
+            if (--left[plan->succ_units[i]] == 0)
+                order[num++] = plan->succ_units[i];
+        }
+    }
+    return num;
+}
+
+braid_status braid_plan_order_create(struct plan_graph *plan)
+{
+    uint32_t *left = malloc(((size_t)plan->num_units + 1) * sizeof(*left));
+    plan->order = malloc(((size_t)plan->num_units + 1) * sizeof(*plan->order));
+    if (!left || !plan->order) {
+        free(left);
+        return braid_error_no_memory("the order of a plan");
+    }
+    braid_status status = BRAID_OK;
+    if (order_units(plan, left, plan->order) < plan->num_units)
+        status = name_cycle(plan, left);
+    free(left);
+    return status;
+}

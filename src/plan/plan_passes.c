@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the passes one after the other.
+#include "plan/plan_passes.h"
+
+#include "plan/plan_chains.h"
+#include "plan/plan_lanes.h"
+#include "plan/plan_serialise.h"
+#include "plan/plan_steps.h"
+#include "plan/plan_widen.h"
+
+// What the passes hand on; the schedule takes what it keeps.
+struct passes {
+    const struct plan_graph *plan;
+    struct plan_costs costs;
+    struct plan_placement placement;
+};
+
+static void finish_passes(struct passes *passes)
+{
+    braid_plan_costs_finish(&passes->costs);
+    braid_plan_placement_finish(&passes->placement);
+}
+
+static uint64_t divide_up(uint64_t value, uint64_t by)
+{
+    return value / by + (value % by != 0);
+}
+
+void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_costs *costs)
+{
+    braid_schedule_info *info = &schedule->info;
+    uint32_t limit = braid_plan_lane_limit(schedule->graph, costs, &schedule->options);
+    if (limit > costs->model.max_concurrent)
+        limit = costs->model.max_concurrent;
+    info->num_nodes = schedule->graph->num_nodes;
+    info->critical_path_ns = costs->critical_ns;
+    info->work_ns = costs->work_ns;
+    info->one_lane_ns = costs->one_lane_ns;
+    info->bound_ns = divide_up(costs->work_ns, limit);
+    if (info->bound_ns < costs->critical_ns)
+        info->bound_ns = costs->critical_ns;
+}
+
+static braid_status place_and_widen(struct passes *passes, const braid_schedule_options *options,
+                                    uint32_t num_lanes)
+{
+    braid_status status =
+        braid_plan_place_best(passes->plan, &passes->costs, options, num_lanes, &passes->placement);
+    if (!status && options->widen)
+        status = braid_plan_widen(passes->plan, &passes->costs, &passes->placement);
+    return status;
+}
+
+static braid_status run_passes(struct braid_schedule *schedule, const braid_graph *graph,
+                               uint32_t num_lanes, struct passes *passes)
+{
+    const struct plan_graph *plan = schedule->graph;
+    const braid_schedule_options *options = &schedule->options;
+    passes->plan = plan;
+    braid_status status = braid_plan_costs_create(plan, graph, &options->costs, &passes->costs);
+    if (!status)
+        status = braid_plan_critical_path(plan, &passes->costs, &schedule->critical,
+                                          &schedule->num_critical);
+    if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
+        status = braid_plan_chains(plan, &passes->costs, &passes->placement);
+    else if (!status)
+        status = place_and_widen(passes, options, num_lanes);
+    if (!status)
+        braid_plan_fill_info(schedule, &passes->costs);
+    schedule->info.makespan_ns = passes->placement.makespan_ns;
+    if (!status)
+        status = braid_plan_serialisations(schedule, &passes->placement);
+    if (!status)
+        status = braid_plan_steps_create(schedule, &passes->costs, &passes->placement);
+    return status;
+}
+
+braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_graph *graph,
+                               uint32_t num_lanes)
+{
+    struct passes passes = { 0 };
+    braid_status status = run_passes(schedule, graph, num_lanes, &passes);
+    finish_passes(&passes);
+    return status;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// All passes from a graph in planning form to a full schedule.
+#ifndef BRAID_PLAN_PASSES_H
+#define BRAID_PLAN_PASSES_H
+
+#include "plan/plan_costs.h"
+#include "plan/schedule.h"
+
+// Plans a schedule whose graph and options are set, on up to num_lanes lanes whatever the options
+// say, if that is not 0; the bound is always that of the options. What it has made stays in the
+// schedule on failure. Errors: BRAID_INVALID_ARGUMENT (times beyond 64 bits), BRAID_NO_MEMORY.
+braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_graph *graph,
+                               uint32_t num_lanes);
+
+// Errors: BRAID_INVALID_ARGUMENT (no such policy).
+braid_status braid_plan_check_options(const braid_schedule_options *options);
+
+// Sets what the info says of the graph: everything but the plan's own figures.
+void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_costs *costs);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stable radix sort, lowest digit first: linear, and equal keys keep the order of the units.
+#include "plan/plan_rank.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/big_memory.h"
+#include "base/error.h"
+
+#define DIGIT_BITS 11
+#define NUM_DIGITS (1u << DIGIT_BITS)
+
+struct column {
+    uint64_t *keys;
+    uint32_t *units;
+};
+
+static void swap_columns(struct column *a, struct column *b)
+{
+    struct column c = *a;
+    *a = *b;
+    *b = c;
+}
+
+static uint32_t digit_of(uint64_t key, unsigned shift)
+{
+    return (uint32_t)(key >> shift) & (NUM_DIGITS - 1);
+}
+
+static void sort_digit(const struct column *from, const struct column *to, uint32_t num,
+                       unsigned shift)
+{
+    uint32_t start[NUM_DIGITS] = { 0 };
+    for (uint32_t i = 0; i < num; i++)
+        start[digit_of(from->keys[i], shift)]++;
+    uint32_t sum = 0;
+    for (uint32_t d = 0; d < NUM_DIGITS; d++) {
+        uint32_t count = start[d];
+        start[d] = sum;
+        sum += count;
+    }
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t at = start[digit_of(from->keys[i], shift)]++;
+        to->keys[at] = from->keys[i];
+        to->units[at] = from->units[i];
+    }
+}
+
+// Leaves the units in order in a->units.
+static void sort_column(struct column *a, struct column *b, uint32_t num)
+{
+    uint64_t differing = 0;
+    for (uint32_t i = 0; i < num; i++)
+        differing |= a->keys[i] ^ a->keys[0];
+    for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
+        if (digit_of(differing, shift) == 0)
+            continue; // all keys have this digit
+        sort_digit(a, b, num, shift);
+        swap_columns(a, b);
+    }
+}
+
+braid_status braid_plan_ranks_create(uint64_t *keys, uint32_t num, struct plan_ranks *out_ranks)
+{
+    struct column a = { keys, plan_allocate(num, sizeof(uint32_t)) };
+    struct column b = { plan_allocate(num, sizeof(uint64_t)),
+                        plan_allocate(num, sizeof(uint32_t)) };
+    uint64_t *spare_keys = b.keys;
+    bool done = a.units && b.keys && b.units;
+    if (done) {
+        for (uint32_t i = 0; i < num; i++)
+            a.units[i] = i;
+        sort_column(&a, &b, num);
+        for (uint32_t i = 0; i < num; i++)
+            b.units[a.units[i]] = i;
+        *out_ranks = (struct plan_ranks){ .rank_of = b.units, .unit_at = a.units };
+    } else {
+        free(a.units);
+        free(b.units);
+    }
+    free(spare_keys);
+    return done ? BRAID_OK : braid_error_no_memory("the order of ready nodes");
+}
+
+void braid_plan_ranks_finish(struct plan_ranks *ranks)
+{
+    free(ranks->rank_of);
+    free(ranks->unit_at);
+    *ranks = (struct plan_ranks){ 0 };
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Units in the order of a 64-bit key: which of two ready units goes first.
+#ifndef BRAID_PLAN_RANK_H
+#define BRAID_PLAN_RANK_H
+
+#include <stdint.h>
+
+#include <braid/status.h>
+
+struct plan_ranks {
+    uint32_t *rank_of; // per unit; the lowest goes first
+    uint32_t *unit_at; // per rank
+};
+
+// Ranks by ascending key, then by index. Overwrites keys.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_ranks_create(uint64_t *keys, uint32_t num, struct plan_ranks *out_ranks);
+void braid_plan_ranks_finish(struct plan_ranks *ranks);
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forced serialisations. An edge that comes from a shared resource or from a hint serialises its
+// units unless explicit edges and data flow order them anyway, which a search backward finds.
+#include "plan/plan_serialise.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
+struct search {
+    const struct plan_graph *plan;
+    uint32_t *place_of; // per unit its place in the order; NULL: its index
+    uint32_t *seen_by;  // per unit: 1 + the unit whose search saw it last
+    struct array stack; // uint32_t
+    struct array out;   // struct plan_serialised
+    uint64_t budget;    // edges that may still be looked at
+};
+
+// Searching takes time in proportion to the graph at most this many times. Beyond that a pair is
+// reported without the search: too much is said then, never too little.
+#define MOST_GRAPHS 8
+#define MOST_EDGES_ALWAYS 4000000
+
+static uint32_t reason_of(const struct plan_graph *plan, uint32_t edge)
+{
+    return plan->pred_reasons[edge];
+}
+
+// Whether an edge is one that the program wants: its own, or data flowing.
+static bool is_flow(const struct plan_graph *plan, uint32_t edge)
+{
+    uint32_t reason = reason_of(plan, edge);
+    return reason == PLAN_BY_EDGE ||
+           (reason != PLAN_BY_HINT && plan->links[reason].hazard == GRAPH_READ_AFTER_WRITE);
+}
+
+static uint32_t place_of(const struct search *search, uint32_t unit)
+{
+    return search->place_of ? search->place_of[unit] : unit;
+}
+
+static bool push_unit(struct search *search, uint32_t unit, uint32_t mark)
+{
+    if (search->seen_by[unit] == mark)
+        return true;
+    search->seen_by[unit] = mark;
+    uint32_t *slot = braid_array_append(&search->stack, 1, sizeof(*slot));
+    if (slot)
+        *slot = unit;
+    return slot;
+}
+
+// Marks everything that reaches `unit` by flow and stands no earlier than `earliest` in the order.
+static bool mark_flow(struct search *search, uint32_t unit, uint32_t earliest)
+{
+    const struct plan_graph *plan = search->plan;
+    uint32_t mark = unit + 1;
+    if (!push_unit(search, unit, mark))
+        return false;
+    while (search->stack.num) {
+        uint32_t at = ((uint32_t *)search->stack.items)[--search->stack.num];
+        for (uint32_t e = plan->pred_first[at]; e < plan->pred_first[at + 1]; e++) {
+            if (search->budget == 0)
+                break;
+            search->budget--;
+            uint32_t pred = plan->pred_units[e];
+            if (is_flow(plan, e) && place_of(search, pred) >= earliest &&
+                !push_unit(search, pred, mark))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool add_pair(struct search *search, uint32_t first, uint32_t second, uint32_t reason)
+{
+    struct plan_serialised *pair = braid_array_append(&search->out, 1, sizeof(*pair));
+    if (pair)
+        *pair = (struct plan_serialised){ first, second, reason };
+    return pair;
+}
+
+// The first edge of a pair speaks for it: after it the predecessor counts as seen.
+static bool check_unit(struct search *search, uint32_t unit)
+{
+    const struct plan_graph *plan = search->plan;
+    uint32_t earliest = PLAN_NONE;
+    for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
+        uint32_t place = place_of(search, plan->pred_units[e]);
+        if (!is_flow(plan, e) && place < earliest)
+            earliest = place;
+    }
+    if (earliest == PLAN_NONE)
+        return true;
+    if (!mark_flow(search, unit, earliest))
+        return false;
+    for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
+        uint32_t pred = plan->pred_units[e];
+        if (is_flow(plan, e) || search->seen_by[pred] == unit + 1)
+            continue;
+        search->seen_by[pred] = unit + 1;
+        if (!add_pair(search, pred, unit, reason_of(plan, e)))
+            return false;
+    }
+    return true;
+}
+
+static bool start_search(struct search *search)
+{
+    const struct plan_graph *plan = search->plan;
+    search->budget = MOST_EDGES_ALWAYS + (uint64_t)plan->num_edges * MOST_GRAPHS;
+    search->seen_by = braid_allocate_zeroed(plan->num_units, sizeof(uint32_t));
+    if (plan->order)
+        search->place_of = malloc(((size_t)plan->num_units + 1) * sizeof(uint32_t));
+    if (!search->seen_by || (plan->order && !search->place_of))
+        return false;
+    for (uint32_t i = 0; plan->order && i < plan->num_units; i++)
+        search->place_of[plan->order[i]] = i;
+    return true;
+}
+
+static bool find_pairs(struct search *search, const struct plan_placement *placement)
+{
+    const struct plan_graph *plan = search->plan;
+    if (!plan->pred_reasons)
+        return true;
+    if (!start_search(search))
+        return false;
+    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
+        if (!check_unit(search, unit))
+            return false;
+    }
+    const struct plan_pair *hinted = placement->hinted.items;
+    for (size_t i = 0; i < placement->hinted.num; i++) {
+        bool told = plan->hint_before[hinted[i].second] == hinted[i].first;
+        if (!told && !add_pair(search, hinted[i].first, hinted[i].second, PLAN_BY_HINT))
+            return false;
+    }
+    return true;
+}
+
+braid_status braid_plan_serialisations(struct braid_schedule *schedule,
+                                       struct plan_placement *placement)
+{
+    struct search search = { .plan = schedule->graph };
+    bool done = find_pairs(&search, placement);
+    free(search.place_of);
+    free(search.seen_by);
+    braid_array_finish(&search.stack);
+    schedule->serialised = search.out.items;
+    schedule->num_serialised = search.out.num;
+    schedule->delayed = placement->delayed.items;
+    schedule->num_delayed = placement->delayed.num;
+    placement->delayed = (struct array){ 0 };
+    size_t num = schedule->num_serialised + schedule->num_delayed;
+    schedule->info.num_serialisations = num < UINT32_MAX ? (uint32_t)num : UINT32_MAX;
+    return done ? BRAID_OK : braid_error_no_memory("the serialisations of a plan");
+}
+
+// The unit that ran before a delayed one on its lane: start times grow along a lane.
+static uint32_t unit_before(const struct braid_schedule *schedule, uint32_t unit)
+{
+    uint32_t node = plan_unit_member(schedule->graph, unit, 0);
+    uint32_t lane = schedule->lane_of[node];
+    uint32_t low = schedule->lane_first[lane], high = schedule->lane_first[lane + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (schedule->start_ns[schedule->lane_nodes[middle]] < schedule->start_ns[node])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return plan_unit_of(schedule->graph, schedule->lane_nodes[low - 1]);
+}
+
+static braid_serialisation from_pair(const struct plan_graph *plan,
+                                     const struct plan_serialised *pair)
+{
+    braid_serialisation serialisation = {
+        .first = plan_main_of(plan, pair->first),
+        .second = plan_main_of(plan, pair->second),
+        .cause = BRAID_SERIALISED_BY_HINT,
+        .resource_name = "",
+    };
+    if (pair->reason != PLAN_BY_HINT) {
+        serialisation.cause = BRAID_SERIALISED_BY_RESOURCE;
+        serialisation.resource = plan->links[pair->reason].resource;
+        serialisation.resource_name = braid_plan_resource_name(plan, serialisation.resource);
+    }
+    return serialisation;
+}
+
+braid_status braid_schedule_get_serialisation(const braid_schedule *schedule, size_t index,
+                                              braid_serialisation *out_serialisation)
+{
+    if (!schedule || !out_serialisation)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_serialisation: %s is NULL",
+                           schedule ? "out_serialisation" : "schedule");
+    const struct plan_graph *plan = schedule->graph;
+    if (index < schedule->num_serialised) {
+        *out_serialisation = from_pair(plan, &schedule->serialised[index]);
+        return BRAID_OK;
+    }
+    index -= schedule->num_serialised;
+    if (index >= schedule->num_delayed)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_schedule_get_serialisation: index %zu, but there are %zu",
+                           index + schedule->num_serialised,
+                           schedule->num_serialised + schedule->num_delayed);
+    const struct plan_delayed *delayed = &schedule->delayed[index];
+    *out_serialisation = (braid_serialisation){
+        .first = plan_main_of(plan, unit_before(schedule, delayed->unit)),
+        .second = plan_main_of(plan, delayed->unit),
+        .cause = (braid_serialisation_cause)delayed->cause,
+        .resource_name = "",
+    };
+    return BRAID_OK;
+}

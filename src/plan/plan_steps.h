@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step list: runs, records and waits in issue order, and the lanes as lists of nodes.
+#ifndef BRAID_PLAN_STEPS_H
+#define BRAID_PLAN_STEPS_H
+
+#include "plan/plan_place.h"
+#include "plan/schedule.h"
+
+// Fills the steps, lanes and times of a schedule whose graph is set, and their counts in info.
+// Takes the arrays of costs and placement that the schedule keeps.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_steps_create(struct braid_schedule *schedule, struct plan_costs *costs,
+                                     struct plan_placement *placement);
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans a graph again after its costs changed. The graph in planning form does not depend on costs;
+// nor do lanes and waits stop being right, so they are kept where the new times are good enough.
+#include "base/array.h"
+#include "base/error.h"
+#include "plan/plan_passes.h"
+#include "plan/schedule.h"
+
+// Lanes are kept if that makes the plan no worse than this, against the bound, than it was.
+#define KEPT_LOSS 50 // one part in
+
+struct clock_work {
+    uint64_t *lane_free_ns;  // per lane: when its last node ends, and what passes until the next
+    uint64_t *lane_ready_ns; // per lane: when its waits so far are over
+};
+
+// The times of a step list under new costs; returns when the last node ends.
+static uint64_t time_steps(const struct braid_schedule *schedule, const braid_cost_model *model,
+                           const struct clock_work *work)
+{
+    uint64_t makespan = 0;
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        const braid_step *step = &schedule->steps[i];
+        uint64_t *ready = &work->lane_ready_ns[step->lane];
+        if (step->kind == BRAID_STEP_WAIT) {
+            uint64_t seen = schedule->start_ns[step->node] + schedule->cost_ns[step->node];
+            seen += model->wait_ns;
+            *ready = seen > *ready ? seen : *ready;
+        } else if (step->kind == BRAID_STEP_RUN) {
+            uint64_t *free_ns = &work->lane_free_ns[step->lane];
+            uint64_t start = *free_ns > *ready ? *free_ns : *ready;
+            uint64_t end = start + schedule->cost_ns[step->node];
+            schedule->start_ns[step->node] = start;
+            *free_ns = end + model->node_ns;
+            makespan = end > makespan ? end : makespan;
+        }
+    }
+    return makespan;
+}
+
+static braid_status find_times(struct braid_schedule *schedule, const braid_cost_model *model)
+{
+    uint32_t num_lanes = schedule->info.num_lanes;
+    struct clock_work work = {
+        .lane_free_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
+        .lane_ready_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
+    };
+    schedule->start_ns = malloc(((size_t)schedule->info.num_nodes + 1) * sizeof(uint64_t));
+    bool done = work.lane_free_ns && work.lane_ready_ns && schedule->start_ns;
+    if (done) {
+        schedule->info.makespan_ns = time_steps(schedule, model, &work);
+        if (num_lanes > 1)
+            schedule->info.makespan_ns += (num_lanes - 1) * model->root_ns;
+    }
+    free(work.lane_free_ns);
+    free(work.lane_ready_ns);
+    return done ? BRAID_OK : braid_error_no_memory("the times of a plan");
+}
+
+static void keep_lanes(struct braid_schedule *schedule, const braid_schedule *from)
+{
+    schedule->kept_from = braid_schedule_retain(from->kept_from ? from->kept_from : from);
+    schedule->info = from->info;
+    schedule->steps = from->steps;
+    schedule->num_steps = from->num_steps;
+    schedule->lane_first = from->lane_first;
+    schedule->lane_nodes = from->lane_nodes;
+    schedule->lane_of = from->lane_of;
+    schedule->serialised = from->serialised;
+    schedule->num_serialised = from->num_serialised;
+    schedule->delayed = from->delayed;
+    schedule->num_delayed = from->num_delayed;
+}
+
+// Kernels that together have more threads than the device runs delay each other in ways that no
+// step shows; out_crowded tells whether such may meet on the kept lanes.
+static braid_status retime(struct braid_schedule *schedule, const braid_graph *graph,
+                           const braid_schedule *from, bool *out_crowded)
+{
+    struct plan_costs costs;
+    keep_lanes(schedule, from);
+    braid_status status =
+        braid_plan_costs_create(schedule->graph, graph, &schedule->options.costs, &costs);
+    if (status)
+        return status;
+    *out_crowded = (uint64_t)costs.most_share * from->info.num_lanes > PLAN_WHOLE_DEVICE;
+    schedule->cost_ns = costs.node_ns;
+    status = find_times(schedule, &costs.model);
+    if (!status)
+        status = braid_plan_critical_path(schedule->graph, &costs, &schedule->critical,
+                                          &schedule->num_critical);
+    braid_plan_fill_info(schedule, &costs);
+    if (costs.unit_ns == costs.node_ns)
+        costs.unit_ns = NULL;
+    costs.node_ns = NULL;
+    braid_plan_costs_finish(&costs);
+    return status;
+}
+
+// Whether lanes and waits chosen for the old options are what the new ones ask for. A model of few
+// concurrent nodes delays nodes in ways that no step shows.
+static bool may_keep(const braid_schedule *from, const braid_schedule_options *options)
+{
+    const braid_schedule_options *old = &from->options;
+    uint32_t most = options->costs.max_concurrent;
+    return old->max_lanes == options->max_lanes && old->fixed_lanes == options->fixed_lanes &&
+           old->policy == options->policy && old->widen == options->widen &&
+           (most == 0 || from->info.num_lanes <= most);
+}
+
+// In double: a share of 2^63 ns is compared with a share of another, and rounding decides nothing
+// that matters. Division and multiplication round alike on every machine.
+static bool is_good_enough(const braid_schedule_info *info, const braid_schedule_info *old)
+{
+    double ratio = (double)info->makespan_ns / (double)info->bound_ns;
+    double old_ratio = (double)old->makespan_ns / (double)old->bound_ns;
+    return ratio <= old_ratio + old_ratio / KEPT_LOSS;
+}
+
+static braid_status start_schedule(const braid_schedule *from,
+                                   const braid_schedule_options *options,
+                                   braid_schedule **out_schedule)
+{
+    braid_schedule *schedule = calloc(1, sizeof(*schedule));
+    if (!schedule)
+        return braid_error_no_memory("a schedule");
+    schedule->graph_id = from->graph_id;
+    schedule->graph_version = from->graph_version;
+    schedule->options = *options;
+    schedule->graph = braid_plan_graph_share(from->graph);
+    *out_schedule = schedule;
+    return BRAID_OK;
+}
+
+static braid_status try_keeping(const braid_schedule *from, const braid_graph *graph,
+                                const braid_schedule_options *options,
+                                braid_schedule **out_schedule)
+{
+    braid_schedule *schedule = NULL;
+    if (!may_keep(from, options))
+        return BRAID_OK;
+    braid_status status = start_schedule(from, options, &schedule);
+    if (status)
+        return status;
+    bool crowded = true;
+    status = retime(schedule, graph, from, &crowded);
+    if (!status && !crowded && is_good_enough(&schedule->info, &from->info))
+        *out_schedule = schedule;
+    else
+        braid_schedule_destroy(schedule);
+    return status;
+}
+
+// The number of lanes was chosen for this graph before; only where lanes limit nothing it is free.
+static braid_status place_again(const braid_schedule *from, const braid_graph *graph,
+                                const braid_schedule_options *options,
+                                braid_schedule **out_schedule)
+{
+    braid_schedule *schedule = NULL;
+    braid_status status = start_schedule(from, options, &schedule);
+    if (status)
+        return status;
+    bool as_many = may_keep(from, options) && from->info.num_lanes > 1;
+    status = braid_plan_passes(schedule, graph, as_many ? from->info.num_lanes : 0);
+    if (status)
+        braid_schedule_destroy(schedule);
+    else
+        *out_schedule = schedule;
+    return status;
+}
+
+braid_status braid_schedule_replan(const braid_schedule *schedule, const braid_graph *graph,
+                                   const braid_schedule_options *options,
+                                   braid_schedule **out_schedule)
+{
+    if (!schedule || !graph || !out_schedule)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_replan: %s is NULL",
+                           !schedule ? "schedule"
+                           : !graph  ? "graph"
+                                     : "out_schedule");
+    if (schedule->graph_id != graph->id || schedule->graph_version != graph->version)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_replan: the schedule is of %s",
+                           schedule->graph_id != graph->id ? "another graph"
+                                                           : "this graph before it was changed");
+    if (!options)
+        options = &schedule->options;
+    braid_status status = braid_plan_check_options(options);
+    braid_schedule *replanned = NULL;
+    if (!status)
+        status = try_keeping(schedule, graph, options, &replanned);
+    if (!status && !replanned)
+        status = place_again(schedule, graph, options, &replanned);
+    if (!status)
+        *out_schedule = replanned;
+    return status;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creating schedules, one pass after the other, and reading them.
+#include "plan/schedule.h"
+
+#include "base/array.h"
+#include "base/error.h"
+#include "plan/plan_passes.h"
+
+braid_status braid_plan_check_options(const braid_schedule_options *options)
+{
+    if (options->policy != BRAID_POLICY_DEFAULT && options->policy != BRAID_POLICY_MAX_CONCURRENCY)
+        return braid_error(BRAID_INVALID_ARGUMENT, "no planning policy %d", (int)options->policy);
+    return BRAID_OK;
+}
+
+braid_status braid_schedule_create(const braid_graph *graph, const braid_schedule_options *options,
+                                   braid_schedule **out_schedule)
+{
+    static const braid_schedule_options defaults;
+    if (!graph || !out_schedule)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_create: %s is NULL",
+                           graph ? "out_schedule" : "graph");
+    if (!options)
+        options = &defaults;
+    braid_status status = braid_plan_check_options(options);
+    if (status)
+        return status;
+    braid_schedule *schedule = calloc(1, sizeof(*schedule));
+    if (!schedule)
+        return braid_error_no_memory("a schedule");
+    schedule->graph_id = graph->id;
+    schedule->graph_version = graph->version;
+    schedule->options = *options;
+    status = braid_plan_graph_create(graph, &schedule->graph);
+    if (!status)
+        status = braid_plan_passes(schedule, graph, 0);
+    if (status)
+        braid_schedule_destroy(schedule);
+    else
+        *out_schedule = schedule;
+    return status;
+}
+
+void braid_schedule_destroy(braid_schedule *schedule)
+{
+    if (!schedule)
+        return;
+    // Release and acquire: all reads of other users come before the last one frees.
+    if (atomic_fetch_sub_explicit(&schedule->num_more_users, 1, memory_order_acq_rel) > 0)
+        return;
+    braid_plan_graph_release(schedule->graph);
+    if (!schedule->kept_from) {
+        free(schedule->steps);
+        free(schedule->lane_first);
+        free(schedule->lane_nodes);
+        free(schedule->lane_of);
+        free(schedule->serialised);
+        free(schedule->delayed);
+    }
+    free(schedule->start_ns);
+    free(schedule->cost_ns);
+    free(schedule->critical);
+    braid_schedule_destroy(schedule->kept_from);
+    free(schedule);
+}
+
+const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node)
+{
+    return braid_plan_node_name(schedule->graph, node);
+}
+
+const braid_step *braid_schedule_steps(const braid_schedule *schedule, size_t *out_num_steps)
+{
+    *out_num_steps = schedule->num_steps;
+    return schedule->steps;
+}
+
+void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info *out_info)
+{
+    *out_info = schedule->info;
+}
+
+const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule, size_t *out_num_nodes)
+{
+    *out_num_nodes = schedule->num_critical;
+    return schedule->critical;
+}
+
+braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_node node,
+                                          braid_placement *out_placement)
+{
+    if (!schedule || !out_placement)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_placement: %s is NULL",
+                           schedule ? "out_placement" : "schedule");
+    if (node.graph != schedule->graph_id || node.index >= schedule->info.num_nodes)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_schedule_get_placement: node %u of graph %u is not in this "
+                           "schedule",
+                           node.index, node.graph);
+    uint64_t start = schedule->start_ns[node.index];
+    *out_placement = (braid_placement){
+        .lane = schedule->lane_of[node.index],
+        .start_ns = start,
+        .end_ns = start + schedule->cost_ns[node.index],
+    };
+    return BRAID_OK;
+}

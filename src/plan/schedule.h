@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of a schedule: plain arrays that execs replay, writers draw and the verifier checks.
+#ifndef BRAID_PLAN_SCHEDULE_H
+#define BRAID_PLAN_SCHEDULE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/schedule.h>
+
+#include "plan/plan_graph.h"
+
+// Nodes are named by index, units (a main node with its preludes and epilogues) by unit index; see
+// plan_graph.h. Without bundles both are the same.
+struct braid_schedule {
+    // Users beyond the first: braid_schedule_destroy takes one off and frees only without any left.
+    atomic_uint num_more_users;
+    uint32_t graph_id; // the graph planned, and how it was then
+    uint64_t graph_version;
+    braid_schedule_options options; // as given, zeros included
+    braid_schedule_info info;
+
+    struct plan_graph *graph; // units, edges and names; shared with re-plans, never changed
+
+    // A re-plan that keeps the lanes and steps of another schedule is a user of that one, and
+    // points into it: all below but start_ns, cost_ns and critical. Otherwise NULL.
+    struct braid_schedule *kept_from;
+
+    braid_step *steps; // in issue order
+    size_t num_steps;
+
+    // Nodes in lane order: those of lane i are lane_nodes[lane_first[i]] .. lane_first[i + 1].
+    uint32_t *lane_first; // num_lanes + 1
+    uint32_t *lane_nodes; // num_nodes
+    uint32_t *lane_of;    // num_nodes
+    uint64_t *start_ns;   // num_nodes
+    uint64_t *cost_ns;    // num_nodes, unknown costs filled in; a node ends at start + cost
+
+    uint32_t *critical; // nodes of a heaviest path, first to last
+    size_t num_critical;
+
+    // Forced serialisations: first pairs by a resource or a hint, then the others. Of the
+    // latter only the second unit is kept: the first is the unit before it on its lane.
+    struct plan_serialised *serialised;
+    struct plan_delayed *delayed;
+    size_t num_serialised, num_delayed;
+};
+
+// A unit that was ready before the one before it on its lane had ended, and why it ran there then.
+struct plan_delayed {
+    uint32_t unit;
+    uint32_t cause; // braid_serialisation_cause
+};
+
+// A pair of units that explicit edges and data flow leave free.
+struct plan_serialised {
+    uint32_t first, second;
+    uint32_t reason; // index into graph->links, or PLAN_BY_HINT
+};
+
+// Another user of the same schedule, which ends by braid_schedule_destroy.
+static inline braid_schedule *braid_schedule_retain(const braid_schedule *schedule)
+{
+    braid_schedule *shared = (braid_schedule *)(uintptr_t)schedule;
+    atomic_fetch_add_explicit(&shared->num_more_users, 1, memory_order_relaxed);
+    return shared;
+}
+
+// The node's name; never NULL, lives as long as the schedule.
+const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node);
+
+#endif

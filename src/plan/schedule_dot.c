@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws a schedule: a box a lane, waits between lanes, the critical path, what was serialised.
+#include <inttypes.h>
+
+#include "base/array.h"
+#include "base/dot.h"
+#include "base/error.h"
+#include "plan/schedule.h"
+
+#define NO_IDLE_LANE (PLAN_NONE - 1)
+#define CRITICAL_LOOK "color=\"#c0392b\", penwidth=2.6"
+
+struct drawing {
+    const braid_schedule *schedule;
+    FILE *file;
+    uint32_t *critical_next; // per node: the next on the critical path; PLAN_NONE if there is none
+                             // or its edge is drawn
+    bool *is_critical;       // per node
+    uint32_t *lane_before;   // per node: the one before it on its lane, PLAN_NONE for the first
+    uint32_t *lane_reason;   // per node: why it comes after that one, if nothing else orders them:
+                             // PLAN_NONE, NO_IDLE_LANE, or an index into serialised
+    uint32_t *waiter;        // per step: the node that a wait is for
+};
+
+static bool allocate(struct drawing *drawing)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    size_t num_nodes = schedule->info.num_nodes;
+    drawing->critical_next = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
+    drawing->is_critical = braid_allocate_zeroed(num_nodes, sizeof(bool));
+    drawing->lane_before = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
+    drawing->lane_reason = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
+    drawing->waiter = braid_allocate_zeroed(schedule->num_steps, sizeof(uint32_t));
+    return drawing->critical_next && drawing->is_critical && drawing->lane_before &&
+           drawing->lane_reason && drawing->waiter;
+}
+
+static void find_critical(struct drawing *drawing)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    for (uint32_t i = 0; i < schedule->info.num_nodes; i++)
+        drawing->critical_next[i] = PLAN_NONE;
+    for (size_t i = 0; i < schedule->num_critical; i++) {
+        uint32_t node = schedule->critical[i];
+        drawing->is_critical[node] = true;
+        if (i + 1 < schedule->num_critical)
+            drawing->critical_next[node] = schedule->critical[i + 1];
+    }
+}
+
+static void find_lane_neighbours(struct drawing *drawing)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    for (uint32_t lane = 0; lane < schedule->info.num_lanes; lane++) {
+        uint32_t before = PLAN_NONE;
+        for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1]; i++) {
+            uint32_t node = schedule->lane_nodes[i];
+            drawing->lane_before[node] = before;
+            drawing->lane_reason[node] = PLAN_NONE;
+            before = node;
+        }
+    }
+}
+
+// The nodes that a serialisation is between: those that use the resource, or else the end of the
+// first bundle and the start of the second.
+static struct graph_edge find_serialised_nodes(const braid_schedule *schedule,
+                                               const struct plan_serialised *serialised)
+{
+    const struct plan_graph *graph = schedule->graph;
+    if (serialised->reason != PLAN_BY_HINT) {
+        const struct graph_link *link = &graph->links[serialised->reason];
+        return (struct graph_edge){ link->from, link->to };
+    }
+    uint32_t last = plan_unit_size(graph, serialised->first) - 1;
+    return (struct graph_edge){ plan_unit_member(graph, serialised->first, last),
+                                plan_unit_member(graph, serialised->second, 0) };
+}
+
+// Where lane neighbours are all that a serialisation is between, their edge shows it.
+static void find_lane_reasons(struct drawing *drawing)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    for (size_t i = 0; i < schedule->num_delayed; i++) {
+        uint32_t first = plan_unit_member(schedule->graph, schedule->delayed[i].unit, 0);
+        drawing->lane_reason[first] = NO_IDLE_LANE;
+    }
+    for (size_t i = 0; i < schedule->num_serialised; i++) {
+        struct graph_edge nodes = find_serialised_nodes(schedule, &schedule->serialised[i]);
+        if (drawing->lane_before[nodes.to] == nodes.from)
+            drawing->lane_reason[nodes.to] = (uint32_t)i;
+    }
+}
+
+// A wait is for the next node run on its lane: going backwards, the latest one seen.
+static bool find_waiters(struct drawing *drawing)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    uint32_t *next_run = braid_allocate_zeroed(schedule->info.num_lanes, sizeof(*next_run));
+    if (!next_run)
+        return false;
+    for (size_t i = schedule->num_steps; i-- > 0;) {
+        const braid_step *step = &schedule->steps[i];
+        if (step->kind == BRAID_STEP_RUN)
+            next_run[step->lane] = step->node;
+        else if (step->kind == BRAID_STEP_WAIT)
+            drawing->waiter[i] = next_run[step->lane];
+    }
+    free(next_run);
+    return true;
+}
+
+static void write_node(const struct drawing *drawing, uint32_t node, const char *indent)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    FILE *file = drawing->file;
+    uint64_t start = schedule->start_ns[node], cost = schedule->cost_ns[node];
+    fprintf(file, "%s%" PRIu32 " [label=\"", indent, node);
+    braid_dot_write_text(file, braid_schedule_node_name(schedule, node));
+    if (cost > 1) { // 1 ns stands for a cost that nobody gave
+        fputs("\\n", file);
+        braid_dot_write_time(file, cost);
+    }
+    fputs("\", tooltip=\"", file);
+    braid_dot_write_time(file, start);
+    fputs(" to ", file);
+    braid_dot_write_time(file, start + cost);
+    fprintf(file, "\", group=%" PRIu32 "%s];\n", schedule->lane_of[node],
+            drawing->is_critical[node] ? ", " CRITICAL_LOOK : "");
+}
+
+// Writes an edge with the attributes it has anyway, made bold where the critical path takes it.
+static void write_edge(struct drawing *drawing, uint32_t from, uint32_t to)
+{
+    fprintf(drawing->file, "    %" PRIu32 " -> %" PRIu32 " [", from, to);
+    if (drawing->critical_next[from] == to) {
+        fputs(CRITICAL_LOOK ", ", drawing->file);
+        drawing->critical_next[from] = PLAN_NONE;
+    }
+}
+
+// The nodes of one unit, in a box if there are several.
+static void write_unit(const struct drawing *drawing, uint32_t unit)
+{
+    const struct plan_graph *graph = drawing->schedule->graph;
+    uint32_t size = plan_unit_size(graph, unit);
+    if (size == 1) {
+        write_node(drawing, plan_unit_member(graph, unit, 0), "        ");
+        return;
+    }
+    fprintf(drawing->file, "        subgraph cluster_bundle_%" PRIu32 " {\n", unit);
+    fputs("            label=\"\"; style=\"rounded,dashed\"; color=\"#8896a8\"; bgcolor=white;\n",
+          drawing->file);
+    for (uint32_t i = 0; i < size; i++)
+        write_node(drawing, plan_unit_member(graph, unit, i), "            ");
+    fputs("        }\n", drawing->file);
+}
+
+static void write_lane(const struct drawing *drawing, uint32_t lane)
+{
+    static const char *const backgrounds[] = { "#f3f6fb", "#fbf6ee", "#f1f8f2", "#f8f2fa" };
+    const braid_schedule *schedule = drawing->schedule;
+    fprintf(drawing->file, "    subgraph cluster_lane_%" PRIu32 " {\n", lane);
+    fprintf(drawing->file,
+            "        label=\"lane %" PRIu32 "\"; labelloc=t; labeljust=l; style=rounded; "
+            "color=\"#c5cedb\"; bgcolor=\"%s\";\n",
+            lane, backgrounds[lane % 4]);
+    for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1];) {
+        uint32_t unit = plan_unit_of(schedule->graph, schedule->lane_nodes[i]);
+        write_unit(drawing, unit);
+        i += plan_unit_size(schedule->graph, unit);
+    }
+    fputs("    }\n", drawing->file);
+}
+
+// Dotted, with the name of what keeps two nodes apart that the program leaves free.
+static void write_reason(const struct drawing *drawing, uint32_t index)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    fputs("style=dotted, xlabel=\"", drawing->file);
+    uint32_t reason = schedule->serialised[index].reason;
+    if (reason == PLAN_BY_HINT)
+        fputs("lane hint", drawing->file);
+    else
+        braid_dot_write_text(
+            drawing->file,
+            braid_plan_resource_name(schedule->graph, schedule->graph->links[reason].resource));
+    fputs("\"", drawing->file);
+}
+
+static void write_lane_edges(struct drawing *drawing, uint32_t lane)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    for (uint32_t i = schedule->lane_first[lane] + 1; i < schedule->lane_first[lane + 1]; i++) {
+        uint32_t node = schedule->lane_nodes[i], reason = drawing->lane_reason[node];
+        write_edge(drawing, drawing->lane_before[node], node);
+        if (reason == NO_IDLE_LANE) {
+            fputs("style=dotted, ", drawing->file);
+        } else if (reason != PLAN_NONE) {
+            write_reason(drawing, reason);
+            fputs(", ", drawing->file);
+        }
+        fputs("weight=20];\n", drawing->file);
+    }
+}
+
+static void write_waits(struct drawing *drawing)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        const braid_step *step = &schedule->steps[i];
+        if (step->kind != BRAID_STEP_WAIT)
+            continue;
+        write_edge(drawing, step->node, drawing->waiter[i]);
+        fprintf(drawing->file, "style=dashed, xlabel=\"e%" PRIu32 "\"];\n", step->event);
+    }
+}
+
+// Those that no edge between lane neighbours shows.
+static void write_serialisations(struct drawing *drawing)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    for (size_t i = 0; i < schedule->num_serialised; i++) {
+        struct graph_edge nodes = find_serialised_nodes(schedule, &schedule->serialised[i]);
+        if (drawing->lane_reason[nodes.to] == i)
+            continue;
+        write_edge(drawing, nodes.from, nodes.to);
+        write_reason(drawing, (uint32_t)i);
+        fputs("];\n", drawing->file);
+    }
+}
+
+// An edge of the critical path that the plan does not show, because other steps imply it.
+static void write_rest_of_critical_path(struct drawing *drawing)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    for (size_t i = 0; i < schedule->num_critical; i++) {
+        uint32_t node = schedule->critical[i];
+        if (drawing->critical_next[node] == PLAN_NONE)
+            continue;
+        write_edge(drawing, node, drawing->critical_next[node]);
+        fputs("constraint=false];\n", drawing->file);
+    }
+}
+
+static void write_count(FILE *file, uint64_t num, const char *what)
+{
+    fprintf(file, "%" PRIu64 " %s%s", num, what, num == 1 ? "" : "s");
+}
+
+static void write_summary(const struct drawing *drawing)
+{
+    const braid_schedule_info *info = &drawing->schedule->info;
+    FILE *file = drawing->file;
+    fputs("    graph [rankdir=LR, labelloc=b, label=\"", file);
+    write_count(file, info->num_nodes, "node");
+    fputs(" on ", file);
+    write_count(file, info->num_lanes, "lane");
+    fputs(", ", file);
+    write_count(file, info->num_waits, "wait");
+    fputs(" for ", file);
+    write_count(file, info->num_records, "record");
+    fputs(" on ", file);
+    write_count(file, info->num_events, "event");
+    fputs("; makespan ", file);
+    braid_dot_write_time(file, info->makespan_ns);
+    fputs(", bound ", file);
+    braid_dot_write_time(file, info->bound_ns);
+    fputs("\"];\n", file);
+}
+
+static void write_all(struct drawing *drawing)
+{
+    uint32_t num_lanes = drawing->schedule->info.num_lanes;
+    braid_dot_begin(drawing->file, "schedule", drawing->schedule->info.num_nodes);
+    write_summary(drawing);
+    for (uint32_t lane = 0; lane < num_lanes; lane++)
+        write_lane(drawing, lane);
+    for (uint32_t lane = 0; lane < num_lanes; lane++)
+        write_lane_edges(drawing, lane);
+    write_waits(drawing);
+    write_serialisations(drawing);
+    write_rest_of_critical_path(drawing);
+}
+
+braid_status braid_schedule_write_dot(const braid_schedule *schedule, FILE *file)
+{
+    if (!schedule || !file)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_write_dot: %s is NULL",
+                           schedule ? "file" : "schedule");
+    struct drawing drawing = { .schedule = schedule, .file = file };
+    braid_status status;
+    if (allocate(&drawing) && find_waiters(&drawing)) {
+        find_critical(&drawing);
+        find_lane_neighbours(&drawing);
+        find_lane_reasons(&drawing);
+        write_all(&drawing);
+        status = braid_dot_end(file);
+    } else {
+        status = braid_error_no_memory("the drawing of a schedule");
+    }
+    free(drawing.waiter);
+    free(drawing.lane_reason);
+    free(drawing.lane_before);
+    free(drawing.is_critical);
+    free(drawing.critical_next);
+    return status;
+}
