@@ -96,7 +96,7 @@ contract() {
 
 # As the first version of HIP whose native graphs Braid takes whole.
 with_hip() {
-    LD_LIBRARY_PATH=$build/tests/standin/hip${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+    LD_LIBRARY_PATH=$build/standin/hip${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
         BRAID_STANDIN_HIP_VERSION=70300000 "$@"
 }
 

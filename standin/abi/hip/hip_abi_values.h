@@ -4,7 +4,7 @@
 #ifndef BRAID_STANDIN_HIP_ABI_VALUES_H
 #define BRAID_STANDIN_HIP_ABI_VALUES_H
 
-#include "../hip_abi_constants.h"
+#include "hip_abi_constants.h"
 
 #include <stddef.h>
 

@@ -4,5 +4,5 @@
 #include <hip/hip_runtime_api.h>
 #include <hip/hiprtc.h>
 
-#include "../hip_abi.h"
+#include "hip_abi.h"
 #include "hip_abi_values.h"

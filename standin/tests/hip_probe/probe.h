@@ -15,7 +15,7 @@
 // cmocka.h needs the four above.
 #include <cmocka.h>
 
-#include "../hip_abi.h"
+#include "hip_abi.h"
 
 #define PROBE_REQUIRED_FUNCTIONS(X)                                                                \
     X(hipInit)                                                                                     \

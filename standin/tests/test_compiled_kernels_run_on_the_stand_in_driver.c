@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cuda/driver.h"
+#include "driver.h"
 #include "nvrtc_abi.h"
 
 static nvrtcProgram compile(const char *source, nvrtcResult expected)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../hip_abi.h"
+#include "hip_abi.h"
 
 enum { WHOLE, WITHOUT_OPTIONAL, WITHOUT_REQUIRED, NUM_LIBRARIES };
 
