@@ -47,7 +47,7 @@ static void begin_first(void *user)
     atomic_store(&wants_stop, stops && !atomic_load(&is_stopped));
     atomic_store(&first_has_begun, true);
     while (stops && !atomic_load(&second_has_begun) && !atomic_load(&is_stopped))
-        cpu_relax();
+        braid_cpu_relax();
 }
 
 static void stop_first_walker(void *user)
@@ -55,12 +55,12 @@ static void stop_first_walker(void *user)
     (void)user;
     atomic_store(&second_has_begun, true);
     while (!atomic_load(&first_has_begun))
-        cpu_relax();
+        braid_cpu_relax();
     for (int i = 0; i < NUM_SIGNALS && !atomic_load(&is_stopped); i++) {
         if (atomic_load(&wants_stop))
             pthread_kill(first_walker, SIGUSR1);
         for (int k = 0; k < 10; k++)
-            cpu_relax();
+            braid_cpu_relax();
     }
     atomic_store(&wait_is_over, true);
 }
@@ -170,7 +170,7 @@ static void *open_later(void *user)
 {
     (void)user;
     for (int i = 0; i < 100; i++)
-        cpu_give_way();
+        braid_cpu_give_way();
     gate_open(&resume);
     return NULL;
 }

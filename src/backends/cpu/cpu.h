@@ -151,108 +151,115 @@ static inline void cpu_unlock(struct cpu_backend *backend)
 }
 
 // cpu_time.c
-uint64_t cpu_now_ns(void);
-void cpu_relax(void);
-void cpu_give_way(void); // to threads of any priority, for some microseconds
+uint64_t braid_cpu_now_ns(void);
+void braid_cpu_relax(void);
+void braid_cpu_give_way(void); // to threads of any priority, for some microseconds
 // Polls until *word is no longer `seen` (true) or CPU_SPIN_NS have passed (false).
-bool cpu_spin_while_equal(const atomic_uint *word, unsigned seen);
+bool braid_cpu_spin_while_equal(const atomic_uint *word, unsigned seen);
 
 // cpu_worker.c: threads and the ready lists.
-braid_status cpu_workers_start(struct cpu_backend *backend);
-void cpu_workers_stop(struct cpu_backend *backend); // when no job is left
-void cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job);
-struct cpu_job *cpu_job_list_take(struct cpu_job_list *list);              // NULL when empty
-void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
+braid_status braid_cpu_workers_start(struct cpu_backend *backend);
+void braid_cpu_workers_stop(struct cpu_backend *backend); // when no job is left
+void braid_cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job);
+struct cpu_job *braid_cpu_job_list_take(struct cpu_job_list *list);              // NULL when empty
+void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
 // The same in steps: for the threads that are awake, with a word on whether these are too few for
 // the stream's jobs, and for those that sleep. Lock held.
-void cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job);
-bool cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream);
-void cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream);
-void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted); // lock held
+void braid_cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job);
+bool braid_cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream);
+void braid_cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream);
+void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted); // lock held
 // For threads that poll for a point, between begin and end: runs ready work that the point waits
 // for in its own stream, with the lock released meanwhile. False: there is none, or enough threads
 // are at work. No worker is woken for what such a thread may do. Lock held.
-bool cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point);
-void cpu_workers_begin_lending(struct cpu_job *stream);
-void cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *stream);
-bool cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
-bool cpu_worker_is_idle(const struct cpu_backend *backend);      // a hint
+bool braid_cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point);
+void braid_cpu_workers_begin_lending(struct cpu_job *stream);
+void braid_cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *stream);
+bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
+bool braid_cpu_worker_is_idle(const struct cpu_backend *backend);      // a hint
 
 // cpu_split.c
 // Runs all of the work, with the help of idle workers where that pays. False: helpers are still at
 // it, and the last of them goes on with the job; the caller must not touch the job any more.
-bool cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work);
-struct cpu_split *cpu_split_join(struct cpu_backend *backend);              // lock held; NULL: none
-void cpu_split_participate(struct cpu_split *split);                        // lock not held
-bool cpu_split_leave(struct cpu_backend *backend, struct cpu_split *split); // lock held; true: last
+bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job,
+                        const struct cpu_work *work);
+struct cpu_split *braid_cpu_split_join(struct cpu_backend *backend); // lock held; NULL: none
+void braid_cpu_split_participate(struct cpu_split *split);           // lock not held
+bool braid_cpu_split_leave(struct cpu_backend *backend,
+                           struct cpu_split *split); // lock held; true: last
 
 // cpu_task.c: tasks into work.
-// An upper bound on what cpu_task_capture writes at `memory`, wherever that lies.
-size_t cpu_task_bytes(const struct backend_task *task);
+// An upper bound on what braid_cpu_task_capture writes at `memory`, wherever that lies.
+size_t braid_cpu_task_bytes(const struct backend_task *task);
 // Copies the task's arguments to memory and returns the first byte after them.
-unsigned char *cpu_task_capture(const struct backend_task *task, unsigned char *memory,
-                                struct cpu_work *out_work);
+unsigned char *braid_cpu_task_capture(const struct backend_task *task, unsigned char *memory,
+                                      struct cpu_work *out_work);
 
 // cpu_slab.c. All under lock.
-size_t cpu_slab_items(size_t num_now, size_t item_bytes); // how many more a pool should get
+size_t braid_cpu_slab_items(size_t num_now, size_t item_bytes); // how many more a pool should get
 // Room for num items, line-aligned, as long as the backend lives; NULL: no memory.
-void *cpu_slab_create(struct cpu_backend *backend, size_t num, size_t item_bytes);
-void cpu_slabs_finish(struct cpu_backend *backend);
+void *braid_cpu_slab_create(struct cpu_backend *backend, size_t num, size_t item_bytes);
+void braid_cpu_slabs_finish(struct cpu_backend *backend);
 
 // cpu_point.c. All under lock.
-struct cpu_point *cpu_point_create(struct cpu_backend *backend, bool timing); // NULL: no memory
-void cpu_point_release(struct cpu_backend *backend, struct cpu_point *point); // NULL does nothing
-void cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point);
-void cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point);
+struct cpu_point *braid_cpu_point_create(struct cpu_backend *backend,
+                                         bool timing); // NULL: no memory
+void braid_cpu_point_release(struct cpu_backend *backend,
+                             struct cpu_point *point); // NULL does nothing
+void braid_cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point);
+void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point);
 
 // cpu_command.c
-struct cpu_command *cpu_command_create(struct cpu_backend *backend, size_t bytes);  // lock held
-void cpu_command_recycle(struct cpu_backend *backend, struct cpu_command *command); // lock held
+struct cpu_command *braid_cpu_command_create(struct cpu_backend *backend,
+                                             size_t bytes); // lock held
+void braid_cpu_command_recycle(struct cpu_backend *backend,
+                               struct cpu_command *command); // lock held
 
 // cpu_stream.c
-void cpu_stream_init(struct backend_stream *stream, int32_t priority);
-struct backend_stream *cpu_stream_or_default(struct cpu_backend *backend,
-                                             struct backend_stream *stream);
-void cpu_stream_append(struct cpu_backend *backend, struct backend_stream *stream,
-                       struct cpu_command *command); // lock held
-braid_status cpu_stream_create(struct backend *backend, int32_t priority,
-                               struct backend_stream **out_stream);
-void cpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
-braid_status cpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
-braid_status cpu_stream_query(struct backend *backend, struct backend_stream *stream);
-braid_status cpu_stream_wait(struct backend *backend, struct backend_stream *stream,
-                             struct backend_event *event);
-braid_status cpu_submit(struct backend *backend, struct backend_stream *stream,
-                        const struct backend_task *task);
+void braid_cpu_stream_init(struct backend_stream *stream, int32_t priority);
+struct backend_stream *braid_cpu_stream_or_default(struct cpu_backend *backend,
+                                                   struct backend_stream *stream);
+void braid_cpu_stream_append(struct cpu_backend *backend, struct backend_stream *stream,
+                             struct cpu_command *command); // lock held
+braid_status braid_cpu_stream_create(struct backend *backend, int32_t priority,
+                                     struct backend_stream **out_stream);
+void braid_cpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
+braid_status braid_cpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
+braid_status braid_cpu_stream_query(struct backend *backend, struct backend_stream *stream);
+braid_status braid_cpu_stream_wait(struct backend *backend, struct backend_stream *stream,
+                                   struct backend_event *event);
+braid_status braid_cpu_submit(struct backend *backend, struct backend_stream *stream,
+                              const struct backend_task *task);
 
 // cpu_event.c
 // A reference to the event's latest record, or NULL where there is nothing to wait for. Lock held.
-struct cpu_point *cpu_event_latest(struct backend_event *event);
-braid_status cpu_event_create(struct backend *backend, bool timing,
-                              struct backend_event **out_event);
-void cpu_event_destroy(struct backend *backend, struct backend_event *event);
-braid_status cpu_event_record(struct backend *backend, struct backend_event *event,
-                              struct backend_stream *stream);
-braid_status cpu_event_query(struct backend *backend, struct backend_event *event);
-braid_status cpu_event_synchronize(struct backend *backend, struct backend_event *event);
-braid_status cpu_event_elapsed(struct backend *backend, struct backend_event *start,
-                               struct backend_event *end, uint64_t *out_ns);
+struct cpu_point *braid_cpu_event_latest(struct backend_event *event);
+braid_status braid_cpu_event_create(struct backend *backend, bool timing,
+                                    struct backend_event **out_event);
+void braid_cpu_event_destroy(struct backend *backend, struct backend_event *event);
+braid_status braid_cpu_event_record(struct backend *backend, struct backend_event *event,
+                                    struct backend_stream *stream);
+braid_status braid_cpu_event_query(struct backend *backend, struct backend_event *event);
+braid_status braid_cpu_event_synchronize(struct backend *backend, struct backend_event *event);
+braid_status braid_cpu_event_elapsed(struct backend *backend, struct backend_event *start,
+                                     struct backend_event *end, uint64_t *out_ns);
 
 // cpu_memory.c
-uint64_t cpu_memory_bytes(void); // of the machine; 0: not known
-braid_status cpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
-                          void **out_memory);
-void cpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
-braid_status cpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
-                                 uint64_t bytes, void **out_memory);
-braid_status cpu_stream_free(struct backend *backend, struct backend_stream *stream, void *memory);
+uint64_t braid_cpu_memory_bytes(void); // of the machine; 0: not known
+braid_status braid_cpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
+                                void **out_memory);
+void braid_cpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
+braid_status braid_cpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
+                                       uint64_t bytes, void **out_memory);
+braid_status braid_cpu_stream_free(struct backend *backend, struct backend_stream *stream,
+                                   void *memory);
 
 // cpu_kernel.c
 // What a work of this kernel is to call, and where it learns what its blocks take.
-void cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work);
-braid_status cpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
-                             const uint32_t *arg_bytes, uint32_t num_args,
-                             struct backend_kernel **out_kernel);
-void cpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
+void braid_cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work);
+braid_status braid_cpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
+                                   const uint32_t *arg_bytes, uint32_t num_args,
+                                   struct backend_kernel **out_kernel);
+void braid_cpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 
 #endif

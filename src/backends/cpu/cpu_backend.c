@@ -42,8 +42,8 @@ static void query(uint32_t *out_num_devices, char *out_reason, size_t reason_siz
 // For a backend whose streams are all idle, half-open ones included.
 static void finish(struct cpu_backend *backend)
 {
-    cpu_workers_stop(backend);
-    cpu_slabs_finish(backend);
+    braid_cpu_workers_stop(backend);
+    braid_cpu_slabs_finish(backend);
     pthread_cond_destroy(&backend->host_cond);
     pthread_cond_destroy(&backend->work_cond);
     pthread_mutex_destroy(&backend->lock);
@@ -52,8 +52,9 @@ static void finish(struct cpu_backend *backend)
 
 static void close_backend(struct backend *base)
 {
-    while (cpu_stream_query(base, NULL) == BRAID_NOT_READY) // work that ran may have queued more
-        (void)cpu_stream_synchronize(base, NULL);
+    while (braid_cpu_stream_query(base, NULL) ==
+           BRAID_NOT_READY) // work that ran may have queued more
+        (void)braid_cpu_stream_synchronize(base, NULL);
     finish(cpu_backend_of(base));
 }
 
@@ -79,7 +80,7 @@ static void get_info(struct backend *base, braid_device_info *out_info)
 {
     *out_info = (braid_device_info){
         .backend = "cpu",
-        .memory_bytes = cpu_memory_bytes(),
+        .memory_bytes = braid_cpu_memory_bytes(),
         .num_units = cpu_backend_of(base)->num_workers,
     };
     read_cpu_name(out_info->name, sizeof(out_info->name));
@@ -113,28 +114,28 @@ static const struct backend_ops cpu_ops = {
     .close = close_backend,
     .get_info = get_info,
     .get_cost_model = get_cost_model,
-    .allocate = cpu_allocate,
-    .release = cpu_release,
-    .stream_create = cpu_stream_create,
-    .stream_destroy = cpu_stream_destroy,
-    .stream_synchronize = cpu_stream_synchronize,
-    .stream_query = cpu_stream_query,
-    .stream_wait = cpu_stream_wait,
-    .stream_allocate = cpu_stream_allocate,
-    .stream_free = cpu_stream_free,
-    .event_create = cpu_event_create,
-    .event_destroy = cpu_event_destroy,
-    .event_record = cpu_event_record,
-    .event_query = cpu_event_query,
-    .event_synchronize = cpu_event_synchronize,
-    .event_elapsed = cpu_event_elapsed,
-    .kernel_load = cpu_kernel_load,
-    .kernel_unload = cpu_kernel_unload,
-    .submit = cpu_submit,
-    .program_create = cpu_program_create,
-    .program_set_args = cpu_program_set_args,
-    .program_launch = cpu_program_launch,
-    .program_destroy = cpu_program_destroy,
+    .allocate = braid_cpu_allocate,
+    .release = braid_cpu_release,
+    .stream_create = braid_cpu_stream_create,
+    .stream_destroy = braid_cpu_stream_destroy,
+    .stream_synchronize = braid_cpu_stream_synchronize,
+    .stream_query = braid_cpu_stream_query,
+    .stream_wait = braid_cpu_stream_wait,
+    .stream_allocate = braid_cpu_stream_allocate,
+    .stream_free = braid_cpu_stream_free,
+    .event_create = braid_cpu_event_create,
+    .event_destroy = braid_cpu_event_destroy,
+    .event_record = braid_cpu_event_record,
+    .event_query = braid_cpu_event_query,
+    .event_synchronize = braid_cpu_event_synchronize,
+    .event_elapsed = braid_cpu_event_elapsed,
+    .kernel_load = braid_cpu_kernel_load,
+    .kernel_unload = braid_cpu_kernel_unload,
+    .submit = braid_cpu_submit,
+    .program_create = braid_cpu_program_create,
+    .program_set_args = braid_cpu_program_set_args,
+    .program_launch = braid_cpu_program_launch,
+    .program_destroy = braid_cpu_program_destroy,
 };
 
 // Workers and host threads hold the lock for tens of nanoseconds: spinning a little before sleeping
@@ -168,8 +169,8 @@ static braid_status open_backend(const braid_device_options *options, struct bac
     backend->base.ops = &cpu_ops;
     backend->num_workers = num_workers;
     init_lock(backend);
-    cpu_stream_init(&backend->default_stream, 0);
-    braid_status status = cpu_workers_start(backend);
+    braid_cpu_stream_init(&backend->default_stream, 0);
+    braid_status status = braid_cpu_workers_start(backend);
     if (status != BRAID_OK) {
         finish(backend);
         return status;

@@ -22,8 +22,8 @@ static void recycle(struct cpu_backend *backend, struct cpu_command *command)
 static bool grow(struct cpu_backend *backend, uint32_t size_class)
 {
     size_t bytes = sizeof(struct cpu_command) + ((size_t)SMALLEST_BYTES << size_class);
-    size_t num = cpu_slab_items(backend->num_commands[size_class], bytes);
-    unsigned char *items = cpu_slab_create(backend, num, bytes);
+    size_t num = braid_cpu_slab_items(backend->num_commands[size_class], bytes);
+    unsigned char *items = braid_cpu_slab_create(backend, num, bytes);
     if (!items)
         return false;
     for (size_t i = 0; i < num; i++) {
@@ -36,7 +36,7 @@ static bool grow(struct cpu_backend *backend, uint32_t size_class)
 }
 
 // The largest class holds 128 GiB, so memory is the only limit; NULL beyond it.
-struct cpu_command *cpu_command_create(struct cpu_backend *backend, size_t bytes)
+struct cpu_command *braid_cpu_command_create(struct cpu_backend *backend, size_t bytes)
 {
     uint32_t size_class = class_of(bytes);
     if (size_class >= CPU_NUM_COMMAND_SIZES)
@@ -53,9 +53,9 @@ struct cpu_command *cpu_command_create(struct cpu_backend *backend, size_t bytes
     return command;
 }
 
-void cpu_command_recycle(struct cpu_backend *backend, struct cpu_command *command)
+void braid_cpu_command_recycle(struct cpu_backend *backend, struct cpu_command *command)
 {
-    cpu_point_release(backend, command->point);
-    cpu_point_release(backend, command->launch_end);
+    braid_cpu_point_release(backend, command->point);
+    braid_cpu_point_release(backend, command->launch_end);
     recycle(backend, command);
 }

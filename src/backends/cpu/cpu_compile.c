@@ -144,7 +144,7 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
     struct cpu_lane *to = &compiler->program->lanes[lane];
     to->steps = &compiler->program->steps[first_step];
     to->program = compiler->program;
-    to->job.run = cpu_lane_run;
+    to->job.run = braid_cpu_lane_run;
     if (compiler->num_steps > first_step)
         compiler->program->active[compiler->program->num_active++] = to;
     emit(compiler, (struct cpu_step){ .kind = CPU_STEP_END });
@@ -169,8 +169,10 @@ static bool allocate(struct compiler *compiler)
            compiler->records && compiler->covered && compiler->covered_lane;
 }
 
-braid_status cpu_program_compile(const struct cpu_backend *backend, const struct backend_plan *plan,
-                                 const struct cpu_work *works, struct backend_program *program)
+braid_status braid_cpu_program_compile(const struct cpu_backend *backend,
+                                       const struct backend_plan *plan,
+                                       const struct cpu_work *works,
+                                       struct backend_program *program)
 {
     struct compiler compiler = {
         .plan = plan,

@@ -16,7 +16,7 @@ static bool is_reached(const struct cpu_point *point)
     return !point || atomic_load_explicit(&point->reached, memory_order_acquire);
 }
 
-struct cpu_point *cpu_event_latest(struct backend_event *event)
+struct cpu_point *braid_cpu_event_latest(struct backend_event *event)
 {
     if (is_reached(event->latest))
         return NULL;
@@ -24,7 +24,8 @@ struct cpu_point *cpu_event_latest(struct backend_event *event)
     return event->latest;
 }
 
-braid_status cpu_event_create(struct backend *base, bool timing, struct backend_event **out_event)
+braid_status braid_cpu_event_create(struct backend *base, bool timing,
+                                    struct backend_event **out_event)
 {
     (void)base;
     struct backend_event *event = calloc(1, sizeof(*event));
@@ -35,13 +36,13 @@ braid_status cpu_event_create(struct backend *base, bool timing, struct backend_
     return BRAID_OK;
 }
 
-void cpu_event_destroy(struct backend *base, struct backend_event *event)
+void braid_cpu_event_destroy(struct backend *base, struct backend_event *event)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     if (!event)
         return;
     cpu_lock(backend);
-    cpu_point_release(backend, event->latest);
+    braid_cpu_point_release(backend, event->latest);
     cpu_unlock(backend);
     free(event);
 }
@@ -50,33 +51,33 @@ void cpu_event_destroy(struct backend *base, struct backend_event *event)
 static braid_status append_record(struct cpu_backend *backend, struct backend_event *event,
                                   struct backend_stream *stream)
 {
-    struct cpu_point *point = cpu_point_create(backend, event->timing);
-    struct cpu_command *command = point ? cpu_command_create(backend, 0) : NULL;
+    struct cpu_point *point = braid_cpu_point_create(backend, event->timing);
+    struct cpu_command *command = point ? braid_cpu_command_create(backend, 0) : NULL;
     if (!command) {
-        cpu_point_release(backend, point);
+        braid_cpu_point_release(backend, point);
         return braid_error_no_memory("a record");
     }
     point->num_references++;
-    cpu_point_release(backend, event->latest);
+    braid_cpu_point_release(backend, event->latest);
     event->latest = point;
     command->kind = CPU_COMMAND_RECORD;
     command->point = point;
-    cpu_stream_append(backend, stream, command);
+    braid_cpu_stream_append(backend, stream, command);
     return BRAID_OK;
 }
 
-braid_status cpu_event_record(struct backend *base, struct backend_event *event,
-                              struct backend_stream *stream)
+braid_status braid_cpu_event_record(struct backend *base, struct backend_event *event,
+                                    struct backend_stream *stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = cpu_stream_or_default(backend, stream);
+    stream = braid_cpu_stream_or_default(backend, stream);
     cpu_lock(backend);
     braid_status status = append_record(backend, event, stream);
     cpu_unlock(backend);
     return status;
 }
 
-braid_status cpu_event_query(struct backend *base, struct backend_event *event)
+braid_status braid_cpu_event_query(struct backend *base, struct backend_event *event)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     cpu_lock(backend);
@@ -85,12 +86,12 @@ braid_status cpu_event_query(struct backend *base, struct backend_event *event)
     return reached ? BRAID_OK : BRAID_NOT_READY;
 }
 
-braid_status cpu_event_synchronize(struct backend *base, struct backend_event *event)
+braid_status braid_cpu_event_synchronize(struct backend *base, struct backend_event *event)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     cpu_lock(backend);
     if (!is_reached(event->latest))
-        cpu_point_host_wait(backend, event->latest);
+        braid_cpu_point_host_wait(backend, event->latest);
     cpu_unlock(backend);
     return BRAID_OK;
 }
@@ -106,8 +107,8 @@ static braid_status elapsed(const struct cpu_point *start, const struct cpu_poin
     return BRAID_OK;
 }
 
-braid_status cpu_event_elapsed(struct backend *base, struct backend_event *start,
-                               struct backend_event *end, uint64_t *out_ns)
+braid_status braid_cpu_event_elapsed(struct backend *base, struct backend_event *start,
+                                     struct backend_event *end, uint64_t *out_ns)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     if (!start->timing || !end->timing)

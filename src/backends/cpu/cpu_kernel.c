@@ -11,15 +11,15 @@ struct backend_kernel {
     _Atomic uint64_t block_ns;
 };
 
-void cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work)
+void braid_cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work)
 {
     work->call = kernel->call;
     work->block_ns = &kernel->block_ns;
 }
 
-braid_status cpu_kernel_load(struct backend *base, const braid_kernel *kernel,
-                             const uint32_t *arg_bytes, uint32_t num_args,
-                             struct backend_kernel **out_kernel)
+braid_status braid_cpu_kernel_load(struct backend *base, const braid_kernel *kernel,
+                                   const uint32_t *arg_bytes, uint32_t num_args,
+                                   struct backend_kernel **out_kernel)
 {
     (void)base;
     (void)arg_bytes;
@@ -34,7 +34,7 @@ braid_status cpu_kernel_load(struct backend *base, const braid_kernel *kernel,
     return BRAID_OK;
 }
 
-void cpu_kernel_unload(struct backend *base, struct backend_kernel *kernel)
+void braid_cpu_kernel_unload(struct backend *base, struct backend_kernel *kernel)
 {
     (void)base;
     free(kernel);

@@ -18,12 +18,12 @@ static void unpark(struct cpu_backend *backend, struct cpu_lane *producer, uint6
     struct cpu_job_list parked = producer->parked;
     producer->parked = (struct cpu_job_list){ 0 };
     struct cpu_job *job;
-    while ((job = cpu_job_list_take(&parked))) {
+    while ((job = braid_cpu_job_list_take(&parked))) {
         struct cpu_lane *lane = cpu_lane_of_job(job);
         if (lane->wanted <= progress)
-            cpu_job_make_ready(backend, job);
+            braid_cpu_job_make_ready(backend, job);
         else
-            cpu_job_list_append(&producer->parked, job);
+            braid_cpu_job_list_append(&producer->parked, job);
     }
     if (producer->parked.first)
         atomic_fetch_or_explicit(&producer->progress, 1, memory_order_relaxed);
@@ -51,7 +51,7 @@ static bool park(struct cpu_backend *backend, struct cpu_lane *lane, const struc
         lane->next = step;
         lane->wanted = wanted;
         atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
-        cpu_job_list_append(&producer->parked, &lane->job);
+        braid_cpu_job_list_append(&producer->parked, &lane->job);
         return false;
     }
     cpu_unlock(backend);
@@ -61,7 +61,7 @@ static bool park(struct cpu_backend *backend, struct cpu_lane *lane, const struc
 static void hand_on(struct cpu_backend *backend, struct cpu_lane *lane)
 {
     cpu_lock(backend);
-    cpu_job_make_ready(backend, &lane->job);
+    braid_cpu_job_make_ready(backend, &lane->job);
     cpu_unlock(backend);
 }
 
@@ -70,7 +70,7 @@ static bool wait_longer(struct cpu_backend *backend, struct cpu_lane *lane,
                         const struct cpu_step *step, struct cpu_job **out_next)
 {
     struct cpu_lane *taken;
-    enum cpu_poll_end end = cpu_lane_poll(backend, lane, step, &taken);
+    enum cpu_poll_end end = braid_cpu_lane_poll(backend, lane, step, &taken);
     if (end == CPU_POLL_REACHED || (end == CPU_POLL_LEFT && park(backend, lane, step))) {
         if (taken)
             hand_on(backend, taken);
@@ -90,7 +90,7 @@ static bool wait_longer(struct cpu_backend *backend, struct cpu_lane *lane,
 static struct cpu_job *finish(struct cpu_backend *backend, struct backend_program *program)
 {
     struct cpu_job *then = program->then;
-    struct cpu_lane *taken = cpu_program_take_over(program);
+    struct cpu_lane *taken = braid_cpu_program_take_over(program);
     unsigned before = atomic_fetch_sub_explicit(&program->num_unfinished, 1, memory_order_acq_rel);
     if (taken)
         return &taken->job;
@@ -100,8 +100,8 @@ static struct cpu_job *finish(struct cpu_backend *backend, struct backend_progra
     return NULL;
 }
 
-struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
-                             const struct cpu_point *until)
+struct cpu_job *braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
+                                   const struct cpu_point *until)
 {
     (void)until; // a lane ends before anything that follows its launch
     struct cpu_lane *lane = cpu_lane_of_job(job);
@@ -120,7 +120,7 @@ struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
             break;
         case CPU_STEP_SHARE:
             lane->next = step + 1; // for the helper who may go on instead of this thread
-            if (!cpu_work_run(backend, job, step->work)) {
+            if (!braid_cpu_work_run(backend, job, step->work)) {
                 cpu_lock(backend);
                 return NULL;
             }
@@ -154,22 +154,23 @@ static void offer_others(struct cpu_backend *backend, const struct backend_progr
 {
     cpu_lock(backend);
     for (uint32_t i = 1; i < program->num_active; i++)
-        cpu_job_queue(backend, &program->active[i]->job);
-    bool are_short = cpu_workers_are_short(backend, program->then);
+        braid_cpu_job_queue(backend, &program->active[i]->job);
+    bool are_short = braid_cpu_workers_are_short(backend, program->then);
     cpu_unlock(backend);
     if (!are_short)
         return;
-    for (int i = 0; i < POLLS_FOR_TAKERS && cpu_other_work_is_ready(backend); i++)
-        cpu_relax();
+    for (int i = 0; i < POLLS_FOR_TAKERS && braid_cpu_other_work_is_ready(backend); i++)
+        braid_cpu_relax();
     cpu_lock(backend);
-    cpu_workers_wake_for(backend, program->then);
+    braid_cpu_workers_wake_for(backend, program->then);
     cpu_unlock(backend);
 }
 
-struct cpu_job *cpu_program_start(struct cpu_backend *backend, struct backend_program *program,
-                                  struct cpu_patch *patch, struct cpu_job *then)
+struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend,
+                                        struct backend_program *program, struct cpu_patch *patch,
+                                        struct cpu_job *then)
 {
-    cpu_patch_apply(program, patch);
+    braid_cpu_patch_apply(program, patch);
     if (!program->num_active)
         return NULL;
     go_to_start(program, then);

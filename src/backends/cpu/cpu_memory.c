@@ -9,7 +9,7 @@
 
 enum { ALIGNMENT = 256 };
 
-uint64_t cpu_memory_bytes(void)
+uint64_t braid_cpu_memory_bytes(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
     long page_bytes = sysconf(_SC_PAGESIZE);
@@ -19,14 +19,14 @@ uint64_t cpu_memory_bytes(void)
 // More than the machine has is refused here: malloc may promise it, and sanitizers end the program.
 static void *allocate(uint64_t bytes)
 {
-    uint64_t most = cpu_memory_bytes();
+    uint64_t most = braid_cpu_memory_bytes();
     if (bytes > (most ? most : SIZE_MAX - ALIGNMENT))
         return NULL;
     return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
 
-braid_status cpu_allocate(struct backend *base, braid_memory_kind kind, uint64_t bytes,
-                          void **out_memory)
+braid_status braid_cpu_allocate(struct backend *base, braid_memory_kind kind, uint64_t bytes,
+                                void **out_memory)
 {
     (void)base;
     (void)kind;
@@ -38,7 +38,7 @@ braid_status cpu_allocate(struct backend *base, braid_memory_kind kind, uint64_t
     return BRAID_OK;
 }
 
-void cpu_release(struct backend *base, braid_memory_kind kind, void *memory)
+void braid_cpu_release(struct backend *base, braid_memory_kind kind, void *memory)
 {
     (void)base;
     (void)kind;
@@ -46,19 +46,20 @@ void cpu_release(struct backend *base, braid_memory_kind kind, void *memory)
 }
 
 // Fresh memory that nobody else knows needs no place in the stream's order; freeing it does.
-braid_status cpu_stream_allocate(struct backend *base, struct backend_stream *stream,
-                                 uint64_t bytes, void **out_memory)
+braid_status braid_cpu_stream_allocate(struct backend *base, struct backend_stream *stream,
+                                       uint64_t bytes, void **out_memory)
 {
     (void)stream;
-    return cpu_allocate(base, BRAID_MEMORY_DEVICE, bytes, out_memory);
+    return braid_cpu_allocate(base, BRAID_MEMORY_DEVICE, bytes, out_memory);
 }
 
-braid_status cpu_stream_free(struct backend *base, struct backend_stream *stream, void *memory)
+braid_status braid_cpu_stream_free(struct backend *base, struct backend_stream *stream,
+                                   void *memory)
 {
     struct backend_task task = {
         .kind = BACKEND_TASK_HOST,
         .name = "free",
         .host = { .call = free, .user = memory },
     };
-    return cpu_submit(base, stream, &task);
+    return braid_cpu_submit(base, stream, &task);
 }

@@ -76,8 +76,8 @@ static braid_status set_args(struct backend_program *program, uint32_t task, voi
     return BRAID_OK;
 }
 
-braid_status cpu_program_set_args(struct backend *base, struct backend_program *program,
-                                  uint32_t task, void *const *args)
+braid_status braid_cpu_program_set_args(struct backend *base, struct backend_program *program,
+                                        uint32_t task, void *const *args)
 {
     (void)base;
     if (!total_bytes(&program->arguments[task]))
@@ -96,7 +96,7 @@ static void apply_entry(const struct cpu_arguments *arguments, const unsigned ch
     }
 }
 
-void cpu_patch_apply(struct backend_program *program, struct cpu_patch *patch)
+void braid_cpu_patch_apply(struct backend_program *program, struct cpu_patch *patch)
 {
     if (!patch)
         return;
@@ -119,7 +119,7 @@ static void free_patch(struct cpu_patch *patch)
     free(patch);
 }
 
-void cpu_patches_finish(struct backend_program *program)
+void braid_cpu_patches_finish(struct backend_program *program)
 {
     free_patch(program->pending);
     while (program->free_patches) {

@@ -14,8 +14,8 @@ static void recycle(struct cpu_backend *backend, struct cpu_point *point)
 
 static bool grow(struct cpu_backend *backend)
 {
-    size_t num = cpu_slab_items(backend->num_points, sizeof(struct cpu_point));
-    struct cpu_point *points = cpu_slab_create(backend, num, sizeof(*points));
+    size_t num = braid_cpu_slab_items(backend->num_points, sizeof(struct cpu_point));
+    struct cpu_point *points = braid_cpu_slab_create(backend, num, sizeof(*points));
     if (!points)
         return false;
     for (size_t i = 0; i < num; i++)
@@ -24,7 +24,7 @@ static bool grow(struct cpu_backend *backend)
     return true;
 }
 
-struct cpu_point *cpu_point_create(struct cpu_backend *backend, bool timing)
+struct cpu_point *braid_cpu_point_create(struct cpu_backend *backend, bool timing)
 {
     if (!backend->free_points && !grow(backend))
         return NULL;
@@ -40,21 +40,21 @@ struct cpu_point *cpu_point_create(struct cpu_backend *backend, bool timing)
     return point;
 }
 
-void cpu_point_release(struct cpu_backend *backend, struct cpu_point *point)
+void braid_cpu_point_release(struct cpu_backend *backend, struct cpu_point *point)
 {
     if (!point || --point->num_references)
         return;
     recycle(backend, point);
 }
 
-void cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point)
+void braid_cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point)
 {
     if (point->timing)
-        point->time_ns = cpu_now_ns();
+        point->time_ns = braid_cpu_now_ns();
     atomic_store_explicit(&point->reached, true, memory_order_release);
     struct cpu_job *job;
-    while ((job = cpu_job_list_take(&point->waiting)))
-        cpu_job_make_ready(backend, job);
+    while ((job = braid_cpu_job_list_take(&point->waiting)))
+        braid_cpu_job_make_ready(backend, job);
     if (point->num_host_waiters)
         pthread_cond_broadcast(&backend->host_cond);
 }
@@ -74,19 +74,19 @@ static void poll(const struct cpu_backend *backend, const struct cpu_point *poin
             if (is_reached(point) ||
                 atomic_load_explicit(&backend->epoch, memory_order_relaxed) != seen)
                 return;
-            cpu_relax();
+            braid_cpu_relax();
         }
-    } while (cpu_now_ns() < end_ns);
+    } while (braid_cpu_now_ns() < end_ns);
 }
 
 // Lock held, but not while the thread works or polls.
 static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_point *point)
 {
-    uint64_t end_ns = cpu_now_ns() + CPU_SPIN_NS;
-    while (!is_reached(point) && cpu_now_ns() < end_ns) {
+    uint64_t end_ns = braid_cpu_now_ns() + CPU_SPIN_NS;
+    while (!is_reached(point) && braid_cpu_now_ns() < end_ns) {
         unsigned seen = atomic_load_explicit(&backend->epoch, memory_order_relaxed);
-        if (cpu_other_work_is_ready(backend) && cpu_workers_lend_hand(backend, point)) {
-            end_ns = cpu_now_ns() + CPU_SPIN_NS;
+        if (braid_cpu_other_work_is_ready(backend) && braid_cpu_workers_lend_hand(backend, point)) {
+            end_ns = braid_cpu_now_ns() + CPU_SPIN_NS;
             continue;
         }
         cpu_unlock(backend);
@@ -97,18 +97,18 @@ static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_
 
 // A thread that waits runs what it waits for, if no worker has begun: to wake a sleeping worker and
 // to be woken by it takes longer than most frames. Then it polls for a while before it sleeps.
-void cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
+void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
 {
     if (is_reached(point))
         return;
     struct cpu_job *stream = point->stream;
     point->num_references++;
-    cpu_workers_begin_lending(stream);
+    braid_cpu_workers_begin_lending(stream);
     lend_hand_for_a_while(backend, point);
-    cpu_workers_end_lending(backend, stream);
+    braid_cpu_workers_end_lending(backend, stream);
     point->num_host_waiters++;
     while (!is_reached(point))
         pthread_cond_wait(&backend->host_cond, &backend->lock);
     point->num_host_waiters--;
-    cpu_point_release(backend, point);
+    braid_cpu_point_release(backend, point);
 }

@@ -115,15 +115,15 @@ static bool take_over_stopped(struct poll *poll)
 static bool should_leave(struct cpu_backend *backend, const struct poll *poll, uint32_t num_polls)
 {
     bool walked = atomic_load_explicit(&poll->step->producer->walked, memory_order_relaxed);
-    if (!walked && !cpu_worker_is_idle(backend))
+    if (!walked && !braid_cpu_worker_is_idle(backend))
         return true;
-    return num_polls >= POLLS_WITH_OTHERS && (!walked || cpu_other_work_is_ready(backend));
+    return num_polls >= POLLS_WITH_OTHERS && (!walked || braid_cpu_other_work_is_ready(backend));
 }
 
 // True: the time is over. As long as this walker has polled, the producer's would not have.
 static bool watch_time(struct poll *poll)
 {
-    uint64_t now_ns = cpu_now_ns();
+    uint64_t now_ns = braid_cpu_now_ns();
     if (!poll->start_ns) {
         struct cpu_lane *producer = poll->step->producer;
         poll->start_ns = now_ns;
@@ -152,13 +152,13 @@ static bool look_around(struct cpu_backend *backend, struct poll *poll, uint32_t
     return !take_over_stopped(poll) && !watch_time(poll);
 }
 
-enum cpu_poll_end cpu_lane_poll(struct cpu_backend *backend, struct cpu_lane *lane,
-                                const struct cpu_step *step, struct cpu_lane **out_taken)
+enum cpu_poll_end braid_cpu_lane_poll(struct cpu_backend *backend, struct cpu_lane *lane,
+                                      const struct cpu_step *step, struct cpu_lane **out_taken)
 {
     struct poll poll = { .lane = lane, .step = step };
     bool reached = false;
     for (uint32_t i = 1; !reached; i++) {
-        cpu_relax();
+        braid_cpu_relax();
         reached = cpu_step_is_satisfied(step);
         if (!reached && i % POLLS_A_LOOK == 0 && !look_around(backend, &poll, i))
             break;
@@ -169,7 +169,7 @@ enum cpu_poll_end cpu_lane_poll(struct cpu_backend *backend, struct cpu_lane *la
     return reached ? CPU_POLL_REACHED : CPU_POLL_LEFT;
 }
 
-struct cpu_lane *cpu_program_take_over(struct backend_program *program)
+struct cpu_lane *braid_cpu_program_take_over(struct backend_program *program)
 {
     if (atomic_load_explicit(&program->num_unfinished, memory_order_relaxed) == 1)
         return NULL;
@@ -177,7 +177,7 @@ struct cpu_lane *cpu_program_take_over(struct backend_program *program)
         const struct cpu_step *step;
         struct open_lane seen = look_at(program->active[i], &step);
         for (int k = 0; seen.open_at && k < POLLS_A_LOOK; k++)
-            cpu_relax();
+            braid_cpu_relax();
         if (take_over(&seen))
             return seen.lane;
     }
@@ -185,9 +185,9 @@ struct cpu_lane *cpu_program_take_over(struct backend_program *program)
 }
 
 // A walker that lost its lane and then its core may come back after the frame.
-void cpu_program_await_polls(const struct backend_program *program)
+void braid_cpu_program_await_polls(const struct backend_program *program)
 {
     for (uint32_t i = 0; i < program->num_active; i++)
         while (atomic_load_explicit(&program->active[i]->num_polling, memory_order_acquire))
-            cpu_give_way();
+            braid_cpu_give_way();
 }

@@ -40,7 +40,7 @@ static bool allocate_arguments(const struct backend_plan *plan, struct backend_p
     size_t arena_bytes = 0, num_sizes = 0;
     for (uint32_t i = 0; i < plan->num_tasks; i++) {
         const struct backend_task *task = &plan->tasks[i];
-        arena_bytes += cpu_task_bytes(task);
+        arena_bytes += braid_cpu_task_bytes(task);
         if (task->kind == BACKEND_TASK_KERNEL)
             num_sizes += task->launch.num_args;
     }
@@ -74,7 +74,7 @@ static void capture_tasks(const struct backend_plan *plan, struct backend_progra
             struct cpu_work *work = &works[step->index];
             if (task->kind == BACKEND_TASK_EMPTY)
                 continue;
-            memory = cpu_task_capture(task, memory, work);
+            memory = braid_cpu_task_capture(task, memory, work);
             if (task->kind != BACKEND_TASK_KERNEL)
                 continue;
             keep_argument_sizes(&task->launch, work->args, sizes, &program->arguments[step->index]);
@@ -92,7 +92,7 @@ static braid_status fill_program(const struct cpu_backend *backend, const struct
     if (!works)
         return braid_error_no_memory("a program");
     capture_tasks(plan, program, works);
-    braid_status status = cpu_program_compile(backend, plan, works, program);
+    braid_status status = braid_cpu_program_compile(backend, plan, works, program);
     free(works);
     return status;
 }
@@ -100,8 +100,8 @@ static braid_status fill_program(const struct cpu_backend *backend, const struct
 // Half-built programs included.
 static void free_program(struct backend_program *program)
 {
-    cpu_program_await_polls(program);
-    cpu_patches_finish(program);
+    braid_cpu_program_await_polls(program);
+    braid_cpu_patches_finish(program);
     pthread_mutex_destroy(&program->patch_lock);
     free(program->lanes);
     free(program->active);
@@ -114,8 +114,8 @@ static void free_program(struct backend_program *program)
     free(program);
 }
 
-braid_status cpu_program_create(struct backend *base, const struct backend_plan *plan,
-                                struct backend_program **out_program)
+braid_status braid_cpu_program_create(struct backend *base, const struct backend_plan *plan,
+                                      struct backend_program **out_program)
 {
     braid_status status = refuse_native_tasks(plan);
     if (status != BRAID_OK)
@@ -139,10 +139,10 @@ braid_status cpu_program_create(struct backend *base, const struct backend_plan 
 static braid_status append_launch(struct cpu_backend *backend, struct backend_program *program,
                                   struct backend_stream *stream)
 {
-    struct cpu_point *end = cpu_point_create(backend, false);
-    struct cpu_command *command = end ? cpu_command_create(backend, 0) : NULL;
+    struct cpu_point *end = braid_cpu_point_create(backend, false);
+    struct cpu_command *command = end ? braid_cpu_command_create(backend, 0) : NULL;
     if (!command) {
-        cpu_point_release(backend, end);
+        braid_cpu_point_release(backend, end);
         return braid_error_no_memory("a launch");
     }
     command->kind = CPU_COMMAND_LAUNCH;
@@ -153,15 +153,15 @@ static braid_status append_launch(struct cpu_backend *backend, struct backend_pr
     program->pending = NULL;
     program->last_end = end;
     end->num_references++;
-    cpu_stream_append(backend, stream, command);
+    braid_cpu_stream_append(backend, stream, command);
     return BRAID_OK;
 }
 
-braid_status cpu_program_launch(struct backend *base, struct backend_program *program,
-                                struct backend_stream *stream)
+braid_status braid_cpu_program_launch(struct backend *base, struct backend_program *program,
+                                      struct backend_stream *stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = cpu_stream_or_default(backend, stream);
+    stream = braid_cpu_stream_or_default(backend, stream);
     pthread_mutex_lock(&program->patch_lock);
     cpu_lock(backend);
     braid_status status = append_launch(backend, program, stream);
@@ -170,13 +170,13 @@ braid_status cpu_program_launch(struct backend *base, struct backend_program *pr
     return status;
 }
 
-void cpu_program_destroy(struct backend *base, struct backend_program *program)
+void braid_cpu_program_destroy(struct backend *base, struct backend_program *program)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     if (!program)
         return;
     cpu_lock(backend);
-    cpu_point_release(backend, program->last_end);
+    braid_cpu_point_release(backend, program->last_end);
     cpu_unlock(backend);
     free_program(program);
 }

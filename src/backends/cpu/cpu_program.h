@@ -88,23 +88,26 @@ static inline bool cpu_step_is_satisfied(const struct cpu_step *wait)
 }
 
 // cpu_program.c
-braid_status cpu_program_create(struct backend *backend, const struct backend_plan *plan,
-                                struct backend_program **out_program);
-braid_status cpu_program_launch(struct backend *backend, struct backend_program *program,
-                                struct backend_stream *stream);
-void cpu_program_destroy(struct backend *backend, struct backend_program *program);
+braid_status braid_cpu_program_create(struct backend *backend, const struct backend_plan *plan,
+                                      struct backend_program **out_program);
+braid_status braid_cpu_program_launch(struct backend *backend, struct backend_program *program,
+                                      struct backend_stream *stream);
+void braid_cpu_program_destroy(struct backend *backend, struct backend_program *program);
 
 // cpu_compile.c: fills the program's lanes and steps; its arguments are there.
-braid_status cpu_program_compile(const struct cpu_backend *backend, const struct backend_plan *plan,
-                                 const struct cpu_work *works, struct backend_program *program);
+braid_status braid_cpu_program_compile(const struct cpu_backend *backend,
+                                       const struct backend_plan *plan,
+                                       const struct cpu_work *works,
+                                       struct backend_program *program);
 
 // cpu_lane.c
-struct cpu_job *cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
-                             const struct cpu_point *until);
+struct cpu_job *braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
+                                   const struct cpu_point *until);
 // Begins a frame of the program and returns a lane for the calling thread to run, or NULL if there
 // is nothing to do. The thread that ends the last lane runs `then`. Lock not held.
-struct cpu_job *cpu_program_start(struct cpu_backend *backend, struct backend_program *program,
-                                  struct cpu_patch *patch, struct cpu_job *then);
+struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend,
+                                        struct backend_program *program, struct cpu_patch *patch,
+                                        struct cpu_job *then);
 
 // cpu_poll.c
 enum cpu_poll_end {
@@ -115,18 +118,18 @@ enum cpu_poll_end {
 
 // Polls for the step's wait while that is likely to be over soon. Where *out_taken is not NULL, the
 // caller has taken that lane over, whatever the result is, and must run it.
-enum cpu_poll_end cpu_lane_poll(struct cpu_backend *backend, struct cpu_lane *lane,
-                                const struct cpu_step *step, struct cpu_lane **out_taken);
+enum cpu_poll_end braid_cpu_lane_poll(struct cpu_backend *backend, struct cpu_lane *lane,
+                                      const struct cpu_step *step, struct cpu_lane **out_taken);
 // A lane of the frame that runs whose walker has stopped, taken over; NULL: there is none.
-struct cpu_lane *cpu_program_take_over(struct backend_program *program);
+struct cpu_lane *braid_cpu_program_take_over(struct backend_program *program);
 // Returns when no thread polls in the program any more. All its frames have ended.
-void cpu_program_await_polls(const struct backend_program *program);
+void braid_cpu_program_await_polls(const struct backend_program *program);
 
 // cpu_patch.c: changed arguments, from set_args to the frame they are for.
-braid_status cpu_program_set_args(struct backend *backend, struct backend_program *program,
-                                  uint32_t task, void *const *args);
+braid_status braid_cpu_program_set_args(struct backend *backend, struct backend_program *program,
+                                        uint32_t task, void *const *args);
 // Writes the new bytes, at the start of the frame, and recycles the patch. NULL does nothing.
-void cpu_patch_apply(struct backend_program *program, struct cpu_patch *patch);
-void cpu_patches_finish(struct backend_program *program);
+void braid_cpu_patch_apply(struct backend_program *program, struct cpu_patch *patch);
+void braid_cpu_patches_finish(struct backend_program *program);
 
 #endif

@@ -16,7 +16,7 @@ struct cpu_slab {
     _Alignas(CPU_LINE_BYTES) struct cpu_slab *next;
 };
 
-size_t cpu_slab_items(size_t num_now, size_t item_bytes)
+size_t braid_cpu_slab_items(size_t num_now, size_t item_bytes)
 {
     size_t num = num_now > LEAST_ITEMS ? num_now : LEAST_ITEMS;
     size_t most = MOST_BYTES / item_bytes;
@@ -25,7 +25,7 @@ size_t cpu_slab_items(size_t num_now, size_t item_bytes)
     return num ? num : 1;
 }
 
-void *cpu_slab_create(struct cpu_backend *backend, size_t num, size_t item_bytes)
+void *braid_cpu_slab_create(struct cpu_backend *backend, size_t num, size_t item_bytes)
 {
     size_t bytes = sizeof(struct cpu_slab) + num * item_bytes;
     bytes = (bytes + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES * CPU_LINE_BYTES;
@@ -37,7 +37,7 @@ void *cpu_slab_create(struct cpu_backend *backend, size_t num, size_t item_bytes
     return slab + 1;
 }
 
-void cpu_slabs_finish(struct cpu_backend *backend)
+void braid_cpu_slabs_finish(struct cpu_backend *backend)
 {
     while (backend->slabs) {
         struct cpu_slab *slab = backend->slabs;

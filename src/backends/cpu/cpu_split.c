@@ -19,15 +19,15 @@ static void run_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end
 // Runs blocks and learns from them.
 static uint64_t time_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end)
 {
-    uint64_t start_ns = cpu_now_ns();
+    uint64_t start_ns = braid_cpu_now_ns();
     run_blocks(work, begin, end);
-    uint64_t block_ns = (cpu_now_ns() - start_ns) / (end - begin);
+    uint64_t block_ns = (braid_cpu_now_ns() - start_ns) / (end - begin);
     if (work->block_ns)
         atomic_store_explicit(work->block_ns, block_ns, memory_order_relaxed);
     return block_ns;
 }
 
-void cpu_split_participate(struct cpu_split *split)
+void braid_cpu_split_participate(struct cpu_split *split)
 {
     uint64_t end = split->work->blocks.end;
     for (;;) {
@@ -39,7 +39,7 @@ void cpu_split_participate(struct cpu_split *split)
     }
 }
 
-struct cpu_split *cpu_split_join(struct cpu_backend *backend)
+struct cpu_split *braid_cpu_split_join(struct cpu_backend *backend)
 {
     for (struct cpu_split *split = backend->open_splits; split; split = split->next_open) {
         uint64_t next = atomic_load_explicit(&split->next_block, memory_order_relaxed);
@@ -61,7 +61,7 @@ static void close_split(struct cpu_backend *backend, struct cpu_split *split)
 }
 
 // Leaving happens under the lock, so whoever leaves last sees what all others wrote.
-bool cpu_split_leave(struct cpu_backend *backend, struct cpu_split *split)
+bool braid_cpu_split_leave(struct cpu_backend *backend, struct cpu_split *split)
 {
     if (split->open)
         close_split(backend, split);
@@ -84,12 +84,13 @@ static bool run_shared(struct cpu_backend *backend, struct cpu_job *job,
     backend->open_splits = split;
     uint32_t num_active = backend->num_heads + backend->num_helpers;
     uint64_t num_idle = num_active < backend->num_workers ? backend->num_workers - num_active : 0;
-    cpu_workers_wake(backend, (uint32_t)(num_idle < num_chunks - 1 ? num_idle : num_chunks - 1));
+    braid_cpu_workers_wake(backend,
+                           (uint32_t)(num_idle < num_chunks - 1 ? num_idle : num_chunks - 1));
     cpu_unlock(backend);
 
-    cpu_split_participate(split);
+    braid_cpu_split_participate(split);
     cpu_lock(backend);
-    bool last = cpu_split_leave(backend, split);
+    bool last = braid_cpu_split_leave(backend, split);
     cpu_unlock(backend);
     return last;
 }
@@ -115,7 +116,7 @@ static bool run_rest(struct cpu_backend *backend, struct cpu_job *job, const str
     uint64_t num_blocks = work->blocks.end;
     uint64_t chunk = choose_chunk(backend, num_blocks - next, block_ns);
     while (num_blocks - next > chunk) {
-        if (cpu_worker_is_idle(backend))
+        if (braid_cpu_worker_is_idle(backend))
             return run_shared(backend, job, work, next, chunk);
         time_blocks(work, next, next + chunk);
         next += chunk;
@@ -125,7 +126,8 @@ static bool run_rest(struct cpu_backend *backend, struct cpu_job *job, const str
 }
 
 // Whether help pays is known from the kernel's last run; else the first blocks are timed.
-bool cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work)
+bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job,
+                        const struct cpu_work *work)
 {
     uint64_t num_blocks = work->blocks.end;
     if (num_blocks == 1 || backend->num_workers == 1) {

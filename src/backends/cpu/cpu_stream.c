@@ -22,7 +22,7 @@ static enum outcome wait_for(struct cpu_point *point, struct cpu_job *job)
 {
     if (!point || atomic_load_explicit(&point->reached, memory_order_relaxed))
         return ENDED;
-    cpu_job_list_append(&point->waiting, job);
+    braid_cpu_job_list_append(&point->waiting, job);
     return BLOCKED;
 }
 
@@ -32,7 +32,7 @@ static enum outcome run_work(struct cpu_backend *backend, struct backend_stream 
 {
     stream->first_started = true;
     cpu_unlock(backend);
-    bool ended = cpu_work_run(backend, &stream->job, &command->work);
+    bool ended = braid_cpu_work_run(backend, &stream->job, &command->work);
     cpu_lock(backend);
     return ended ? ENDED : STARTED;
 }
@@ -44,7 +44,7 @@ static enum outcome run_launch(struct cpu_backend *backend, struct backend_strea
         return BLOCKED;
     stream->first_started = true;
     cpu_unlock(backend);
-    *out_next = cpu_program_start(backend, command->program, command->patch, &stream->job);
+    *out_next = braid_cpu_program_start(backend, command->program, command->patch, &stream->job);
     cpu_lock(backend);
     return *out_next ? STARTED : ENDED;
 }
@@ -75,10 +75,10 @@ static void remove_first(struct cpu_backend *backend, struct backend_stream *str
         stream->last = NULL;
     stream->first_started = false;
     if (command->kind == CPU_COMMAND_RECORD)
-        cpu_point_reach(backend, command->point);
+        braid_cpu_point_reach(backend, command->point);
     if (command->kind == CPU_COMMAND_LAUNCH)
-        cpu_point_reach(backend, command->launch_end);
-    cpu_command_recycle(backend, command);
+        braid_cpu_point_reach(backend, command->launch_end);
+    braid_cpu_command_recycle(backend, command);
 }
 
 static bool turn_is_over(struct cpu_backend *backend, uint32_t num_commands,
@@ -86,7 +86,7 @@ static bool turn_is_over(struct cpu_backend *backend, uint32_t num_commands,
 {
     if (until && atomic_load_explicit(&until->reached, memory_order_relaxed))
         return true;
-    return num_commands >= TURN_COMMANDS && cpu_other_work_is_ready(backend);
+    return num_commands >= TURN_COMMANDS && braid_cpu_other_work_is_ready(backend);
 }
 
 // Walks the queue until it is empty or blocked, or its turn is over. Lock held. Once a command is
@@ -101,7 +101,7 @@ static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *
             return NULL;
         }
         if (turn_is_over(backend, num_commands, until)) {
-            cpu_job_make_ready(backend, &stream->job);
+            braid_cpu_job_make_ready(backend, &stream->job);
             return NULL;
         }
         if (run_command(backend, stream, stream->first, &next) != ENDED)
@@ -124,21 +124,21 @@ static struct cpu_job *run_stream(struct cpu_backend *backend, struct cpu_job *j
     return next;
 }
 
-void cpu_stream_init(struct backend_stream *stream, int32_t priority)
+void braid_cpu_stream_init(struct backend_stream *stream, int32_t priority)
 {
     stream->job.run = run_stream;
     stream->job.stream = &stream->job;
     stream->job.urgency = priority < 0 ? 0 : priority == 0 ? 1 : 2;
 }
 
-struct backend_stream *cpu_stream_or_default(struct cpu_backend *backend,
-                                             struct backend_stream *stream)
+struct backend_stream *braid_cpu_stream_or_default(struct cpu_backend *backend,
+                                                   struct backend_stream *stream)
 {
     return stream ? stream : &backend->default_stream;
 }
 
-void cpu_stream_append(struct cpu_backend *backend, struct backend_stream *stream,
-                       struct cpu_command *command)
+void braid_cpu_stream_append(struct cpu_backend *backend, struct backend_stream *stream,
+                             struct cpu_command *command)
 {
     if (stream->last)
         stream->last->next = command;
@@ -150,17 +150,17 @@ void cpu_stream_append(struct cpu_backend *backend, struct backend_stream *strea
     if (stream->scheduled)
         return;
     stream->scheduled = true;
-    cpu_job_make_ready(backend, &stream->job);
+    braid_cpu_job_make_ready(backend, &stream->job);
 }
 
-braid_status cpu_stream_create(struct backend *base, int32_t priority,
-                               struct backend_stream **out_stream)
+braid_status braid_cpu_stream_create(struct backend *base, int32_t priority,
+                                     struct backend_stream **out_stream)
 {
     (void)base;
     struct backend_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
-    cpu_stream_init(stream, priority);
+    braid_cpu_stream_init(stream, priority);
     *out_stream = stream;
     return BRAID_OK;
 }
@@ -168,16 +168,16 @@ braid_status cpu_stream_create(struct backend *base, int32_t priority,
 // Waits for a record queued now. False where there is no memory for one. Lock held.
 static bool wait_for_record(struct cpu_backend *backend, struct backend_stream *stream)
 {
-    struct cpu_point *point = cpu_point_create(backend, false);
-    struct cpu_command *command = point ? cpu_command_create(backend, 0) : NULL;
+    struct cpu_point *point = braid_cpu_point_create(backend, false);
+    struct cpu_command *command = point ? braid_cpu_command_create(backend, 0) : NULL;
     if (!command) {
-        cpu_point_release(backend, point);
+        braid_cpu_point_release(backend, point);
         return false;
     }
     command->kind = CPU_COMMAND_RECORD;
     command->point = point;
-    cpu_stream_append(backend, stream, command);
-    cpu_point_host_wait(backend, point);
+    braid_cpu_stream_append(backend, stream, command);
+    braid_cpu_point_host_wait(backend, point);
     return true;
 }
 
@@ -186,15 +186,15 @@ static void wait_for_queue(struct cpu_backend *backend, struct backend_stream *s
 {
     while (stream->first && !wait_for_record(backend, stream)) {
         cpu_unlock(backend); // what runs meanwhile gives memory back to the pools
-        cpu_give_way();
+        braid_cpu_give_way();
         cpu_lock(backend);
     }
 }
 
-braid_status cpu_stream_synchronize(struct backend *base, struct backend_stream *stream)
+braid_status braid_cpu_stream_synchronize(struct backend *base, struct backend_stream *stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = cpu_stream_or_default(backend, stream);
+    stream = braid_cpu_stream_or_default(backend, stream);
     cpu_lock(backend);
     wait_for_queue(backend, stream);
     cpu_unlock(backend);
@@ -207,7 +207,7 @@ static void wait_for_hosts(struct cpu_backend *backend, const struct backend_str
 {
     while (stream->job.num_hosts) {
         cpu_unlock(backend);
-        cpu_give_way();
+        braid_cpu_give_way();
         cpu_lock(backend);
     }
 }
@@ -215,7 +215,7 @@ static void wait_for_hosts(struct cpu_backend *backend, const struct backend_str
 // Work that runs may queue more behind the wait, so the queue is looked at again. The point of the
 // last record is reached a moment before its walker lets go of the stream, in one critical section,
 // so once the lock is ours with the queue empty nobody touches the stream.
-void cpu_stream_destroy(struct backend *base, struct backend_stream *stream)
+void braid_cpu_stream_destroy(struct backend *base, struct backend_stream *stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     if (!stream)
@@ -228,10 +228,10 @@ void cpu_stream_destroy(struct backend *base, struct backend_stream *stream)
     free(stream);
 }
 
-braid_status cpu_stream_query(struct backend *base, struct backend_stream *stream)
+braid_status braid_cpu_stream_query(struct backend *base, struct backend_stream *stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = cpu_stream_or_default(backend, stream);
+    stream = braid_cpu_stream_or_default(backend, stream);
     cpu_lock(backend);
     bool idle = !stream->first;
     cpu_unlock(backend);
@@ -241,49 +241,49 @@ braid_status cpu_stream_query(struct backend *base, struct backend_stream *strea
 static braid_status append_wait(struct cpu_backend *backend, struct backend_stream *stream,
                                 struct cpu_point *point)
 {
-    struct cpu_command *command = cpu_command_create(backend, 0);
+    struct cpu_command *command = braid_cpu_command_create(backend, 0);
     if (!command) {
-        cpu_point_release(backend, point);
+        braid_cpu_point_release(backend, point);
         return braid_error_no_memory("a wait");
     }
     command->kind = CPU_COMMAND_WAIT;
     command->point = point;
-    cpu_stream_append(backend, stream, command);
+    braid_cpu_stream_append(backend, stream, command);
     return BRAID_OK;
 }
 
 // A satisfied wait queues nothing.
-braid_status cpu_stream_wait(struct backend *base, struct backend_stream *stream,
-                             struct backend_event *event)
+braid_status braid_cpu_stream_wait(struct backend *base, struct backend_stream *stream,
+                                   struct backend_event *event)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = cpu_stream_or_default(backend, stream);
+    stream = braid_cpu_stream_or_default(backend, stream);
     cpu_lock(backend);
-    struct cpu_point *point = cpu_event_latest(event);
+    struct cpu_point *point = braid_cpu_event_latest(event);
     braid_status status = point ? append_wait(backend, stream, point) : BRAID_OK;
     cpu_unlock(backend);
     return status;
 }
 
 // The arguments are captured without the lock; only the queues need it.
-braid_status cpu_submit(struct backend *base, struct backend_stream *stream,
-                        const struct backend_task *task)
+braid_status braid_cpu_submit(struct backend *base, struct backend_stream *stream,
+                              const struct backend_task *task)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = cpu_stream_or_default(backend, stream);
+    stream = braid_cpu_stream_or_default(backend, stream);
     if (task->kind == BACKEND_TASK_EMPTY)
         return BRAID_OK;
-    size_t bytes = cpu_task_bytes(task);
+    size_t bytes = braid_cpu_task_bytes(task);
     cpu_lock(backend);
-    struct cpu_command *command = cpu_command_create(backend, bytes);
+    struct cpu_command *command = braid_cpu_command_create(backend, bytes);
     cpu_unlock(backend);
     if (!command)
         return braid_error(BRAID_NO_MEMORY, "cpu: out of memory to queue '%s' (%zu bytes)",
                            task->name ? task->name : "a task", bytes);
     command->kind = CPU_COMMAND_WORK;
-    cpu_task_capture(task, command->storage, &command->work);
+    braid_cpu_task_capture(task, command->storage, &command->work);
     cpu_lock(backend);
-    cpu_stream_append(backend, stream, command);
+    braid_cpu_stream_append(backend, stream, command);
     cpu_unlock(backend);
     return BRAID_OK;
 }

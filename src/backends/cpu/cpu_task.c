@@ -80,7 +80,7 @@ static unsigned char *align_up(unsigned char *pointer, size_t alignment)
     return pointer + (alignment - (uintptr_t)pointer % alignment) % alignment;
 }
 
-size_t cpu_task_bytes(const struct backend_task *task)
+size_t braid_cpu_task_bytes(const struct backend_task *task)
 {
     if (task->kind != BACKEND_TASK_KERNEL)
         return sizeof(struct arguments) + _Alignof(struct arguments);
@@ -108,7 +108,7 @@ static unsigned char *capture_launch(const struct backend_launch *launch, unsign
         .blocks = { .end = num_blocks, .grid = launch->grid, .block = launch->block },
         .args = pointers,
     };
-    cpu_kernel_fill_work(launch->kernel, out_work);
+    braid_cpu_kernel_fill_work(launch->kernel, out_work);
     return memory;
 }
 
@@ -130,8 +130,8 @@ static unsigned char *capture_other(struct arguments arguments, braid_cpu_functi
     return memory + sizeof(*stored);
 }
 
-unsigned char *cpu_task_capture(const struct backend_task *task, unsigned char *memory,
-                                struct cpu_work *out_work)
+unsigned char *braid_cpu_task_capture(const struct backend_task *task, unsigned char *memory,
+                                      struct cpu_work *out_work)
 {
     if (task->kind == BACKEND_TASK_KERNEL)
         return capture_launch(&task->launch, memory, out_work);

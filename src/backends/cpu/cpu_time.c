@@ -4,14 +4,14 @@
 
 #include <time.h>
 
-uint64_t cpu_now_ns(void)
+uint64_t braid_cpu_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void cpu_relax(void)
+void braid_cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -22,20 +22,20 @@ void cpu_relax(void)
 #endif
 }
 
-void cpu_give_way(void)
+void braid_cpu_give_way(void)
 {
     nanosleep(&(struct timespec){ .tv_nsec = 10000 }, NULL);
 }
 
-bool cpu_spin_while_equal(const atomic_uint *word, unsigned seen)
+bool braid_cpu_spin_while_equal(const atomic_uint *word, unsigned seen)
 {
-    uint64_t end = cpu_now_ns() + CPU_SPIN_NS;
+    uint64_t end = braid_cpu_now_ns() + CPU_SPIN_NS;
     do {
         for (int i = 0; i < 16; i++) {
             if (atomic_load_explicit(word, memory_order_acquire) != seen)
                 return true;
-            cpu_relax();
+            braid_cpu_relax();
         }
-    } while (cpu_now_ns() < end);
+    } while (braid_cpu_now_ns() < end);
     return false;
 }

@@ -22,7 +22,7 @@ enum { LOOK_AT_MOST = 64 }; // ready jobs
 // heads < num_workers and a job is ready, some thread is free to take it. The spare threads sleep
 // unless a helper is held up.
 
-void cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job)
+void braid_cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job)
 {
     job->next = NULL;
     if (list->last)
@@ -32,7 +32,7 @@ void cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job)
     list->last = job;
 }
 
-struct cpu_job *cpu_job_list_take(struct cpu_job_list *list)
+struct cpu_job *braid_cpu_job_list_take(struct cpu_job_list *list)
 {
     struct cpu_job *job = list->first;
     if (!job)
@@ -48,7 +48,7 @@ struct cpu_job *cpu_job_list_take(struct cpu_job_list *list)
 // that stops spinning looks for work under lock before it sleeps, so none is overlooked. One that
 // was woken a moment ago does not count: systems put it behind a thread that runs as often as not,
 // while another core is idle.
-void cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
+void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
 {
     atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
     for (uint32_t i = backend->num_spinning; i < num_wanted && backend->num_parked; i++)
@@ -79,37 +79,37 @@ static uint32_t num_workers_wanted(const struct cpu_backend *backend, const stru
     return num_jobs > num_lending ? num_jobs - num_lending : 0;
 }
 
-void cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job)
+void braid_cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job)
 {
-    cpu_job_list_append(&backend->ready[job->urgency], job);
+    braid_cpu_job_list_append(&backend->ready[job->urgency], job);
     count_ready(backend, 1);
     if (backend->num_heads < backend->num_workers)
         atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
 }
 
-bool cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream)
+bool braid_cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream)
 {
     return num_workers_wanted(backend, stream) > backend->num_spinning;
 }
 
-void cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream)
+void braid_cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream)
 {
-    if (cpu_workers_are_short(backend, stream))
-        cpu_workers_wake(backend, num_workers_wanted(backend, stream));
+    if (braid_cpu_workers_are_short(backend, stream))
+        braid_cpu_workers_wake(backend, num_workers_wanted(backend, stream));
 }
 
-void cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
+void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
 {
-    cpu_job_queue(backend, job);
-    cpu_workers_wake_for(backend, job->stream);
+    braid_cpu_job_queue(backend, job);
+    braid_cpu_workers_wake_for(backend, job->stream);
 }
 
-bool cpu_other_work_is_ready(const struct cpu_backend *backend)
+bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend)
 {
     return atomic_load_explicit(&backend->num_ready, memory_order_relaxed) != 0;
 }
 
-bool cpu_worker_is_idle(const struct cpu_backend *backend)
+bool braid_cpu_worker_is_idle(const struct cpu_backend *backend)
 {
     return atomic_load_explicit(&backend->num_active, memory_order_relaxed) < backend->num_workers;
 }
@@ -127,7 +127,7 @@ static struct cpu_job *take_job(struct cpu_backend *backend)
     if (backend->num_heads >= backend->num_workers)
         return NULL;
     for (int i = 0; i < CPU_NUM_URGENCIES; i++) {
-        struct cpu_job *job = cpu_job_list_take(&backend->ready[i]);
+        struct cpu_job *job = braid_cpu_job_list_take(&backend->ready[i]);
         if (!job)
             continue;
         count_ready(backend, -1);
@@ -179,12 +179,12 @@ static void pass_on_place(struct cpu_backend *backend)
 {
     uint32_t num_jobs = num_jobs_to_run(backend);
     if (num_jobs)
-        cpu_workers_wake(backend, num_jobs);
+        braid_cpu_workers_wake(backend, num_jobs);
 }
 
 // All that is queued in a stream before a point must run before the point is reached, so a thread
 // that runs it waits for nothing that it would not have waited for anyway.
-bool cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point)
+bool braid_cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point)
 {
     if (backend->num_heads >= backend->num_workers)
         return false;
@@ -198,12 +198,12 @@ bool cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *
     return true;
 }
 
-void cpu_workers_begin_lending(struct cpu_job *stream)
+void braid_cpu_workers_begin_lending(struct cpu_job *stream)
 {
     stream->num_hosts++;
 }
 
-void cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *stream)
+void braid_cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *stream)
 {
     stream->num_hosts--;
     pass_on_place(backend);
@@ -213,11 +213,11 @@ static void help(struct cpu_backend *backend, struct cpu_split *split)
 {
     count_active(backend, 0, 1);
     cpu_unlock(backend);
-    cpu_split_participate(split);
+    braid_cpu_split_participate(split);
     cpu_lock(backend);
     count_active(backend, 0, -1);
     struct cpu_job *job = split->job;
-    if (cpu_split_leave(backend, split))
+    if (braid_cpu_split_leave(backend, split))
         run_jobs(backend, job, NULL);
 }
 
@@ -231,7 +231,7 @@ static bool run_something(struct cpu_backend *backend)
     }
     if (backend->num_heads + backend->num_helpers >= backend->num_workers)
         return false;
-    struct cpu_split *split = cpu_split_join(backend);
+    struct cpu_split *split = braid_cpu_split_join(backend);
     if (!split)
         return false;
     help(backend, split);
@@ -250,7 +250,7 @@ static bool spin(struct cpu_backend *backend)
     unsigned seen = atomic_load_explicit(&backend->epoch, memory_order_relaxed);
     backend->num_spinning++;
     cpu_unlock(backend);
-    bool changed = cpu_spin_while_equal(&backend->epoch, seen);
+    bool changed = braid_cpu_spin_while_equal(&backend->epoch, seen);
     cpu_lock(backend);
     backend->num_spinning--;
     return changed;
@@ -297,7 +297,7 @@ static braid_status start_thread(struct cpu_backend *backend)
 }
 
 // Signals are for the program's own threads: workers block them all.
-braid_status cpu_workers_start(struct cpu_backend *backend)
+braid_status braid_cpu_workers_start(struct cpu_backend *backend)
 {
     uint32_t num_threads = 2 * backend->num_workers - 1;
     backend->threads = braid_allocate_zeroed(num_threads, sizeof(*backend->threads));
@@ -313,7 +313,7 @@ braid_status cpu_workers_start(struct cpu_backend *backend)
     return status;
 }
 
-void cpu_workers_stop(struct cpu_backend *backend)
+void braid_cpu_workers_stop(struct cpu_backend *backend)
 {
     cpu_lock(backend);
     backend->stop = true;
