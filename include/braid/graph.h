@@ -40,10 +40,13 @@ typedef enum braid_access_mode {
     BRAID_WRITE = 2,      // overwrites: ordered after earlier reads and writes
     BRAID_READ_WRITE = 3, // both
     BRAID_EXCLUSIVE = 4,  // touches it in a way no other access may overlap; no data flows
+    BRAID_ACCUMULATE = 5, // changes it so that the order does not matter: atomic sums, appends
 } braid_access_mode;
 
 // What a node does to a resource. Edges follow in insertion order: read after write, write after
-// read, write after write; an exclusive access is ordered with every other access.
+// read, write after write; an exclusive access is ordered with every other access. Accumulating
+// accesses are free among each other, and ordered with all others as writes that read. M readers
+// behind N accumulating nodes make N * M edges: where both are many, let one node stand between.
 // For a part of a buffer, see braid_graph_add_range.
 typedef struct braid_access {
     braid_resource resource;

@@ -38,7 +38,7 @@ static braid_status check_accesses(const braid_graph *graph, const char *name,
                                "resource of this graph",
                                name, i, resource.index, resource.graph);
         int mode = (int)options->accesses[i].mode;
-        if (mode < BRAID_READ || mode > BRAID_EXCLUSIVE)
+        if (mode < BRAID_READ || mode > BRAID_ACCUMULATE)
             return braid_error(BRAID_INVALID_ARGUMENT,
                                "node '%s': .accesses[%zu] has the unknown mode %d", name, i, mode);
     }

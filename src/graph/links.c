@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edges that follow from declared accesses: one walk over the accesses in insertion order, keeping
-// for each segment its last writer and the readers since. Who reads a whole buffer is kept once,
-// not with each of its segments.
+// for each segment its last writer, the accumulating nodes and the readers since. Who reads a whole
+// buffer is kept once, not with each of its segments.
 #include "graph/links.h"
 
 #include "base/error.h"
@@ -14,7 +14,18 @@ struct segment_state {
     uint32_t readers;   // head of the list of readers of a part since, or NO_READER
     uint32_t whole;     // the latest reader of the whole buffer before the last write, or NO_READER
     bool was_exclusive; // how `writer` used it
+    uint32_t
+        accumulators; // list of the latest that accumulated with no other between, or NO_READER
+    uint32_t before;  // list of the readers of a part that each of these follows; likewise
+    uint32_t before_whole; // and of the whole: from this one on
+    uint32_t before_end;   // up to this one, which is not among them
 };
+
+#define UNTOUCHED                                                                                  \
+    (struct segment_state)                                                                         \
+    {                                                                                              \
+        GRAPH_NONE, NO_READER, NO_READER, false, NO_READER, NO_READER, NO_READER, NO_READER        \
+    }
 
 struct reader {
     uint32_t node;
@@ -37,6 +48,8 @@ struct walk {
     uint32_t access;       // by the how manieth access walked
     uint32_t buffer;       // of that resource
     uint32_t linked_whole; // readers of the whole after this one are linked to this access
+    uint32_t linked_from;  // and so are those from this one on, up to linked_end
+    uint32_t linked_end;
 };
 
 // Links an earlier node to the one walked now. Of several reasons data flow wins, else the first.
@@ -79,10 +92,44 @@ static bool add_reader(struct walk *walk, uint32_t *head)
     return true;
 }
 
+static bool follow_list(struct walk *walk, uint32_t head, uint32_t end, enum graph_hazard hazard)
+{
+    const struct reader *readers = walk->readers.items;
+    bool linked = true;
+    for (uint32_t i = head; linked && i != end; i = readers[i].next)
+        linked = add_link(walk, readers[i].node, hazard);
+    return linked;
+}
+
+static void free_list(struct walk *walk, uint32_t *head)
+{
+    struct reader *readers = walk->readers.items;
+    while (*head != NO_READER) {
+        uint32_t next = readers[*head].next;
+        readers[*head].next = walk->free_readers;
+        walk->free_readers = *head;
+        *head = next;
+    }
+}
+
+// Follows whoever changed the segment last: those that accumulated into it, or its writer.
+static bool follow_change(struct walk *walk, const struct segment_state *state,
+                          enum graph_hazard hazard)
+{
+    if (state->accumulators != NO_READER)
+        return follow_list(walk, state->accumulators, NO_READER, hazard);
+    return add_link(walk, state->writer, hazard);
+}
+
 static bool follow_writer(struct walk *walk, const struct segment_state *state)
 {
-    enum graph_hazard hazard = state->was_exclusive ? GRAPH_EXCLUSIVE_USE : GRAPH_READ_AFTER_WRITE;
-    return add_link(walk, state->writer, hazard);
+    return follow_change(walk, state,
+                         state->was_exclusive ? GRAPH_EXCLUSIVE_USE : GRAPH_READ_AFTER_WRITE);
+}
+
+static bool was_read(const struct walk *walk, const struct segment_state *state)
+{
+    return state->readers != NO_READER || state->whole != walk->wholes[walk->buffer];
 }
 
 static bool read_segment(struct walk *walk, struct segment_state *state)
@@ -117,15 +164,50 @@ static bool follow_readers(struct walk *walk, struct segment_state *state, enum 
     return linked;
 }
 
+// A group of accumulating nodes begins: each follows all readers so far, or the writer where nobody
+// has read since. What changed the segment before the readers is behind them.
+static void begin_accumulating(struct walk *walk, struct segment_state *state)
+{
+    free_list(walk, &state->accumulators);
+    free_list(walk, &state->before);
+    if (was_read(walk, state)) {
+        state->writer = GRAPH_NONE;
+        state->was_exclusive = false;
+    }
+    state->before = state->readers;
+    state->before_whole = walk->wholes[walk->buffer];
+    state->before_end = state->whole;
+    state->readers = NO_READER;
+    state->whole = state->before_whole;
+}
+
+static bool accumulate_segment(struct walk *walk, struct segment_state *state)
+{
+    if (state->accumulators == NO_READER || was_read(walk, state))
+        begin_accumulating(walk, state);
+    enum graph_hazard after = state->was_exclusive ? GRAPH_EXCLUSIVE_USE : GRAPH_READ_AFTER_WRITE;
+    bool linked = add_link(walk, state->writer, after) &&
+                  follow_list(walk, state->before, NO_READER, GRAPH_WRITE_AFTER_READ);
+    // A neighbour has mostly been read as a whole by the same.
+    if (linked &&
+        (state->before_whole != walk->linked_from || state->before_end != walk->linked_end)) {
+        linked = follow_list(walk, state->before_whole, state->before_end, GRAPH_WRITE_AFTER_READ);
+        walk->linked_from = state->before_whole;
+        walk->linked_end = state->before_end;
+    }
+    return linked && add_reader(walk, &state->accumulators);
+}
+
 // The last writer needs a link only if nobody has read since, since each reader stands behind it.
 static bool overwrite_segment(struct walk *walk, struct segment_state *state, bool exclusive)
 {
     enum graph_hazard after_read = exclusive ? GRAPH_EXCLUSIVE_USE : GRAPH_WRITE_AFTER_READ;
     enum graph_hazard after_write =
         exclusive || state->was_exclusive ? GRAPH_EXCLUSIVE_USE : GRAPH_WRITE_AFTER_WRITE;
-    bool was_read = state->readers != NO_READER || state->whole != walk->wholes[walk->buffer];
-    bool linked = was_read ? follow_readers(walk, state, after_read)
-                           : add_link(walk, state->writer, after_write);
+    bool linked = was_read(walk, state) ? follow_readers(walk, state, after_read)
+                                        : follow_change(walk, state, after_write);
+    free_list(walk, &state->accumulators);
+    free_list(walk, &state->before);
     state->writer = walk->node;
     state->was_exclusive = exclusive;
     return linked;
@@ -140,6 +222,8 @@ static bool walk_segment(struct walk *walk, struct segment_state *state, uint32_
         return overwrite_segment(walk, state, false);
     case BRAID_READ_WRITE:
         return read_segment(walk, state) && overwrite_segment(walk, state, false);
+    case BRAID_ACCUMULATE:
+        return accumulate_segment(walk, state);
     case BRAID_EXCLUSIVE:
         break;
     }
@@ -160,6 +244,7 @@ static bool walk_access(struct walk *walk, const struct graph_access *access)
     walk->buffer = resources[access->resource].buffer;
     walk->access++;
     walk->linked_whole = walk->wholes[walk->buffer];
+    walk->linked_from = walk->linked_end = NO_READER;
     bool reads_whole = access->mode == BRAID_READ && is_whole(walk, access->resource);
     uint32_t end = walk->segments.end[access->resource];
     for (uint32_t s = walk->segments.first[access->resource]; s < end; s++) {
@@ -196,7 +281,7 @@ static bool start_walk(struct walk *walk)
         walk->wholes[i] = NO_READER;
     walk->free_readers = NO_READER;
     for (uint32_t s = 0; s < num_segments; s++)
-        walk->states[s] = (struct segment_state){ GRAPH_NONE, NO_READER, NO_READER, false };
+        walk->states[s] = UNTOUCHED;
     return true;
 }
 

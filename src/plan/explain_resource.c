@@ -11,6 +11,15 @@ static bool overlap(const struct plan_graph *plan, uint32_t a, uint32_t b)
            y->offset < x->offset + x->bytes;
 }
 
+static uint32_t combine(uint32_t a, uint32_t b)
+{
+    if (a == BRAID_EXCLUSIVE || b == BRAID_EXCLUSIVE)
+        return BRAID_EXCLUSIVE;
+    if (a == b)
+        return a;
+    return BRAID_READ_WRITE; // of different ones each leaves both a read and a write
+}
+
 // What a node does to a resource: of several accesses the strongest; 0: nothing.
 static uint32_t mode_of(const struct plan_graph *plan, uint32_t node, uint32_t resource)
 {
@@ -19,10 +28,7 @@ static uint32_t mode_of(const struct plan_graph *plan, uint32_t node, uint32_t r
         const struct graph_access *access = &plan->accesses[i];
         if (!overlap(plan, access->resource, resource))
             continue;
-        if (access->mode == BRAID_EXCLUSIVE || mode == BRAID_EXCLUSIVE)
-            mode = BRAID_EXCLUSIVE;
-        else
-            mode |= access->mode; // a read and a write make BRAID_READ_WRITE
+        mode = mode ? combine(mode, access->mode) : access->mode;
     }
     return mode;
 }
@@ -62,6 +68,8 @@ static const char *second_verb(const struct plan_graph *plan, uint32_t node, uin
         return plan_main_of(plan, plan_unit_of(plan, node)) == node ? "overwritten" : "cleared";
     case BRAID_READ_WRITE:
         return "changed";
+    case BRAID_ACCUMULATE:
+        return "added to";
     default:
         return "held";
     }
@@ -77,6 +85,8 @@ void braid_explain_resource(struct plan_text *text, const struct plan_graph *pla
         verb = "held";
     else if (mode == BRAID_READ)
         verb = "read";
+    else if (mode == BRAID_ACCUMULATE)
+        verb = "added to";
     plan_text_add(text, "(%s by ", verb);
     add_node(text, plan, first);
     verb = second_verb(plan, link->to, mode_of(plan, link->to, link->resource));

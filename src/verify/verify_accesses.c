@@ -9,6 +9,9 @@ struct segment {
     uint32_t writer;  // the last node to write it or hold it exclusively, or GRAPH_NONE
     uint32_t readers; // first of the readers since, 1 + index into readers; 0: none
     uint32_t wholes;  // first of the readers of the whole buffer before that write; likewise
+    uint32_t adders;  // first of those that accumulate, with none of the others between
+    uint32_t before;  // first of the readers of a part that each of these stands behind
+    uint32_t before_wholes, before_end; // and of the whole: from the one up to the other
 };
 
 struct reader {
@@ -119,15 +122,33 @@ static braid_status take_readers(struct verify_accesses *accesses, struct segmen
     return status;
 }
 
-// Checks the readers of a whole buffer from the first on to `end`.
-static braid_status check_wholes(const struct verify_accesses *accesses, uint32_t first,
-                                 uint32_t end, uint32_t node, uint32_t resource)
+static void drop_list(struct verify_accesses *accesses, uint32_t *first)
+{
+    struct reader *readers = accesses->readers.items;
+    while (*first) {
+        uint32_t index = *first;
+        *first = readers[index - 1].next;
+        readers[index - 1].next = accesses->unused;
+        accesses->unused = index;
+    }
+}
+
+// Checks those of a list from the first on to `end`.
+static braid_status check_list(const struct verify_accesses *accesses, uint32_t first, uint32_t end,
+                               uint32_t node, uint32_t resource)
 {
     const struct reader *readers = accesses->readers.items;
     braid_status status = BRAID_OK;
     for (uint32_t i = first; !status && i != end; i = readers[i - 1].next)
         status = check_pair(accesses, readers[i - 1].node, node, resource);
     return status;
+}
+
+static braid_status check_change(const struct verify_accesses *accesses,
+                                 const struct segment *segment, uint32_t node, uint32_t resource)
+{
+    braid_status status = check_pair(accesses, segment->writer, node, resource);
+    return status ? status : check_list(accesses, segment->adders, 0, node, resource);
 }
 
 static braid_status check_write(struct verify_accesses *accesses, uint32_t node,
@@ -138,16 +159,60 @@ static braid_status check_write(struct verify_accesses *accesses, uint32_t node,
     uint32_t checked = latest; // wholes before this one
     for (uint32_t part = first; part < end; part++) {
         struct segment *segment = &accesses->segments[part];
-        braid_status status = check_pair(accesses, segment->writer, node, access->resource);
+        braid_status status = check_change(accesses, segment, node, access->resource);
         if (!status)
             status = take_readers(accesses, segment, node, access->resource);
         if (!status && segment->wholes != checked) // a neighbour has mostly the same
-            status = check_wholes(accesses, latest, segment->wholes, node, access->resource);
+            status = check_list(accesses, latest, segment->wholes, node, access->resource);
         if (status)
             return status;
         checked = segment->wholes;
         segment->wholes = latest;
         segment->writer = node;
+        drop_list(accesses, &segment->adders);
+        drop_list(accesses, &segment->before);
+    }
+    return BRAID_OK;
+}
+
+// Those that accumulate stand behind the readers that come before all of them, or the writer.
+static void begin_adding(struct verify_accesses *accesses, struct segment *segment, uint32_t latest)
+{
+    if (segment->readers || segment->wholes != latest)
+        segment->writer = GRAPH_NONE; // behind the readers, as what accumulated before them
+    drop_list(accesses, &segment->adders);
+    drop_list(accesses, &segment->before);
+    segment->before = segment->readers;
+    segment->before_wholes = latest;
+    segment->before_end = segment->wholes;
+    segment->readers = 0;
+    segment->wholes = latest;
+}
+
+static braid_status check_accumulate(struct verify_accesses *accesses, uint32_t node,
+                                     const struct graph_access *access, uint32_t first,
+                                     uint32_t end)
+{
+    const struct graph_resource *resources = accesses->verify->graph->resources.items;
+    uint32_t latest = accesses->wholes[resources[access->resource].buffer];
+    uint32_t checked_from = 0, checked_end = 0;
+    for (uint32_t part = first; part < end; part++) {
+        struct segment *segment = &accesses->segments[part];
+        if (!segment->adders || segment->readers || segment->wholes != latest)
+            begin_adding(accesses, segment, latest);
+        braid_status status = check_pair(accesses, segment->writer, node, access->resource);
+        if (!status)
+            status = check_list(accesses, segment->before, 0, node, access->resource);
+        if (!status &&
+            (segment->before_wholes != checked_from || segment->before_end != checked_end))
+            status = check_list(accesses, segment->before_wholes, segment->before_end, node,
+                                access->resource);
+        if (status)
+            return status;
+        checked_from = segment->before_wholes;
+        checked_end = segment->before_end;
+        if (!add_reader(accesses, &segment->adders, node))
+            return braid_error_no_memory("the proof of a plan");
     }
     return BRAID_OK;
 }
@@ -161,7 +226,7 @@ static braid_status check_read(struct verify_accesses *accesses, uint32_t node,
     bool whole = first == accesses->parts.first[buffer] && end == accesses->parts.end[buffer];
     for (uint32_t part = first; part < end; part++) {
         struct segment *segment = &accesses->segments[part];
-        braid_status status = check_pair(accesses, segment->writer, node, access->resource);
+        braid_status status = check_change(accesses, segment, node, access->resource);
         if (status)
             return status;
         if (!whole && !add_reader(accesses, &segment->readers, node))
@@ -181,9 +246,13 @@ braid_status braid_verify_accesses_node(struct verify_accesses *accesses, uint32
         const struct graph_access *access = &list[graph_node->first_access + i];
         uint32_t first = accesses->parts.first[access->resource];
         uint32_t end = accesses->parts.end[access->resource];
-        braid_status status = access->mode == BRAID_READ
-                                  ? check_read(accesses, node, access, first, end)
-                                  : check_write(accesses, node, access, first, end);
+        braid_status status;
+        if (access->mode == BRAID_READ)
+            status = check_read(accesses, node, access, first, end);
+        else if (access->mode == BRAID_ACCUMULATE)
+            status = check_accumulate(accesses, node, access, first, end);
+        else
+            status = check_write(accesses, node, access, first, end);
         if (status)
             return status;
     }

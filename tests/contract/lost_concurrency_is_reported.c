@@ -66,6 +66,26 @@ static void free_nodes_overlap(void **state)
     assert_int_equal(info_of(exec).num_lanes, 2);
 }
 
+// Two that add to one list run at once; who reads it runs after both.
+static void nodes_that_accumulate_overlap_and_a_reader_follows_both(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *flags = contract_numbers(contract, 2), *met = contract_numbers(contract, 3);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource list = add_resource(graph, "list");
+    for (uint32_t i = 0; i < 2; i++)
+        add_handshake(graph,
+                      (braid_node_options){ .cost_ns = busy_ns, USES({ list, BRAID_ACCUMULATE }) },
+                      flags, met, i);
+    add_add(graph, (braid_node_options){ USES({ list, BRAID_READ }) }, met + 2, met, met + 1, 1);
+    const braid_schedule_options plan = { .max_lanes = 2, .fixed_lanes = true };
+    braid_exec *exec = contract_exec_planned(contract, graph, &plan);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, met + 2), 2); // both had met when it read
+    assert_int_equal(info_of(exec).num_serialisations, 0);
+}
+
 static void two_users_of_one_scratch_are_serialised_and_the_schedule_says_so(void **state)
 {
     struct contract *contract = *state;
@@ -234,6 +254,7 @@ int run_concurrency(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(free_nodes_overlap),
+        contract_test(nodes_that_accumulate_overlap_and_a_reader_follows_both),
         contract_test(two_users_of_one_scratch_are_serialised_and_the_schedule_says_so),
         contract_test(two_users_of_one_random_state_are_serialised),
         contract_test(data_flow_is_not_reported_as_a_loss),

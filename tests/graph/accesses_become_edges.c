@@ -109,6 +109,23 @@ static void an_exclusive_use_is_ordered_with_everything(void **state)
                        "z1->z2 exclusive use of z; z2->z3 exclusive use of z");
 }
 
+static void accumulating_accesses_are_free_of_each_other_only(void **state)
+{
+    braid_graph *graph = graph_of(state);
+    braid_resource x = resource(graph, "x");
+    node(graph, "clear", x, BRAID_WRITE);
+    node(graph, "a", x, BRAID_ACCUMULATE);
+    node(graph, "b", x, BRAID_ACCUMULATE);
+    node(graph, "read", x, BRAID_READ);
+    node(graph, "c", x, BRAID_ACCUMULATE);
+    node(graph, "d", x, BRAID_ACCUMULATE);
+    node(graph, "use", x, BRAID_EXCLUSIVE);
+    check_links(graph, "clear->a read after write of x; clear->b read after write of x; "
+                       "a->read read after write of x; b->read read after write of x; "
+                       "read->c write after read of x; read->d write after read of x; "
+                       "c->use exclusive use of x; d->use exclusive use of x");
+}
+
 static void different_resources_are_free(void **state)
 {
     braid_graph *graph = graph_of(state);
@@ -212,6 +229,11 @@ static bool overlap(const struct graph_resource *a, const struct graph_resource 
     return !a->bytes || (a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes);
 }
 
+static bool may_overlap(uint32_t a, uint32_t b)
+{
+    return a == b && (a == BRAID_READ || a == BRAID_ACCUMULATE);
+}
+
 static bool conflict(const braid_graph *graph, uint32_t from, uint32_t to)
 {
     const struct graph_access *accesses = graph->accesses.items;
@@ -219,7 +241,7 @@ static bool conflict(const braid_graph *graph, uint32_t from, uint32_t to)
     const struct graph_node *a = &graph_nodes(graph)[from], *b = &graph_nodes(graph)[to];
     for (uint32_t i = a->first_access; i < a->first_access + a->num_accesses; i++)
         for (uint32_t j = b->first_access; j < b->first_access + b->num_accesses; j++)
-            if ((accesses[i].mode != BRAID_READ || accesses[j].mode != BRAID_READ) &&
+            if (!may_overlap(accesses[i].mode, accesses[j].mode) &&
                 overlap(&resources[accesses[i].resource], &resources[accesses[j].resource]))
                 return true;
     return false;
@@ -232,7 +254,7 @@ static void add_random_node(braid_graph *graph, struct random *random,
     uint32_t num = random_below(random, 4);
     for (uint32_t i = 0; i < num; i++)
         accesses[i] = (braid_access){ resources[random_below(random, num_resources)],
-                                      (braid_access_mode)(1 + random_below(random, 4)) };
+                                      (braid_access_mode)(1 + random_below(random, 5)) };
     uint32_t num_nodes = (uint32_t)braid_graph_num_nodes(graph);
     braid_empty empty = { .node.accesses = accesses, .node.num_accesses = num };
     // A prelude now and then, of any main node so far: it stands where that node stands.
@@ -317,6 +339,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(reads_are_free_of_each_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_update_reads_and_writes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_exclusive_use_is_ordered_with_everything, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(accumulating_accesses_are_free_of_each_other_only, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(different_resources_are_free, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ranges_conflict_only_where_they_overlap, set_up, tear_down),

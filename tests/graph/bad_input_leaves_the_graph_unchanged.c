@@ -154,7 +154,7 @@ static void unknown_resources_are_refused(void **state)
 static void unknown_access_modes_are_refused(void **state)
 {
     struct world *world = *state;
-    unsigned bad[] = { 0, 5, 1000 };
+    unsigned bad[] = { 0, BRAID_ACCUMULATE + 1, 1000 };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         braid_access access = { world->image, (braid_access_mode)bad[i] };
         check_refused_options(

@@ -173,7 +173,9 @@ static void conflicting_accesses_without_a_wait_are_found(void **state)
         { BRAID_WRITE, BRAID_READ },          { BRAID_READ, BRAID_WRITE },
         { BRAID_WRITE, BRAID_WRITE },         { BRAID_READ_WRITE, BRAID_READ },
         { BRAID_EXCLUSIVE, BRAID_EXCLUSIVE }, { BRAID_EXCLUSIVE, BRAID_READ },
-        { BRAID_READ, BRAID_EXCLUSIVE },
+        { BRAID_READ, BRAID_EXCLUSIVE },      { BRAID_WRITE, BRAID_ACCUMULATE },
+        { BRAID_ACCUMULATE, BRAID_READ },     { BRAID_READ, BRAID_ACCUMULATE },
+        { BRAID_ACCUMULATE, BRAID_WRITE },
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         braid_graph *graph = new_graph();
