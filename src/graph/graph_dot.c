@@ -4,6 +4,7 @@
 
 #include "base/dot.h"
 #include "base/error.h"
+#include "graph/graph_dot_attributes.h"
 #include "graph/links.h"
 
 // Kinds differ in shape as well as colour, so that a print in black and white still tells them.
@@ -25,32 +26,35 @@ static const char *find_look(const struct graph_node *node)
     return "";
 }
 
-static void write_node(const braid_graph *graph, uint32_t index, const char *indent, FILE *file)
+// The name stands a second time where the label has more than that, for programs that read it back.
+static void write_node(const braid_graph *graph, uint32_t index, FILE *file)
 {
     const struct graph_node *node = &graph_nodes(graph)[index];
-    fprintf(file, "%s%" PRIu32 " [label=\"", indent, index);
+    fprintf(file, "    %" PRIu32 " [label=\"", index);
     braid_dot_write_text(file, braid_graph_name(graph, index));
     if (node->cost_ns > 0) {
         fputs("\\n", file);
         braid_dot_write_time(file, node->cost_ns);
-        fprintf(file, "\", cost=%" PRIu64, node->cost_ns);
-    } else {
-        fputc('"', file);
+        fputs("\", name=\"", file);
+        braid_dot_write_text(file, braid_graph_name(graph, index));
     }
+    fputc('"', file);
+    braid_graph_dot_write_node(graph, index, file);
     fprintf(file, "%s];\n", find_look(node));
 }
 
 // A bundle's members and, as edges, the order they run in.
-static void write_bundle(const braid_graph *graph, const struct graph_units *units, uint32_t unit,
-                         FILE *file)
+static void write_bundle(const struct graph_units *units, uint32_t unit, FILE *file)
 {
+    uint32_t first = units->first_of[unit], end = units->first_of[unit + 1];
+    if (end - first < 2)
+        return;
     fprintf(file, "    subgraph cluster_bundle_%" PRIu32 " {\n", unit);
     fputs("        style=\"rounded,dashed\"; color=\"#8896a8\";\n", file);
-    uint32_t first = units->first_of[unit], end = units->first_of[unit + 1];
     for (uint32_t i = first; i < end; i++)
-        write_node(graph, units->members[i], "        ", file);
+        fprintf(file, "        %" PRIu32 ";\n", units->members[i]);
     for (uint32_t i = first; i + 1 < end; i++)
-        fprintf(file, "        %" PRIu32 " -> %" PRIu32 " [color=\"#8896a8\"];\n",
+        fprintf(file, "        %" PRIu32 " -> %" PRIu32 " [color=\"#8896a8\", implied=bundle];\n",
                 units->members[i], units->members[i + 1]);
     fputs("    }\n", file);
 }
@@ -62,17 +66,17 @@ static void write_link(const braid_graph *graph, const struct graph_link *link, 
     fprintf(file, "    %" PRIu32 " -> %" PRIu32 " [xlabel=\"", link->from, link->to);
     braid_dot_write_text(file,
                          braid_graph_resource_name(graph, link->resource, name, sizeof(name)));
-    fputs(link->hazard == GRAPH_READ_AFTER_WRITE ? "\"];\n" : "\", style=dotted];\n", file);
+    fprintf(file, "\", implied=access%s];\n",
+            link->hazard == GRAPH_READ_AFTER_WRITE ? "" : ", style=dotted");
 }
 
+// Nodes come in the order of adding, which decides between equal plans; boxes only name them.
 static void write_nodes(const braid_graph *graph, const struct graph_units *units, FILE *file)
 {
-    for (uint32_t unit = 0; unit < units->num_units; unit++) {
-        if (units->first_of[unit + 1] - units->first_of[unit] > 1)
-            write_bundle(graph, units, unit, file);
-        else
-            write_node(graph, units->members[units->first_of[unit]], "    ", file);
-    }
+    for (uint32_t i = 0; i < graph_num_nodes(graph); i++)
+        write_node(graph, i, file);
+    for (uint32_t unit = 0; unit < units->num_units && graph->num_bundled > 0; unit++)
+        write_bundle(units, unit, file);
 }
 
 static void write_edges(const braid_graph *graph, const struct array *links, FILE *file)
@@ -99,6 +103,7 @@ braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file)
     status = braid_graph_find_links(graph, &links);
     if (status == BRAID_OK) {
         braid_dot_begin(file, "graph", graph_num_nodes(graph));
+        braid_graph_dot_write_graph(graph, file);
         write_nodes(graph, &units, file);
         write_edges(graph, &links, file);
         status = braid_dot_end(file);

@@ -83,12 +83,12 @@ static void nodes_edges_and_bundles_are_there(void **state)
     char *drawing = draw(graph);
     assert_has(drawing, "    0 [label=\"load\"");
     assert_has(drawing, "    subgraph cluster_bundle_1 {\n");
-    assert_has(drawing, "        2 [label=\"clear_list\"");
-    assert_has(drawing, "        1 [label=\"p2g\\n2.5 us\", cost=2500");
-    assert_has(drawing, "        2 -> 1 [");
+    assert_has(drawing, "    2 [label=\"clear_list\", prelude_of=1, accesses=\"w0\"");
+    assert_has(drawing, "    1 [label=\"p2g\\n2.5 us\", name=\"p2g\", cost=2500");
+    assert_has(drawing, "        2;\n        1;\n        2 -> 1 [");
     assert_has(drawing, "    0 -> 5;\n");
-    assert_has(drawing, "    0 -> 1 [xlabel=\"particles\"];\n");
-    assert_has(drawing, "    1 -> 4 [xlabel=\"list\", style=dotted];\n");
+    assert_has(drawing, "    0 -> 1 [xlabel=\"particles\", implied=access];\n");
+    assert_has(drawing, "    1 -> 4 [xlabel=\"list\", implied=access, style=dotted];\n");
     free(drawing);
     braid_graph_destroy(graph);
 }

@@ -31,7 +31,7 @@ def a_diamond_takes_two_lanes_and_two_waits():
     assert len(found["lanes"]) == 2 and len(found["waits"]) == 2
     assert found["makespan"] == 15 and found["bound"] == 15
     assert found["critical_path"] == ["load", "left", "mix"]
-    assert found["format"] == 1 and found["kind"] == "plan" and found["plan_ns"] > 0
+    assert found["format"] == 2 and found["kind"] == "plan" and found["plan_ns"] > 0
 
 
 def the_text_and_the_json_agree():
@@ -170,6 +170,46 @@ def a_cost_of_zero_is_next_to_nothing():
     assert found["makespan"] == largest + 1  # too large to count in parts
 
 
+def fractions_of_a_unit_are_planned_exactly():
+    nodes = 'a [cost=1.5]; b [cost="2.25e1"]; c [cost=".000001"]; a -> b -> c'
+    found = plan(f'digraph {{ cost_unit=ms; {nodes} }}')
+    assert found["makespan"] == 24.000001, found
+    assert [task["end"] for task in found["tasks"]] == [1.5, 24, 24.000001], found
+    text = braid("plan", "-", text=f"digraph {{ cost_unit=ms; {nodes} }}").out
+    assert re.search(r"^makespan   24\.000001 ms$", text, re.MULTILINE), text
+    found = plan(f"digraph {{ cost_unit=flops; {nodes} }}")
+    assert found["makespan"] == 24.001, found  # a thousandth is the least that is planned
+    assert plan("digraph { cost_unit=us; a [cost=2.0] }")["makespan"] == 2
+    assert plan('digraph { cost_unit=s; a [cost="3e-05"] }')["makespan"] == 3e-5
+
+
+def long_comments_take_no_time():
+    """9 MB in one comment; Graphviz alone would take most of a minute, and the test fails then."""
+    long = "x " * 1500000
+    text = f"digraph {{ // {long}\n a /* {long} */ -> /**/ b # {long}\n }}\n# {long}"
+    process = subprocess.run([sys.argv[1], "plan", "-"], input=text.encode(), timeout=20,
+                             stdout=subprocess.PIPE, check=True)
+    assert b"2 nodes, 1 edge" in process.stdout
+    found = plan('digraph { "a//b" -> "/*" -> <<b>/*</b>> -> "#"; a[label=<<i>//</i>>]; x/**/y }')
+    assert {task["id"] for task in found["tasks"]} >= {"a//b", "/*", "#", "a", "x", "y"}, found
+
+
+def bundles_and_accesses_are_planned():
+    found = plan("""digraph {
+      resources="list:64 #0:0:32 other"
+      gen [prelude_of=loop, accesses="w1"]  // before its main node
+      free; loop [cost=9, accesses="r1 a2"]; gc [epilogue_of=loop]
+      late [accesses="r0"]; more [accesses="a2"]
+    }""", "--lanes", "4")
+    lane = next(lane for lane in found["lanes"] if "loop" in lane)
+    place = lane.index("loop")
+    assert lane[place - 1:place + 2] == ["gen", "loop", "gc"], found["lanes"]
+    times = {task["id"]: task for task in found["tasks"]}
+    assert times["late"]["start"] >= times["gen"]["end"], found
+    assert times["more"]["start"] == 0, found
+    assert found["edges"] == 0
+
+
 def one_of_a_thing_is_not_many():
     few = braid("plan", "-", "--lanes", "2", text="digraph { a -> b; a -> c }").out
     assert re.search(r"^graph +3 nodes, 2 edges$", few, re.MULTILINE), few
@@ -235,6 +275,9 @@ if __name__ == "__main__":
         no_unit_is_invented,
         a_cost_of_zero_is_next_to_nothing,
         costs_that_are_missing_are_told,
+        fractions_of_a_unit_are_planned_exactly,
+        long_comments_take_no_time,
+        bundles_and_accesses_are_planned,
         one_of_a_thing_is_not_many,
         a_unit_with_a_line_break_stays_on_its_line,
         a_byte_order_mark_is_passed_over,

@@ -50,6 +50,21 @@ def costs_are_scaled():
     assert least("--time-scale", "2000") >= 1000000
 
 
+def times_are_in_one_unit():
+    text = 'digraph { graph [cost_unit="us"]; a [cost=20.5]; b [cost=10]; a -> b }'
+    found = json.loads(braid("run", "-", "--frames", "1", "--device", "cpu", "--json", "-",
+                             text=text).out)
+    assert found["cost_unit"] == "ns" and found["work"] == 30500, found
+    assert found["measured_makespan_ns"]["least"] >= found["work"] and found["time_scale"] == 1000
+
+
+def preludes_and_accesses_are_kept():
+    text = """digraph { resources="list"; node [cost=50]; cost_unit=us
+      loop [accesses="r0"]; gen [prelude_of=loop, accesses="w0"]; reader [accesses="r0"] }"""
+    result = braid("run", "-", "--frames", "3", "--device", "cpu", text=text)
+    assert result.status == 0, result.err
+
+
 def a_cost_of_zero_keeps_no_lane_busy():
     text = "digraph { cost_unit=s; node [cost=0]; a -> b -> c }"
     found = json.loads(braid("run", "-", "--frames", "2", "--device", "cpu", "--json", "-",
@@ -127,6 +142,8 @@ if __name__ == "__main__":
         one_of_a_thing_is_not_many,
         the_json_has_the_figures,
         costs_are_scaled,
+        times_are_in_one_unit,
+        preludes_and_accesses_are_kept,
         a_cost_of_zero_keeps_no_lane_busy,
         work_for_days_is_refused,
         a_long_run_says_so_before_it_starts,

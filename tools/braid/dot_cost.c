@@ -4,12 +4,15 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "dot_line.h"
 
 // Sums of all costs, in nanoseconds, stay below this, so that no path can overflow.
 #define LARGEST_WORK_NS ((uint64_t)1 << 62)
+
+#define BILLION ((uint64_t)1000000000)
 
 uint64_t dot_cost_named_unit(const struct dot_file *file)
 {
@@ -24,28 +27,48 @@ uint64_t dot_cost_named_unit(const struct dot_file *file)
     return 0;
 }
 
-// A unit that is not a time is planned as 1 ns, where all costs are at least that; else it has
-// parts that a cost of 0 can be planned as, if the sum of all costs allows.
+// A unit that is not a time is planned as 1 ns, where all costs are whole and at least 1; else it
+// has parts, if the sum of all costs allows.
 uint64_t dot_cost_choose_unit(const struct dot_file *file)
 {
     enum { PARTS = 1000 };
     uint64_t named = dot_cost_named_unit(file), left = LARGEST_WORK_NS / PARTS;
-    bool has_zero = false;
+    bool has_parts = file->has_fractions;
     if (named > 0)
         return named;
     for (uint32_t i = 0; i < file->num_nodes; i++) {
-        if (file->nodes[i].cost >= left)
+        const struct dot_cost *cost = &file->nodes[i].cost;
+        if (cost->whole >= left)
             return 1;
-        has_zero = has_zero || file->nodes[i].cost == 0;
-        left -= file->nodes[i].cost;
+        has_parts = has_parts || cost->whole == 0;
+        left -= cost->whole;
     }
-    return has_zero ? PARTS : 1;
+    return has_parts ? PARTS : 1;
 }
 
 uint64_t dot_cost_ns(const struct dot_file *file, uint32_t node)
 {
-    uint64_t cost = file->nodes[node].cost;
-    return cost > 0 ? cost * file->unit_ns : 1;
+    const struct dot_cost *cost = &file->nodes[node].cost;
+    uint64_t parts = (cost->billionths * file->unit_ns + BILLION / 2) / BILLION;
+    uint64_t ns = cost->whole * file->unit_ns + parts;
+    return ns > 0 ? ns : 1;
+}
+
+// At most nine places behind the point, as many as are needed.
+struct dot_time dot_cost_time(const struct dot_file *file, uint64_t time_ns)
+{
+    struct dot_time time;
+    uint64_t whole = time_ns / file->unit_ns, rest = time_ns % file->unit_ns;
+    if (!file->has_fractions || rest == 0) {
+        snprintf(time.text, sizeof(time.text), "%" PRIu64, whole);
+        return time;
+    }
+    uint64_t billionths = rest * (BILLION / file->unit_ns);
+    int length =
+        snprintf(time.text, sizeof(time.text), "%" PRIu64 ".%09" PRIu64, whole, billionths);
+    while (time.text[length - 1] == '0')
+        time.text[--length] = '\0';
+    return time;
 }
 
 struct dot_unit dot_cost_unit(const struct dot_file *file)
@@ -60,12 +83,14 @@ enum exit_status dot_cost_check(const struct dot_file *file)
     uint64_t most = LARGEST_WORK_NS / file->unit_ns, left = most;
     struct dot_unit unit = dot_cost_unit(file);
     for (uint32_t i = 0; i < file->num_nodes; i++) {
-        uint64_t cost = file->nodes[i].cost ? file->nodes[i].cost : 1;
+        const struct dot_node *node = &file->nodes[i];
+        uint64_t cost = node->cost.whole + (node->cost.billionths > 0 || node->cost.whole == 0);
         if (cost >= left)
-            return fail_in_file(file->text.path, dot_line_of_cost(&file->text, i),
+            return fail_in_file(file->text.path,
+                                dot_line_of_attribute(&file->text, node->place, "cost"),
                                 "with the cost of node '%s' all costs sum to %" PRIu64
                                 "%s%s or more: too much to plan",
-                                file->nodes[i].id, most, unit.space, unit.name);
+                                node->id, most, unit.space, unit.name);
         left -= cost;
     }
     return EXIT_DONE;

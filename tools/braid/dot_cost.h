@@ -5,6 +5,10 @@
 
 #include "dot_file.h"
 
+// Reads a number of 0 or more as people and profilers write it: 12, 1.5, 3e-05. What is less than a
+// billionth is rounded. False for anything else, and for what has more than 64 bits.
+bool dot_cost_parse(const char *text, struct dot_cost *out_cost);
+
 // How long the file's cost_unit is by its name, in nanoseconds; 0 where there is none or it is not
 // a time.
 uint64_t dot_cost_named_unit(const struct dot_file *file);
@@ -12,8 +16,11 @@ uint64_t dot_cost_named_unit(const struct dot_file *file);
 // How many nanoseconds a unit of cost is planned as; 1 or more.
 uint64_t dot_cost_choose_unit(const struct dot_file *file);
 
-// What a node's cost is planned as, in nanoseconds; a cost of 0 as 1, the least the planner knows.
+// What a node's cost is planned as, in nanoseconds; 1 at least, the least the planner knows.
 uint64_t dot_cost_ns(const struct dot_file *file, uint32_t node);
+
+// A cost in units, as near as a double comes.
+double dot_cost_value(const struct dot_cost *cost);
 
 // What to print behind a number of units of cost: a space and the unit, or nothing at all where the
 // file gives none or "none".
@@ -21,6 +28,12 @@ struct dot_unit {
     const char *space, *name;
 };
 struct dot_unit dot_cost_unit(const struct dot_file *file);
+
+// A planned time in the file's unit, as text: whole where the file's costs are.
+struct dot_time {
+    char text[40];
+};
+struct dot_time dot_cost_time(const struct dot_file *file, uint64_t time_ns);
 
 // Reports a sum of all costs that is too large to plan.
 enum exit_status dot_cost_check(const struct dot_file *file);

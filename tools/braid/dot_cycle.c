@@ -106,8 +106,9 @@ static enum exit_status report(const struct peeling *peeling, uint32_t *pred_edg
     // The closing edge comes last, so the list starts where that edge ends.
     write_names(text, file, pred_edge, file->edges[closing].from, path);
     fclose(text);
-    enum exit_status status = fail_in_file(file->text.path, dot_line_of_edge(&file->text, closing),
-                                           "this edge closes a cycle: %s", names ? names : "");
+    enum exit_status status =
+        fail_in_file(file->text.path, dot_line_of_edge(&file->text, file->edges[closing].place),
+                     "this edge closes a cycle: %s", names ? names : "");
     free(names);
     return status;
 }

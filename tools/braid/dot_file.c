@@ -2,38 +2,31 @@
 // Task graphs read from Graphviz DOT files.
 #include "dot_file.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dot_attributes.h"
 #include "dot_cost.h"
 #include "dot_cycle.h"
-#include "dot_label.h"
 #include "dot_line.h"
 #include "dot_parse.h"
 #include "progress.h"
 
 struct reader {
     struct dot_file file;
-    uint32_t node_room, edge_room;
+    uint32_t node_room, edge_room, read_edge_room;
+    Agedge_t **read_edges; // as cgraph knows them, in the order of the file
     bool out_of_memory;
 };
 
-// Never closed: that would take a quarter of the time of reading it, and the program ends soon.
+// Closed when the next one is read, not before: that would take a quarter of the time of reading
+// it, and the program ends soon.
 static Agraph_t *whole_graph;
 
-// Hung on each cgraph node.
-struct node_record {
-    Agrec_t header;
-    uint32_t index;
-};
-
 static char record_name[] = "braid";
-static char cost_name[] = "cost", label_name[] = "label", unit_name[] = "cost_unit";
 
-// Makes room for one more item, doubling; true if there is room.
-static bool make_room(void **items, uint32_t num, uint32_t *room, size_t item_bytes)
+bool dot_make_room(void **items, uint32_t num, uint32_t *room, size_t item_bytes)
 {
     if (num < *room)
         return true;
@@ -53,74 +46,71 @@ static void take_node(void *user, Agnode_t *node)
     struct reader *reader = user;
     struct dot_file *file = &reader->file;
     void *nodes = file->nodes;
-    struct node_record *record = agbindrec(node, record_name, sizeof(*record), 1);
+    struct dot_node_record *record = agbindrec(node, record_name, sizeof(*record), 1);
     char *id = strdup(agnameof(node));
     if (!record || !id ||
-        !make_room(&nodes, file->num_nodes, &reader->node_room, sizeof(*file->nodes))) {
+        !dot_make_room(&nodes, file->num_nodes, &reader->node_room, sizeof(*file->nodes))) {
         reader->out_of_memory = true;
         free(id);
         return;
     }
     file->nodes = nodes;
     record->index = file->num_nodes;
-    file->nodes[file->num_nodes++] = (struct dot_node){ .id = id, .cost = 1 };
-}
-
-static uint32_t index_of(Agnode_t *node)
-{
-    const struct node_record *record = (const struct node_record *)AGDATA(node);
-    return record->index;
+    file->nodes[file->num_nodes] = (struct dot_node){ .id = id,
+                                                      .cost.whole = 1,
+                                                      .main = file->num_nodes,
+                                                      .place = file->num_nodes,
+                                                      .grid = { 1, 1, 1 },
+                                                      .block = { 1, 1, 1 } };
+    file->num_nodes++;
 }
 
 static void take_edge(void *user, Agedge_t *edge)
 {
     struct reader *reader = user;
     struct dot_file *file = &reader->file;
-    void *edges = file->edges;
-    if (reader->out_of_memory ||
-        !make_room(&edges, file->num_edges, &reader->edge_room, sizeof(*file->edges))) {
+    void *edges = file->edges, *read_edges = reader->read_edges;
+    bool has_room =
+        !reader->out_of_memory &&
+        dot_make_room(&edges, file->num_edges, &reader->edge_room, sizeof(*file->edges));
+    file->edges = has_room ? edges : file->edges;
+    has_room = has_room && dot_make_room(&read_edges, file->num_edges, &reader->read_edge_room,
+                                         sizeof(*reader->read_edges));
+    if (!has_room) {
         reader->out_of_memory = true;
         return;
     }
-    file->edges = edges;
-    file->edges[file->num_edges++] =
-        (struct dot_edge){ index_of(agtail(edge)), index_of(aghead(edge)) };
+    reader->read_edges = read_edges;
+    file->edges[file->num_edges] =
+        (struct dot_edge){ dot_node_index(agtail(edge)), dot_node_index(aghead(edge)),
+                           file->num_edges };
+    reader->read_edges[file->num_edges++] = edge;
 }
 
-static enum exit_status read_cost(struct dot_file *file, uint32_t node, const char *text)
+// Edges that a drawing has only to show what follows from its bundles and accesses go to the end.
+static enum exit_status part_implied(struct reader *reader, Agraph_t *graph)
 {
-    char *end;
-    if (!*text)
+    static char implied_name[] = "implied";
+    struct dot_file *file = &reader->file;
+    Agsym_t *implied = agattr(graph, AGEDGE, implied_name, NULL);
+    if (!implied)
         return EXIT_DONE;
-    errno = 0;
-    file->nodes[node].cost = strtoull(text, &end, 10);
-    file->without_cost--;
-    if (*end || errno || *text < '0' || *text > '9')
-        return fail_in_file(file->text.path, dot_line_of_cost(&file->text, node),
-                            "node '%s' has cost '%s': a cost is a whole number, 0 or more",
-                            file->nodes[node].id, text);
-    return EXIT_DONE;
-}
-
-static enum exit_status read_attributes(struct dot_file *file, Agraph_t *graph)
-{
-    Agsym_t *cost = agattr(graph, AGNODE, cost_name, NULL);
-    Agsym_t *label = agattr(graph, AGNODE, label_name, NULL);
-    const char *unit = agget(graph, unit_name);
-    if (unit && *unit && !(file->cost_unit = strdup(unit)))
+    struct dot_edge *parted = calloc((size_t)file->num_edges + 1, sizeof(*parted));
+    if (!parted)
         return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
-    if (file->cost_unit)
-        message_keep_one_line(file->cost_unit);
-    file->without_cost = file->num_nodes;
-    for (Agnode_t *node = agfstnode(graph); node; node = agnxtnode(graph, node)) {
-        struct dot_node *read = &file->nodes[index_of(node)];
-        if (cost && read_cost(file, index_of(node), agxget(node, cost)) != EXIT_DONE)
-            return EXIT_BAD_FILE;
-        char *text = label ? agxget(node, label) : NULL;
-        if (text && *text && !aghtmlstr(text) && !(read->label = dot_label_read(text, read->id)))
-            return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+    uint32_t num = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < file->num_edges; i++) {
+            bool is_implied = *agxget(reader->read_edges[i], implied) != '\0';
+            if (is_implied == (pass == 1))
+                parted[num++] = file->edges[i];
+        }
+        if (pass == 0)
+            file->num_implied_edges = file->num_edges - num;
     }
-    file->unit_ns = dot_cost_choose_unit(file);
+    file->num_edges -= file->num_implied_edges;
+    free(file->edges);
+    file->edges = parted;
     return EXIT_DONE;
 }
 
@@ -129,7 +119,7 @@ static enum exit_status check_edges(const struct dot_file *file)
     for (uint32_t i = 0; i < file->num_edges; i++) {
         const struct dot_edge *edge = &file->edges[i];
         if (edge->from == edge->to)
-            return fail_in_file(file->text.path, dot_line_of_edge(&file->text, i),
+            return fail_in_file(file->text.path, dot_line_of_edge(&file->text, edge->place),
                                 "an edge from node '%s' to itself", file->nodes[edge->from].id);
     }
     return dot_cycle_check(file);
@@ -146,6 +136,9 @@ static bool is_schedule(Agraph_t *graph)
 static enum exit_status read_graph(struct reader *reader)
 {
     struct dot_file *file = &reader->file;
+    if (whole_graph)
+        agclose(whole_graph);
+    whole_graph = NULL;
     struct dot_parser parser = {
         .text = &file->text, .events = { .node = take_node, .edge = take_edge, .user = reader }
     };
@@ -158,7 +151,10 @@ static enum exit_status read_graph(struct reader *reader)
         return fail_in_file(file->text.path, 1,
                             "the drawing of a plan: its arrows are not the graph's, so give the "
                             "graph that was planned");
-    return read_attributes(file, whole_graph);
+    status = part_implied(reader, whole_graph);
+    if (status == EXIT_DONE)
+        status = dot_attributes_read(file, whole_graph);
+    return status == EXIT_DONE ? dot_bundles_check(file) : status;
 }
 
 enum exit_status dot_file_read(const char *path, struct dot_file *out_file)
@@ -172,6 +168,7 @@ enum exit_status dot_file_read(const char *path, struct dot_file *out_file)
     if (status == EXIT_DONE)
         status = check_edges(&reader.file);
     progress_clear();
+    free(reader.read_edges);
     if (status == EXIT_DONE)
         *out_file = reader.file;
     else
@@ -185,8 +182,12 @@ void dot_file_finish(struct dot_file *file)
         free(file->nodes[i].id);
         free(file->nodes[i].label);
     }
+    for (uint32_t i = 0; i < file->num_resources; i++)
+        free(file->resources[i].name);
     free(file->nodes);
     free(file->edges);
+    free(file->resources);
+    free(file->accesses);
     free(file->cost_unit);
     dot_text_finish(&file->text);
     *file = (struct dot_file){ 0 };

@@ -3,33 +3,72 @@
 #ifndef BRAID_TOOL_DOT_FILE_H
 #define BRAID_TOOL_DOT_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include <braid/graph.h>
 
 #include "dot_text.h"
 #include "message.h"
 
+// In units of the file, exactly.
+struct dot_cost {
+    uint64_t whole;
+    uint32_t billionths;
+    bool is_given; // else it is 1
+};
+
+enum dot_kind { DOT_KERNEL, DOT_COPY, DOT_FILL, DOT_HOST, DOT_NATIVE, DOT_EMPTY };
+enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
+
 struct dot_node {
-    char *id;      // as in the file
-    char *label;   // what a reader would see in a drawing; NULL: the id
-    uint64_t cost; // 1 where none is given
+    char *id;    // as in the file
+    char *label; // what a reader would see in a drawing; NULL: the id
+    struct dot_cost cost;
+    enum dot_kind kind;
+    enum dot_role role;
+    uint32_t main;  // the node it is a prelude or epilogue of; it comes before this one
+    uint32_t place; // its number in the order of first appearance
+    uint32_t lane_hint;
+    uint32_t first_access, num_accesses;
+    braid_dim3 grid, block; // of a kernel
 };
 
 struct dot_edge {
     uint32_t from, to; // indices of nodes
+    uint32_t place;    // its number in the order of the file
+};
+
+struct dot_access {
+    uint32_t resource;
+    braid_access_mode mode;
+};
+
+struct dot_resource {
+    char *name;             // NULL for a range
+    uint32_t buffer;        // of a range: the resource it is a part of
+    uint64_t offset, bytes; // bytes is 0 for what is not a buffer
 };
 
 struct dot_file {
     struct dot_text text;
     char *cost_unit;        // NULL: not given
     uint64_t unit_ns;       // how long a unit of cost is planned
-    struct dot_node *nodes; // in the order of their first appearance
-    struct dot_edge *edges; // in the order of the file
-    uint32_t num_nodes, num_edges;
+    bool has_fractions;     // some cost is not whole
+    struct dot_node *nodes; // in the order of their first appearance, but that main nodes are moved
+                            // before their preludes and epilogues
+    struct dot_edge *edges; // the graph's own in the order of the file, then those that only show
+                            // what follows from bundles and accesses
+    uint32_t num_nodes, num_edges, num_implied_edges;
+    struct dot_resource *resources;
+    struct dot_access *accesses; // node by node
+    uint32_t num_resources, num_accesses;
     uint32_t without_cost; // nodes to which none is given
 };
 
 // Reads the one directed graph in a file ("-": standard input), which has no cycle. A file that
 // cannot be read or used is reported with its line, and nothing is written to out_file.
+// docs/drawings.md has the attributes.
 enum exit_status dot_file_read(const char *path, struct dot_file *out_file);
 
 void dot_file_finish(struct dot_file *file);

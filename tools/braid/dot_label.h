@@ -4,7 +4,8 @@
 #define BRAID_TOOL_DOT_LABEL_H
 
 // The text that Graphviz would draw for a label of the node `id`: \n, \l and \r end a line, \N is
-// the id, any other escaped character itself. The caller frees it; NULL when memory runs out.
+// the id, any other escaped character itself, &amp; an ampersand. The caller frees it; NULL when
+// memory runs out.
 char *dot_label_read(const char *label, const char *id);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On which line of a file an edge or a cost stands: for error messages only, as it parses again.
+// On which line of a file an edge or an attribute stands: for error messages only, as it parses
+// again.
 //
 // cgraph keeps no line numbers. It calls back when a statement is complete, which it may know only
 // from the token after it, and that may stand on a later line if the file does without semicolons.
@@ -15,7 +16,7 @@
 
 struct search {
     struct dot_parser parser;
-    bool is_edge; // search for edge number `index`, else for the cost of node number `index`
+    const char *attribute; // search for this one of node number `index`; NULL: for edge `index`
     uint32_t index, num_edges, num_nodes;
     Agnode_t *node; // node number `index`
     uint64_t line;
@@ -44,11 +45,6 @@ static bool is_one_token(const char *bytes, size_t length)
     return true;
 }
 
-static bool is_comment(const char *bytes, size_t length)
-{
-    return length > 0 && (bytes[0] == '#' || (length > 1 && bytes[0] == '/' && bytes[1] == '/'));
-}
-
 // The line of the statement that was completed by the bytes handed over so far.
 static uint64_t find_line(const struct dot_parser *parser)
 {
@@ -64,7 +60,7 @@ static uint64_t find_line(const struct dot_parser *parser)
             first++;
         const char *bytes = text->data + first;
         size_t length = end - first;
-        bool is_empty = length == 0 || is_comment(bytes, length);
+        bool is_empty = length == 0;
         if (!is_empty && !(is_ahead && is_one_token(bytes, length)))
             return dot_text_line(text, first);
         is_ahead = is_ahead && is_empty;
@@ -84,20 +80,20 @@ static void see_edge(void *user, Agedge_t *edge)
 {
     struct search *search = user;
     (void)edge;
-    if (search->is_edge && search->num_edges++ == search->index)
+    if (!search->attribute && search->num_edges++ == search->index)
         search->line = find_line(&search->parser);
 }
 
 static void see_attribute(void *user, Agnode_t *node, const char *name)
 {
     struct search *search = user;
-    if (!search->is_edge && node == search->node && strcmp(name, "cost") == 0)
+    if (search->attribute && node == search->node && strcmp(name, search->attribute) == 0)
         search->line = find_line(&search->parser);
 }
 
-static uint64_t find(const struct dot_text *text, bool is_edge, uint32_t index)
+static uint64_t find(const struct dot_text *text, const char *attribute, uint32_t index)
 {
-    struct search search = { .is_edge = is_edge, .index = index, .line = 1 };
+    struct search search = { .attribute = attribute, .index = index, .line = 1 };
     search.parser = (struct dot_parser){ .text = text,
                                          .events = { see_node, see_edge, see_attribute, &search },
                                          .by_byte = true };
@@ -109,10 +105,10 @@ static uint64_t find(const struct dot_text *text, bool is_edge, uint32_t index)
 
 uint64_t dot_line_of_edge(const struct dot_text *text, uint32_t edge)
 {
-    return find(text, true, edge);
+    return find(text, NULL, edge);
 }
 
-uint64_t dot_line_of_cost(const struct dot_text *text, uint32_t node)
+uint64_t dot_line_of_attribute(const struct dot_text *text, uint32_t node, const char *name)
 {
-    return find(text, false, node);
+    return find(text, name, node);
 }

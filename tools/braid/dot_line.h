@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On which line of a file an edge or a cost stands: for error messages only, as it parses again.
+// On which line of a file an edge or an attribute stands: for error messages only, as it parses
+// again.
 #ifndef BRAID_TOOL_DOT_LINE_H
 #define BRAID_TOOL_DOT_LINE_H
 
@@ -8,7 +9,7 @@
 // Edges and nodes are counted from 0 in the order in which they first appear.
 uint64_t dot_line_of_edge(const struct dot_text *text, uint32_t edge);
 
-// The line that gives a node its cost last; 1 if no statement of its own does.
-uint64_t dot_line_of_cost(const struct dot_text *text, uint32_t node);
+// The line that gives a node its attribute of that name last; 1 if no statement of its own does.
+uint64_t dot_line_of_attribute(const struct dot_text *text, uint32_t node, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of an input file, whole in memory, so that it can be gone through again for line
-// numbers.
+// The text of an input file, whole in memory and without its comments, so that it can be gone
+// through again for line numbers.
 #include "dot_text.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dot_comment.h"
 #include "progress.h"
 
 static enum exit_status read_stream(FILE *stream, struct dot_text *text)
@@ -57,6 +58,8 @@ enum exit_status dot_text_read(const char *path, struct dot_text *out_text)
         status = fail_in_file(text.path, dot_text_line(&text, (size_t)(nul - text.data)),
                               "a NUL byte: this is not a text file");
     blank_byte_order_mark(&text);
+    if (status == EXIT_DONE)
+        status = dot_comment_remove(&text);
     if (status == EXIT_DONE)
         *out_text = text;
     else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of an input file, whole in memory, so that it can be gone through again for line
-// numbers.
+// The text of an input file, whole in memory and without its comments, so that it can be gone
+// through again for line numbers.
 #ifndef BRAID_TOOL_DOT_TEXT_H
 #define BRAID_TOOL_DOT_TEXT_H
 

@@ -57,7 +57,7 @@ static enum exit_status check_order(const struct interval *intervals, const stru
             return fail(EXIT_FAILED, "frame %" PRIu64 ": node '%s' did not run", number,
                         file->nodes[i].id);
     }
-    for (uint32_t i = 0; i < file->num_edges; i++) {
+    for (uint32_t i = 0; i < file->num_edges + file->num_implied_edges; i++) {
         const struct dot_edge *edge = &file->edges[i];
         uint64_t end = intervals[edge->from].end_ns, start = intervals[edge->to].start_ns;
         if (start < end)

@@ -17,8 +17,8 @@ static const char help[] =
     "usage: braid plan FILE.dot [options]\n"
     "\n"
     "Plans the graph in FILE ('-': standard input) onto lanes and prints the plan's figures.\n"
-    "Nodes may carry cost=N, a whole number in any unit; a node without one costs 1,\n"
-    "and 0 is next to nothing.\n"
+    "Nodes may carry cost=N, a number in any unit; a node without one costs 1, and 0 is\n"
+    "next to nothing.\n"
     "\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay)\n"
@@ -94,7 +94,7 @@ static enum exit_status read_arguments(int argc, char **argv, struct plan_argume
 static void print_time(const char *what, const struct dot_file *file, uint64_t time_ns)
 {
     struct dot_unit unit = dot_cost_unit(file);
-    printf("%-10s %" PRIu64 "%s%s\n", what, time_ns / file->unit_ns, unit.space, unit.name);
+    printf("%-10s %s%s%s\n", what, dot_cost_time(file, time_ns).text, unit.space, unit.name);
 }
 
 static void print_figures(const struct dot_file *file, const braid_schedule *schedule,
@@ -136,23 +136,16 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
     return status;
 }
 
-static braid_status add_node(braid_graph *graph, const struct dot_node *node, uint32_t index,
-                             void *user)
-{
-    uint64_t cost_ns = dot_cost_ns(user, index);
-    braid_empty empty = { .node = { .name = task_graph_name(node), .cost_ns = cost_ns } };
-    return braid_graph_add_empty(graph, &empty, NULL);
-}
-
 static enum exit_status plan_file(const struct plan_arguments *arguments, struct dot_file *file)
 {
     braid_graph *graph;
-    enum exit_status status = task_graph_create(file, add_node, file, &graph);
+    enum exit_status status = task_graph_create(file, task_graph_add_to_plan, NULL, &graph);
     if (status != EXIT_DONE)
         return status;
     braid_schedule *schedule = NULL;
     braid_schedule_options options = arguments->options;
     options.costs.wait_ns *= file->unit_ns;
+    options.costs.default_cost_ns = file->unit_ns;
     progress_show("planning", 0, 0);
     uint64_t start = clock_now_ns();
     braid_status planned = braid_schedule_create(graph, &options, &schedule);
@@ -162,7 +155,7 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
         planned = braid_schedule_verify(schedule, graph);
     progress_clear();
     status = planned == BRAID_OK ? write_results(arguments, file, graph, schedule, plan_ns)
-                                 : fail_in_library();
+                                 : task_graph_fail(file, planned);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
     return status;

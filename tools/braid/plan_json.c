@@ -39,27 +39,35 @@ static json_int_t integer(uint64_t number)
     return (json_int_t)number;
 }
 
+// Whole where all costs of the file are.
+static json_t *time_in_unit(const struct dot_file *file, uint64_t time_ns, uint64_t unit_ns)
+{
+    if (file->has_fractions && time_ns % unit_ns > 0)
+        return json_real((double)time_ns / (double)unit_ns);
+    return json_integer(integer(time_ns / unit_ns));
+}
+
 json_t *plan_json_summary(const char *kind, const struct dot_file *file,
                           const braid_schedule *schedule, uint64_t unit_ns)
 {
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
     json_t *json = output_start_json(kind);
-    json_t *numbers = json_pack(
-        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "file",
-        plan_json_text(file->text.path), "nodes", integer(info.num_nodes), "edges",
-        integer(file->num_edges), "without_cost", integer(file->without_cost), "num_lanes",
-        integer(info.num_lanes), "num_waits", integer(info.num_waits), "records",
-        integer(info.num_records), "events", integer(info.num_events), "makespan",
-        integer(info.makespan_ns / unit_ns), "bound", integer(info.bound_ns / unit_ns), "work",
-        integer(info.work_ns / unit_ns), "one_lane", integer(info.one_lane_ns / unit_ns));
+    json_t *numbers =
+        json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "file",
+                  plan_json_text(file->text.path), "nodes", integer(info.num_nodes), "edges",
+                  integer(file->num_edges), "without_cost", integer(file->without_cost),
+                  "num_lanes", integer(info.num_lanes), "num_waits", integer(info.num_waits),
+                  "records", integer(info.num_records), "events", integer(info.num_events),
+                  "makespan", time_in_unit(file, info.makespan_ns, unit_ns), "bound",
+                  time_in_unit(file, info.bound_ns, unit_ns), "work",
+                  time_in_unit(file, info.work_ns, unit_ns), "one_lane",
+                  time_in_unit(file, info.one_lane_ns, unit_ns));
     if (!json || !numbers || json_object_update(json, numbers) != 0) {
         json_decref(json);
         json = NULL;
     }
     json_decref(numbers);
-    if (json && file->cost_unit)
-        json_object_set_new(json, "cost_unit", plan_json_text(file->cost_unit));
     return json;
 }
 
@@ -135,11 +143,11 @@ static bool add_tasks(json_t *json, const struct dot_file *file, const braid_sch
         if (braid_schedule_get_placement(schedule, braid_graph_node(graph, i), &placement) !=
             BRAID_OK)
             return false;
-        json_t *task =
-            json_pack("{s:o, s:o, s:I, s:I, s:I}", "id", text_of(file, i), "name",
-                      plan_json_text(task_graph_name(&file->nodes[i])), "lane",
-                      integer(placement.lane), "start", integer(placement.start_ns / file->unit_ns),
-                      "end", integer(placement.end_ns / file->unit_ns));
+        json_t *task = json_pack("{s:o, s:o, s:I, s:o, s:o}", "id", text_of(file, i), "name",
+                                 plan_json_text(task_graph_name(&file->nodes[i])), "lane",
+                                 integer(placement.lane), "start",
+                                 time_in_unit(file, placement.start_ns, file->unit_ns), "end",
+                                 time_in_unit(file, placement.end_ns, file->unit_ns));
         done = json_array_append_new(tasks, task) == 0;
     }
     return done;
@@ -151,6 +159,8 @@ json_t *plan_json_create(const struct dot_file *file, const braid_schedule *sche
     json_t *json = plan_json_summary("plan", file, schedule, file->unit_ns);
     if (!json)
         return NULL;
+    if (file->cost_unit)
+        json_object_set_new(json, "cost_unit", plan_json_text(file->cost_unit));
     bool done = json_object_set_new(json, "plan_ns", json_integer(integer(plan_ns))) == 0 &&
                 add_lanes(json, file, schedule) && add_waits(json, file, schedule) &&
                 add_critical_path(json, file, schedule) && add_tasks(json, file, schedule, graph);

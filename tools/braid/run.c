@@ -18,15 +18,16 @@
 #include "time_scale.h"
 
 // Adds a node that is busy for its cost; `user` points to the device's intervals.
-static braid_status add_node(braid_graph *graph, const struct dot_node *node, uint32_t index,
-                             void *user)
+static braid_status add_node(braid_graph *graph, const struct dot_node *node,
+                             const braid_node_options *options, uint32_t index, void *user)
 {
     struct interval *intervals = user;
-    uint64_t number = index;
+    uint64_t number = index, busy_ns = node->cost.whole;
     braid_launch launch = { .kernel = &busy_kernel,
-                            .node = { .name = task_graph_name(node), .cost_ns = node->cost },
+                            .node = *options,
                             BRAID_ARGS(BRAID_ARG(intervals), BRAID_ARG(number),
-                                       BRAID_ARG(node->cost)) };
+                                       BRAID_ARG(busy_ns)) };
+    launch.node.cost_ns = busy_ns;
     return braid_graph_add_kernel(graph, &launch, NULL);
 }
 
@@ -71,7 +72,7 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
     progress_clear();
     braid_graph_destroy(graph);
     if (created != BRAID_OK)
-        return fail_in_library();
+        return task_graph_fail(run->file, created);
     announce(arguments, run);
     status = run_frames(arguments, run);
     if (status == EXIT_DONE)

@@ -75,11 +75,12 @@ static json_t *make_json(const struct run_arguments *arguments, const struct run
     braid_exec_get_info(run->exec, &exec);
     braid_device_get_info(run->device, &device);
     json_t *json = plan_json_summary("run", run->file, braid_exec_schedule(run->exec), 1);
-    json_t *more = json_pack("{s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o}", "backend", device.backend,
-                             "ordinal", (json_int_t)device.ordinal, "device", device.name, "mode",
-                             name_mode(exec.mode), "time_scale", arguments->time_scale, "frames",
-                             (json_int_t)arguments->num_frames, "measured_makespan_ns",
-                             spread_to_json(makespan), "launch_ns", spread_to_json(launch));
+    json_t *more =
+        json_pack("{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o}", "cost_unit", "ns", "backend",
+                  device.backend, "ordinal", (json_int_t)device.ordinal, "device", device.name,
+                  "mode", name_mode(exec.mode), "time_scale", arguments->time_scale, "frames",
+                  (json_int_t)arguments->num_frames, "measured_makespan_ns",
+                  spread_to_json(makespan), "launch_ns", spread_to_json(launch));
     if (!json || !more || json_object_update(json, more) != 0) {
         json_decref(json);
         json = NULL;

@@ -19,14 +19,15 @@ enum exit_status time_scale_apply(struct dot_file *file, double scale)
     double work_ns = 0;
     for (uint32_t i = 0; i < file->num_nodes; i++) {
         struct dot_node *node = &file->nodes[i];
-        double busy_ns = (double)node->cost * scale;
+        double busy_ns = dot_cost_value(&node->cost) * scale;
         work_ns += busy_ns;
         if (work_ns > DAY_NS)
             return fail(EXIT_BAD_FILE,
                         "a frame of %s has more than a day of work; shorten it, for example with "
                         "--time-scale %g",
                         file->text.path, scale * 1e-6);
-        node->cost = busy_ns < 1 ? 1 : (uint64_t)(busy_ns + 0.5);
+        node->cost.whole = busy_ns < 1 ? 1 : (uint64_t)(busy_ns + 0.5);
+        node->cost.billionths = 0;
     }
     return EXIT_DONE;
 }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a graph's drawing says for programs that plan it: all that planning looks at.
+#ifndef BRAID_GRAPH_GRAPH_DOT_ATTRIBUTES_H
+#define BRAID_GRAPH_GRAPH_DOT_ATTRIBUTES_H
+
+#include <stdio.h>
+
+#include "graph/graph.h"
+
+// graph [cost_unit=ns, resources="..."]; the latter only where there are any.
+void braid_graph_dot_write_graph(const braid_graph *graph, FILE *file);
+
+// Attributes of a node, each behind a comma: cost, kind, launch, lane_hint, prelude_of or
+// epilogue_of, and accesses, as far as they are not what goes without saying.
+void braid_graph_dot_write_node(const braid_graph *graph, uint32_t index, FILE *file);
+
+#endif

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// What braid plan makes of a graph's drawing is the plan of the graph, to the last wait: for graphs
+// with all there is in them, and for the whole corpus of real ones.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <braid/braid.h>
+
+#include "dot_file.h"
+#include "planner/corpus.h"
+#include "support/check.h"
+#include "support/random.h"
+#include "task_graph.h"
+
+static void kernel_function(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+static void host_function(void *user)
+{
+    (void)user;
+}
+
+static braid_status native_function(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    (void)stream;
+    (void)user;
+    return BRAID_OK;
+}
+
+static const braid_kernel step_kernel = { .name = "step \"1\" & <2>\\\n", .cpu = kernel_function };
+
+// Draws a graph, reads the drawing as the tool does, and makes the graph that the tool plans.
+static braid_graph *draw_and_read(const braid_graph *graph)
+{
+    char path[] = "/tmp/braid-drawing-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    FILE *file = fdopen(descriptor, "w");
+    check_ok(braid_graph_write_dot(graph, file));
+    fclose(file);
+    struct dot_file read;
+    enum exit_status status = dot_file_read(path, &read);
+    unlink(path);
+    assert_int_equal(status, EXIT_DONE);
+    assert_int_equal(read.unit_ns, 1);
+    braid_graph *again;
+    assert_int_equal(task_graph_create(&read, task_graph_add_to_plan, NULL, &again), EXIT_DONE);
+    dot_file_finish(&read);
+    return again;
+}
+
+static void assert_same_info(const braid_schedule *one, const braid_schedule *two)
+{
+    braid_schedule_info first, second;
+    braid_schedule_get_info(one, &first);
+    braid_schedule_get_info(two, &second);
+    assert_int_equal(first.num_nodes, second.num_nodes);
+    assert_int_equal(first.num_lanes, second.num_lanes);
+    assert_int_equal(first.num_waits, second.num_waits);
+    assert_int_equal(first.num_events, second.num_events);
+    assert_int_equal(first.makespan_ns, second.makespan_ns);
+    assert_int_equal(first.bound_ns, second.bound_ns);
+    assert_int_equal(first.one_lane_ns, second.one_lane_ns);
+    assert_int_equal(first.num_serialisations, second.num_serialisations);
+}
+
+static void assert_same_serialisations(const braid_schedule *one, const braid_schedule *two)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(one, &info);
+    for (size_t i = 0; i < info.num_serialisations; i++) {
+        braid_serialisation first, second;
+        check_ok(braid_schedule_get_serialisation(one, i, &first));
+        check_ok(braid_schedule_get_serialisation(two, i, &second));
+        assert_int_equal(first.first, second.first);
+        assert_int_equal(first.second, second.second);
+        assert_int_equal(first.cause, second.cause);
+        assert_string_equal(first.resource_name, second.resource_name);
+    }
+}
+
+static void assert_same_steps(const braid_schedule *one, const braid_schedule *two)
+{
+    size_t num_steps, same_num;
+    const braid_step *steps = braid_schedule_steps(one, &num_steps);
+    const braid_step *same = braid_schedule_steps(two, &same_num);
+    assert_int_equal(num_steps, same_num);
+    for (size_t i = 0; i < num_steps; i++) {
+        if (steps[i].kind != same[i].kind || steps[i].lane != same[i].lane ||
+            steps[i].node != same[i].node || steps[i].event != same[i].event)
+            fail_msg("step %zu differs", i);
+    }
+}
+
+static void assert_planned_alike(const braid_graph *one, const braid_graph *two,
+                                 const braid_schedule_options *options)
+{
+    braid_schedule *first, *second;
+    check_ok(braid_schedule_create(one, options, &first));
+    check_ok(braid_schedule_create(two, options, &second));
+    assert_same_info(first, second);
+    assert_same_steps(first, second);
+    assert_same_serialisations(first, second);
+    braid_schedule_destroy(first);
+    braid_schedule_destroy(second);
+}
+
+struct shape {
+    struct random random;
+    braid_graph *graph;
+    braid_resource resources[8];
+    uint32_t num_resources;
+    uint32_t num_nodes;
+};
+
+static void add_resources(struct shape *shape)
+{
+    braid_resource *resources = shape->resources;
+    check_ok(braid_graph_add_resource(shape->graph, "list: 1%\"\n#", &resources[0]));
+    check_ok(braid_graph_add_buffer(shape->graph, "b\xc3\xbc", NULL, 4096, &resources[1]));
+    check_ok(braid_graph_add_range(shape->graph, resources[1], 0, 1024, &resources[2]));
+    check_ok(braid_graph_add_range(shape->graph, resources[1], 512, 1024, &resources[3]));
+    check_ok(braid_graph_add_resource(shape->graph, "rng", &resources[4]));
+    shape->num_resources = 5;
+}
+
+static braid_node_options choose_options(struct shape *shape, braid_access *accesses,
+                                         braid_node *before)
+{
+    struct random *random = &shape->random;
+    braid_node_options options = { .accesses = accesses, .after = before };
+    options.num_accesses = random_below(random, 3);
+    for (size_t i = 0; i < options.num_accesses; i++)
+        accesses[i] = (braid_access){ shape->resources[random_below(random, shape->num_resources)],
+                                      (braid_access_mode)(1 + random_below(random, 5)) };
+    if (random_below(random, 4) > 0)
+        options.cost_ns = 1 + random_below(random, 5000);
+    if (random_below(random, 8) == 0)
+        options.lane_hint = 1 + random_below(random, 3);
+    if (shape->num_nodes > 0 && random_below(random, 2) == 0) {
+        *before = braid_graph_node(shape->graph, random_below(random, shape->num_nodes));
+        options.num_after = 1;
+    }
+    return options;
+}
+
+static braid_status add_node(struct shape *shape, const braid_node_options *options)
+{
+    static char bytes[8];
+    braid_graph *graph = shape->graph;
+    switch (random_below(&shape->random, 8)) {
+    case 0:
+        return braid_graph_add_copy(
+            graph, &(braid_copy){ *options, .to = bytes, .from = bytes + 4, .bytes = 4 }, NULL);
+    case 1:
+        return braid_graph_add_fill(graph, &(braid_fill){ *options, .to = bytes, .num_values = 4 },
+                                    NULL);
+    case 2:
+        return braid_graph_add_host_call(
+            graph, &(braid_host_call){ *options, .call = host_function }, NULL);
+    case 3:
+        return braid_graph_add_native(graph, &(braid_native){ *options, .call = native_function },
+                                      NULL);
+    case 4:
+        return braid_graph_add_empty(graph, &(braid_empty){ *options }, NULL);
+    default:
+        return braid_graph_add_kernel(
+            graph,
+            &(braid_launch){ .node = *options,
+                             .kernel = &step_kernel,
+                             .grid = { 1 + random_below(&shape->random, 50), 2 },
+                             .block = { 32 } },
+            NULL);
+    }
+}
+
+// Nodes of all kinds, some bundled, with whatever accesses, hints and costs.
+static braid_graph *make_graph(uint64_t seed)
+{
+    struct shape shape = { .random.state = seed };
+    check_ok(braid_graph_create(&shape.graph));
+    add_resources(&shape);
+    uint32_t num = 1 + random_below(&shape.random, 30), last_main = 0;
+    for (; shape.num_nodes < num; shape.num_nodes++) {
+        braid_access accesses[3];
+        braid_node before;
+        braid_node_options options = choose_options(&shape, accesses, &before);
+        uint32_t role = shape.num_nodes > 0 ? random_below(&shape.random, 5) : 0;
+        if (role == 1)
+            options.prelude_of = braid_graph_node(shape.graph, last_main);
+        else if (role == 2)
+            options.epilogue_of = braid_graph_node(shape.graph, last_main);
+        else
+            last_main = shape.num_nodes;
+        if (role == 1 || role == 2) {
+            options.num_after = 0;
+            options.lane_hint = 0;
+        }
+        check_ok(add_node(&shape, &options));
+    }
+    return shape.graph;
+}
+
+// Of a device that has no room for all kernels at once and makes every wait dear.
+static const braid_cost_model device = {
+    .default_cost_ns = 700, .node_ns = 20, .wait_ns = 150, .max_threads = 4000, .max_concurrent = 6
+};
+
+static void graphs_with_all_there_is_are_planned_alike(void **state)
+{
+    (void)state;
+    uint32_t num_planned = 0;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        braid_graph *graph = make_graph(seed * 977);
+        braid_graph *again = draw_and_read(graph);
+        braid_schedule *schedule;
+        // An access may run against an edge: such a graph has no plan, and nor has its drawing.
+        if (braid_schedule_create(graph, NULL, &schedule) == BRAID_OK) {
+            braid_schedule_destroy(schedule);
+            num_planned++;
+            braid_schedule_options options = { .max_lanes = 1 + (uint32_t)(seed % 5),
+                                               .fixed_lanes = seed % 2 == 0 };
+            assert_planned_alike(graph, again, &options);
+            options.costs = device;
+            assert_planned_alike(graph, again, &options);
+            options.policy = BRAID_POLICY_MAX_CONCURRENCY;
+            assert_planned_alike(graph, again, &options);
+        } else {
+            assert_int_not_equal(braid_schedule_create(again, NULL, &schedule), BRAID_OK);
+        }
+        braid_graph_destroy(again);
+        braid_graph_destroy(graph);
+    }
+    assert_true(num_planned > 100);
+}
+
+static char *draw(const braid_graph *graph)
+{
+    char *drawing = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&drawing, &length);
+    check_ok(braid_graph_write_dot(graph, file));
+    fclose(file);
+    return drawing;
+}
+
+static void a_drawing_drawn_again_is_the_same_text(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        braid_graph *graph = make_graph(seed * 131);
+        braid_graph *again = draw_and_read(graph);
+        char *first = draw(graph), *second = draw(again);
+        assert_string_equal(first, second);
+        free(first);
+        free(second);
+        braid_graph_destroy(again);
+        braid_graph_destroy(graph);
+    }
+}
+
+static void real_graphs_are_planned_alike(void **state)
+{
+    (void)state;
+    const char *folder = corpus_folder();
+    if (!folder)
+        skip_because("no corpus of task graphs here: BRAID_CORPUS names its folder");
+    struct corpus corpus;
+    assert_true(corpus_read(folder, &corpus));
+    for (size_t i = 0; i < corpus.num_graphs; i++) {
+        braid_graph *graph;
+        check_ok(corpus_make_graph(&corpus.graphs[i], &graph));
+        braid_graph *again = draw_and_read(graph);
+        assert_planned_alike(graph, again,
+                             &(braid_schedule_options){ .max_lanes = 4, .fixed_lanes = true });
+        braid_graph_destroy(again);
+        braid_graph_destroy(graph);
+    }
+    print_message("summary: %zu graphs planned from their drawings\n", corpus.num_graphs);
+    corpus_finish(&corpus);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(graphs_with_all_there_is_are_planned_alike),
+        cmocka_unit_test(a_drawing_drawn_again_is_the_same_text),
+        cmocka_unit_test(real_graphs_are_planned_alike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

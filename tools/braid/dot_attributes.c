@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the attributes of a DOT file say about its nodes and edges.
+#include "dot_attributes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dot_cost.h"
+#include "dot_label.h"
+#include "dot_line.h"
+
+enum exit_status dot_attribute_refuse(const struct dot_file *file, uint32_t node, const char *name,
+                                      const char *text, const char *what)
+{
+    const struct dot_node *refused = &file->nodes[node];
+    return fail_in_file(file->text.path, dot_line_of_attribute(&file->text, refused->place, name),
+                        "node '%s' has %s '%s': %s", refused->id, name, text, what);
+}
+
+static enum exit_status read_cost(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_cost *cost = &file->nodes[node].cost;
+    if (!dot_cost_parse(text, cost))
+        return dot_attribute_refuse(file, node, "cost", text,
+                                    "a cost is a number, 0 or more, of less than 2^64");
+    file->without_cost--;
+    file->has_fractions = file->has_fractions || cost->billionths > 0;
+    return EXIT_DONE;
+}
+
+// Other programs have kinds of their own: what is none of ours is a kernel.
+static enum exit_status read_kind(struct dot_file *file, uint32_t node, const char *text)
+{
+    static const char *const kinds[] = { "kernel", "copy", "fill", "host", "native", "empty" };
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(text, kinds[i]) == 0)
+            file->nodes[node].kind = (enum dot_kind)i;
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_status read_hint(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_cost hint;
+    if (!dot_cost_parse(text, &hint) || hint.billionths > 0 || hint.whole > UINT32_MAX)
+        return dot_attribute_refuse(file, node, "lane_hint", text,
+                                    "a hint is a whole number of less than 2^32");
+    file->nodes[node].lane_hint = (uint32_t)hint.whole;
+    return EXIT_DONE;
+}
+
+// "8,1,1x256,1,1": blocks, and threads of a block.
+static enum exit_status read_launch(struct dot_file *file, uint32_t node, const char *text)
+{
+    uint64_t sizes[6] = { 0 };
+    int end = 0;
+    int num = sscanf(text,
+                     "%10" SCNu64 ",%10" SCNu64 ",%10" SCNu64 "x%10" SCNu64 ",%10" SCNu64
+                     ",%10" SCNu64 "%n",
+                     &sizes[0], &sizes[1], &sizes[2], &sizes[3], &sizes[4], &sizes[5], &end);
+    bool is_read = num == 6 && !text[end];
+    for (int i = 0; i < 6; i++)
+        is_read = is_read && sizes[i] > 0 && sizes[i] <= UINT32_MAX;
+    if (!is_read)
+        return dot_attribute_refuse(file, node, "launch", text,
+                                    "a launch is written as 8,1,1x256,1,1");
+    file->nodes[node].grid =
+        (braid_dim3){ (uint32_t)sizes[0], (uint32_t)sizes[1], (uint32_t)sizes[2] };
+    file->nodes[node].block =
+        (braid_dim3){ (uint32_t)sizes[3], (uint32_t)sizes[4], (uint32_t)sizes[5] };
+    return EXIT_DONE;
+}
+
+static enum exit_status read_name(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_node *read = &file->nodes[node];
+    free(read->label);
+    read->label = dot_label_read(text, read->id);
+    return read->label ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for reading names");
+}
+
+typedef enum exit_status attribute_reader(struct dot_file *file, uint32_t node, const char *text);
+
+// A name goes before a label.
+static const struct {
+    char name[16];
+    attribute_reader *read;
+} attributes[] = {
+    { "cost", read_cost },
+    { "label", read_name },
+    { "name", read_name },
+    { "kind", read_kind },
+    { "lane_hint", read_hint },
+    { "launch", read_launch },
+    { "accesses", dot_accesses_read },
+};
+
+static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)
+{
+    Agsym_t *symbol = agattr(graph, AGNODE, (char *)(uintptr_t)attributes[index].name, NULL);
+    enum exit_status status = EXIT_DONE;
+    if (!symbol)
+        return EXIT_DONE;
+    for (Agnode_t *node = agfstnode(graph); node && status == EXIT_DONE;
+         node = agnxtnode(graph, node)) {
+        char *text = agxget(node, symbol);
+        if (*text && !aghtmlstr(text))
+            status = attributes[index].read(file, dot_node_index(node), text);
+    }
+    return status;
+}
+
+static enum exit_status read_role(struct dot_file *file, Agraph_t *graph, const char *name,
+                                  enum dot_role role)
+{
+    Agsym_t *symbol = agattr(graph, AGNODE, (char *)(uintptr_t)name, NULL);
+    for (Agnode_t *node = symbol ? agfstnode(graph) : NULL; node; node = agnxtnode(graph, node)) {
+        char *text = agxget(node, symbol);
+        uint32_t index = dot_node_index(node);
+        if (!*text)
+            continue;
+        Agnode_t *main = agnode(graph, text, 0);
+        if (!main || main == node)
+            return dot_attribute_refuse(file, index, name, text,
+                                        main ? "that is the node itself" : "there is no such node");
+        if (file->nodes[index].role != DOT_MAIN)
+            return dot_attribute_refuse(file, index, name, text, "it has prelude_of as well");
+        file->nodes[index].role = role;
+        file->nodes[index].main = dot_node_index(main);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_status read_graph(struct dot_file *file, Agraph_t *graph)
+{
+    static char unit_name[] = "cost_unit", resources_name[] = "resources";
+    const char *unit = agget(graph, unit_name);
+    const char *resources = agget(graph, resources_name);
+    if (unit && *unit && !(file->cost_unit = strdup(unit)))
+        return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+    if (file->cost_unit)
+        message_keep_one_line(file->cost_unit);
+    return resources && *resources ? dot_resources_read(file, resources) : EXIT_DONE;
+}
+
+enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph)
+{
+    file->without_cost = file->num_nodes;
+    enum exit_status status = read_graph(file, graph);
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]) && status == EXIT_DONE; i++)
+        status = read_attribute(file, graph, i);
+    if (status == EXIT_DONE)
+        status = read_role(file, graph, "prelude_of", DOT_PRELUDE);
+    if (status == EXIT_DONE)
+        status = read_role(file, graph, "epilogue_of", DOT_EPILOGUE);
+    if (status == EXIT_DONE)
+        file->unit_ns = dot_cost_choose_unit(file);
+    return status;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the attributes of a DOT file say about its nodes, resources and edges.
+#ifndef BRAID_TOOL_DOT_ATTRIBUTES_H
+#define BRAID_TOOL_DOT_ATTRIBUTES_H
+
+#include <graphviz/cgraph.h>
+
+#include "dot_file.h"
+
+// Hung on each cgraph node.
+struct dot_node_record {
+    Agrec_t header;
+    uint32_t index;
+};
+
+static inline uint32_t dot_node_index(Agnode_t *node)
+{
+    return ((const struct dot_node_record *)AGDATA(node))->index;
+}
+
+// Fills in all of the file that is not known from its nodes and edges alone. What cannot be is
+// reported with its line.
+enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph);
+
+// Each reads one attribute of the whole graph or of a node; `text` is not empty.
+enum exit_status dot_resources_read(struct dot_file *file, const char *text);
+enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const char *text);
+
+// Refuses a prelude of a prelude, and moves main nodes before their preludes and epilogues, as the
+// library wants them added.
+enum exit_status dot_bundles_check(struct dot_file *file);
+
+// Reports an attribute of a node: "node 'a' has cost 'x': WHAT".
+enum exit_status dot_attribute_refuse(const struct dot_file *file, uint32_t node, const char *name,
+                                      const char *text, const char *what);
+
+// Makes room for one more item, doubling; true if there is room.
+bool dot_make_room(void **items, uint32_t num, uint32_t *room, size_t item_bytes);
+
+#endif

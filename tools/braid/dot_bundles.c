@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preludes and epilogues of DOT files: main nodes first, and never one of another.
+#include <stdlib.h>
+
+#include "dot_attributes.h"
+
+// Whether any stands before its main node, as they may in files written by hand.
+static bool is_main_late(const struct dot_file *file)
+{
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        if (file->nodes[i].role != DOT_MAIN && file->nodes[i].main > i)
+            return true;
+    }
+    return false;
+}
+
+// Gives each main node that is late the place of its first prelude or epilogue, and fills
+// new_index. Returns false when memory runs out.
+static bool reorder(struct dot_file *file, uint32_t *new_index)
+{
+    struct dot_node *moved = calloc((size_t)file->num_nodes + 1, sizeof(*moved));
+    if (!moved)
+        return false;
+    for (uint32_t i = 0; i < file->num_nodes; i++)
+        new_index[i] = UINT32_MAX;
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        uint32_t main = file->nodes[i].role == DOT_MAIN ? i : file->nodes[i].main;
+        if (new_index[main] == UINT32_MAX) {
+            moved[num] = file->nodes[main];
+            new_index[main] = num++;
+        }
+        if (i != main) {
+            moved[num] = file->nodes[i];
+            new_index[i] = num++;
+        }
+    }
+    free(file->nodes);
+    file->nodes = moved;
+    return true;
+}
+
+static void renumber(struct dot_file *file, const uint32_t *new_index)
+{
+    for (uint32_t i = 0; i < file->num_nodes; i++)
+        file->nodes[i].main = new_index[file->nodes[i].main];
+    for (uint32_t i = 0; i < file->num_edges + file->num_implied_edges; i++) {
+        file->edges[i].from = new_index[file->edges[i].from];
+        file->edges[i].to = new_index[file->edges[i].to];
+    }
+}
+
+static enum exit_status refuse_nested(const struct dot_file *file, uint32_t node)
+{
+    const struct dot_node *nested = &file->nodes[node];
+    const char *name = nested->role == DOT_PRELUDE ? "prelude_of" : "epilogue_of";
+    return dot_attribute_refuse(file, node, name, file->nodes[nested->main].id,
+                                "that node is itself a prelude or epilogue");
+}
+
+enum exit_status dot_bundles_check(struct dot_file *file)
+{
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        const struct dot_node *node = &file->nodes[i];
+        if (node->role != DOT_MAIN && file->nodes[node->main].role != DOT_MAIN)
+            return refuse_nested(file, i);
+    }
+    if (!is_main_late(file))
+        return EXIT_DONE;
+    uint32_t *new_index = calloc((size_t)file->num_nodes + 1, sizeof(*new_index));
+    bool done = new_index && reorder(file, new_index);
+    if (done)
+        renumber(file, new_index);
+    free(new_index);
+    return done ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+}

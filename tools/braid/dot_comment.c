@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes comments out of a DOT file's text, and refuses what would keep Graphviz busy for minutes.
+#include "dot_comment.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define LONGEST_PIECE ((size_t)1 << 20)
+
+// The text is copied onto itself: what was kept never reaches what is still to be read.
+struct copying {
+    struct dot_text *text;
+    size_t from, to;
+    size_t longest_at; // where a piece that is too long starts, if there is one
+    bool is_too_long;
+};
+
+static char peek(const struct copying *copying, size_t ahead)
+{
+    size_t place = copying->from + ahead;
+    return place < copying->text->length ? copying->text->data[place] : '\0';
+}
+
+static bool is_at_end(const struct copying *copying)
+{
+    return copying->from >= copying->text->length;
+}
+
+static void keep(struct copying *copying)
+{
+    copying->text->data[copying->to++] = copying->text->data[copying->from++];
+}
+
+static void check_piece(struct copying *copying, size_t start)
+{
+    if (copying->from - start <= LONGEST_PIECE || copying->is_too_long)
+        return;
+    copying->is_too_long = true;
+    copying->longest_at = copying->to;
+}
+
+// Up to the quote that ends it; a backslash keeps the next byte from ending it, and ends a piece.
+static void keep_string(struct copying *copying)
+{
+    keep(copying);
+    size_t start = copying->from;
+    while (!is_at_end(copying) && peek(copying, 0) != '"') {
+        if (peek(copying, 0) == '\\') {
+            check_piece(copying, start);
+            keep(copying);
+            start = copying->from;
+            if (is_at_end(copying))
+                break;
+        }
+        keep(copying);
+    }
+    check_piece(copying, start);
+    if (!is_at_end(copying))
+        keep(copying);
+}
+
+// <...> may hold further pairs of such brackets.
+static void keep_html(struct copying *copying)
+{
+    size_t depth = 0, start = copying->from;
+    do {
+        char byte = peek(copying, 0);
+        if (byte == '<' || byte == '>' || byte == '\n') {
+            check_piece(copying, start);
+            start = copying->from;
+        }
+        depth += byte == '<';
+        depth -= byte == '>';
+        keep(copying);
+    } while (depth > 0 && !is_at_end(copying));
+    check_piece(copying, start);
+}
+
+static bool is_word(char byte)
+{
+    return isalnum((unsigned char)byte) || byte == '_' || byte == '.' || (byte & 0x80);
+}
+
+static void keep_word(struct copying *copying)
+{
+    size_t start = copying->from;
+    while (!is_at_end(copying) && is_word(peek(copying, 0)))
+        keep(copying);
+    check_piece(copying, start);
+}
+
+static void drop_line(struct copying *copying)
+{
+    const char *start = copying->text->data + copying->from;
+    const char *end = memchr(start, '\n', copying->text->length - copying->from);
+    copying->from = end ? (size_t)(end - copying->text->data) : copying->text->length;
+}
+
+// Returns whether the comment ends.
+static bool drop_block(struct copying *copying)
+{
+    for (copying->from += 2; !is_at_end(copying); copying->from++) {
+        if (peek(copying, 0) == '\n')
+            copying->text->data[copying->to++] = '\n';
+        if (peek(copying, 0) == '*' && peek(copying, 1) == '/') {
+            copying->from += 2;
+            copying->text->data[copying->to++] = ' ';
+            return true;
+        }
+    }
+    return false;
+}
+
+enum exit_status dot_comment_remove(struct dot_text *text)
+{
+    struct copying copying = { .text = text };
+    while (!is_at_end(&copying)) {
+        char byte = peek(&copying, 0), next = peek(&copying, 1);
+        size_t start = copying.to;
+        if (byte == '"') {
+            keep_string(&copying);
+        } else if (byte == '<') {
+            keep_html(&copying);
+        } else if (is_word(byte)) {
+            keep_word(&copying);
+        } else if (byte == '#' || (byte == '/' && next == '/')) {
+            drop_line(&copying);
+        } else if (byte == '/' && next == '*') {
+            if (!drop_block(&copying))
+                return fail_in_file(text->path, dot_text_line(text, start),
+                                    "a comment that does not end: is a '*/' missing?");
+        } else {
+            keep(&copying);
+        }
+    }
+    text->length = copying.to;
+    if (copying.is_too_long)
+        return fail_in_file(text->path, dot_text_line(text, copying.longest_at),
+                            "a name or string of more than 1 MiB in a piece");
+    return EXIT_DONE;
+}
