@@ -19,7 +19,7 @@ static void *allocate(size_t num, size_t bytes)
 static void issue_in_order(const struct plan_graph *plan, uint32_t *issued)
 {
     for (uint32_t i = 0; i < plan->num_units; i++)
-        issued[i] = plan_ordered_unit(plan, i);
+        issued[i] = plan_ordered_node(plan, i);
 }
 
 // Level by level, each unit on the next lane.
@@ -28,9 +28,9 @@ static void place_levels(const struct plan_graph *plan, uint32_t num_lanes,
 {
     uint64_t *levels = allocate(plan->num_units, sizeof(*levels));
     for (uint32_t i = 0; i < plan->num_units; i++) {
-        uint32_t unit = plan_ordered_unit(plan, i);
+        uint32_t unit = plan_ordered_node(plan, i);
         for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-            uint64_t level = levels[plan->pred_units[e]] + 1;
+            uint64_t level = levels[plan->pred_nodes[e]] + 1;
             levels[unit] = level > levels[unit] ? level : levels[unit];
         }
     }
@@ -76,7 +76,7 @@ static void place_depth_first(const struct plan_graph *plan, uint32_t num_lanes,
                 continue;
             }
             next[unit]++;
-            uint32_t succ = plan->succ_units[e];
+            uint32_t succ = plan->succ_nodes[e];
             if (seen[succ])
                 continue;
             seen[succ] = true;
@@ -100,13 +100,13 @@ static void place_first_users(const struct plan_graph *plan, uint32_t num_lanes,
     for (uint32_t i = 0; i < plan->num_units; i++) {
         uint32_t unit = placement->issued[i];
         uint32_t e = plan->pred_first[unit];
-        while (e < plan->pred_first[unit + 1] && used[plan->pred_units[e]])
+        while (e < plan->pred_first[unit + 1] && used[plan->pred_nodes[e]])
             e++;
         bool follows = e < plan->pred_first[unit + 1];
         if (follows)
-            used[plan->pred_units[e]] = true;
+            used[plan->pred_nodes[e]] = true;
         placement->lane_of[unit] =
-            follows ? placement->lane_of[plan->pred_units[e]] : lane++ % num_lanes;
+            follows ? placement->lane_of[plan->pred_nodes[e]] : lane++ % num_lanes;
     }
     free(used);
 }

@@ -35,7 +35,7 @@ static void count_edges(struct simulation *simulation, uint32_t unit)
     const uint32_t *lane_of = simulation->placement->lane_of;
     struct policy_result *result = &simulation->result;
     for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-        uint32_t pred = plan->pred_units[e];
+        uint32_t pred = plan->pred_nodes[e];
         if (lane_of[pred] == lane_of[unit])
             continue;
         result->crossing++;
@@ -60,8 +60,8 @@ static void find_makespan(struct simulation *simulation, const struct plan_costs
         uint32_t unit = placement->issued[i];
         uint64_t start = lane_end[placement->lane_of[unit]];
         for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++)
-            start = end[plan->pred_units[e]] > start ? end[plan->pred_units[e]] : start;
-        end[unit] = lane_end[placement->lane_of[unit]] = start + costs->unit_ns[unit];
+            start = end[plan->pred_nodes[e]] > start ? end[plan->pred_nodes[e]] : start;
+        end[unit] = lane_end[placement->lane_of[unit]] = start + costs->node_ns[unit];
         if (end[unit] > simulation->result.makespan_ns)
             simulation->result.makespan_ns = end[unit];
     }

@@ -34,8 +34,23 @@ struct graph_units {
     uint32_t num_units;
     uint32_t *first_of; // num_units + 1
     uint32_t *members;  // num_nodes
+    uint32_t *place_of; // num_nodes: where a node stands in members
     uint32_t *unit_of;  // num_nodes
 };
+
+// The node that runs right before a node in its bundle, and the one right after; GRAPH_NONE at the
+// ends.
+static inline uint32_t graph_member_before(const struct graph_units *units, uint32_t node)
+{
+    uint32_t place = units->place_of[node];
+    return place == units->first_of[units->unit_of[node]] ? GRAPH_NONE : units->members[place - 1];
+}
+
+static inline uint32_t graph_member_after(const struct graph_units *units, uint32_t node)
+{
+    uint32_t place = units->place_of[node] + 1;
+    return place == units->first_of[units->unit_of[node] + 1] ? GRAPH_NONE : units->members[place];
+}
 
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_graph_find_units(const braid_graph *graph, struct graph_units *out_units);

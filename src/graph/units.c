@@ -7,6 +7,7 @@ void braid_graph_units_finish(struct graph_units *units)
 {
     free(units->first_of);
     free(units->members);
+    free(units->place_of);
     free(units->unit_of);
     *units = (struct graph_units){ 0 };
 }
@@ -42,8 +43,10 @@ static void place_members(const braid_graph *graph, struct graph_units *units, u
         next[u] = units->first_of[u];
     for (int role = 0; role < 3; role++) {
         for (uint32_t i = 0; i < num_nodes; i++) {
-            if (nodes[i].role == running_order[role])
-                units->members[next[units->unit_of[i]]++] = i;
+            if (nodes[i].role != running_order[role])
+                continue;
+            units->place_of[i] = next[units->unit_of[i]]++;
+            units->members[units->place_of[i]] = i;
         }
     }
 }
@@ -52,7 +55,7 @@ static void make_identity(uint32_t num_nodes, struct graph_units *units)
 {
     units->num_units = num_nodes;
     for (uint32_t i = 0; i < num_nodes; i++)
-        units->first_of[i] = units->members[i] = units->unit_of[i] = i;
+        units->first_of[i] = units->members[i] = units->place_of[i] = units->unit_of[i] = i;
     units->first_of[num_nodes] = num_nodes;
 }
 
@@ -73,9 +76,10 @@ braid_status braid_graph_find_units(const braid_graph *graph, struct graph_units
     struct graph_units units = {
         .first_of = braid_allocate_zeroed((size_t)num_nodes + 1, sizeof(uint32_t)),
         .members = braid_allocate_zeroed(num_nodes, sizeof(uint32_t)),
+        .place_of = braid_allocate_zeroed(num_nodes, sizeof(uint32_t)),
         .unit_of = braid_allocate_zeroed(num_nodes, sizeof(uint32_t)),
     };
-    bool done = units.first_of && units.members && units.unit_of;
+    bool done = units.first_of && units.members && units.place_of && units.unit_of;
     if (done && graph->num_bundled == 0)
         make_identity(num_nodes, &units);
     else if (done)

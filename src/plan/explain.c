@@ -6,12 +6,13 @@
 #include "base/array.h"
 #include "base/error.h"
 
-// The search for a shortest path goes backward from the second unit, level by level.
+// The search for a path of the fewest edges goes backward from the second node, level by level.
+// What runs before a node in its bundle is as near as the node itself.
 struct path {
     const struct plan_graph *plan;
     bool flow_only;       // explicit edges and data flow, nothing that was forced
-    uint32_t *edge_after; // per unit seen: the edge towards the second unit
-    uint32_t *unit_after; // per unit seen: the unit that edge leads to, itself for the second
+    uint32_t *edge_after; // per node seen: the edge towards the second, PLAN_NONE inside a bundle
+    uint32_t *node_after; // per node seen: the node next on the path, itself for the second
     struct array queue;   // uint32_t
 };
 
@@ -25,31 +26,35 @@ static bool may_follow(const struct path *path, uint32_t edge)
            (reason != PLAN_BY_HINT && plan->links[reason].hazard == GRAPH_READ_AFTER_WRITE);
 }
 
-static bool see_unit(struct path *path, uint32_t unit, uint32_t edge, uint32_t after)
+static bool see_node(struct path *path, uint32_t node, uint32_t edge, uint32_t after)
 {
-    if (path->unit_after[unit] != PLAN_NONE)
-        return true;
-    path->unit_after[unit] = after;
-    path->edge_after[unit] = edge;
-    uint32_t *slot = braid_array_append(&path->queue, 1, sizeof(*slot));
-    if (slot)
-        *slot = unit;
-    return slot;
+    while (node != PLAN_NONE && path->node_after[node] == PLAN_NONE) {
+        path->node_after[node] = after;
+        path->edge_after[node] = edge;
+        uint32_t *slot = braid_array_append(&path->queue, 1, sizeof(*slot));
+        if (!slot)
+            return false;
+        *slot = node;
+        after = node;
+        edge = PLAN_NONE;
+        node = plan_member_before(path->plan, node);
+    }
+    return true;
 }
 
-// False when memory runs out; whether there is a path, unit_after of `first` then says.
+// False when memory runs out; whether there is a path, node_after of `first` then says.
 static bool find_path(struct path *path, uint32_t first, uint32_t second)
 {
     const struct plan_graph *plan = path->plan;
     path->queue.num = 0;
-    for (uint32_t i = 0; i < plan->num_units; i++)
-        path->unit_after[i] = PLAN_NONE;
-    if (!see_unit(path, second, PLAN_NONE, second))
+    for (uint32_t i = 0; i < plan->num_nodes; i++)
+        path->node_after[i] = PLAN_NONE;
+    if (!see_node(path, second, PLAN_NONE, second))
         return false;
-    for (size_t i = 0; i < path->queue.num && path->unit_after[first] == PLAN_NONE; i++) {
-        uint32_t unit = ((uint32_t *)path->queue.items)[i];
-        for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-            if (may_follow(path, e) && !see_unit(path, plan->pred_units[e], e, unit))
+    for (size_t i = 0; i < path->queue.num && path->node_after[first] == PLAN_NONE; i++) {
+        uint32_t node = ((uint32_t *)path->queue.items)[i];
+        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+            if (may_follow(path, e) && !see_node(path, plan->pred_nodes[e], e, node))
                 return false;
         }
     }
@@ -65,80 +70,110 @@ static void say_link(struct plan_text *text, const struct plan_graph *plan, uint
     braid_explain_resource(text, plan, link);
 }
 
-static void say_edge(struct plan_text *text, const struct path *path, uint32_t first)
+// The next node on a path, from `node` on, that an edge leads away from.
+static uint32_t find_edge(const struct path *path, uint32_t node)
+{
+    while (path->edge_after[node] == PLAN_NONE)
+        node = path->node_after[node];
+    return node;
+}
+
+static void say_edge(struct plan_text *text, const struct path *path, uint32_t from)
 {
     const struct plan_graph *plan = path->plan;
-    uint32_t edge = path->edge_after[first];
-    uint32_t reason = plan->pred_reasons ? plan->pred_reasons[edge] : PLAN_BY_EDGE;
+    uint32_t reason =
+        plan->pred_reasons ? plan->pred_reasons[path->edge_after[from]] : PLAN_BY_EDGE;
     if (reason == PLAN_BY_EDGE)
-        plan_text_add(text, "ordered by an edge from %s to %s", braid_plan_unit_name(plan, first),
-                      braid_plan_unit_name(plan, path->unit_after[first]));
+        plan_text_add(text, "ordered by an edge from %s to %s", braid_plan_node_name(plan, from),
+                      braid_plan_node_name(plan, path->node_after[from]));
     else if (reason == PLAN_BY_HINT)
-        plan_text_add(text, "serialised by lane hint %u", plan->hint_of[first]);
+        plan_text_add(text, "serialised by lane hint %u", plan->hint_of[plan_unit_of(plan, from)]);
     else
         say_link(text, plan, reason);
 }
 
+// Names the bundles between the first node's and the second's.
 static void say_path(struct plan_text *text, const struct path *path, uint32_t first,
                      uint32_t second)
 {
     enum { MOST_NAMES = 12 };
+    const struct plan_graph *plan = path->plan;
+    uint32_t from = find_edge(path, first), last = plan_unit_of(plan, second);
+    if (plan_unit_of(plan, path->node_after[from]) == last) {
+        say_edge(text, path, from);
+        return;
+    }
     const char *separator = path->flow_only ? "ordered through " : "serialised through ";
     uint32_t num = 0;
-    for (uint32_t unit = path->unit_after[first]; unit != second; unit = path->unit_after[unit]) {
-        if (num++ >= MOST_NAMES)
-            continue;
-        plan_text_add(text, "%s%s", separator, braid_plan_unit_name(path->plan, unit));
+    uint32_t unit = plan_unit_of(plan, path->node_after[from]);
+    while (unit != last) {
+        if (num++ < MOST_NAMES)
+            plan_text_add(text, "%s%s", separator, braid_plan_unit_name(plan, unit));
         separator = ", ";
+        from = find_edge(path, path->node_after[from]);
+        unit = plan_unit_of(plan, path->node_after[from]);
     }
     if (num > MOST_NAMES)
         plan_text_add(text, " and %u more", num - MOST_NAMES);
 }
 
+// What nothing but the plan orders may be in bundles of which other parts are ordered.
+static bool say_plan(struct plan_text *text, const struct braid_schedule *schedule,
+                     struct path *path, uint32_t first, uint32_t second)
+{
+    const struct plan_graph *plan = path->plan;
+    uint32_t start = plan_first_member(plan, plan_unit_of(plan, first));
+    uint32_t end = plan_last_member(plan, plan_unit_of(plan, second));
+    if (!braid_explain_lanes(text, schedule, first, second))
+        return false;
+    if (start == first && end == second)
+        return true;
+    path->flow_only = false;
+    if (!find_path(path, start, end))
+        return false;
+    if (path->node_after[start] != PLAN_NONE) {
+        plan_text_add(text, "; their bundles are ");
+        say_path(text, path, start, end);
+    }
+    return true;
+}
+
 // Looks for a way that the program wants before one that was forced, so that only pairs without
 // any data flow are called serialised.
-static braid_status explain_units(struct plan_text *text, const struct braid_schedule *schedule,
+static braid_status explain_nodes(struct plan_text *text, const struct braid_schedule *schedule,
                                   uint32_t first, uint32_t second)
 {
     struct path path = { .plan = schedule->graph };
-    size_t num = (size_t)path.plan->num_units + 1;
+    size_t num = (size_t)path.plan->num_nodes + 1;
     path.edge_after = malloc(num * sizeof(uint32_t));
-    path.unit_after = malloc(num * sizeof(uint32_t));
-    bool done = path.edge_after && path.unit_after;
+    path.node_after = malloc(num * sizeof(uint32_t));
+    bool done = path.edge_after && path.node_after;
     bool found = false;
     for (int forced = 0; done && !found && forced < 2; forced++) {
         path.flow_only = !forced;
         done = find_path(&path, first, second);
-        found = done && path.unit_after[first] != PLAN_NONE;
+        found = done && path.node_after[first] != PLAN_NONE;
     }
-    if (found && path.unit_after[first] == second)
-        say_edge(text, &path, first);
-    else if (found)
-        say_path(text, &path, first, second);
-    free(path.edge_after);
-    free(path.unit_after);
-    braid_array_finish(&path.queue);
-    if (!done)
-        return braid_error_no_memory("an explanation");
     if (found)
-        return BRAID_OK;
-    return braid_explain_lanes(text, schedule, plan_main_of(path.plan, first),
-                               plan_main_of(path.plan, second));
+        say_path(text, &path, first, second);
+    else if (done)
+        done = say_plan(text, schedule, &path, first, second);
+    free(path.edge_after);
+    free(path.node_after);
+    braid_array_finish(&path.queue);
+    return done ? BRAID_OK : braid_error_no_memory("an explanation");
 }
 
 static void say_bundle(struct plan_text *text, const struct plan_graph *plan, uint32_t a,
                        uint32_t b)
 {
     uint32_t unit = plan_unit_of(plan, a);
-    uint32_t i = 0;
-    while (plan_unit_member(plan, unit, i) != a && plan_unit_member(plan, unit, i) != b)
-        i++;
-    uint32_t first = plan_unit_member(plan, unit, i);
+    uint32_t first = plan->units.place_of[a] < plan->units.place_of[b] ? a : b;
     plan_text_add(text, "%s runs before %s in the bundle of %s", braid_plan_node_name(plan, first),
                   braid_plan_node_name(plan, first == a ? b : a), braid_plan_unit_name(plan, unit));
 }
 
-// Which of two units was issued first: all steps are in issue order.
+// Which of two nodes was issued first: all steps are in issue order.
 static bool was_issued_first(const struct braid_schedule *schedule, uint32_t a, uint32_t b)
 {
     size_t i = 0;
@@ -173,8 +208,8 @@ braid_status braid_schedule_explain(const braid_schedule *schedule, braid_node a
         say_bundle(&text, plan, a.index, b.index);
     } else {
         bool a_first = was_issued_first(schedule, a.index, b.index);
-        return explain_units(&text, schedule, plan_unit_of(plan, a_first ? a.index : b.index),
-                             plan_unit_of(plan, a_first ? b.index : a.index));
+        return explain_nodes(&text, schedule, a_first ? a.index : b.index,
+                             a_first ? b.index : a.index);
     }
     return BRAID_OK;
 }

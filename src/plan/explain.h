@@ -13,8 +13,8 @@ void braid_explain_resource(struct plan_text *text, const struct plan_graph *pla
                             const struct graph_link *link);
 
 // Writes how lanes and waits order two nodes, the first of which was issued first, that the graph
-// leaves free. Errors: BRAID_NO_MEMORY.
-braid_status braid_explain_lanes(struct plan_text *text, const struct braid_schedule *schedule,
-                                 uint32_t first, uint32_t second);
+// leaves free. False when memory runs out.
+bool braid_explain_lanes(struct plan_text *text, const struct braid_schedule *schedule,
+                         uint32_t first, uint32_t second);
 
 #endif

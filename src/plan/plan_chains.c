@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes lanes of matched chains. Units that follow each other on a lane are joined by an edge, so
+// Makes lanes of matched chains. Nodes that follow each other on a lane are joined by an edge, so
 // lanes order nothing that the graph leaves free, and the waits are what is left of its reduction.
 #include "plan/plan_chains.h"
 
@@ -13,40 +13,41 @@ struct chains {
     const struct plan_graph *plan;
     const struct plan_costs *costs;
     bool *implied;    // per edge
-    uint32_t *before; // per unit the unit before it on its lane, or PLAN_NONE
+    uint32_t *before; // per node the node before it on its lane, or PLAN_NONE
     struct plan_placement *placement;
 };
 
-// Every unit starts as soon as what it follows allows.
+// Every node starts as soon as what it follows allows.
 static void find_starts(struct chains *chains)
 {
     const struct plan_graph *plan = chains->plan;
     const struct plan_costs *costs = chains->costs;
     uint64_t *start_ns = chains->placement->start_ns;
-    for (uint32_t i = 0; i < plan->num_units; i++) {
-        uint32_t unit = plan_ordered_unit(plan, i);
-        uint64_t start = 0;
-        for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-            uint32_t pred = plan->pred_units[e];
-            bool near = pred == chains->before[unit];
-            if (chains->implied[e] && !near)
-                continue; // charged along the longer path
-            uint64_t from = start_ns[pred] + costs->unit_ns[pred];
-            from += near ? costs->model.node_ns : costs->model.wait_ns;
+    for (uint32_t i = 0; i < plan->num_nodes; i++) {
+        uint32_t node = plan_ordered_node(plan, i);
+        uint32_t before = chains->before[node];
+        uint64_t start = before == PLAN_NONE
+                             ? 0
+                             : start_ns[before] + costs->node_ns[before] + costs->model.node_ns;
+        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+            uint32_t pred = plan->pred_nodes[e];
+            if (chains->implied[e] || pred == before)
+                continue; // charged along the longer path, or already
+            uint64_t from = start_ns[pred] + costs->node_ns[pred] + costs->model.wait_ns;
             if (from > start)
                 start = from;
         }
-        start_ns[unit] = start;
-        if (start + costs->unit_ns[unit] > chains->placement->makespan_ns)
-            chains->placement->makespan_ns = start + costs->unit_ns[unit];
+        start_ns[node] = start;
+        if (start + costs->node_ns[node] > chains->placement->makespan_ns)
+            chains->placement->makespan_ns = start + costs->node_ns[node];
     }
 }
 
-// Issues by start time. Costs are never zero, so a unit starts later than all it follows.
-static braid_status issue_units(struct chains *chains)
+// Issues by start time. Costs are never zero, so a node starts later than all it follows.
+static braid_status issue_nodes(struct chains *chains)
 {
     struct plan_placement *placement = chains->placement;
-    uint32_t num = chains->plan->num_units;
+    uint32_t num = chains->plan->num_nodes;
     uint64_t *keys = malloc(((size_t)num + 1) * sizeof(*keys));
     if (!keys)
         return braid_error_no_memory("the chains of a plan");
@@ -59,9 +60,9 @@ static braid_status issue_units(struct chains *chains)
         return status;
     placement->issued = ranks.unit_at;
     for (uint32_t i = 0; i < num; i++) {
-        uint32_t unit = placement->issued[i];
-        uint32_t before = chains->before[unit];
-        placement->lane_of[unit] =
+        uint32_t node = placement->issued[i];
+        uint32_t before = chains->before[node];
+        placement->lane_of[node] =
             before == PLAN_NONE ? placement->num_lanes++ : placement->lane_of[before];
     }
     ranks.unit_at = NULL;
@@ -74,15 +75,15 @@ static braid_status list_waits(struct chains *chains)
     const struct plan_graph *plan = chains->plan;
     const uint32_t *lane_of = chains->placement->lane_of;
     struct plan_placement *placement = chains->placement;
-    placement->wait_first = malloc(((size_t)plan->num_units + 1) * sizeof(uint32_t));
+    placement->wait_first = malloc(((size_t)plan->num_nodes + 1) * sizeof(uint32_t));
     if (!placement->wait_first)
         return braid_error_no_memory("the waits of a plan");
-    for (uint32_t i = 0; i < plan->num_units; i++) {
-        uint32_t unit = placement->issued[i];
+    for (uint32_t i = 0; i < plan->num_nodes; i++) {
+        uint32_t node = placement->issued[i];
         placement->wait_first[i] = (uint32_t)placement->waits.num;
-        for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-            uint32_t pred = plan->pred_units[e];
-            if (chains->implied[e] || lane_of[pred] == lane_of[unit])
+        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+            uint32_t pred = plan->pred_nodes[e];
+            if (chains->implied[e] || lane_of[pred] == lane_of[node])
                 continue;
             uint32_t *slot = braid_array_append(&placement->waits, 1, sizeof(*slot));
             if (!slot)
@@ -90,7 +91,7 @@ static braid_status list_waits(struct chains *chains)
             *slot = pred;
         }
     }
-    placement->wait_first[plan->num_units] = (uint32_t)placement->waits.num;
+    placement->wait_first[plan->num_nodes] = (uint32_t)placement->waits.num;
     return BRAID_OK;
 }
 
@@ -98,7 +99,7 @@ static braid_status fill_chains(struct chains *chains)
 {
     const struct plan_graph *plan = chains->plan;
     struct plan_placement *placement = chains->placement;
-    size_t num = (size_t)plan->num_units + 1;
+    size_t num = (size_t)plan->num_nodes + 1;
     placement->lane_of = malloc(num * sizeof(uint32_t));
     placement->start_ns = malloc(num * sizeof(uint64_t));
     if (!placement->lane_of || !placement->start_ns)
@@ -109,7 +110,7 @@ static braid_status fill_chains(struct chains *chains)
     if (status)
         return status;
     find_starts(chains);
-    status = issue_units(chains);
+    status = issue_nodes(chains);
     if (!status)
         status = list_waits(chains);
     if (!status && placement->num_lanes > 1)

@@ -1,9 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses a lane: where the unit at hand starts first, and of those where it waits least.
+// Asks, and chooses a lane: where the unit at hand starts first, and of those where it waits least.
 #include "plan/plan_choose.h"
 
 // With many idle lanes only this many are looked at, so that time stays linear.
 #define MOST_LANES_TRIED 128
+
+// Adds what a node has to ask for to the list. A unit whose node stands some time behind its start
+// may start that much before the answer.
+static bool add_asks(struct place *place, uint32_t node, uint32_t latest, uint64_t offset_ns)
+{
+    struct plan_know *know = &place->know;
+    const struct plan_costs *costs = place->costs;
+    braid_plan_know_ask(know, node, latest);
+    if (know->num_asks == 0)
+        return true;
+    struct plan_ask *asks = braid_array_append(&place->asks, know->num_asks, sizeof(*asks));
+    for (uint32_t i = 0; asks && i < know->num_asks; i++) {
+        uint32_t pred = know->asks[i];
+        asks[i] = (struct plan_ask){ know->spots[pred].lane, know->issue_of[pred], 0 };
+        if (!costs->model.wait_ns && !costs->offset_ns)
+            continue; // it ended before now
+        uint64_t seen_ns = place->out->start_ns[pred] + costs->node_ns[pred] + costs->model.wait_ns;
+        asks[i].seen_ns = seen_ns > offset_ns ? seen_ns - offset_ns : 0;
+    }
+    return asks;
+}
+
+bool braid_plan_ask_node(struct place *place, uint32_t node, uint32_t latest)
+{
+    place->asks.num = 0;
+    return add_asks(place, node, latest, 0);
+}
+
+bool braid_plan_ask_unit(struct place *place, uint32_t unit)
+{
+    const struct plan_graph *plan = place->plan;
+    uint32_t latest = place->inputs[unit].latest;
+    if (plan_unit_size(plan, unit) == 1)
+        return braid_plan_ask_node(place, plan_first_member(plan, unit), latest);
+    place->asks.num = 0;
+    for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
+        uint32_t node = plan_unit_member(plan, unit, i);
+        if (!add_asks(place, node, latest, place->costs->offset_ns[node]))
+            return false;
+    }
+    return true;
+}
 
 // When a unit could start on a lane if it had to wait for nothing there.
 static uint64_t earliest_on(const struct place *place, uint32_t lane)
@@ -17,8 +59,9 @@ static uint64_t earliest_on(const struct place *place, uint32_t lane)
 static void add_waits(const struct place *place, struct offer *offer)
 {
     const uint32_t *known = plan_know_of_lane(&place->know, offer->lane);
-    for (uint32_t i = 0; i < place->know.num_asks; i++) {
-        const struct plan_ask *ask = &place->asks[i];
+    const struct plan_ask *asks = place->asks.items;
+    for (size_t i = 0; i < place->asks.num; i++) {
+        const struct plan_ask *ask = &asks[i];
         if (ask->lane == offer->lane || known[ask->lane] > ask->issue)
             continue;
         offer->num_waits++;
@@ -79,8 +122,9 @@ struct offer braid_plan_choose_lane(const struct place *place)
 {
     struct offer best = { .lane = place->out->num_lanes, .start_ns = UINT64_MAX };
     bool queue = place->costs->model.wait_ns > 0;
-    for (uint32_t i = 0; i < place->know.num_asks; i++) {
-        uint32_t lane = place->asks[i].lane;
+    const struct plan_ask *asks = place->asks.items;
+    for (size_t i = 0; i < place->asks.num; i++) {
+        uint32_t lane = asks[i].lane;
         if (place->lanes[lane].idle || queue)
             consider(place, lane, &best);
     }

@@ -10,21 +10,22 @@
 #include "plan/plan_place.h"
 
 struct lane {
-    uint32_t tail; // the last unit placed on it; it is idle when that has ended
+    uint32_t tail; // the last node placed on it; it is idle when that has ended
     bool idle;
     uint64_t free_ns;         // when the tail ends
     struct plan_heap waiting; // ready units whose hint names this lane, by rank
 };
 
 struct inputs {
-    uint32_t left;   // predecessors that have not ended; then the round the unit became ready in
-    uint32_t latest; // 1 + issue of the latest predecessor that has ended
+    // Predecessors of its nodes that still hold up its start; then the round it became ready in.
+    uint32_t left;
+    uint32_t latest; // 1 + issue of the latest of those that do not
 };
 
 // What the unit at hand has to ask for, where its order is not known.
 struct plan_ask {
     uint32_t lane, issue;
-    uint64_t seen_ns; // when a lane that waits for it goes on
+    uint64_t seen_ns; // when a unit that waits for it may start
 };
 
 struct place {
@@ -36,10 +37,12 @@ struct place {
     uint32_t share; // of the device, taken by the units that run
     struct lane *lanes;
     struct plan_know know;
-    struct plan_ask *asks;  // per ask of know
+    struct array asks;      // struct plan_ask: what the unit or node at hand has to ask for
     struct plan_bits ready; // ranks
     struct plan_bits idle;  // lanes used before and idle now
-    struct plan_heap ends;  // units placed and not ended, by when they end
+    struct plan_heap ends;  // nodes placed and not ended, by when they end
+    struct plan_heap frees; // units, by when an issued predecessor no longer holds them up
+    bool early;             // units start with their first node, whatever later ones wait for
     struct inputs *inputs;  // per unit
     uint32_t *batch;        // units that start now; one for each lane
     uint32_t round;
@@ -54,9 +57,15 @@ struct offer {
     uint32_t num_waits;
 };
 
+// Fills the asks of a node all of whose predecessors are placed, which is then the one at hand; or
+// those of all nodes of a unit. `latest` is that of the unit's inputs. False when memory runs out.
+bool braid_plan_ask_node(struct place *place, uint32_t node, uint32_t latest);
+bool braid_plan_ask_unit(struct place *place, uint32_t unit);
+
+// The lane for the unit asked for.
 struct offer braid_plan_choose_lane(const struct place *place);
 
-// When the unit at hand would start on a lane.
+// When the node at hand would start on a lane.
 uint64_t braid_plan_start_on(const struct place *place, uint32_t lane);
 
 #endif

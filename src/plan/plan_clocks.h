@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector clocks that are stored once a version, not once a unit, and freed after their last use.
+// Vector clocks that are stored once a version, not once a node, and freed after their last use.
 #ifndef BRAID_PLAN_CLOCKS_H
 #define BRAID_PLAN_CLOCKS_H
 
@@ -10,10 +10,10 @@
 
 #include "base/array.h"
 
-// A clock has a place for each lane: one more than the issue index of the latest unit of that lane
-// known to have ended. A lane's clock changes only at a wait, so all units between two waits share
+// A clock has a place for each lane: one more than the issue index of the latest node of that lane
+// known to have ended. A lane's clock changes only at a wait, so all nodes between two waits share
 // a version. A version is freed when nobody is left who may ask for it: its lane and the edges from
-// its units are counted; or when its units are settled, as those of edges are not counted down.
+// its nodes are counted; or when its nodes are settled, as those of edges are not counted down.
 struct plan_clocks {
     uint32_t num_lanes;
     struct array values;  // uint32_t, num_lanes a version
@@ -32,7 +32,7 @@ struct plan_clock_count {
 
 struct plan_clock_retired {
     uint32_t version, times_freed;
-    uint32_t issue; // all its units were issued before
+    uint32_t issue; // all its nodes were issued before
 };
 
 // All lanes start with one version that knows nothing. False when memory runs out.
@@ -42,11 +42,11 @@ void braid_plan_clocks_finish(struct plan_clocks *clocks);
 // Says why there was no memory for `what`; also after braid_plan_clocks_finish.
 braid_status braid_plan_clocks_error(const struct plan_clocks *clocks, const char *what);
 
-// Makes sure that a lane's version is its own, so that it may be changed, when units up to `issue`
+// Makes sure that a lane's version is its own, so that it may be changed, when nodes up to `issue`
 // have been issued; false: no memory.
 bool braid_plan_clocks_own(struct plan_clocks *clocks, uint32_t lane, uint32_t issue);
 
-// Nobody will ask any more for units issued before `issue`.
+// Nobody will ask any more for nodes issued before `issue`.
 void braid_plan_clocks_settle(struct plan_clocks *clocks, uint32_t issue);
 
 // Raises each place of a lane's own version to what `version` knows.

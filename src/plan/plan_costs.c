@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit costs, bottom levels by one sweep against the order, and the critical path along them.
+// Node costs, bottom levels by one sweep against the order, and the critical path along them.
 #include "plan/plan_costs.h"
 
 #include "base/array.h"
@@ -36,14 +36,15 @@ static uint64_t node_cost(const struct graph_node *node, const braid_cost_model 
     return node->kind == GRAPH_EMPTY ? 1 : model->default_cost_ns;
 }
 
-static void sum_units(const struct plan_graph *plan, struct plan_costs *costs)
+static void find_offsets(const struct plan_graph *plan, struct plan_costs *costs)
 {
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        uint32_t size = plan_unit_size(plan, unit);
-        uint64_t sum = (size - 1) * costs->model.node_ns;
-        for (uint32_t i = 0; i < size; i++)
-            sum += costs->node_ns[plan_unit_member(plan, unit, i)];
-        costs->unit_ns[unit] = sum;
+        uint64_t offset = 0;
+        for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
+            uint32_t node = plan_unit_member(plan, unit, i);
+            costs->offset_ns[node] = offset;
+            offset += costs->node_ns[node] + costs->model.node_ns;
+        }
     }
 }
 
@@ -80,12 +81,14 @@ static void find_shares(const struct plan_graph *plan, const braid_graph *graph,
                         struct plan_costs *costs)
 {
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        uint64_t most = 0;
+        uint64_t most = 0, unit_ns = 0;
         for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
-            uint64_t threads = num_threads(graph, plan_unit_member(plan, unit, i));
+            uint32_t node = plan_unit_member(plan, unit, i);
+            uint64_t threads = num_threads(graph, node);
             most = threads > most ? threads : most;
+            unit_ns += costs->node_ns[node];
         }
-        uint64_t share = share_of(most, costs->model.max_threads), unit_ns = costs->unit_ns[unit];
+        uint64_t share = share_of(most, costs->model.max_threads);
         costs->unit_share[unit] = (uint32_t)share;
         if (share > costs->most_share)
             costs->most_share = (uint32_t)share;
@@ -103,16 +106,16 @@ static uint64_t least_gap(const struct plan_costs *costs)
 static void find_bottoms(const struct plan_graph *plan, struct plan_costs *costs)
 {
     uint64_t gap = least_gap(costs);
-    for (uint32_t i = plan->num_units; i-- > 0;) {
-        uint32_t unit = plan_ordered_unit(plan, i);
-        uint64_t below = 0;
-        for (uint32_t e = plan->succ_first[unit]; e < plan->succ_first[unit + 1]; e++) {
-            uint64_t bottom = costs->bottom_ns[plan->succ_units[e]] + gap;
+    for (uint32_t i = plan->num_nodes; i-- > 0;) {
+        uint32_t node = plan_ordered_node(plan, i), after = plan_member_after(plan, node);
+        uint64_t below = after == PLAN_NONE ? 0 : costs->bottom_ns[after] + costs->model.node_ns;
+        for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
+            uint64_t bottom = costs->bottom_ns[plan->succ_nodes[e]] + gap;
             if (bottom > below)
                 below = bottom;
         }
-        uint64_t bottom = below + costs->unit_ns[unit];
-        costs->bottom_ns[unit] = bottom;
+        uint64_t bottom = below + costs->node_ns[node];
+        costs->bottom_ns[node] = bottom;
         if (bottom > costs->critical_ns)
             costs->critical_ns = bottom;
     }
@@ -121,13 +124,12 @@ static void find_bottoms(const struct plan_graph *plan, struct plan_costs *costs
 static bool allocate_costs(const struct plan_graph *plan, struct plan_costs *costs)
 {
     costs->node_ns = plan_allocate(plan->num_nodes, sizeof(uint64_t));
-    costs->bottom_ns = plan_allocate(plan->num_units, sizeof(uint64_t));
-    costs->unit_ns = costs->node_ns;
+    costs->bottom_ns = plan_allocate(plan->num_nodes, sizeof(uint64_t));
     if (plan->units.first_of)
-        costs->unit_ns = plan_allocate(plan->num_units, sizeof(uint64_t));
+        costs->offset_ns = plan_allocate(plan->num_nodes, sizeof(uint64_t));
     if (costs->model.max_threads)
         costs->unit_share = plan_allocate(plan->num_units, sizeof(uint32_t));
-    return costs->node_ns && costs->bottom_ns && costs->unit_ns &&
+    return costs->node_ns && costs->bottom_ns && (costs->offset_ns || !plan->units.first_of) &&
            (costs->unit_share || !costs->model.max_threads);
 }
 
@@ -141,8 +143,8 @@ static braid_status fill_costs(const struct plan_graph *plan, const braid_graph 
         return status;
     uint64_t gaps = plan->num_nodes ? plan->num_nodes - 1 : 0;
     costs->one_lane_ns = costs->work_ns + gaps * costs->model.node_ns;
-    if (costs->unit_ns != costs->node_ns)
-        sum_units(plan, costs);
+    if (costs->offset_ns)
+        find_offsets(plan, costs);
     if (costs->unit_share)
         find_shares(plan, graph, costs);
     find_bottoms(plan, costs);
@@ -171,9 +173,8 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
 
 void braid_plan_costs_finish(struct plan_costs *costs)
 {
-    if (costs->unit_ns != costs->node_ns)
-        free(costs->unit_ns);
     free(costs->node_ns);
+    free(costs->offset_ns);
     free(costs->bottom_ns);
     free(costs->unit_share);
     *costs = (struct plan_costs){ 0 };
@@ -181,22 +182,22 @@ void braid_plan_costs_finish(struct plan_costs *costs)
 
 static uint32_t heaviest_start(const struct plan_graph *plan, const struct plan_costs *costs)
 {
-    uint32_t unit = 0;
-    while (unit < plan->num_units && costs->bottom_ns[unit] != costs->critical_ns)
-        unit++;
-    return unit < plan->num_units ? unit : PLAN_NONE;
+    uint32_t node = 0;
+    while (node < plan->num_nodes && costs->bottom_ns[node] != costs->critical_ns)
+        node++;
+    return node < plan->num_nodes ? node : PLAN_NONE;
 }
 
 static uint32_t heaviest_next(const struct plan_graph *plan, const struct plan_costs *costs,
-                              uint32_t unit)
+                              uint32_t node)
 {
-    uint64_t gap = least_gap(costs);
-    uint32_t next = PLAN_NONE;
-    for (uint32_t e = plan->succ_first[unit]; e < plan->succ_first[unit + 1]; e++) {
-        uint32_t succ = plan->succ_units[e];
-        bool on_path =
-            costs->bottom_ns[unit] == costs->unit_ns[unit] + gap + costs->bottom_ns[succ];
-        if (on_path && succ < next)
+    uint64_t below = costs->bottom_ns[node] - costs->node_ns[node], gap = least_gap(costs);
+    uint32_t next = plan_member_after(plan, node);
+    if (next != PLAN_NONE && below != costs->model.node_ns + costs->bottom_ns[next])
+        next = PLAN_NONE;
+    for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
+        uint32_t succ = plan->succ_nodes[e];
+        if (below == gap + costs->bottom_ns[succ] && succ < next)
             next = succ;
     }
     return next;
@@ -206,17 +207,14 @@ braid_status braid_plan_critical_path(const struct plan_graph *plan, const struc
                                       uint32_t **out_nodes, size_t *out_num_nodes)
 {
     struct array path = { 0 };
-    uint32_t unit = heaviest_start(plan, costs);
-    while (unit != PLAN_NONE) {
-        uint32_t size = plan_unit_size(plan, unit);
-        uint32_t *nodes = braid_array_append(&path, size, sizeof(*nodes));
-        if (!nodes) {
+    uint32_t node = heaviest_start(plan, costs);
+    for (; node != PLAN_NONE; node = heaviest_next(plan, costs, node)) {
+        uint32_t *slot = braid_array_append(&path, 1, sizeof(*slot));
+        if (!slot) {
             braid_array_finish(&path);
             return braid_error_no_memory("the critical path of a plan");
         }
-        for (uint32_t i = 0; i < size; i++)
-            nodes[i] = plan_unit_member(plan, unit, i);
-        unit = heaviest_next(plan, costs, unit);
+        *slot = node;
     }
     *out_nodes = path.items;
     *out_num_nodes = path.num;

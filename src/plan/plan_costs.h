@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What units cost under a cost model, and the heaviest path from each to the end.
+// What nodes cost under a cost model, and the heaviest path from each to the end.
 #ifndef BRAID_PLAN_COSTS_H
 #define BRAID_PLAN_COSTS_H
 
@@ -12,9 +12,9 @@
 struct plan_costs {
     braid_cost_model model; // default_cost_ns and max_concurrent without their special zeros
     uint64_t *node_ns;      // per node
-    uint64_t *unit_ns;      // per unit: its nodes and what the model adds between them; the same
-                            // array as node_ns without bundles
-    uint64_t *bottom_ns;    // per unit: the heaviest path from its start to the end of the graph
+    uint64_t *offset_ns;    // per node: from the start of its unit to its own, where nothing holds
+                            // it up; NULL without bundles
+    uint64_t *bottom_ns;    // per node: the heaviest path from its start to the end of the graph
     uint32_t *unit_share;   // per unit: of PLAN_WHOLE_DEVICE, what its largest kernel takes; NULL
                             // where the model has no limit of threads
     uint32_t most_share;    // the largest of them, or 0
@@ -29,7 +29,7 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
                                      const braid_cost_model *model, struct plan_costs *out_costs);
 void braid_plan_costs_finish(struct plan_costs *costs);
 
-// The nodes of a heaviest path in order, the lowest unit on a tie. Errors: BRAID_NO_MEMORY.
+// The nodes of a heaviest path in order, the lowest node on a tie. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_critical_path(const struct plan_graph *plan, const struct plan_costs *costs,
                                       uint32_t **out_nodes, size_t *out_num_nodes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All edges between units, by two counting sorts: first by the unit they lead to, then by the unit
+// All edges between nodes, by two counting sorts: first by the node they lead to, then by the node
 // they leave.
 #include "plan/plan_edges.h"
 
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 
-// Visits every edge between two different units in a fixed order.
+// Visits every edge between nodes of two different units in a fixed order.
 typedef void edge_visitor(struct plan_graph *plan, uint32_t from, uint32_t to, uint32_t reason);
 
 static inline void visit_edges(const braid_graph *graph, struct plan_graph *plan,
@@ -16,16 +16,16 @@ static inline void visit_edges(const braid_graph *graph, struct plan_graph *plan
 {
     const struct graph_edge *edges = graph_edges(graph);
     for (size_t i = 0; i < graph->edges.num; i++) {
-        uint32_t from = plan_unit_of(plan, edges[i].from), to = plan_unit_of(plan, edges[i].to);
-        if (from != to)
-            visit(plan, from, to, PLAN_BY_EDGE);
+        if (plan_unit_of(plan, edges[i].from) != plan_unit_of(plan, edges[i].to))
+            visit(plan, edges[i].from, edges[i].to, PLAN_BY_EDGE);
     }
     for (size_t i = 0; i < plan->num_links; i++)
-        visit(plan, plan_unit_of(plan, plan->links[i].from), plan_unit_of(plan, plan->links[i].to),
-              (uint32_t)i);
+        visit(plan, plan->links[i].from, plan->links[i].to, (uint32_t)i);
     for (uint32_t unit = 0; plan->hint_before && unit < plan->num_units; unit++) {
-        if (plan->hint_before[unit] != PLAN_NONE)
-            visit(plan, plan->hint_before[unit], unit, PLAN_BY_HINT);
+        uint32_t before = plan->hint_before[unit];
+        if (before != PLAN_NONE)
+            visit(plan, plan_last_member(plan, before), plan_first_member(plan, unit),
+                  PLAN_BY_HINT);
     }
 }
 
@@ -40,7 +40,7 @@ static inline void count_edge(struct plan_graph *plan, uint32_t from, uint32_t t
 static inline void place_edge(struct plan_graph *plan, uint32_t from, uint32_t to, uint32_t reason)
 {
     uint32_t at = plan->pred_first[(size_t)to + 1]++;
-    plan->pred_units[at] = from;
+    plan->pred_nodes[at] = from;
     if (plan->pred_reasons)
         plan->pred_reasons[at] = reason;
 }
@@ -53,17 +53,17 @@ static void sum_counts(uint32_t *first, uint32_t num)
 
 static bool sort_by_target(const braid_graph *graph, struct plan_graph *plan)
 {
-    plan->pred_first = plan_allocate_zeroed((size_t)plan->num_units + 1, sizeof(uint32_t));
+    plan->pred_first = plan_allocate_zeroed((size_t)plan->num_nodes + 1, sizeof(uint32_t));
     if (!plan->pred_first)
         return false;
     visit_edges(graph, plan, count_edge);
-    sum_counts(plan->pred_first, plan->num_units);
-    plan->num_edges = plan->pred_first[(size_t)plan->num_units + 1];
-    plan->pred_units = plan_allocate(plan->num_edges, sizeof(uint32_t));
+    sum_counts(plan->pred_first, plan->num_nodes);
+    plan->num_edges = plan->pred_first[(size_t)plan->num_nodes + 1];
+    plan->pred_nodes = plan_allocate(plan->num_edges, sizeof(uint32_t));
     bool reasons = plan->num_links || plan->hint_before;
     if (reasons)
         plan->pred_reasons = plan_allocate(plan->num_edges, sizeof(uint32_t));
-    if (!plan->pred_units || (reasons && !plan->pred_reasons))
+    if (!plan->pred_nodes || (reasons && !plan->pred_reasons))
         return false;
     visit_edges(graph, plan, place_edge);
     return true;
@@ -71,40 +71,29 @@ static bool sort_by_target(const braid_graph *graph, struct plan_graph *plan)
 
 static bool sort_by_source(struct plan_graph *plan)
 {
-    plan->succ_first = plan_allocate_zeroed((size_t)plan->num_units + 1, sizeof(uint32_t));
-    plan->succ_units = plan_allocate(plan->num_edges, sizeof(uint32_t));
-    if (!plan->succ_first || !plan->succ_units)
+    plan->succ_first = plan_allocate_zeroed((size_t)plan->num_nodes + 1, sizeof(uint32_t));
+    plan->succ_nodes = plan_allocate(plan->num_edges, sizeof(uint32_t));
+    if (!plan->succ_first || !plan->succ_nodes)
         return false;
     for (uint32_t i = 0; i < plan->num_edges; i++)
-        plan->succ_first[(size_t)plan->pred_units[i] + 2]++;
-    sum_counts(plan->succ_first, plan->num_units);
-    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        for (uint32_t i = plan->pred_first[unit]; i < plan->pred_first[unit + 1]; i++)
-            plan->succ_units[plan->succ_first[(size_t)plan->pred_units[i] + 1]++] = unit;
+        plan->succ_first[(size_t)plan->pred_nodes[i] + 2]++;
+    sum_counts(plan->succ_first, plan->num_nodes);
+    for (uint32_t node = 0; node < plan->num_nodes; node++) {
+        for (uint32_t i = plan->pred_first[node]; i < plan->pred_first[node + 1]; i++)
+            plan->succ_nodes[plan->succ_first[(size_t)plan->pred_nodes[i] + 1]++] = node;
     }
     return true;
 }
 
 static bool all_go_forward(const struct plan_graph *plan)
 {
-    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        for (uint32_t i = plan->pred_first[unit]; i < plan->pred_first[unit + 1]; i++) {
-            if (plan->pred_units[i] >= unit)
+    for (uint32_t node = 0; node < plan->num_nodes; node++) {
+        for (uint32_t i = plan->pred_first[node]; i < plan->pred_first[node + 1]; i++) {
+            if (plan->pred_nodes[i] >= node)
                 return false;
         }
     }
-    return true;
-}
-
-static bool runs_before(const struct plan_graph *plan, uint32_t unit, uint32_t a, uint32_t b)
-{
-    for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
-        if (plan_unit_member(plan, unit, i) == a)
-            return true;
-        if (plan_unit_member(plan, unit, i) == b)
-            return false;
-    }
-    return false;
+    return !plan->units.members;
 }
 
 static braid_status check_inner_edges(const braid_graph *graph, const struct plan_graph *plan)
@@ -113,7 +102,7 @@ static braid_status check_inner_edges(const braid_graph *graph, const struct pla
     for (size_t i = 0; plan->units.unit_of && i < graph->edges.num; i++) {
         uint32_t from = edges[i].from, to = edges[i].to;
         uint32_t unit = plan_unit_of(plan, from);
-        if (unit != plan_unit_of(plan, to) || runs_before(plan, unit, from, to))
+        if (unit != plan_unit_of(plan, to) || plan->units.place_of[from] < plan->units.place_of[to])
             continue;
         uint32_t main_node = plan_main_of(plan, unit);
         struct node_text from_text = braid_node_text(from, braid_graph_name(graph, from));

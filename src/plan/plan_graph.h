@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph as it is planned: bundles contracted to units, every edge in flat arrays, acyclic.
+// The graph as it is planned: every edge between nodes in flat arrays, acyclic; bundles as units.
 #ifndef BRAID_PLAN_GRAPH_H
 #define BRAID_PLAN_GRAPH_H
 
@@ -10,20 +10,18 @@
 
 #include "graph/graph.h"
 #include "graph/links.h"
+#include "plan/plan_names.h"
 
-#define PLAN_NONE UINT32_MAX
+#define PLAN_NONE GRAPH_NONE
 
-// Why a unit comes after another: an index into links, or one of these.
+// Why a node comes after another: an index into links, or one of these.
 #define PLAN_BY_EDGE (UINT32_MAX)     // an edge that the program added
 #define PLAN_BY_HINT (UINT32_MAX - 1) // both have one lane hint, and the first was added first
 
-// Names and roles, copied from the graph.
-struct plan_names {
-    char *text;            // NUL-terminated strings
-    uint32_t *of_node;     // offsets into text; NULL: every node has the name at offset 0
-    uint32_t *of_resource; // full names, with the bytes of ranges
-};
-
+// A unit is a main node with its preludes and epilogues. It is placed as a whole: on one lane, with
+// nothing of another unit between. Edges, waits and times are those of its nodes. The graph in
+// which units are contracted has no cycle, so that units can always be issued one after another.
+//
 // It keeps no pointer into the graph it was made from, so it may outlive that. Ten million nameless
 // nodes without bundles, hints and accesses cost nothing here but their edges.
 // Thread-safety: read only once made; the count of users is atomic.
@@ -39,11 +37,13 @@ struct plan_graph {
     uint32_t *hint_of;     // per unit, 0: none; NULL without hints
     uint32_t *hint_before; // per unit the unit before it with its hint, or PLAN_NONE; likewise
 
-    // Predecessors of unit i: pred_units[pred_first[i]] .. pred_first[i + 1]; likewise successors.
-    // A pair may appear more than once. `pred_reasons` is NULL when all edges are PLAN_BY_EDGE.
-    uint32_t *pred_first, *pred_units, *pred_reasons;
-    uint32_t *succ_first, *succ_units;
-    uint32_t *order; // units so that every edge goes forward; NULL: units stand so already
+    // Predecessors of node i: pred_nodes[pred_first[i]] .. pred_first[i + 1]; likewise successors.
+    // A pair may appear more than once. `pred_reasons` is NULL when all edges are PLAN_BY_EDGE. The
+    // order inside a unit has no edges: plan_member_before tells it.
+    uint32_t *pred_first, *pred_nodes, *pred_reasons;
+    uint32_t *succ_first, *succ_nodes;
+    uint32_t *order; // nodes so that every edge goes forward, those of a unit one after another;
+                     // NULL: nodes stand so already
 
     struct graph_link *links; // edges from accesses, between nodes
     size_t num_links;
@@ -76,15 +76,43 @@ static inline uint32_t plan_main_of(const struct plan_graph *graph, uint32_t uni
     return graph->main_of ? graph->main_of[unit] : unit;
 }
 
-// The i-th unit in an order in which every edge goes forward.
-static inline uint32_t plan_ordered_unit(const struct plan_graph *graph, uint32_t i)
+// The node that runs right before or after a node in its unit, or PLAN_NONE.
+static inline uint32_t plan_member_before(const struct plan_graph *graph, uint32_t node)
+{
+    return graph->units.members ? graph_member_before(&graph->units, node) : PLAN_NONE;
+}
+
+static inline uint32_t plan_member_after(const struct plan_graph *graph, uint32_t node)
+{
+    return graph->units.members ? graph_member_after(&graph->units, node) : PLAN_NONE;
+}
+
+static inline uint32_t plan_first_member(const struct plan_graph *graph, uint32_t unit)
+{
+    return plan_unit_member(graph, unit, 0);
+}
+
+static inline uint32_t plan_last_member(const struct plan_graph *graph, uint32_t unit)
+{
+    return plan_unit_member(graph, unit, plan_unit_size(graph, unit) - 1);
+}
+
+// How many edges lead to the nodes of a unit.
+static inline uint32_t plan_num_preds(const struct plan_graph *graph, uint32_t unit)
+{
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < plan_unit_size(graph, unit); i++) {
+        uint32_t node = plan_unit_member(graph, unit, i);
+        num += graph->pred_first[node + 1] - graph->pred_first[node];
+    }
+    return num;
+}
+
+// The i-th node in an order in which every edge goes forward.
+static inline uint32_t plan_ordered_node(const struct plan_graph *graph, uint32_t i)
 {
     return graph->order ? graph->order[i] : i;
 }
-
-// Errors: BRAID_CYCLE (the message names its nodes), BRAID_INVALID_ARGUMENT (too many edges),
-// BRAID_NO_MEMORY.
-braid_status braid_plan_graph_create(const braid_graph *graph, struct plan_graph **out_plan);
 
 // One more user; the last one to release it frees it. Takes NULL.
 struct plan_graph *braid_plan_graph_share(struct plan_graph *plan);

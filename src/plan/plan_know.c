@@ -9,15 +9,15 @@
 
 #include "base/big_memory.h"
 
-// What is settled is found again after this many units a lane: its cost is then a small share.
+// What is settled is found again after this many nodes a lane: its cost is then a small share.
 #define ISSUES_A_LANE 16
 
 bool braid_plan_know_init(struct plan_know *know, const struct plan_graph *plan, uint32_t num_lanes,
                           uint32_t *issued)
 {
     *know = (struct plan_know){ .plan = plan, .issued = issued };
-    know->spots = plan_allocate(plan->num_units, sizeof(*know->spots));
-    know->issue_of = plan_allocate(plan->num_units, sizeof(*know->issue_of));
+    know->spots = plan_allocate(plan->num_nodes, sizeof(*know->spots));
+    know->issue_of = plan_allocate(plan->num_nodes, sizeof(*know->issue_of));
     know->asks = braid_allocate_zeroed(num_lanes, sizeof(*know->asks));
     know->latest = braid_allocate_zeroed(num_lanes, sizeof(*know->latest));
     know->lane_last = braid_allocate_zeroed(num_lanes, sizeof(*know->lane_last));
@@ -63,15 +63,15 @@ static void sort_descending(uint32_t *items, uint32_t num)
 }
 
 // Leaves in asks the issue indices of the latest predecessor on each lane; returns their number.
-static uint32_t find_latest(struct plan_know *know, uint32_t unit)
+static uint32_t find_latest(struct plan_know *know, uint32_t node)
 {
     const struct plan_graph *plan = know->plan;
     uint32_t num = 0;
-    for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-        uint32_t issue = know->issue_of[plan->pred_units[e]];
+    for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+        uint32_t issue = know->issue_of[plan->pred_nodes[e]];
         if (issue < know->settled)
             continue;
-        uint32_t lane = know->spots[plan->pred_units[e]].lane;
+        uint32_t lane = know->spots[plan->pred_nodes[e]].lane;
         if (know->latest[lane] == 0)
             know->asks[num++] = lane;
         if (know->latest[lane] <= issue)
@@ -85,9 +85,9 @@ static uint32_t find_latest(struct plan_know *know, uint32_t unit)
     return num;
 }
 
-static bool is_known_to_asks(const struct plan_know *know, uint32_t unit)
+static bool is_known_to_asks(const struct plan_know *know, uint32_t node)
 {
-    uint32_t lane = know->spots[unit].lane, issue = know->issue_of[unit];
+    uint32_t lane = know->spots[node].lane, issue = know->issue_of[node];
     for (uint32_t i = 0; i < know->num_asks; i++) {
         uint32_t version = know->spots[know->asks[i]].version;
         if (plan_clock(&know->clocks, version)[lane] > issue)
@@ -96,14 +96,14 @@ static bool is_known_to_asks(const struct plan_know *know, uint32_t unit)
     return false;
 }
 
-// Only a later unit can know an earlier one, so going latest first never keeps too many.
-void braid_plan_know_ask(struct plan_know *know, uint32_t unit, uint32_t latest)
+// Only a later node can know an earlier one, so going latest first never keeps too many.
+void braid_plan_know_ask(struct plan_know *know, uint32_t node, uint32_t latest)
 {
     know->num_asks = 0;
     know->is_free = latest <= know->settled;
     if (know->is_free)
         return;
-    uint32_t num = find_latest(know, unit);
+    uint32_t num = find_latest(know, node);
     if (num > 1)
         sort_descending(know->asks, num);
     for (uint32_t i = 0; i < num; i++) {
@@ -113,22 +113,22 @@ void braid_plan_know_ask(struct plan_know *know, uint32_t unit, uint32_t latest)
     }
 }
 
-static bool keep_wait(struct plan_know *know, uint32_t lane, uint32_t unit, struct array *out_waits)
+static bool keep_wait(struct plan_know *know, uint32_t lane, uint32_t node, struct array *out_waits)
 {
     uint32_t *slot = braid_array_append(out_waits, 1, sizeof(*slot));
     if (!slot || out_waits->num > UINT32_MAX ||
         !braid_plan_clocks_own(&know->clocks, lane, know->num_issued))
         return false;
-    *slot = unit;
-    const struct plan_spot *spot = &know->spots[unit];
+    *slot = node;
+    const struct plan_spot *spot = &know->spots[node];
     braid_plan_clocks_merge(&know->clocks, lane, spot->version);
     uint32_t *known = plan_clock(&know->clocks, know->clocks.current[lane]);
-    if (known[spot->lane] <= know->issue_of[unit])
-        known[spot->lane] = know->issue_of[unit] + 1;
+    if (known[spot->lane] <= know->issue_of[node])
+        known[spot->lane] = know->issue_of[node] + 1;
     return true;
 }
 
-// What every other lane knows of each lane; a lane without units yet has nothing to be known.
+// What every other lane knows of each lane; a lane without nodes yet has nothing to be known.
 static void find_settled(struct plan_know *know)
 {
     uint32_t num_lanes = know->clocks.num_lanes;
@@ -148,7 +148,7 @@ static void find_settled(struct plan_know *know)
     braid_plan_clocks_settle(&know->clocks, know->settled);
 }
 
-bool braid_plan_know_issue(struct plan_know *know, uint32_t unit, uint32_t lane,
+bool braid_plan_know_issue(struct plan_know *know, uint32_t node, uint32_t lane,
                            const uint32_t *waits, uint32_t num_waits, struct array *out_waits)
 {
     const struct plan_graph *plan = know->plan;
@@ -157,16 +157,16 @@ bool braid_plan_know_issue(struct plan_know *know, uint32_t unit, uint32_t lane,
             !keep_wait(know, lane, waits[i], out_waits))
             return false;
     }
-    // The successors of a unit will ask for its version; its predecessors have one such less.
+    // The successors of a node will ask for its version; its predecessors have one such less.
     uint32_t version = know->clocks.current[lane];
-    know->spots[unit] = (struct plan_spot){ lane, version };
-    know->issue_of[unit] = know->num_issued;
-    know->issued[know->num_issued++] = unit;
+    know->spots[node] = (struct plan_spot){ lane, version };
+    know->issue_of[node] = know->num_issued;
+    know->issued[know->num_issued++] = node;
     know->lane_last[lane] = know->num_issued;
-    plan_clocks_keep(&know->clocks, version, plan->succ_first[unit + 1] - plan->succ_first[unit]);
-    uint32_t first = plan->pred_first[unit], end = plan->pred_first[unit + 1];
+    plan_clocks_keep(&know->clocks, version, plan->succ_first[node + 1] - plan->succ_first[node]);
+    uint32_t first = plan->pred_first[node], end = plan->pred_first[node + 1];
     for (uint32_t e = know->is_free ? end : first; e < end; e++)
-        plan_know_drop(know, plan->pred_units[e]);
+        plan_know_drop(know, plan->pred_nodes[e]);
     if (know->num_issued % (ISSUES_A_LANE * know->clocks.num_lanes) == 0)
         find_settled(know);
     return true;

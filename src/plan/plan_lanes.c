@@ -207,7 +207,7 @@ static braid_status rank_by_bottom(const struct plan_graph *plan, const struct p
     if (!keys)
         return braid_error_no_memory("the order of ready nodes");
     for (uint32_t i = 0; i < plan->num_units; i++)
-        keys[i] = costs->critical_ns - costs->bottom_ns[i];
+        keys[i] = costs->critical_ns - costs->bottom_ns[plan_first_member(plan, i)];
     braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
     free(keys);
     return status;
@@ -217,14 +217,14 @@ static braid_status rank_by_bottom(const struct plan_graph *plan, const struct p
 static braid_status rank_by_level(const struct plan_graph *plan, const struct plan_ranks *by_bottom,
                                   struct plan_ranks *out_ranks)
 {
-    uint64_t *keys = malloc(((size_t)plan->num_units + 1) * sizeof(*keys));
+    uint64_t *keys = braid_allocate_zeroed(plan->num_units, sizeof(*keys));
     if (!keys)
         return braid_error_no_memory("the order of ready nodes");
-    for (uint32_t i = 0; i < plan->num_units; i++) {
-        uint32_t unit = plan_ordered_unit(plan, i);
-        uint64_t level = 0;
-        for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-            uint64_t above = (keys[plan->pred_units[e]] >> 32) + 1;
+    for (uint32_t i = 0; i < plan->num_nodes; i++) {
+        uint32_t node = plan_ordered_node(plan, i), unit = plan_unit_of(plan, node);
+        uint64_t level = keys[unit] >> 32;
+        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+            uint64_t above = (keys[plan_unit_of(plan, plan->pred_nodes[e])] >> 32) + 1;
             level = above > level ? above : level;
         }
         keys[unit] = level << 32 | by_bottom->rank_of[unit];
@@ -232,12 +232,6 @@ static braid_status rank_by_level(const struct plan_graph *plan, const struct pl
     braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
     free(keys);
     return status;
-}
-
-static bool is_better(const struct plan_placement *a, const struct plan_placement *b)
-{
-    return a->makespan_ns < b->makespan_ns ||
-           (a->makespan_ns == b->makespan_ns && a->waits.num < b->waits.num);
 }
 
 static braid_status try_levels(const struct plan_graph *plan, const struct plan_costs *costs,
@@ -250,15 +244,9 @@ static braid_status try_levels(const struct plan_graph *plan, const struct plan_
     struct plan_placement other;
     status = braid_plan_place(plan, costs, &by_level, best->num_lanes, &other);
     braid_plan_ranks_finish(&by_level);
-    if (status)
-        return status;
-    if (is_better(&other, best)) {
-        struct plan_placement worse = *best;
-        *best = other;
-        other = worse;
-    }
-    braid_plan_placement_finish(&other);
-    return BRAID_OK;
+    if (!status)
+        braid_plan_placement_keep(best, &other);
+    return status;
 }
 
 braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,

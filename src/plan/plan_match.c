@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hopcroft-Karp: each round finds the distance of every unit from one that follows nobody, along
+// Hopcroft-Karp: each round finds the distance of every node from one that follows nobody, along
 // alternating paths, then turns round a maximal set of shortest ones.
 #include "plan/plan_match.h"
 
@@ -9,68 +9,76 @@
 struct match {
     const struct plan_graph *plan;
     const bool *implied;
-    uint32_t *before;   // per unit the one it follows, or PLAN_NONE
-    uint32_t *after;    // per unit the one that follows it, or PLAN_NONE
-    uint32_t *distance; // per unit, in this round; PLAN_NONE: not reached
-    uint32_t *next;     // per unit its next edge to try in this round
-    uint32_t *queue;    // units; then the path searched
+    uint32_t *before;   // per node the one it follows, or PLAN_NONE
+    uint32_t *after;    // per node the one that follows it, or PLAN_NONE
+    uint32_t *distance; // per node, in this round; PLAN_NONE: not reached
+    uint32_t *next;     // per node its next edge to try in this round
+    uint32_t *queue;    // nodes; then the path searched
 };
 
-static bool is_fixed(const struct match *match, uint32_t unit)
+// The one that a node follows whatever its edges are: in its unit, or by a hint; or PLAN_NONE.
+static uint32_t fixed_before(const struct match *match, uint32_t node)
 {
-    return match->plan->hint_before && match->plan->hint_before[unit] != PLAN_NONE;
+    const struct plan_graph *plan = match->plan;
+    uint32_t before = plan_member_before(plan, node);
+    if (before != PLAN_NONE || !plan->hint_before)
+        return before;
+    uint32_t unit = plan->hint_before[plan_unit_of(plan, node)];
+    return unit == PLAN_NONE ? PLAN_NONE : plan_last_member(plan, unit);
 }
 
-static void pair(struct match *match, uint32_t before, uint32_t unit)
+static void pair(struct match *match, uint32_t before, uint32_t node)
 {
-    match->before[unit] = before;
-    match->after[before] = unit;
+    match->before[node] = before;
+    match->after[before] = node;
 }
 
 static void match_greedily(struct match *match)
 {
     const struct plan_graph *plan = match->plan;
-    for (uint32_t unit = 0; unit < plan->num_units; unit++)
-        match->before[unit] = match->after[unit] = PLAN_NONE;
-    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        if (is_fixed(match, unit))
-            pair(match, plan->hint_before[unit], unit);
+    for (uint32_t node = 0; node < plan->num_nodes; node++)
+        match->before[node] = match->after[node] = PLAN_NONE;
+    for (uint32_t node = 0; node < plan->num_nodes; node++) {
+        uint32_t before = fixed_before(match, node);
+        if (before != PLAN_NONE)
+            pair(match, before, node);
     }
-    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        for (uint32_t e = plan->pred_first[unit];
-             e < plan->pred_first[unit + 1] && match->before[unit] == PLAN_NONE; e++) {
-            uint32_t pred = plan->pred_units[e];
+    for (uint32_t node = 0; node < plan->num_nodes; node++) {
+        for (uint32_t e = plan->pred_first[node];
+             e < plan->pred_first[node + 1] && match->before[node] == PLAN_NONE; e++) {
+            uint32_t pred = plan->pred_nodes[e];
             if (!match->implied[e] && match->after[pred] == PLAN_NONE)
-                pair(match, pred, unit);
+                pair(match, pred, node);
         }
     }
 }
 
-// Distances along edge, pair, edge, pair, ... Returns whether some path ends at a unit that nobody
+// Distances along edge, pair, edge, pair, ... Returns whether some path ends at a node that nobody
 // follows yet.
 static bool find_distances(struct match *match)
 {
     const struct plan_graph *plan = match->plan;
     uint32_t num = 0;
     bool found = false;
-    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        match->next[unit] = plan->pred_first[unit];
-        match->distance[unit] = PLAN_NONE;
-        if (match->before[unit] != PLAN_NONE)
+    for (uint32_t node = 0; node < plan->num_nodes; node++) {
+        match->next[node] = plan->pred_first[node];
+        match->distance[node] = PLAN_NONE;
+        if (match->before[node] != PLAN_NONE)
             continue;
-        match->distance[unit] = 0;
-        match->queue[num++] = unit;
+        match->distance[node] = 0;
+        match->queue[num++] = node;
     }
     for (uint32_t i = 0; i < num; i++) {
-        uint32_t unit = match->queue[i];
-        for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-            uint32_t rival = match->after[plan->pred_units[e]];
+        uint32_t node = match->queue[i];
+        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+            uint32_t rival = match->after[plan->pred_nodes[e]];
             if (match->implied[e])
                 continue;
             if (rival == PLAN_NONE) {
                 found = true;
-            } else if (match->distance[rival] == PLAN_NONE && !is_fixed(match, rival)) {
-                match->distance[rival] = match->distance[unit] + 1;
+            } else if (match->distance[rival] == PLAN_NONE &&
+                       fixed_before(match, rival) == PLAN_NONE) {
+                match->distance[rival] = match->distance[node] + 1;
                 match->queue[num++] = rival;
             }
         }
@@ -78,33 +86,33 @@ static bool find_distances(struct match *match)
     return found;
 }
 
-// Depth first from `unit` along growing distances; turns the path round where it ends free. Each
-// edge is tried once a round, so a round is linear. next[unit] - 1 is the edge a unit goes by.
-static bool turn_path(struct match *match, uint32_t unit)
+// Depth first from `node` along growing distances; turns the path round where it ends free. Each
+// edge is tried once a round, so a round is linear. next[node] - 1 is the edge a node goes by.
+static bool turn_path(struct match *match, uint32_t node)
 {
     const struct plan_graph *plan = match->plan;
     uint32_t depth = 0;
-    match->queue[0] = unit;
+    match->queue[0] = node;
     for (;;) {
-        unit = match->queue[depth];
-        if (match->next[unit] == plan->pred_first[unit + 1]) {
+        node = match->queue[depth];
+        if (match->next[node] == plan->pred_first[node + 1]) {
             if (depth == 0)
                 return false;
             depth--;
             continue;
         }
-        uint32_t e = match->next[unit]++;
+        uint32_t e = match->next[node]++;
         if (match->implied[e])
             continue;
-        uint32_t rival = match->after[plan->pred_units[e]];
+        uint32_t rival = match->after[plan->pred_nodes[e]];
         if (rival == PLAN_NONE)
             break;
-        if (match->distance[rival] == match->distance[unit] + 1)
+        if (match->distance[rival] == match->distance[node] + 1)
             match->queue[++depth] = rival;
     }
     for (uint32_t i = depth + 1; i-- > 0;) {
-        unit = match->queue[i];
-        pair(match, plan->pred_units[match->next[unit] - 1], unit);
+        node = match->queue[i];
+        pair(match, plan->pred_nodes[match->next[node] - 1], node);
     }
     return true;
 }
@@ -115,9 +123,9 @@ static void match_all(struct match *match)
     bool grew = true;
     while (grew && find_distances(match)) {
         grew = false;
-        for (uint32_t unit = 0; unit < match->plan->num_units; unit++) {
-            if (match->before[unit] == PLAN_NONE)
-                grew |= turn_path(match, unit);
+        for (uint32_t node = 0; node < match->plan->num_nodes; node++) {
+            if (match->before[node] == PLAN_NONE)
+                grew |= turn_path(match, node);
         }
     }
 }
@@ -125,7 +133,7 @@ static void match_all(struct match *match)
 braid_status braid_plan_match(const struct plan_graph *plan, const bool *implied,
                               uint32_t **out_before)
 {
-    size_t bytes = ((size_t)plan->num_units + 1) * sizeof(uint32_t);
+    size_t bytes = ((size_t)plan->num_nodes + 1) * sizeof(uint32_t);
     struct match match = {
         .plan = plan,
         .implied = implied,

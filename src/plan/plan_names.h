@@ -5,7 +5,13 @@
 
 #include <stdbool.h>
 
-#include "plan/plan_graph.h"
+#include "graph/graph.h"
+
+struct plan_names {
+    char *text;            // NUL-terminated strings
+    uint32_t *of_node;     // offsets into text; NULL: every node has the name at offset 0
+    uint32_t *of_resource; // full names, with the bytes of ranges
+};
 
 // Names that many nodes share (a kernel's, a kind's) are stored once. False when memory runs out.
 bool braid_plan_names_copy(const braid_graph *graph, struct plan_names *names);

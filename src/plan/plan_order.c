@@ -78,6 +78,19 @@ static braid_status report_cycle(const struct plan_graph *plan, const struct cyc
     return braid_error(BRAID_CYCLE, "%s", line);
 }
 
+// An edge to some node of a unit from a unit that is left over too; PLAN_NONE where it has none.
+static uint32_t find_left_edge(const struct plan_graph *plan, const uint32_t *left, uint32_t unit)
+{
+    for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
+        uint32_t node = plan_unit_member(plan, unit, i);
+        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+            if (left[plan_unit_of(plan, plan->pred_nodes[e])])
+                return e;
+        }
+    }
+    return PLAN_NONE;
+}
+
 // Every unit that Kahn left over has a predecessor left over: walking back along the first such
 // must come round. `left` counts down to zero only for ordered units.
 static void walk_back(const struct plan_graph *plan, const uint32_t *left, uint32_t *step_of,
@@ -92,11 +105,8 @@ static void walk_back(const struct plan_graph *plan, const uint32_t *left, uint3
         walk->units[num] = unit;
         walk->edges[num] = edge_here;
         step_of[unit] = ++num;
-        uint32_t edge = plan->pred_first[unit];
-        while (left[plan->pred_units[edge]] == 0)
-            edge++;
-        edge_here = edge;
-        unit = plan->pred_units[edge];
+        edge_here = find_left_edge(plan, left, unit);
+        unit = plan_unit_of(plan, plan->pred_nodes[edge_here]);
     }
     uint32_t first = step_of[unit] - 1;
     walk->num = num - first;
@@ -143,20 +153,28 @@ static braid_status name_cycle(const struct plan_graph *plan, const uint32_t *le
     return status;
 }
 
-// `order` is the queue as well: what stands behind `done` is ready.
-static uint32_t order_units(const struct plan_graph *plan, uint32_t *left, uint32_t *order)
+// Lists a unit's nodes as the next in order.
+static void add_unit(struct plan_graph *plan, uint32_t unit, uint32_t *num)
+{
+    for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++)
+        plan->order[(*num)++] = plan_unit_member(plan, unit, i);
+}
+
+// The order is the queue as well: what stands behind `done` is ready. Returns how many it holds.
+static uint32_t order_nodes(struct plan_graph *plan, uint32_t *left)
 {
     uint32_t num = 0;
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        left[unit] = plan->pred_first[unit + 1] - plan->pred_first[unit];
+        left[unit] = plan_num_preds(plan, unit);
         if (left[unit] == 0)
-            order[num++] = unit;
+            add_unit(plan, unit, &num);
     }
     for (uint32_t done = 0; done < num; done++) {
-        uint32_t unit = order[done];
-        for (uint32_t i = plan->succ_first[unit]; i < plan->succ_first[unit + 1]; i++) {
-            if (--left[plan->succ_units[i]] == 0)
-                order[num++] = plan->succ_units[i];
+        uint32_t node = plan->order[done];
+        for (uint32_t i = plan->succ_first[node]; i < plan->succ_first[node + 1]; i++) {
+            uint32_t unit = plan_unit_of(plan, plan->succ_nodes[i]);
+            if (--left[unit] == 0)
+                add_unit(plan, unit, &num);
         }
     }
     return num;
@@ -165,13 +183,13 @@ static uint32_t order_units(const struct plan_graph *plan, uint32_t *left, uint3
 braid_status braid_plan_order_create(struct plan_graph *plan)
 {
     uint32_t *left = malloc(((size_t)plan->num_units + 1) * sizeof(*left));
-    plan->order = malloc(((size_t)plan->num_units + 1) * sizeof(*plan->order));
+    plan->order = malloc(((size_t)plan->num_nodes + 1) * sizeof(*plan->order));
     if (!left || !plan->order) {
         free(left);
         return braid_error_no_memory("the order of a plan");
     }
     braid_status status = BRAID_OK;
-    if (order_units(plan, left, plan->order) < plan->num_units)
+    if (order_nodes(plan, left) < plan->num_nodes)
         status = name_cycle(plan, left);
     free(left);
     return status;

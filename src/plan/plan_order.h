@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order of the units in which every edge goes forward.
+// An order of the nodes in which every edge goes forward and units stay together.
 #ifndef BRAID_PLAN_ORDER_H
 #define BRAID_PLAN_ORDER_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event-driven list scheduling. Time jumps from one end of a unit to the next; at each, all units
+// Event-driven list scheduling. Time jumps from one end of a node to the next; at each, all nodes
 // that ended release their successors, then idle lanes are filled from the ready units.
 #include "plan/plan_place.h"
 
@@ -51,7 +51,7 @@ static bool note_delay(struct place *place, uint32_t unit, uint32_t lane)
     }
     struct plan_pair *pair = braid_array_append(&place->out->hinted, 1, sizeof(*pair));
     if (pair)
-        *pair = (struct plan_pair){ place->lanes[lane].tail, unit };
+        *pair = (struct plan_pair){ place->lanes[lane].tail, plan_first_member(place->plan, unit) };
     return pair;
 }
 
@@ -60,59 +60,100 @@ static uint32_t share_of(const struct place *place, uint32_t unit)
     return place->costs->unit_share ? place->costs->unit_share[unit] : 0;
 }
 
-// Puts the unit at hand on a lane.
-static bool put(struct place *place, uint32_t unit, uint32_t lane, uint64_t start_ns)
+// Nothing of a unit is held up by this predecessor any more.
+static void free_unit(struct place *place, uint32_t unit)
+{
+    struct inputs *inputs = &place->inputs[unit];
+    if (--inputs->left)
+        return;
+    inputs->left = place->round;
+    plan_bits_add(&place->ready, place->ranks->rank_of[unit]);
+}
+
+static bool is_first_member(const struct plan_graph *plan, uint32_t node)
+{
+    return plan_member_before(plan, node) == PLAN_NONE;
+}
+
+// A node that has just been placed lets units start that need it for a later node of theirs: as
+// soon as they reach that node no earlier than this one ends, or at once.
+static bool free_later_members(struct place *place, uint32_t node, uint64_t end_ns)
+{
+    const struct plan_graph *plan = place->plan;
+    if (!plan->units.members)
+        return true;
+    for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
+        uint32_t succ = plan->succ_nodes[e], unit = plan_unit_of(plan, succ);
+        if (is_first_member(plan, succ))
+            continue;
+        struct inputs *inputs = &place->inputs[unit];
+        uint32_t issue = place->know.issue_of[node] + 1;
+        inputs->latest = issue > inputs->latest ? issue : inputs->latest;
+        if (place->early || end_ns <= place->now_ns + place->costs->offset_ns[succ])
+            free_unit(place, unit);
+        else if (!plan_heap_push(&place->frees, end_ns - place->costs->offset_ns[succ], unit))
+            return false;
+    }
+    return true;
+}
+
+// Puts the node at hand on a lane.
+static bool put_node(struct place *place, uint32_t node, uint32_t lane, uint64_t start_ns)
 {
     struct plan_placement *out = place->out;
-    uint64_t end_ns = start_ns + place->costs->unit_ns[unit];
-    bool first = lane == out->num_lanes;
+    uint64_t end_ns = start_ns + place->costs->node_ns[node];
+    place->lanes[lane].tail = node;
+    place->lanes[lane].free_ns = end_ns;
+    out->lane_of[node] = lane;
+    out->start_ns[node] = start_ns;
+    if (end_ns > out->makespan_ns)
+        out->makespan_ns = end_ns;
+    out->wait_first[place->know.num_issued] = (uint32_t)out->waits.num;
+    return plan_heap_push(&place->ends, end_ns, node) &&
+           braid_plan_know_issue(&place->know, node, lane, place->know.asks, place->know.num_asks,
+                                 &out->waits) &&
+           free_later_members(place, node, end_ns);
+}
+
+// Puts a unit on a lane, whose first node is the one at hand.
+static bool put(struct place *place, uint32_t unit, uint32_t lane, uint64_t start_ns)
+{
+    const struct plan_graph *plan = place->plan;
+    bool first = lane == place->out->num_lanes;
     bool delayed = !first && (place->inputs[unit].left < place->round || !place->lanes[lane].idle);
     if (delayed && !note_delay(place, unit, lane))
         return false;
     set_busy(place, lane);
     place->share += share_of(place, unit);
-    place->lanes[lane].tail = unit;
-    place->lanes[lane].free_ns = end_ns;
-    out->lane_of[unit] = lane;
-    out->start_ns[unit] = start_ns;
-    if (end_ns > out->makespan_ns)
-        out->makespan_ns = end_ns;
-    out->wait_first[place->know.num_issued] = (uint32_t)out->waits.num;
-    return plan_heap_push(&place->ends, end_ns, unit) &&
-           braid_plan_know_issue(&place->know, unit, lane, place->know.asks, place->know.num_asks,
-                                 &out->waits);
+    bool done = put_node(place, plan_first_member(plan, unit), lane, start_ns);
+    for (uint32_t i = 1; done && i < plan_unit_size(plan, unit); i++) {
+        uint32_t node = plan_unit_member(plan, unit, i);
+        done = braid_plan_ask_node(place, node, place->inputs[unit].latest) &&
+               put_node(place, node, lane, braid_plan_start_on(place, lane));
+    }
+    return done;
 }
 
 static bool put_anywhere(struct place *place, uint32_t unit)
 {
     struct offer offer = braid_plan_choose_lane(place);
-    return put(place, unit, offer.lane, offer.start_ns);
+    if (plan_unit_size(place->plan, unit) == 1)
+        return put(place, unit, offer.lane, offer.start_ns);
+    return braid_plan_ask_node(place, plan_first_member(place->plan, unit),
+                               place->inputs[unit].latest) &&
+           put(place, unit, offer.lane, braid_plan_start_on(place, offer.lane));
 }
 
-// Whether a lane is idle whose last unit is one that the unit at hand has to ask for.
+// Whether a lane is idle whose last node is one that the unit at hand has to ask for.
 static bool has_home(const struct place *place)
 {
-    for (uint32_t i = 0; i < place->know.num_asks; i++) {
-        uint32_t ask = place->know.asks[i];
-        const struct lane *lane = &place->lanes[place->know.spots[ask].lane];
-        if (lane->idle && lane->tail == ask)
+    const struct plan_ask *asks = place->asks.items;
+    for (size_t i = 0; i < place->asks.num; i++) {
+        const struct lane *lane = &place->lanes[asks[i].lane];
+        if (lane->idle && lane->tail == place->know.issued[asks[i].issue])
             return true;
     }
     return false;
-}
-
-static void ask(struct place *place, uint32_t unit)
-{
-    struct plan_know *know = &place->know;
-    uint64_t wait_ns = place->costs->model.wait_ns;
-    braid_plan_know_ask(know, unit, place->inputs[unit].latest);
-    for (uint32_t i = 0; i < know->num_asks; i++) {
-        uint32_t pred = know->asks[i];
-        place->asks[i] = (struct plan_ask){ know->spots[pred].lane, know->issue_of[pred], 0 };
-        if (wait_ns) // else it ended before now
-            place->asks[i].seen_ns =
-                place->out->start_ns[pred] + place->costs->unit_ns[pred] + wait_ns;
-    }
 }
 
 // Of several that start now, units with a home choose first, so that no other takes it.
@@ -120,15 +161,15 @@ static bool put_batch(struct place *place, uint32_t num)
 {
     uint32_t num_left = 0;
     for (uint32_t i = 0; i < num; i++) {
-        ask(place, place->batch[i]);
+        if (!braid_plan_ask_unit(place, place->batch[i]))
+            return false;
         if (num > 1 && !has_home(place))
             place->batch[num_left++] = place->batch[i];
         else if (!put_anywhere(place, place->batch[i]))
             return false;
     }
     for (uint32_t i = 0; i < num_left; i++) {
-        ask(place, place->batch[i]);
-        if (!put_anywhere(place, place->batch[i]))
+        if (!braid_plan_ask_unit(place, place->batch[i]) || !put_anywhere(place, place->batch[i]))
             return false;
     }
     return true;
@@ -137,11 +178,12 @@ static bool put_batch(struct place *place, uint32_t num)
 // A unit whose hint names a lane starts there or waits for it. Returns false when memory runs out.
 static bool put_hinted(struct place *place, uint32_t unit, uint32_t rank)
 {
-    uint32_t lane = place->out->lane_of[place->plan->hint_before[unit]];
+    const struct plan_graph *plan = place->plan;
+    uint32_t lane = place->out->lane_of[plan_first_member(plan, plan->hint_before[unit])];
     if (!place->lanes[lane].idle)
         return plan_heap_push(&place->lanes[lane].waiting, rank, unit);
-    ask(place, unit);
-    return put(place, unit, lane, braid_plan_start_on(place, lane));
+    return braid_plan_ask_node(place, plan_first_member(plan, unit), place->inputs[unit].latest) &&
+           put(place, unit, lane, braid_plan_start_on(place, lane));
 }
 
 static uint32_t num_startable(const struct place *place)
@@ -183,57 +225,71 @@ static bool fill_lanes(struct place *place)
     return true;
 }
 
-static void release_successors(struct place *place, uint32_t unit)
+// A node that ended no longer holds up the units that start with a successor of it.
+static void release_successors(struct place *place, uint32_t node)
 {
     const struct plan_graph *plan = place->plan;
-    uint32_t issue = place->know.issue_of[unit] + 1;
-    for (uint32_t e = plan->succ_first[unit]; e < plan->succ_first[unit + 1]; e++) {
-        uint32_t succ = plan->succ_units[e];
-        struct inputs *inputs = &place->inputs[succ];
+    uint32_t issue = place->know.issue_of[node] + 1;
+    for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
+        uint32_t succ = plan->succ_nodes[e], unit = plan_unit_of(plan, succ);
+        if (!is_first_member(plan, succ))
+            continue;
+        struct inputs *inputs = &place->inputs[unit];
         if (issue > inputs->latest)
             inputs->latest = issue;
-        if (--inputs->left)
-            continue;
-        inputs->left = place->round;
-        plan_bits_add(&place->ready, place->ranks->rank_of[succ]);
+        free_unit(place, unit);
     }
 }
 
-// Lets time go on to the next end, and lets all units end that end then.
+static void end_node(struct place *place, uint32_t node)
+{
+    const struct plan_graph *plan = place->plan;
+    struct lane *lane = &place->lanes[place->out->lane_of[node]];
+    release_successors(place, node);
+    if (plan_member_after(plan, node) != PLAN_NONE)
+        return;
+    place->share -= share_of(place, plan_unit_of(plan, node));
+    if (lane->tail != node)
+        return; // another is queued behind it
+    set_idle(place, place->out->lane_of[node]);
+    if (plan_heap_first(&lane->waiting))
+        plan_bits_add(&place->ready, (uint32_t)plan_heap_pop(&lane->waiting).key);
+}
+
+static bool is_due(const struct place *place, const struct plan_heap *heap)
+{
+    return plan_heap_first(heap) && plan_heap_first(heap)->key == place->now_ns;
+}
+
+// Lets time go on to the next end, or to where a unit is no longer held up, and lets all happen
+// that happens then. What holds up a unit ends later than it no longer does.
 static void next_round(struct place *place)
 {
+    const struct plan_heap_item *end = plan_heap_first(&place->ends);
+    const struct plan_heap_item *unit = plan_heap_first(&place->frees);
     place->round++;
     place->num_left_idle = place->num_idle;
-    place->now_ns = plan_heap_first(&place->ends)->key;
-    while (plan_heap_first(&place->ends) && plan_heap_first(&place->ends)->key == place->now_ns) {
-        uint32_t unit = plan_heap_pop(&place->ends).value;
-        struct lane *lane = &place->lanes[place->out->lane_of[unit]];
-        place->share -= share_of(place, unit);
-        release_successors(place, unit);
-        if (lane->tail != unit)
-            continue; // another is queued behind it
-        set_idle(place, place->out->lane_of[unit]);
-        if (plan_heap_first(&lane->waiting))
-            plan_bits_add(&place->ready, (uint32_t)plan_heap_pop(&lane->waiting).key);
-    }
+    place->now_ns = unit && unit->key < end->key ? unit->key : end->key;
+    while (is_due(place, &place->frees))
+        free_unit(place, plan_heap_pop(&place->frees).value);
+    while (is_due(place, &place->ends))
+        end_node(place, plan_heap_pop(&place->ends).value);
 }
 
 static bool allocate_place(struct place *place)
 {
-    size_t num = place->plan->num_units;
+    size_t num = place->plan->num_nodes;
     struct plan_placement *out = place->out;
     out->lane_of = plan_allocate(num, sizeof(*out->lane_of));
     out->start_ns = plan_allocate(num, sizeof(*out->start_ns));
     out->issued = plan_allocate(num, sizeof(*out->issued));
     out->wait_first = plan_allocate(num, sizeof(*out->wait_first));
-    place->inputs = plan_allocate(num, sizeof(*place->inputs));
+    place->inputs = plan_allocate(place->plan->num_units, sizeof(*place->inputs));
     place->lanes = calloc(place->max_lanes, sizeof(*place->lanes));
     place->batch = malloc(place->max_lanes * sizeof(*place->batch));
-    place->asks = malloc(place->max_lanes * sizeof(*place->asks));
     return plan_bits_init(&place->ready, place->plan->num_units) &&
            plan_bits_init(&place->idle, place->max_lanes) && out->lane_of && out->start_ns &&
            out->issued && out->wait_first && place->inputs && place->lanes && place->batch &&
-           place->asks &&
            braid_plan_know_init(&place->know, place->plan, place->max_lanes, out->issued);
 }
 
@@ -245,10 +301,11 @@ static void finish_place(struct place *place)
     plan_bits_finish(&place->idle);
     braid_plan_know_finish(&place->know);
     braid_array_finish(&place->ends.items);
+    braid_array_finish(&place->frees.items);
+    braid_array_finish(&place->asks);
     free(place->inputs);
     free(place->lanes);
     free(place->batch);
-    free(place->asks);
 }
 
 static bool place_all(struct place *place)
@@ -257,7 +314,7 @@ static bool place_all(struct place *place)
     place->num_idle = place->max_lanes;
     place->round = 1;
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        uint32_t num_preds = plan->pred_first[unit + 1] - plan->pred_first[unit];
+        uint32_t num_preds = plan_num_preds(plan, unit);
         place->inputs[unit] = (struct inputs){ .left = num_preds ? num_preds : place->round };
         if (num_preds)
             continue;
@@ -265,7 +322,7 @@ static bool place_all(struct place *place)
     }
     while (fill_lanes(place)) {
         if (!plan_heap_first(&place->ends)) {
-            place->out->wait_first[plan->num_units] = (uint32_t)place->out->waits.num;
+            place->out->wait_first[plan->num_nodes] = (uint32_t)place->out->waits.num;
             return true;
         }
         next_round(place);
@@ -273,9 +330,9 @@ static bool place_all(struct place *place)
     return false;
 }
 
-braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_costs *costs,
-                              const struct plan_ranks *ranks, uint32_t max_lanes,
-                              struct plan_placement *out_placement)
+static braid_status place_once(const struct plan_graph *plan, const struct plan_costs *costs,
+                               const struct plan_ranks *ranks, uint32_t max_lanes, bool early,
+                               struct plan_placement *out_placement)
 {
     uint32_t most = max_lanes < plan->num_units ? max_lanes : plan->num_units;
     struct plan_placement out = { 0 };
@@ -285,6 +342,7 @@ braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_c
         .ranks = ranks,
         .out = &out,
         .max_lanes = most ? most : 1,
+        .early = early,
     };
     bool done = allocate_place(&place) && place_all(&place);
     finish_place(&place);
@@ -295,6 +353,40 @@ braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_c
     if (out.num_lanes > 1)
         out.makespan_ns += (out.num_lanes - 1) * costs->model.root_ns;
     *out_placement = out;
+    return BRAID_OK;
+}
+
+void braid_plan_placement_keep(struct plan_placement *best, struct plan_placement *other)
+{
+    struct plan_placement worse = *other;
+    if (other->makespan_ns < best->makespan_ns ||
+        (other->makespan_ns == best->makespan_ns && other->waits.num < best->waits.num)) {
+        worse = *best;
+        *best = *other;
+    }
+    braid_plan_placement_finish(&worse);
+}
+
+// A unit whose later nodes wait for others may start early and hold its lane idle, for the sake of
+// those that wait for its first nodes; or late, and leave the lane to others. Both are tried.
+braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_costs *costs,
+                              const struct plan_ranks *ranks, uint32_t max_lanes,
+                              struct plan_placement *out_placement)
+{
+    struct plan_placement late, early;
+    braid_status status = place_once(plan, costs, ranks, max_lanes, false, &late);
+    if (status || !plan->units.members) {
+        if (!status)
+            *out_placement = late;
+        return status;
+    }
+    status = place_once(plan, costs, ranks, max_lanes, true, &early);
+    if (status) {
+        braid_plan_placement_finish(&late);
+        return status;
+    }
+    braid_plan_placement_keep(&late, &early);
+    *out_placement = late;
     return BRAID_OK;
 }
 

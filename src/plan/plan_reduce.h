@@ -5,7 +5,7 @@
 
 #include "plan/plan_graph.h"
 
-// For each edge, by its place in pred_units, whether the rest implies it. Of edges between the same
+// For each edge, by its place in pred_nodes, whether the rest implies it. Of edges between the same
 // two units all but the first are implied. Takes n * m / 64 steps and 64 bytes a unit.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_reduce(const struct plan_graph *plan, bool **out_implied);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forced serialisations. An edge that comes from a shared resource or from a hint serialises its
-// units unless explicit edges and data flow order them anyway, which a search backward finds.
+// nodes unless explicit edges and data flow order them anyway, which a search backward finds.
 #include "plan/plan_serialise.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@
 
 struct search {
     const struct plan_graph *plan;
-    uint32_t *place_of; // per unit its place in the order; NULL: its index
-    uint32_t *seen_by;  // per unit: 1 + the unit whose search saw it last
+    uint32_t *place_of; // per node its place in the order; NULL: its index
+    uint32_t *seen_by;  // per node: 1 + the node whose search saw it last
     struct array stack; // uint32_t
     struct array out;   // struct plan_serialised
     uint64_t budget;    // edges that may still be looked at
@@ -35,38 +35,42 @@ static bool is_flow(const struct plan_graph *plan, uint32_t edge)
            (reason != PLAN_BY_HINT && plan->links[reason].hazard == GRAPH_READ_AFTER_WRITE);
 }
 
-static uint32_t place_of(const struct search *search, uint32_t unit)
+static uint32_t place_of(const struct search *search, uint32_t node)
 {
-    return search->place_of ? search->place_of[unit] : unit;
+    return search->place_of ? search->place_of[node] : node;
 }
 
-static bool push_unit(struct search *search, uint32_t unit, uint32_t mark)
+static bool push_node(struct search *search, uint32_t node, uint32_t mark)
 {
-    if (search->seen_by[unit] == mark)
+    if (search->seen_by[node] == mark)
         return true;
-    search->seen_by[unit] = mark;
+    search->seen_by[node] = mark;
     uint32_t *slot = braid_array_append(&search->stack, 1, sizeof(*slot));
     if (slot)
-        *slot = unit;
+        *slot = node;
     return slot;
 }
 
-// Marks everything that reaches `unit` by flow and stands no earlier than `earliest` in the order.
-static bool mark_flow(struct search *search, uint32_t unit, uint32_t earliest)
+// Marks everything that reaches `node` by flow and stands no earlier than `earliest` in the order.
+static bool mark_flow(struct search *search, uint32_t node, uint32_t earliest)
 {
     const struct plan_graph *plan = search->plan;
-    uint32_t mark = unit + 1;
-    if (!push_unit(search, unit, mark))
+    uint32_t mark = node + 1;
+    if (!push_node(search, node, mark))
         return false;
     while (search->stack.num) {
         uint32_t at = ((uint32_t *)search->stack.items)[--search->stack.num];
+        uint32_t before = plan_member_before(plan, at);
+        if (before != PLAN_NONE && place_of(search, before) >= earliest &&
+            !push_node(search, before, mark))
+            return false;
         for (uint32_t e = plan->pred_first[at]; e < plan->pred_first[at + 1]; e++) {
             if (search->budget == 0)
                 break;
             search->budget--;
-            uint32_t pred = plan->pred_units[e];
+            uint32_t pred = plan->pred_nodes[e];
             if (is_flow(plan, e) && place_of(search, pred) >= earliest &&
-                !push_unit(search, pred, mark))
+                !push_node(search, pred, mark))
                 return false;
         }
     }
@@ -82,25 +86,25 @@ static bool add_pair(struct search *search, uint32_t first, uint32_t second, uin
 }
 
 // The first edge of a pair speaks for it: after it the predecessor counts as seen.
-static bool check_unit(struct search *search, uint32_t unit)
+static bool check_node(struct search *search, uint32_t node)
 {
     const struct plan_graph *plan = search->plan;
     uint32_t earliest = PLAN_NONE;
-    for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-        uint32_t place = place_of(search, plan->pred_units[e]);
+    for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+        uint32_t place = place_of(search, plan->pred_nodes[e]);
         if (!is_flow(plan, e) && place < earliest)
             earliest = place;
     }
     if (earliest == PLAN_NONE)
         return true;
-    if (!mark_flow(search, unit, earliest))
+    if (!mark_flow(search, node, earliest))
         return false;
-    for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++) {
-        uint32_t pred = plan->pred_units[e];
-        if (is_flow(plan, e) || search->seen_by[pred] == unit + 1)
+    for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+        uint32_t pred = plan->pred_nodes[e];
+        if (is_flow(plan, e) || search->seen_by[pred] == node + 1)
             continue;
-        search->seen_by[pred] = unit + 1;
-        if (!add_pair(search, pred, unit, reason_of(plan, e)))
+        search->seen_by[pred] = node + 1;
+        if (!add_pair(search, pred, node, reason_of(plan, e)))
             return false;
     }
     return true;
@@ -110,12 +114,12 @@ static bool start_search(struct search *search)
 {
     const struct plan_graph *plan = search->plan;
     search->budget = MOST_EDGES_ALWAYS + (uint64_t)plan->num_edges * MOST_GRAPHS;
-    search->seen_by = braid_allocate_zeroed(plan->num_units, sizeof(uint32_t));
+    search->seen_by = braid_allocate_zeroed(plan->num_nodes, sizeof(uint32_t));
     if (plan->order)
-        search->place_of = malloc(((size_t)plan->num_units + 1) * sizeof(uint32_t));
+        search->place_of = malloc(((size_t)plan->num_nodes + 1) * sizeof(uint32_t));
     if (!search->seen_by || (plan->order && !search->place_of))
         return false;
-    for (uint32_t i = 0; plan->order && i < plan->num_units; i++)
+    for (uint32_t i = 0; plan->order && i < plan->num_nodes; i++)
         search->place_of[plan->order[i]] = i;
     return true;
 }
@@ -127,13 +131,14 @@ static bool find_pairs(struct search *search, const struct plan_placement *place
         return true;
     if (!start_search(search))
         return false;
-    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        if (!check_unit(search, unit))
+    for (uint32_t node = 0; node < plan->num_nodes; node++) {
+        if (!check_node(search, node))
             return false;
     }
     const struct plan_pair *hinted = placement->hinted.items;
     for (size_t i = 0; i < placement->hinted.num; i++) {
-        bool told = plan->hint_before[hinted[i].second] == hinted[i].first;
+        uint32_t second = plan_unit_of(plan, hinted[i].second);
+        bool told = plan->hint_before[second] == plan_unit_of(plan, hinted[i].first);
         if (!told && !add_pair(search, hinted[i].first, hinted[i].second, PLAN_BY_HINT))
             return false;
     }
@@ -178,8 +183,8 @@ static braid_serialisation from_pair(const struct plan_graph *plan,
                                      const struct plan_serialised *pair)
 {
     braid_serialisation serialisation = {
-        .first = plan_main_of(plan, pair->first),
-        .second = plan_main_of(plan, pair->second),
+        .first = pair->first,
+        .second = pair->second,
         .cause = BRAID_SERIALISED_BY_HINT,
         .resource_name = "",
     };

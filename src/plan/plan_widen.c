@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes through a placement in issue order once more and moves waits to later units.
+// Goes through a placement in issue order once more and moves waits to later nodes.
 #include "plan/plan_widen.h"
 
 #include "base/error.h"
@@ -9,37 +9,37 @@ struct widening {
     const struct plan_costs *costs;
     const struct plan_placement *placement;
     struct plan_know know;
-    // Lanes as lists of units, how many of each are issued, and the latest known to have ended by
-    // the start of some unit. The versions of units from that one on are kept: any of them may be
+    // Lanes as lists of nodes, how many of each are issued, and the latest known to have ended by
+    // the start of some node. The versions of nodes from that one on are kept: any of them may be
     // waited for, whoever their successors are.
-    uint32_t *lane_first, *lane_units, *num_on_lane, *settled;
-    struct array waits; // uint32_t: of the unit at hand
+    uint32_t *lane_first, *lane_nodes, *num_on_lane, *settled;
+    struct array waits; // uint32_t: of the node at hand
 };
 
-static uint64_t seen_ns(const struct widening *widening, uint32_t unit)
+static uint64_t seen_ns(const struct widening *widening, uint32_t node)
 {
-    return widening->placement->start_ns[unit] + widening->costs->unit_ns[unit] +
+    return widening->placement->start_ns[node] + widening->costs->node_ns[node] +
            widening->costs->model.wait_ns;
 }
 
-// The unit to wait for in place of `pred`.
-static uint32_t widen_wait(struct widening *widening, uint32_t unit, uint32_t pred)
+// The node to wait for in place of `pred`.
+static uint32_t widen_wait(struct widening *widening, uint32_t node, uint32_t pred)
 {
     struct plan_know *know = &widening->know;
     uint32_t lane = know->spots[pred].lane;
-    const uint32_t *units = widening->lane_units + widening->lane_first[lane];
+    const uint32_t *nodes = widening->lane_nodes + widening->lane_first[lane];
     uint32_t at = widening->settled[lane];
-    uint64_t start = widening->placement->start_ns[unit];
-    while (at + 1 < widening->num_on_lane[lane] && seen_ns(widening, units[at + 1]) <= start) {
-        plan_know_drop(know, units[at]);
+    uint64_t start = widening->placement->start_ns[node];
+    while (at + 1 < widening->num_on_lane[lane] && seen_ns(widening, nodes[at + 1]) <= start) {
+        plan_know_drop(know, nodes[at]);
         at++;
     }
     widening->settled[lane] = at;
-    bool later = know->issue_of[units[at]] > know->issue_of[pred];
-    return later && seen_ns(widening, units[at]) <= start ? units[at] : pred;
+    bool later = know->issue_of[nodes[at]] > know->issue_of[pred];
+    return later && seen_ns(widening, nodes[at]) <= start ? nodes[at] : pred;
 }
 
-// Latest first, by insertion: a unit has few waits that are not known.
+// Latest first, by insertion: a node has few waits that are not known.
 static bool add_wait(struct widening *widening, uint32_t wait)
 {
     const uint32_t *issue_of = widening->know.issue_of;
@@ -53,59 +53,59 @@ static bool add_wait(struct widening *widening, uint32_t wait)
     return true;
 }
 
-static bool widen_unit(struct widening *widening, uint32_t unit, uint32_t lane,
+static bool widen_node(struct widening *widening, uint32_t node, uint32_t lane,
                        struct array *out_waits)
 {
     struct plan_know *know = &widening->know;
     widening->waits.num = 0;
-    braid_plan_know_ask(know, unit, UINT32_MAX);
+    braid_plan_know_ask(know, node, UINT32_MAX);
     for (uint32_t i = 0; i < know->num_asks; i++) {
         uint32_t ask = know->asks[i];
         if (plan_know_needs_wait(know, lane, ask) &&
-            !add_wait(widening, widen_wait(widening, unit, ask)))
+            !add_wait(widening, widen_wait(widening, node, ask)))
             return false;
     }
-    if (!braid_plan_know_issue(know, unit, lane, widening->waits.items,
+    if (!braid_plan_know_issue(know, node, lane, widening->waits.items,
                                (uint32_t)widening->waits.num, out_waits))
         return false;
-    plan_clocks_keep(&know->clocks, know->spots[unit].version, 1);
+    plan_clocks_keep(&know->clocks, know->spots[node].version, 1);
     widening->num_on_lane[lane]++;
     return true;
 }
 
-static bool list_lanes(struct widening *widening, uint32_t num_units)
+static bool list_lanes(struct widening *widening, uint32_t num_nodes)
 {
     const struct plan_placement *placement = widening->placement;
     uint32_t num_lanes = placement->num_lanes;
     widening->lane_first = braid_allocate_zeroed((size_t)num_lanes + 2, sizeof(uint32_t));
-    widening->lane_units = braid_allocate_zeroed(num_units, sizeof(uint32_t));
+    widening->lane_nodes = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
     widening->num_on_lane = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
     widening->settled = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
-    if (!widening->lane_first || !widening->lane_units || !widening->num_on_lane ||
+    if (!widening->lane_first || !widening->lane_nodes || !widening->num_on_lane ||
         !widening->settled)
         return false;
-    for (uint32_t unit = 0; unit < num_units; unit++)
-        widening->lane_first[(size_t)placement->lane_of[unit] + 2]++;
+    for (uint32_t node = 0; node < num_nodes; node++)
+        widening->lane_first[(size_t)placement->lane_of[node] + 2]++;
     for (uint32_t lane = 0; lane < num_lanes; lane++)
         widening->lane_first[lane + 2] += widening->lane_first[lane + 1];
-    for (uint32_t i = 0; i < num_units; i++) {
-        uint32_t unit = placement->issued[i];
-        widening->lane_units[widening->lane_first[placement->lane_of[unit] + 1]++] = unit;
+    for (uint32_t i = 0; i < num_nodes; i++) {
+        uint32_t node = placement->issued[i];
+        widening->lane_nodes[widening->lane_first[placement->lane_of[node] + 1]++] = node;
     }
     return true;
 }
 
-static bool widen_all(struct widening *widening, uint32_t num_units, struct array *waits,
+static bool widen_all(struct widening *widening, uint32_t num_nodes, struct array *waits,
                       uint32_t *wait_first)
 {
     const struct plan_placement *placement = widening->placement;
-    for (uint32_t i = 0; i < num_units; i++) {
-        uint32_t unit = placement->issued[i];
+    for (uint32_t i = 0; i < num_nodes; i++) {
+        uint32_t node = placement->issued[i];
         wait_first[i] = (uint32_t)waits->num;
-        if (!widen_unit(widening, unit, placement->lane_of[unit], waits))
+        if (!widen_node(widening, node, placement->lane_of[node], waits))
             return false;
     }
-    wait_first[num_units] = (uint32_t)waits->num;
+    wait_first[num_nodes] = (uint32_t)waits->num;
     return true;
 }
 
@@ -114,14 +114,14 @@ braid_status braid_plan_widen(const struct plan_graph *plan, const struct plan_c
 {
     struct widening widening = { .costs = costs, .placement = placement };
     struct array waits = { 0 };
-    size_t bytes = ((size_t)plan->num_units + 1) * sizeof(uint32_t);
+    size_t bytes = ((size_t)plan->num_nodes + 1) * sizeof(uint32_t);
     uint32_t *issued = malloc(bytes), *wait_first = malloc(bytes);
-    bool done = issued && wait_first && list_lanes(&widening, plan->num_units) &&
+    bool done = issued && wait_first && list_lanes(&widening, plan->num_nodes) &&
                 braid_plan_know_init(&widening.know, plan, placement->num_lanes, issued) &&
-                widen_all(&widening, plan->num_units, &waits, wait_first);
+                widen_all(&widening, plan->num_nodes, &waits, wait_first);
     braid_plan_know_finish(&widening.know);
     free(widening.lane_first);
-    free(widening.lane_units);
+    free(widening.lane_nodes);
     free(widening.num_on_lane);
     free(widening.settled);
     braid_array_finish(&widening.waits);

@@ -4,58 +4,11 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "plan/plan_passes.h"
+#include "plan/plan_times.h"
 #include "plan/schedule.h"
 
 // Lanes are kept if that makes the plan no worse than this, against the bound, than it was.
 #define KEPT_LOSS 50 // one part in
-
-struct clock_work {
-    uint64_t *lane_free_ns;  // per lane: when its last node ends, and what passes until the next
-    uint64_t *lane_ready_ns; // per lane: when its waits so far are over
-};
-
-// The times of a step list under new costs; returns when the last node ends.
-static uint64_t time_steps(const struct braid_schedule *schedule, const braid_cost_model *model,
-                           const struct clock_work *work)
-{
-    uint64_t makespan = 0;
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const braid_step *step = &schedule->steps[i];
-        uint64_t *ready = &work->lane_ready_ns[step->lane];
-        if (step->kind == BRAID_STEP_WAIT) {
-            uint64_t seen = schedule->start_ns[step->node] + schedule->cost_ns[step->node];
-            seen += model->wait_ns;
-            *ready = seen > *ready ? seen : *ready;
-        } else if (step->kind == BRAID_STEP_RUN) {
-            uint64_t *free_ns = &work->lane_free_ns[step->lane];
-            uint64_t start = *free_ns > *ready ? *free_ns : *ready;
-            uint64_t end = start + schedule->cost_ns[step->node];
-            schedule->start_ns[step->node] = start;
-            *free_ns = end + model->node_ns;
-            makespan = end > makespan ? end : makespan;
-        }
-    }
-    return makespan;
-}
-
-static braid_status find_times(struct braid_schedule *schedule, const braid_cost_model *model)
-{
-    uint32_t num_lanes = schedule->info.num_lanes;
-    struct clock_work work = {
-        .lane_free_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
-        .lane_ready_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
-    };
-    schedule->start_ns = malloc(((size_t)schedule->info.num_nodes + 1) * sizeof(uint64_t));
-    bool done = work.lane_free_ns && work.lane_ready_ns && schedule->start_ns;
-    if (done) {
-        schedule->info.makespan_ns = time_steps(schedule, model, &work);
-        if (num_lanes > 1)
-            schedule->info.makespan_ns += (num_lanes - 1) * model->root_ns;
-    }
-    free(work.lane_free_ns);
-    free(work.lane_ready_ns);
-    return done ? BRAID_OK : braid_error_no_memory("the times of a plan");
-}
 
 static void keep_lanes(struct braid_schedule *schedule, const braid_schedule *from)
 {
@@ -85,13 +38,13 @@ static braid_status retime(struct braid_schedule *schedule, const braid_graph *g
         return status;
     *out_crowded = (uint64_t)costs.most_share * from->info.num_lanes > PLAN_WHOLE_DEVICE;
     schedule->cost_ns = costs.node_ns;
-    status = find_times(schedule, &costs.model);
+    schedule->start_ns = malloc(((size_t)schedule->info.num_nodes + 1) * sizeof(uint64_t));
+    status = schedule->start_ns ? braid_plan_find_times(schedule, &costs.model)
+                                : braid_error_no_memory("the times of a plan");
     if (!status)
         status = braid_plan_critical_path(schedule->graph, &costs, &schedule->critical,
                                           &schedule->num_critical);
     braid_plan_fill_info(schedule, &costs);
-    if (costs.unit_ns == costs.node_ns)
-        costs.unit_ns = NULL;
     costs.node_ns = NULL;
     braid_plan_costs_finish(&costs);
     return status;

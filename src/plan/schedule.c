@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "plan/plan_build.h"
 #include "plan/plan_passes.h"
 
 braid_status braid_plan_check_options(const braid_schedule_options *options)

@@ -54,7 +54,7 @@ struct plan_delayed {
     uint32_t cause; // braid_serialisation_cause
 };
 
-// A pair of units that explicit edges and data flow leave free.
+// A pair of nodes that explicit edges and data flow leave free.
 struct plan_serialised {
     uint32_t first, second;
     uint32_t reason; // index into graph->links, or PLAN_BY_HINT

@@ -62,21 +62,6 @@ static void find_lane_neighbours(struct drawing *drawing)
     }
 }
 
-// The nodes that a serialisation is between: those that use the resource, or else the end of the
-// first bundle and the start of the second.
-static struct graph_edge find_serialised_nodes(const braid_schedule *schedule,
-                                               const struct plan_serialised *serialised)
-{
-    const struct plan_graph *graph = schedule->graph;
-    if (serialised->reason != PLAN_BY_HINT) {
-        const struct graph_link *link = &graph->links[serialised->reason];
-        return (struct graph_edge){ link->from, link->to };
-    }
-    uint32_t last = plan_unit_size(graph, serialised->first) - 1;
-    return (struct graph_edge){ plan_unit_member(graph, serialised->first, last),
-                                plan_unit_member(graph, serialised->second, 0) };
-}
-
 // Where lane neighbours are all that a serialisation is between, their edge shows it.
 static void find_lane_reasons(struct drawing *drawing)
 {
@@ -86,9 +71,9 @@ static void find_lane_reasons(struct drawing *drawing)
         drawing->lane_reason[first] = NO_IDLE_LANE;
     }
     for (size_t i = 0; i < schedule->num_serialised; i++) {
-        struct graph_edge nodes = find_serialised_nodes(schedule, &schedule->serialised[i]);
-        if (drawing->lane_before[nodes.to] == nodes.from)
-            drawing->lane_reason[nodes.to] = (uint32_t)i;
+        const struct plan_serialised *pair = &schedule->serialised[i];
+        if (drawing->lane_before[pair->second] == pair->first)
+            drawing->lane_reason[pair->second] = (uint32_t)i;
     }
 }
 
@@ -221,10 +206,10 @@ static void write_serialisations(struct drawing *drawing)
 {
     const braid_schedule *schedule = drawing->schedule;
     for (size_t i = 0; i < schedule->num_serialised; i++) {
-        struct graph_edge nodes = find_serialised_nodes(schedule, &schedule->serialised[i]);
-        if (drawing->lane_reason[nodes.to] == i)
+        const struct plan_serialised *pair = &schedule->serialised[i];
+        if (drawing->lane_reason[pair->second] == i)
             continue;
-        write_edge(drawing, nodes.from, nodes.to);
+        write_edge(drawing, pair->first, pair->second);
         write_reason(drawing, (uint32_t)i);
         fputs("];\n", drawing->file);
     }

@@ -147,10 +147,7 @@ static braid_status check_bundle(const struct verify *verify, uint32_t lane, uin
     if (!units->unit_of)
         return BRAID_OK;
     uint32_t last = verify->last_run[lane];
-    uint32_t unit = units->unit_of[node];
-    uint32_t before = GRAPH_NONE; // what must have run just before
-    for (uint32_t i = units->first_of[unit]; units->members[i] != node; i++)
-        before = units->members[i];
+    uint32_t before = graph_member_before(units, node); // what must have run just before
     if (before == GRAPH_NONE && last != GRAPH_NONE) {
         uint32_t end = units->first_of[units->unit_of[last] + 1];
         before = units->members[end - 1];

@@ -2,6 +2,23 @@
 // Preludes and epilogues run with their main node, on its lane, and nothing comes between.
 #include "planner/plan_testing.h"
 
+// Whether nothing runs between two nodes on the lane of the first.
+static bool runs_next(const braid_schedule *schedule, braid_node first, braid_node second)
+{
+    size_t num_steps;
+    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    uint32_t lane = placement_of(schedule, first).lane;
+    bool seen = false;
+    for (size_t i = 0; i < num_steps; i++) {
+        if (steps[i].kind != BRAID_STEP_RUN || steps[i].lane != lane)
+            continue;
+        if (seen)
+            return steps[i].node == second.index;
+        seen = steps[i].node == first.index;
+    }
+    return false;
+}
+
 // Many loops, each with two preludes and an epilogue, among plain nodes that want lanes too.
 static void nothing_comes_between(void **state)
 {
@@ -36,7 +53,7 @@ static void nothing_comes_between(void **state)
                 braid_placement a = placement_of(schedule, order[k - 1]);
                 braid_placement b = placement_of(schedule, order[k]);
                 assert_int_equal(a.lane, b.lane);
-                assert_int_equal(a.end_ns, b.start_ns);
+                assert_true(runs_next(schedule, order[k - 1], order[k]));
             }
         }
         braid_schedule_destroy(schedule);
@@ -44,24 +61,17 @@ static void nothing_comes_between(void **state)
     }
 }
 
-// An edge to a member holds for the whole bundle, since nothing may come between.
-static void edges_to_members_count_for_the_bundle(void **state)
+static void their_order_is_explained(void **state)
 {
     (void)state;
     braid_graph *graph = new_graph();
-    braid_node before = new_node(graph, "before", 10, NO_NODE, NO_NODE);
     braid_node loop = new_node(graph, "loop", 10, NO_NODE, NO_NODE);
     braid_resource list = new_resource(graph, "list");
     braid_node clear = new_prelude(graph, loop, "clear", list, BRAID_WRITE);
     braid_node gather = new_epilogue(graph, loop, "gather", list, BRAID_READ);
-    braid_node after = new_node(graph, "after", 10, clear, NO_NODE);
-    new_edge(graph, before, loop);
     braid_schedule *schedule = plan_on(graph, 2);
-    assert_true(issue_of(schedule, before) < issue_of(schedule, clear));
-    assert_true(issue_of(schedule, gather) < issue_of(schedule, after));
-    assert_int_equal(placement_of(schedule, before).end_ns, placement_of(schedule, clear).start_ns);
-    assert_int_equal(placement_of(schedule, gather).end_ns, placement_of(schedule, after).start_ns);
     check_explains(schedule, clear, gather, "clear runs before gather in the bundle of loop");
+    check_explains(schedule, gather, clear, "clear runs before gather in the bundle of loop");
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -70,7 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_comes_between),
-        cmocka_unit_test(edges_to_members_count_for_the_bundle),
+        cmocka_unit_test(their_order_is_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,8 @@
 
 #include <braid/schedule.h>
 
-// For a graph without bundles; takes n * n * (n / 64 + 1) steps and n * n / 8 bytes.
+// Edges between the nodes of one bundle may be left out: their lane has them. Takes n * n * (n / 64
+// + 1) steps and n * n / 8 bytes.
 uint64_t minimum_waits(const braid_schedule *schedule, uint32_t num_nodes, const uint32_t *from,
                        const uint32_t *to, size_t num_edges);
 

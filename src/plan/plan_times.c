@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays a step list through: each lane goes on as soon as its last node has ended and its waits are
+// over.
+#include "plan/plan_times.h"
+
+#include "base/array.h"
+#include "base/error.h"
+
+struct lane_times {
+    uint64_t *lane_free_ns;  // per lane: when its last node ends, and what passes until the next
+    uint64_t *lane_ready_ns; // per lane: when its waits so far are over
+};
+
+// Sets when each node starts; returns when the last one ends.
+static uint64_t time_steps(const struct braid_schedule *schedule, const braid_cost_model *model,
+                           const struct lane_times *work)
+{
+    uint64_t makespan = 0;
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        const braid_step *step = &schedule->steps[i];
+        uint64_t *ready = &work->lane_ready_ns[step->lane];
+        if (step->kind == BRAID_STEP_WAIT) {
+            uint64_t seen = schedule->start_ns[step->node] + schedule->cost_ns[step->node];
+            seen += model->wait_ns;
+            *ready = seen > *ready ? seen : *ready;
+        } else if (step->kind == BRAID_STEP_RUN) {
+            uint64_t *free_ns = &work->lane_free_ns[step->lane];
+            uint64_t start = *free_ns > *ready ? *free_ns : *ready;
+            uint64_t end = start + schedule->cost_ns[step->node];
+            schedule->start_ns[step->node] = start;
+            *free_ns = end + model->node_ns;
+            makespan = end > makespan ? end : makespan;
+        }
+    }
+    return makespan;
+}
+
+braid_status braid_plan_find_times(struct braid_schedule *schedule, const braid_cost_model *model)
+{
+    uint32_t num_lanes = schedule->info.num_lanes;
+    struct lane_times work = {
+        .lane_free_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
+        .lane_ready_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
+    };
+    bool done = work.lane_free_ns && work.lane_ready_ns;
+    if (done) {
+        schedule->info.makespan_ns = time_steps(schedule, model, &work);
+        if (num_lanes > 1)
+            schedule->info.makespan_ns += (num_lanes - 1) * model->root_ns;
+    }
+    free(work.lane_free_ns);
+    free(work.lane_ready_ns);
+    return done ? BRAID_OK : braid_error_no_memory("the times of a plan");
+}
