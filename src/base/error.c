@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +13,17 @@ static _Thread_local bool in_attempt; // nothing is logged
 static _Thread_local bool is_logging; // this thread runs the callback
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t log_idle = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t log_ended = PTHREAD_COND_INITIALIZER;
 static braid_log_function *log_function; // guarded by log_lock
 static void *log_user;                   // guarded by log_lock
-static unsigned num_logging;             // guarded by log_lock; threads that run the callback
+static uint64_t num_log_sets;            // guarded by log_lock
+
+// A call of the callback that is being made, on the stack of its thread.
+struct log_call {
+    struct log_call *next;
+    uint64_t set; // by which braid_log_set the callback came: their number then
+};
+static struct log_call *log_calls; // guarded by log_lock
 
 const char *braid_status_name(braid_status status)
 {
@@ -42,14 +50,33 @@ const char *braid_error_message(void)
     return message;
 }
 
+static bool an_older_call_is_made(uint64_t set)
+{
+    for (const struct log_call *call = log_calls; call; call = call->next) {
+        if (call->set < set)
+            return true;
+    }
+    return false;
+}
+
+// Calls of the new callback are not waited for: there may always be one.
 void braid_log_set(braid_log_function *function, void *user)
 {
     pthread_mutex_lock(&log_lock);
     log_function = function;
     log_user = user;
-    while (num_logging && !is_logging)
-        pthread_cond_wait(&log_idle, &log_lock);
+    uint64_t set = ++num_log_sets;
+    while (!is_logging && an_older_call_is_made(set))
+        pthread_cond_wait(&log_ended, &log_lock);
     pthread_mutex_unlock(&log_lock);
+}
+
+static void remove_call(struct log_call *ended)
+{
+    struct log_call **place = &log_calls;
+    while (*place != ended)
+        place = &(*place)->next;
+    *place = ended->next;
 }
 
 // The callback runs without the lock, so that a slow one holds nobody up. What fails inside it is
@@ -61,7 +88,9 @@ static void log_message(braid_status status)
     pthread_mutex_lock(&log_lock);
     braid_log_function *function = log_function;
     void *user = log_user;
-    num_logging += function != NULL;
+    struct log_call call = { .next = log_calls, .set = num_log_sets };
+    if (function)
+        log_calls = &call;
     pthread_mutex_unlock(&log_lock);
     if (!function)
         return;
@@ -69,8 +98,8 @@ static void log_message(braid_status status)
     function(user, status, message);
     is_logging = false;
     pthread_mutex_lock(&log_lock);
-    if (--num_logging == 0)
-        pthread_cond_broadcast(&log_idle);
+    remove_call(&call);
+    pthread_cond_broadcast(&log_ended);
     pthread_mutex_unlock(&log_lock);
 }
 
