@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+// The version of these headers. It stands here alone: the build reads it from these lines.
 #define BRAID_VERSION_MAJOR 0
 #define BRAID_VERSION_MINOR 1
 #define BRAID_VERSION_PATCH 0

@@ -57,9 +57,9 @@ typedef struct braid_access {
 typedef struct braid_node_options {
     const char *name;             // NULL: the kernel's name, or the kind of node
     const braid_node *after;      // nodes that must end before this one starts
-    size_t num_after;             //
+    size_t num_after;             // how many
     const braid_access *accesses; // what it touches
-    size_t num_accesses;          //
+    size_t num_accesses;          // how many
     uint64_t cost_ns;             // how long it runs; 0: not known, the planner takes
                                   // braid_cost_model.default_cost_ns
     uint32_t lane_hint;           // nodes with one non-zero hint share a lane, in insertion order

@@ -27,9 +27,9 @@ typedef struct braid_cost_model {
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
     uint64_t root_ns; // added to the frame for every lane used beyond the first (fork, join)
     uint32_t max_concurrent; // nodes the device really runs at once; 0: no limit
-    uint64_t
-        max_threads; // threads of kernels that the device really runs at once (a block counts
-                     // as 64 at least), so that large kernels run one after another; 0: no limit
+    // Threads of kernels that the device really runs at once (a block counts as 64 at least), so
+    // that large kernels run one after another; 0: no limit.
+    uint64_t max_threads;
     // What starting nodes takes where only one can be started at a time, by the device or by the
     // host that queues them: a frame takes about as long as all of it, however many lanes there
     // are.
@@ -39,8 +39,8 @@ typedef struct braid_cost_model {
 
 typedef enum braid_policy {
     BRAID_POLICY_DEFAULT = 0, // list scheduling onto at most max_lanes lanes
-    BRAID_POLICY_MAX_CONCURRENCY =
-        1, // no lane limit: nodes the graph leaves free never share a lane
+    // No lane limit: nodes the graph leaves free never share a lane.
+    BRAID_POLICY_MAX_CONCURRENCY = 1,
 } braid_policy;
 
 typedef struct braid_schedule_options {
@@ -48,10 +48,10 @@ typedef struct braid_schedule_options {
     // lanes * waits: where that would be over half a gibibyte, BRAID_NO_MEMORY names the lanes.
     uint32_t max_lanes;
     bool fixed_lanes;    // use max_lanes lanes if there is work for them, however small the gain
-    braid_policy policy; //
+    braid_policy policy; // 0: list scheduling
     bool widen;          // wait for a later node of a lane when that costs no planned time, so that
                          // further waits are implied: fewer waits, for trusted costs
-    braid_cost_model costs; //
+    braid_cost_model costs; // all zero: waits and launches are free
 } braid_schedule_options;
 
 // Plans a graph. NULL options are all defaults and know no device: lanes, waits and launches are
@@ -110,8 +110,13 @@ typedef struct braid_schedule_info {
     uint64_t one_lane_ns;        // the planned makespan on one lane
 } braid_schedule_info;
 
-BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
-                                       braid_schedule_info *out_info);
+BRAID_API void braid_schedule_get_info_sized(const braid_schedule *schedule,
+                                             braid_schedule_info *out_info, size_t bytes);
+static inline void braid_schedule_get_info(const braid_schedule *schedule,
+                                           braid_schedule_info *out_info)
+{
+    braid_schedule_get_info_sized(schedule, out_info, sizeof(*out_info));
+}
 
 // Where and when a node is planned. Times count from the start of the frame.
 typedef struct braid_placement {
@@ -120,8 +125,15 @@ typedef struct braid_placement {
 } braid_placement;
 
 // Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
-    const braid_schedule *schedule, braid_node node, braid_placement *out_placement);
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement_sized(
+    const braid_schedule *schedule, braid_node node, braid_placement *out_placement, size_t bytes);
+BRAID_MUST_CHECK static inline braid_status
+braid_schedule_get_placement(const braid_schedule *schedule, braid_node node,
+                             braid_placement *out_placement)
+{
+    return braid_schedule_get_placement_sized(schedule, node, out_placement,
+                                              sizeof(*out_placement));
+}
 
 // The nodes of a heaviest path, first to last, by index; valid as long as the schedule.
 BRAID_API const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule,
@@ -147,8 +159,16 @@ typedef struct braid_serialisation {
 
 // The pair at an index less than info.num_serialisations, in a stable order.
 // Errors: BRAID_INVALID_ARGUMENT (no such index).
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_serialisation(
-    const braid_schedule *schedule, size_t index, braid_serialisation *out_serialisation);
+BRAID_API BRAID_MUST_CHECK braid_status
+braid_schedule_get_serialisation_sized(const braid_schedule *schedule, size_t index,
+                                       braid_serialisation *out_serialisation, size_t bytes);
+BRAID_MUST_CHECK static inline braid_status
+braid_schedule_get_serialisation(const braid_schedule *schedule, size_t index,
+                                 braid_serialisation *out_serialisation)
+{
+    return braid_schedule_get_serialisation_sized(schedule, index, out_serialisation,
+                                                  sizeof(*out_serialisation));
+}
 
 // Writes one line that says how two nodes are ordered and why, for example
 // "serialised by list:ptr (written by listgen of p2g, cleared by clear_list of g2p)", into a buffer

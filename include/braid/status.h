@@ -20,7 +20,11 @@ extern "C" {
 // - descriptions and options need to live only during the call; names and argument bytes are copied
 //   (braid_kernel is the one exception: see kernel.h);
 // - sizes are bytes and times are nanoseconds, and their names say so;
-// - destroy functions take NULL.
+// - NULL where none is allowed is BRAID_INVALID_ARGUMENT, and the message names the argument;
+//   functions that return no status do nothing to a NULL output, and answer for a NULL object as
+//   for an empty one: 0, NULL, "" or a struct of zeros; destroy functions take NULL;
+// - a function name_sized(..., bytes) is what name(...) calls with the size of the struct that it
+//   fills, so that the struct can grow (docs/abi.md).
 typedef enum braid_status {
     BRAID_OK = 0,
     BRAID_INVALID_ARGUMENT = 1, // an argument is wrong; the message names it

@@ -126,6 +126,11 @@ braid_status braid_error(braid_status status, const char *format, ...)
     return status;
 }
 
+braid_status braid_error_null(const char *function, const char *argument)
+{
+    return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s is NULL", function, argument);
+}
+
 braid_status braid_error_no_memory(const char *what)
 {
     return braid_error(BRAID_NO_MEMORY, "out of host memory for %s", what);

@@ -13,6 +13,9 @@ enum { ERROR_MESSAGE_BYTES = 1024 };
 __attribute__((format(printf, 2, 3))) braid_status braid_error(braid_status status,
                                                                const char *format, ...);
 
+// braid_error for an argument of a public function that is NULL and may not be.
+braid_status braid_error_null(const char *function, const char *argument);
+
 // braid_error for a failed host allocation of `what`.
 braid_status braid_error_no_memory(const char *what);
 

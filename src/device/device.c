@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 
 // Idle streams and events kept for the next exec; more than the widest plan needs is waste.
 #define MAX_IDLE_STREAMS 128
@@ -16,14 +17,14 @@ size_t braid_num_backends(void)
     return braid_num_drivers;
 }
 
-braid_status braid_backend_query(size_t index, braid_backend_info *out_info)
+braid_status braid_backend_query_sized(size_t index, braid_backend_info *out_info, size_t bytes)
 {
     if (!out_info || index >= braid_num_drivers)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_backend_query: %s",
                            out_info ? "there is no backend with that index" : "out_info is NULL");
     braid_backend_info info = { .name = braid_drivers[index]->name };
     braid_drivers[index]->query(&info.num_devices, info.reason, sizeof(info.reason));
-    *out_info = info;
+    write_sized(out_info, bytes, &info, sizeof(info));
     return BRAID_OK;
 }
 
@@ -127,15 +128,16 @@ void braid_device_close(braid_device *device)
     free(device);
 }
 
-void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
+void braid_device_get_info_sized(const braid_device *device, braid_device_info *out_info,
+                                 size_t bytes)
 {
-    if (!device || !out_info)
-        return;
-    braid_device_info info = { 0 };
-    device->backend->ops->get_info(device->backend, &info);
-    info.backend = device->backend->ops->name;
-    info.ordinal = device->ordinal;
-    *out_info = info;
+    braid_device_info info = { .backend = "" };
+    if (device) {
+        device->backend->ops->get_info(device->backend, &info);
+        info.backend = device->backend->ops->name;
+        info.ordinal = device->ordinal;
+    }
+    write_sized(out_info, bytes, &info, sizeof(info));
 }
 
 void braid_device_count(braid_device *device, struct pool *pool, int change)
@@ -150,13 +152,11 @@ void braid_device_count(braid_device *device, struct pool *pool, int change)
     pthread_mutex_unlock(&device->lock);
 }
 
-void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats)
+static braid_device_stats read_stats(const braid_device *device)
 {
-    if (!device || !out_stats)
-        return;
     pthread_mutex_t *lock = (pthread_mutex_t *)&device->lock;
     pthread_mutex_lock(lock);
-    *out_stats = (braid_device_stats){
+    braid_device_stats stats = {
         .streams_created = device->streams.created,
         .streams_live = device->streams.live,
         .streams_leased = device->streams.leased,
@@ -165,11 +165,23 @@ void braid_device_get_stats(const braid_device *device, braid_device_stats *out_
         .events_leased = device->events.leased,
     };
     pthread_mutex_unlock(lock);
+    return stats;
 }
 
-void braid_device_get_cost_model(const braid_device *device, braid_exec_mode mode,
-                                 braid_cost_model *out_model)
+void braid_device_get_stats_sized(const braid_device *device, braid_device_stats *out_stats,
+                                  size_t bytes)
 {
-    if (device && out_model)
-        device->backend->ops->get_cost_model(device->backend, mode, out_model);
+    braid_device_stats stats = { 0 };
+    if (device)
+        stats = read_stats(device);
+    write_sized(out_stats, bytes, &stats, sizeof(stats));
+}
+
+void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mode mode,
+                                       braid_cost_model *out_model, size_t bytes)
+{
+    braid_cost_model model = { 0 };
+    if (device)
+        device->backend->ops->get_cost_model(device->backend, mode, &model);
+    write_sized(out_model, bytes, &model, sizeof(model));
 }

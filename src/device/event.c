@@ -109,11 +109,8 @@ braid_status braid_event_synchronize(braid_event *event)
 
 braid_status braid_event_elapsed(braid_event *start, braid_event *end, uint64_t *out_ns)
 {
-    braid_status status = check_event("braid_event_elapsed", start);
-    if (!status)
-        status = check_event("braid_event_elapsed", end);
-    if (status)
-        return status;
+    if (!start || !end)
+        return braid_error_null("braid_event_elapsed", start ? "end" : "start");
     if (!out_ns || start->device != end->device || !start->timing || !end->timing)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_elapsed: %s",
                            !out_ns                        ? "out_ns is NULL"

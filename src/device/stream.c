@@ -75,7 +75,9 @@ void braid_stream_destroy(braid_stream *stream)
 
 void *braid_stream_native(braid_device *device, braid_stream *stream)
 {
-    if (!device || !device->backend->ops->stream_native)
+    if (!device)
+        return NULL;
+    if (!device->backend->ops->stream_native)
         return stream;
     return device->backend->ops->stream_native(device->backend, device_backend_stream(stream));
 }
@@ -125,7 +127,9 @@ braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void 
     braid_status status = braid_device_check_stream("braid_stream_fill", device, stream);
     if (status)
         return status;
-    if (!to || num_values == 0 || num_values > UINT64_MAX / 4)
+    if (!to)
+        return braid_error_null("braid_stream_fill", "to");
+    if (num_values == 0 || num_values > UINT64_MAX / 4)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_fill: %llu values to %p",
                            (unsigned long long)num_values, to);
     if (value_bytes != 1 && value_bytes != 2 && value_bytes != 4)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/node_text.h"
+#include "base/sized.h"
 
 static braid_status check_exec(const char *function, const braid_exec *exec)
 {
@@ -78,10 +79,10 @@ const braid_schedule *braid_exec_schedule(const braid_exec *exec)
     return exec ? exec->schedule : NULL;
 }
 
-void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
+void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info, size_t bytes)
 {
-    if (exec && out_info)
-        *out_info = exec->info;
+    static const braid_exec_info none;
+    write_sized(out_info, bytes, exec ? &exec->info : &none, sizeof(none));
 }
 
 static struct node_text name_node(const struct backend_task *task)
@@ -163,10 +164,12 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
     braid_status status = check_kernel_node("braid_exec_set_args", exec, node, &launch);
     if (status)
         return status;
-    if (num_args != launch->num_args || (num_args && !args))
+    if (num_args && !args)
+        return braid_error_null("braid_exec_set_args", "args");
+    if (num_args != launch->num_args)
         return braid_error(
             BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s has %u arguments, %zu were given",
-            name_node(&exec->tasks.items[node.index]).text, launch->num_args, args ? num_args : 0);
+            name_node(&exec->tasks.items[node.index]).text, launch->num_args, num_args);
     for (size_t i = 0; i < num_args && !status; i++)
         status = check_arg("braid_exec_set_args", exec, node, i, args[i]);
     if (status)

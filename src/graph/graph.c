@@ -161,6 +161,8 @@ const void *braid_graph_arg(const braid_graph *graph, const struct graph_kernel 
 
 braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t cost_ns)
 {
+    if (!graph)
+        return braid_error_null("braid_graph_set_cost", "graph");
     if (!graph_owns_node(graph, node))
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_graph_set_cost: node %u of graph %u is not a node of this graph",
@@ -171,6 +173,8 @@ braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t 
 
 braid_status braid_graph_add_edge(braid_graph *graph, braid_node from, braid_node to)
 {
+    if (!graph)
+        return braid_error_null("braid_graph_add_edge", "graph");
     const braid_node ends[] = { from, to };
     for (int i = 0; i < 2; i++) {
         if (!graph_owns_node(graph, ends[i]))

@@ -151,6 +151,9 @@ static braid_status add_bundled(braid_graph *graph, const braid_launch *launch, 
     if (!launch)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_%s: launch is NULL",
                            prelude ? "prelude" : "epilogue");
+    if (!graph)
+        return braid_error_null(prelude ? "braid_graph_add_prelude" : "braid_graph_add_epilogue",
+                                "graph");
     if (!graph_owns_node(graph, main))
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': its main node (node %u of graph %u) is not a node of this "

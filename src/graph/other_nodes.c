@@ -14,11 +14,6 @@ static braid_status prepare(braid_graph *graph, const char *name, const braid_no
     return status;
 }
 
-static braid_status null_description(const char *function)
-{
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s: the description is NULL", function);
-}
-
 static const char *name_or(const braid_node_options *options, const char *kind)
 {
     return options->name ? options->name : kind;
@@ -37,7 +32,7 @@ static braid_status check_copy(const char *name, const braid_copy *copy)
 braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, braid_node *out_node)
 {
     if (!copy)
-        return null_description("braid_graph_add_copy");
+        return braid_error_null("braid_graph_add_copy", "copy");
     const char *name = name_or(&copy->node, "copy");
     braid_status status = braid_graph_check_node(graph, name, &copy->node);
     if (!status)
@@ -69,7 +64,7 @@ static braid_status check_fill(const char *name, const braid_fill *fill, uint32_
 braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, braid_node *out_node)
 {
     if (!fill)
-        return null_description("braid_graph_add_fill");
+        return braid_error_null("braid_graph_add_fill", "fill");
     const char *name = name_or(&fill->node, "fill");
     uint32_t value_bytes = fill->value_bytes ? fill->value_bytes : 1;
     braid_status status = braid_graph_check_node(graph, name, &fill->node);
@@ -98,7 +93,7 @@ braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call
                                        braid_node *out_node)
 {
     if (!host_call)
-        return null_description("braid_graph_add_host_call");
+        return braid_error_null("braid_graph_add_host_call", "host_call");
     const char *name = name_or(&host_call->node, "host call");
     braid_status status = braid_graph_check_node(graph, name, &host_call->node);
     if (!status && !host_call->call)
@@ -118,7 +113,7 @@ braid_status braid_graph_add_native(braid_graph *graph, const braid_native *nati
                                     braid_node *out_node)
 {
     if (!native)
-        return null_description("braid_graph_add_native");
+        return braid_error_null("braid_graph_add_native", "native");
     const char *name = name_or(&native->node, "native call");
     braid_status status = braid_graph_check_node(graph, name, &native->node);
     if (!status && !native->call)
@@ -138,7 +133,7 @@ braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
                                    braid_node *out_node)
 {
     if (!empty)
-        return null_description("braid_graph_add_empty");
+        return braid_error_null("braid_graph_add_empty", "empty");
     const char *name = name_or(&empty->node, "empty");
     braid_status status = braid_graph_check_node(graph, name, &empty->node);
     if (!status)

@@ -28,7 +28,9 @@ static braid_status check_named(const char *function, const braid_graph *graph, 
     if (!graph || !out_resource)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s is NULL", function,
                            graph ? "out_resource" : "graph");
-    if (!name || !*name)
+    if (!name)
+        return braid_error_null(function, "name");
+    if (!*name)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: a resource needs a name", function);
     return BRAID_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/sized.h"
 
 struct search {
     const struct plan_graph *plan;
@@ -196,29 +197,32 @@ static braid_serialisation from_pair(const struct plan_graph *plan,
     return serialisation;
 }
 
-braid_status braid_schedule_get_serialisation(const braid_schedule *schedule, size_t index,
-                                              braid_serialisation *out_serialisation)
+static braid_serialisation from_delayed(const braid_schedule *schedule,
+                                        const struct plan_delayed *delayed)
+{
+    return (braid_serialisation){
+        .first = plan_main_of(schedule->graph, unit_before(schedule, delayed->unit)),
+        .second = plan_main_of(schedule->graph, delayed->unit),
+        .cause = (braid_serialisation_cause)delayed->cause,
+        .resource_name = "",
+    };
+}
+
+braid_status braid_schedule_get_serialisation_sized(const braid_schedule *schedule, size_t index,
+                                                    braid_serialisation *out_serialisation,
+                                                    size_t bytes)
 {
     if (!schedule || !out_serialisation)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_serialisation: %s is NULL",
                            schedule ? "out_serialisation" : "schedule");
-    const struct plan_graph *plan = schedule->graph;
-    if (index < schedule->num_serialised) {
-        *out_serialisation = from_pair(plan, &schedule->serialised[index]);
-        return BRAID_OK;
-    }
-    index -= schedule->num_serialised;
-    if (index >= schedule->num_delayed)
+    size_t num_serialised = schedule->num_serialised;
+    if (index >= num_serialised + schedule->num_delayed)
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_schedule_get_serialisation: index %zu, but there are %zu",
-                           index + schedule->num_serialised,
-                           schedule->num_serialised + schedule->num_delayed);
-    const struct plan_delayed *delayed = &schedule->delayed[index];
-    *out_serialisation = (braid_serialisation){
-        .first = plan_main_of(plan, unit_before(schedule, delayed->unit)),
-        .second = plan_main_of(plan, delayed->unit),
-        .cause = (braid_serialisation_cause)delayed->cause,
-        .resource_name = "",
-    };
+                           "braid_schedule_get_serialisation: index %zu, but there are %zu", index,
+                           num_serialised + schedule->num_delayed);
+    braid_serialisation serialisation =
+        index < num_serialised ? from_pair(schedule->graph, &schedule->serialised[index])
+                               : from_delayed(schedule, &schedule->delayed[index - num_serialised]);
+    write_sized(out_serialisation, bytes, &serialisation, sizeof(serialisation));
     return BRAID_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "plan/plan_build.h"
 #include "plan/plan_passes.h"
 
@@ -72,23 +73,27 @@ const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t no
 
 const braid_step *braid_schedule_steps(const braid_schedule *schedule, size_t *out_num_steps)
 {
-    *out_num_steps = schedule->num_steps;
-    return schedule->steps;
+    if (out_num_steps)
+        *out_num_steps = schedule ? schedule->num_steps : 0;
+    return schedule ? schedule->steps : NULL;
 }
 
-void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info *out_info)
+void braid_schedule_get_info_sized(const braid_schedule *schedule, braid_schedule_info *out_info,
+                                   size_t bytes)
 {
-    *out_info = schedule->info;
+    static const braid_schedule_info none;
+    write_sized(out_info, bytes, schedule ? &schedule->info : &none, sizeof(none));
 }
 
 const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule, size_t *out_num_nodes)
 {
-    *out_num_nodes = schedule->num_critical;
-    return schedule->critical;
+    if (out_num_nodes)
+        *out_num_nodes = schedule ? schedule->num_critical : 0;
+    return schedule ? schedule->critical : NULL;
 }
 
-braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_node node,
-                                          braid_placement *out_placement)
+braid_status braid_schedule_get_placement_sized(const braid_schedule *schedule, braid_node node,
+                                                braid_placement *out_placement, size_t bytes)
 {
     if (!schedule || !out_placement)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_placement: %s is NULL",
@@ -99,10 +104,11 @@ braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_
                            "schedule",
                            node.index, node.graph);
     uint64_t start = schedule->start_ns[node.index];
-    *out_placement = (braid_placement){
+    const braid_placement placement = {
         .lane = schedule->lane_of[node.index],
         .start_ns = start,
         .end_ns = start + schedule->cost_ns[node.index],
     };
+    write_sized(out_placement, bytes, &placement, sizeof(placement));
     return BRAID_OK;
 }

@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what the libraries show to the linker: names with Braid's prefix only. Speaks TAP."""
+"""Checks what the libraries show to the linker: names with Braid's prefix, and as exports just what
+the headers declare, each with its version. Speaks TAP."""
+import glob
+import os
+import re
 import subprocess
 import sys
+
+DECLARED = re.compile(r"^BRAID_API\b[^;{]*?\b(braid_\w+)\(", re.MULTILINE)
 
 
 def list_symbols(library, *options):
@@ -23,13 +29,47 @@ def check_static(library):
             yield f"{library}: {name} would clash with a program's own {name}: prefix it, or make it static"
 
 
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def check_exports(library, root):
+    declared = set()
+    for header in glob.glob(os.path.join(root, "include", "braid", "*.h")):
+        declared.update(DECLARED.findall(read(header)))
+    exported = {name for name in list_symbols(library, "--dynamic") if not name.startswith("BRAID_")}
+    for name in sorted(declared - exported):
+        yield f"{name} is declared and not exported: list it in src/braid.map (docs/abi.md)"
+    for name in sorted(exported - declared):
+        yield f"{name} is exported, but no public header declares it"
+
+
+def check_versions(library):
+    listed = subprocess.run(["nm", "--dynamic", "--defined-only", "--with-symbol-versions", library],
+                            stdout=subprocess.PIPE, text=True, check=True)
+    for line in listed.stdout.splitlines():
+        name = line.split()[-1]
+        if name.startswith("braid_") and "@@BRAID_" not in name:
+            yield f"{name} has no version"
+
+
 def main():
-    problems = list(check_static(sys.argv[1]))
-    print("1..1")
-    print(f"{'not ok' if problems else 'ok'} 1 - all global names of the static library begin with braid_")
-    for problem in problems:
-        print(f"# {problem}")
-    return 1 if problems else 0
+    static, shared, root = sys.argv[1:]
+    results = [
+        ("all global names of the static library begin with braid_", check_static(static)),
+        ("the shared library exports what the headers declare", check_exports(shared, root)),
+        ("every exported name has a version", check_versions(shared)),
+    ]
+    failed = False
+    print(f"1..{len(results)}")
+    for number, (title, check) in enumerate(results, 1):
+        problems = list(check)
+        failed = failed or bool(problems)
+        print(f"{'not ok' if problems else 'ok'} {number} - {title}")
+        for problem in problems:
+            print(f"# {problem}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// NULL where none is allowed is an error that names the argument, in every public function; those
+// without a status answer as for an empty object.
+#include <stdlib.h>
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+
+static void on_cpu(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks, (void)args;
+}
+
+static void call(void *user)
+{
+    (void)user;
+}
+
+static const braid_kernel kernel = { .name = "kernel", .cpu = on_cpu };
+
+struct objects {
+    braid_device *device;
+    braid_graph *graph;
+    braid_node node;
+    braid_schedule *schedule;
+    braid_exec *exec;
+    braid_event *event;
+};
+
+static int make_objects(void **state)
+{
+    struct objects *all = calloc(1, sizeof(*all));
+    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
+    check_ok(braid_device_open(&options, &all->device));
+    check_ok(braid_graph_create(&all->graph));
+    const braid_launch launch = { .kernel = &kernel };
+    check_ok(braid_graph_add_kernel(all->graph, &launch, &all->node));
+    check_ok(braid_schedule_create(all->graph, NULL, &all->schedule));
+    check_ok(braid_exec_create(all->device, all->graph, NULL, &all->exec));
+    check_ok(braid_event_create(all->device, NULL, &all->event));
+    *state = all;
+    return 0;
+}
+
+static int destroy_objects(void **state)
+{
+    struct objects *all = *state;
+    braid_event_destroy(all->event);
+    braid_exec_destroy(all->exec);
+    braid_schedule_destroy(all->schedule);
+    braid_graph_destroy(all->graph);
+    braid_device_close(all->device);
+    free(all);
+    return 0;
+}
+
+#define refuses(call, name) check_fails((call), BRAID_INVALID_ARGUMENT, name " is NULL")
+
+static void devices_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    void *memory;
+    refuses(braid_backend_query(0, NULL), "out_info");
+    refuses(braid_device_open(NULL, NULL), "out_device");
+    refuses(braid_device_adopt_cuda(NULL, NULL), "out_device");
+    refuses(braid_memory_allocate(NULL, BRAID_MEMORY_HOST, 1, &memory), "device");
+    refuses(braid_memory_allocate(all->device, BRAID_MEMORY_HOST, 1, NULL), "out_memory");
+    braid_memory_free(NULL, BRAID_MEMORY_HOST, &memory);
+    braid_memory_free(all->device, BRAID_MEMORY_HOST, NULL);
+    braid_device_close(NULL);
+}
+
+static void streams_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_stream *stream;
+    void *memory;
+    refuses(braid_stream_create(NULL, NULL, &stream), "device");
+    refuses(braid_stream_create(all->device, NULL, NULL), "out_stream");
+    refuses(braid_stream_wrap(NULL, NULL, &stream), "device");
+    refuses(braid_stream_wrap(all->device, NULL, NULL), "out_stream");
+    refuses(braid_stream_synchronize(NULL, NULL), "device");
+    refuses(braid_stream_query(NULL, NULL), "device");
+    refuses(braid_stream_copy(NULL, NULL, &memory, &stream, 1), "device");
+    refuses(braid_stream_copy(all->device, NULL, NULL, &stream, 1), "to");
+    refuses(braid_stream_copy(all->device, NULL, &memory, NULL, 1), "from");
+    refuses(braid_stream_fill(NULL, NULL, &memory, 0, 1, 1), "device");
+    refuses(braid_stream_fill(all->device, NULL, NULL, 0, 1, 1), "to");
+    refuses(braid_stream_host_call(NULL, NULL, call, NULL), "device");
+    refuses(braid_stream_host_call(all->device, NULL, NULL, NULL), "call");
+    refuses(braid_stream_allocate(NULL, NULL, 1, &memory), "device");
+    refuses(braid_stream_allocate(all->device, NULL, 1, NULL), "out_memory");
+    refuses(braid_stream_free(NULL, NULL, &memory), "device");
+    refuses(braid_stream_wait(NULL, NULL), "event");
+    assert_null(braid_stream_native(NULL, NULL));
+    braid_stream_destroy(NULL);
+}
+
+static void events_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_event *event;
+    uint64_t time;
+    refuses(braid_event_create(NULL, NULL, &event), "device");
+    refuses(braid_event_create(all->device, NULL, NULL), "out_event");
+    refuses(braid_event_wrap(NULL, &time, &event), "device");
+    refuses(braid_event_wrap(all->device, NULL, &event), "native");
+    refuses(braid_event_wrap(all->device, &time, NULL), "out_event");
+    refuses(braid_event_record(NULL, NULL), "event");
+    refuses(braid_event_query(NULL), "event");
+    refuses(braid_event_synchronize(NULL), "event");
+    refuses(braid_event_elapsed(NULL, all->event, &time), "start");
+    refuses(braid_event_elapsed(all->event, NULL, &time), "end");
+    refuses(braid_event_elapsed(all->event, all->event, NULL), "out_ns");
+    braid_event_destroy(NULL);
+}
+
+static void graphs_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_resource resource;
+    refuses(braid_graph_create(NULL), "out_graph");
+    refuses(braid_graph_reserve(NULL, 1, 1, 1), "graph");
+    refuses(braid_graph_add_buffer(NULL, "a", NULL, 1, &resource), "graph");
+    refuses(braid_graph_add_buffer(all->graph, NULL, NULL, 1, &resource), "name");
+    refuses(braid_graph_add_buffer(all->graph, "a", NULL, 1, NULL), "out_resource");
+    refuses(braid_graph_add_range(NULL, (braid_resource){ 0 }, 0, 1, &resource), "graph");
+    refuses(braid_graph_add_range(all->graph, (braid_resource){ 0 }, 0, 1, NULL), "out_range");
+    refuses(braid_graph_add_resource(NULL, "a", &resource), "graph");
+    refuses(braid_graph_add_resource(all->graph, NULL, &resource), "name");
+    refuses(braid_graph_add_resource(all->graph, "a", NULL), "out_resource");
+    refuses(braid_graph_add_edge(NULL, all->node, all->node), "graph");
+    refuses(braid_graph_set_cost(NULL, all->node, 1), "graph");
+    refuses(braid_graph_write_dot(NULL, stderr), "graph");
+    refuses(braid_graph_write_dot(all->graph, NULL), "file");
+    assert_int_equal(braid_graph_num_nodes(NULL), 0);
+    assert_int_equal(braid_graph_num_edges(NULL), 0);
+    assert_int_equal(braid_graph_memory_bytes(NULL), 0);
+    assert_int_equal(braid_graph_node(NULL, 0).graph, 0);
+    assert_string_equal(braid_graph_node_name(NULL, all->node), "");
+    braid_graph_destroy(NULL);
+}
+
+static void nodes_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    const braid_launch launch = { .kernel = &kernel }, no_kernel = { 0 };
+    const braid_copy no_to = { .bytes = 1 };
+    const braid_fill no_memory = { .num_values = 1 };
+    const braid_host_call no_call = { 0 };
+    const braid_native no_native = { 0 };
+    refuses(braid_graph_add_kernel(NULL, &launch, NULL), "graph");
+    refuses(braid_graph_add_kernel(all->graph, NULL, NULL), "launch");
+    refuses(braid_graph_add_kernel(all->graph, &no_kernel, NULL), "kernel");
+    refuses(braid_graph_add_prelude(NULL, all->node, &launch, NULL), "graph");
+    refuses(braid_graph_add_prelude(all->graph, all->node, NULL, NULL), "launch");
+    refuses(braid_graph_add_epilogue(NULL, all->node, &launch, NULL), "graph");
+    refuses(braid_graph_add_epilogue(all->graph, all->node, NULL, NULL), "launch");
+    refuses(braid_graph_add_copy(NULL, &no_to, NULL), "graph");
+    refuses(braid_graph_add_copy(all->graph, NULL, NULL), "copy");
+    refuses(braid_graph_add_copy(all->graph, &no_to, NULL), "to");
+    refuses(braid_graph_add_fill(NULL, &no_memory, NULL), "graph");
+    refuses(braid_graph_add_fill(all->graph, NULL, NULL), "fill");
+    refuses(braid_graph_add_fill(all->graph, &no_memory, NULL), "to");
+    refuses(braid_graph_add_host_call(NULL, &no_call, NULL), "graph");
+    refuses(braid_graph_add_host_call(all->graph, NULL, NULL), "host_call");
+    refuses(braid_graph_add_host_call(all->graph, &no_call, NULL), "call");
+    refuses(braid_graph_add_native(NULL, &no_native, NULL), "graph");
+    refuses(braid_graph_add_native(all->graph, NULL, NULL), "native");
+    refuses(braid_graph_add_native(all->graph, &no_native, NULL), "call");
+    refuses(braid_graph_add_empty(NULL, &(braid_empty){ 0 }, NULL), "graph");
+    refuses(braid_graph_add_empty(all->graph, NULL, NULL), "empty");
+    assert_int_equal(braid_graph_num_nodes(all->graph), 1);
+}
+
+static void schedules_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_schedule *schedule;
+    braid_placement placement;
+    braid_serialisation serialisation;
+    char text[8];
+    refuses(braid_schedule_create(NULL, NULL, &schedule), "graph");
+    refuses(braid_schedule_create(all->graph, NULL, NULL), "out_schedule");
+    refuses(braid_schedule_replan(NULL, all->graph, NULL, &schedule), "schedule");
+    refuses(braid_schedule_replan(all->schedule, NULL, NULL, &schedule), "graph");
+    refuses(braid_schedule_replan(all->schedule, all->graph, NULL, NULL), "out_schedule");
+    refuses(braid_schedule_get_placement(NULL, all->node, &placement), "schedule");
+    refuses(braid_schedule_get_placement(all->schedule, all->node, NULL), "out_placement");
+    refuses(braid_schedule_get_serialisation(NULL, 0, &serialisation), "schedule");
+    refuses(braid_schedule_get_serialisation(all->schedule, 0, NULL), "out_serialisation");
+    refuses(braid_schedule_explain(NULL, all->node, all->node, text, sizeof(text)), "schedule");
+    refuses(braid_schedule_explain(all->schedule, all->node, all->node, NULL, 1), "out_text");
+    refuses(braid_schedule_verify(NULL, all->graph), "schedule");
+    refuses(braid_schedule_verify(all->schedule, NULL), "graph");
+    refuses(braid_schedule_write_dot(NULL, stderr), "schedule");
+    refuses(braid_schedule_write_dot(all->schedule, NULL), "file");
+    braid_schedule_destroy(NULL);
+}
+
+static void arrays_of_no_schedule_are_empty(void **state)
+{
+    struct objects *all = *state;
+    size_t num_steps = 7, num_nodes = 7;
+    assert_null(braid_schedule_steps(NULL, &num_steps));
+    assert_null(braid_schedule_critical_path(NULL, &num_nodes));
+    assert_int_equal(num_steps, 0);
+    assert_int_equal(num_nodes, 0);
+    assert_non_null(braid_schedule_steps(all->schedule, NULL));
+    assert_non_null(braid_schedule_critical_path(all->schedule, NULL));
+}
+
+static void execs_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_exec *exec;
+    const braid_arg argument = { &exec, sizeof(exec) };
+    refuses(braid_exec_create(NULL, all->graph, NULL, &exec), "device");
+    refuses(braid_exec_create(all->device, NULL, NULL, &exec), "graph");
+    refuses(braid_exec_create(all->device, all->graph, NULL, NULL), "out_exec");
+    refuses(braid_exec_launch(NULL, NULL), "exec");
+    refuses(braid_exec_set_arg(NULL, all->node, 0, argument), "exec");
+    refuses(braid_exec_set_args(NULL, all->node, &argument, 1), "exec");
+    refuses(braid_exec_set_args(all->exec, all->node, NULL, 1), "args");
+    refuses(braid_exec_wait(NULL), "exec");
+    refuses(braid_exec_query(NULL), "exec");
+    assert_null(braid_exec_schedule(NULL));
+    braid_exec_destroy(NULL);
+}
+
+static void structs_of_nothing_are_zeros(void **state)
+{
+    struct objects *all = *state;
+    braid_device_info device = { .num_units = 7, .name = "name" };
+    braid_device_stats stats = { .streams_live = 7 };
+    braid_cost_model costs = { .node_ns = 7 };
+    braid_exec_info exec = { .num_streams = 7 };
+    braid_schedule_info schedule = { .num_nodes = 7 };
+    braid_device_get_info(NULL, &device);
+    braid_device_get_stats(NULL, &stats);
+    braid_device_get_cost_model(NULL, BRAID_MODE_NATIVE, &costs);
+    braid_exec_get_info(NULL, &exec);
+    braid_schedule_get_info(NULL, &schedule);
+    assert_string_equal(device.name, "");
+    assert_string_equal(device.backend, "");
+    assert_int_equal(device.num_units + stats.streams_live + costs.node_ns, 0);
+    assert_int_equal(exec.num_streams + schedule.num_nodes, 0);
+    braid_device_get_info(all->device, NULL);
+    braid_device_get_stats(all->device, NULL);
+    braid_device_get_cost_model(all->device, BRAID_MODE_NATIVE, NULL);
+    braid_exec_get_info(all->exec, NULL);
+    braid_schedule_get_info(all->schedule, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_refuse_null),
+        cmocka_unit_test(streams_refuse_null),
+        cmocka_unit_test(events_refuse_null),
+        cmocka_unit_test(graphs_refuse_null),
+        cmocka_unit_test(nodes_refuse_null),
+        cmocka_unit_test(schedules_refuse_null),
+        cmocka_unit_test(arrays_of_no_schedule_are_empty),
+        cmocka_unit_test(execs_refuse_null),
+        cmocka_unit_test(structs_of_nothing_are_zeros),
+    };
+    return cmocka_run_group_tests(tests, make_objects, destroy_objects);
+}
