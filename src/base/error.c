@@ -112,8 +112,31 @@ static void keep_one_line(char *text)
     }
 }
 
+// Cuts names, which formats write as '%s', so that what is said of a name is never behind the end.
+// False where the format is too long for that, as none is.
+static bool limit_names(const char *format, char *limited, size_t size)
+{
+    static const char name[] = "'%s'", short_name[] = "'%.150s'";
+    size_t used = 0;
+    while (*format) {
+        bool is_name = strncmp(format, name, sizeof(name) - 1) == 0;
+        const char *piece = is_name ? short_name : format;
+        size_t length = is_name ? sizeof(short_name) - 1 : 1;
+        if (used + length >= size)
+            return false;
+        memcpy(limited + used, piece, length);
+        used += length;
+        format += is_name ? sizeof(name) - 1 : 1;
+    }
+    limited[used] = '\0';
+    return true;
+}
+
 braid_status braid_error(braid_status status, const char *format, ...)
 {
+    char limited[sizeof(message)];
+    if (limit_names(format, limited, sizeof(limited)))
+        format = limited;
     // The arguments may point into the old message (to add to it), so it is replaced at the end.
     char text[sizeof(message)];
     va_list arguments;

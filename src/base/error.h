@@ -9,7 +9,8 @@
 
 enum { ERROR_MESSAGE_BYTES = 1024 };
 
-// Writes this thread's error message, hands it to the log callback, and returns `status`.
+// Writes this thread's error message, in which a name ('%s' in the format) has at most 150 bytes,
+// hands it to the log callback, and returns `status`.
 __attribute__((format(printf, 2, 3))) braid_status braid_error(braid_status status,
                                                                const char *format, ...);
 

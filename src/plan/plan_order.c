@@ -14,16 +14,23 @@ struct cycle {
     uint32_t *units; // against the direction of the edges
     uint32_t *edges; // edges[i] leads from units[i] to units[i - 1], edges[0] to the last
     uint32_t num;
+    int longest_name; // that the message shows, in bytes
 };
 
-static struct node_text name_node(const struct plan_graph *plan, uint32_t node)
+// A name as far as the message has room for it.
+static struct node_text name_node(const struct plan_graph *plan, const struct cycle *cycle,
+                                  uint32_t node)
 {
-    return braid_node_text(node, braid_plan_node_name(plan, node));
+    struct node_text name;
+    snprintf(name.text, sizeof(name.text), "%.*s", cycle->longest_name,
+             braid_plan_node_name(plan, node));
+    return braid_node_text(node, name.text);
 }
 
-static struct node_text name_unit(const struct plan_graph *plan, uint32_t unit)
+static struct node_text name_unit(const struct plan_graph *plan, const struct cycle *cycle,
+                                  uint32_t unit)
 {
-    return name_node(plan, plan_main_of(plan, unit));
+    return name_node(plan, cycle, plan_main_of(plan, unit));
 }
 
 // Says of each edge that the program did not add itself where it comes from, and of each bundle
@@ -37,19 +44,20 @@ static void add_reasons(const struct plan_graph *plan, const struct cycle *cycle
         uint32_t to = cycle->units[k ? k - 1 : cycle->num - 1];
         uint32_t reason = plan->pred_reasons ? plan->pred_reasons[cycle->edges[k]] : PLAN_BY_EDGE;
         if (reason != PLAN_BY_EDGE) {
-            plan_text_add(text, "%s%s -> %s by ", separator, name_unit(plan, from).text,
-                          name_unit(plan, to).text);
+            plan_text_add(text, "%s%s -> %s by ", separator, name_unit(plan, cycle, from).text,
+                          name_unit(plan, cycle, to).text);
             if (reason == PLAN_BY_HINT)
                 plan_text_add(text, "lane hint %u", plan->hint_of[from]);
             else
-                plan_text_add(text, "'%s'",
+                plan_text_add(text, "'%.*s'", cycle->longest_name,
                               braid_plan_resource_name(plan, plan->links[reason].resource));
             separator = ", ";
         }
         if (plan_unit_size(plan, from) > 1) {
-            plan_text_add(text, "%s%s is a bundle:", separator, name_unit(plan, from).text);
+            plan_text_add(text, "%s%s is a bundle:", separator, name_unit(plan, cycle, from).text);
             for (uint32_t i = 0; i < plan_unit_size(plan, from); i++)
-                plan_text_add(text, " %s", name_node(plan, plan_unit_member(plan, from, i)).text);
+                plan_text_add(text, " %s",
+                              name_node(plan, cycle, plan_unit_member(plan, from, i)).text);
             separator = ", ";
         }
     }
@@ -57,24 +65,38 @@ static void add_reasons(const struct plan_graph *plan, const struct cycle *cycle
         plan_text_add(text, ")");
 }
 
-static braid_status report_cycle(const struct plan_graph *plan, const struct cycle *cycle)
+static void write_cycle(const struct plan_graph *plan, const struct cycle *cycle,
+                        struct plan_text *text)
 {
     enum { MOST_NAMES = 16 };
-    char line[900];
-    struct plan_text text = { .bytes = line, .size = sizeof(line) };
     uint32_t last = cycle->num - 1;
-    plan_text_add(&text, "cycle: %s", name_unit(plan, cycle->units[last]).text);
+    plan_text_add(text, "cycle: %s", name_unit(plan, cycle, cycle->units[last]).text);
     for (uint32_t k = last; k-- > 0;) {
         if (cycle->num > MOST_NAMES && last - k == MOST_NAMES / 2) {
             uint32_t skipped = cycle->num - MOST_NAMES;
-            plan_text_add(&text, " -> (%u more)", skipped);
+            plan_text_add(text, " -> (%u more)", skipped);
             k -= skipped;
         }
-        plan_text_add(&text, " -> %s", name_unit(plan, cycle->units[k]).text);
+        plan_text_add(text, " -> %s", name_unit(plan, cycle, cycle->units[k]).text);
     }
-    plan_text_add(&text, " -> %s", name_unit(plan, cycle->units[last]).text);
+    plan_text_add(text, " -> %s", name_unit(plan, cycle, cycle->units[last]).text);
     if (cycle->num <= MOST_NAMES)
-        add_reasons(plan, cycle, &text);
+        add_reasons(plan, cycle, text);
+}
+
+// Long names are shortened until all of the message has room, its reasons included.
+static braid_status report_cycle(const struct plan_graph *plan, struct cycle *cycle)
+{
+    static const int lengths[] = { 140, 40, 15 };
+    char line[900];
+    struct plan_text text = { .size = 0 };
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        cycle->longest_name = lengths[i];
+        text = (struct plan_text){ .bytes = line, .size = sizeof(line) };
+        write_cycle(plan, cycle, &text);
+        if (text.used + 1 < text.size)
+            break;
+    }
     return braid_error(BRAID_CYCLE, "%s", line);
 }
 

@@ -69,7 +69,7 @@ static braid_status report_pair(const struct verify *verify, uint32_t before, ui
 {
     char buffer[512], why[600];
     const char *name = braid_graph_resource_name(verify->graph, resource, buffer, sizeof(buffer));
-    snprintf(why, sizeof(why), "their accesses to '%s'", name);
+    snprintf(why, sizeof(why), "their accesses to '%.150s'", name);
     return braid_verify_report(verify, before, node, why);
 }
 

@@ -70,7 +70,7 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[256];
-    snprintf(what, sizeof(what), "finding '%s' in the module of kernel '%s'", code->entry,
+    snprintf(what, sizeof(what), "finding '%.90s' in the module of kernel '%.90s'", code->entry,
              kernel->name);
     return braid_gpu_check(gpu, result, &gpu->api->module_function, what);
 }

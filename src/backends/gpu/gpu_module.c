@@ -32,7 +32,7 @@ static braid_status load_image(const struct gpu_backend *gpu, const braid_kernel
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[160];
-    snprintf(what, sizeof(what), "loading the module of kernel '%s'", kernel->name);
+    snprintf(what, sizeof(what), "loading the module of kernel '%.120s'", kernel->name);
     return braid_gpu_check(gpu, result, &gpu->api->module_load, what);
 }
 
