@@ -35,6 +35,11 @@ typedef struct braid_exec_options {
                                     // are all zero, the device's own cost model; otherwise a
                                     // schedule of this graph, copied
     braid_schedule_options plan;
+    // CUDA, sm_90 and newer: kernels that Braid has as text (source, or PTX) are launched while
+    // the kernel before them on their lane still runs, where the device's cost model says that it
+    // pays, and wait for its end before they do anything. True: they are launched after it, and
+    // so are kernels with braid_kernel.programmatic.
+    bool no_early_start;
 } braid_exec_options;
 
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels and allocates
@@ -88,11 +93,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 BRAID_API const braid_schedule *braid_exec_schedule(const braid_exec *exec);
 
 typedef struct braid_exec_info {
-    braid_exec_mode mode;    // never BRAID_MODE_AUTO
-    char reason[256];        // why this mode
-    uint32_t num_streams;    // streams leased while the exec lives
-    uint32_t num_events;     // events leased while the exec lives
-    uint64_t argument_bytes; // of all kernels
+    braid_exec_mode mode;      // never BRAID_MODE_AUTO
+    char reason[256];          // why this mode
+    uint32_t num_streams;      // streams leased while the exec lives
+    uint32_t num_events;       // events leased while the exec lives
+    uint64_t argument_bytes;   // of all kernels
+    uint32_t num_early_starts; // kernels launched while their lane predecessor still runs
 } braid_exec_info;
 
 BRAID_API void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info,

@@ -50,8 +50,10 @@ typedef struct braid_kernel {
                         // Its entry must be declared extern "C" under the name above.
     braid_image cuda;   // preferred to source on CUDA when given
     braid_image hip;    // preferred to source on HIP when given
-    bool programmatic;  // CUDA: the kernel calls griddepcontrol.wait before it touches its
-                        // inputs, so it may be launched while its lane predecessor still runs
+    bool programmatic;  // CUDA: all threads of the kernel call griddepcontrol.wait before they
+                        // touch its inputs, so it may be launched while its lane predecessor still
+                        // runs. Source and PTX without it get it from Braid where that pays: see
+                        // braid_exec_options.no_early_start.
 } braid_kernel;
 
 // One argument: `bytes` bytes at `data`, copied during the call it is given to. Changing the

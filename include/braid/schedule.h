@@ -35,6 +35,10 @@ typedef struct braid_cost_model {
     // are.
     uint64_t issue_ns;      // for every node
     uint64_t issue_wait_ns; // for every wait
+    // What a kernel gains that is launched while its lane predecessor runs, where that one is a
+    // kernel too and lasts at least early_least_ns; 0: nothing.
+    uint64_t early_ns;
+    uint64_t early_least_ns;
 } braid_cost_model;
 
 typedef enum braid_policy {

@@ -37,7 +37,7 @@ struct backend_launch {
     braid_dim3 grid, block, cluster;
     uint32_t shared_bytes;
     int32_t priority;
-    bool programmatic; // may start while its lane predecessor, also a kernel, still runs
+    bool starts_early; // is launched while its lane predecessor, also a kernel, still runs
     uint32_t num_args;
     void *const *args;
     const uint32_t *arg_bytes;
@@ -188,6 +188,10 @@ struct backend_ops {
     braid_status (*kernel_load)(struct backend *backend, const braid_kernel *kernel,
                                 const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
+    // Optional, both or neither: whether a mode can launch kernels early (backend_launch), and
+    // whether a kernel waits, before it does anything, for what it was launched early behind.
+    bool (*can_start_early)(struct backend *backend, braid_exec_mode mode);
+    bool (*kernel_waits_first)(struct backend *backend, const struct backend_kernel *kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
 
     // Optional, both or neither. Looks at the memory of a task before it is submitted or made part

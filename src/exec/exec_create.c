@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "exec/early.h"
 #include "exec/exec.h"
 #include "plan/schedule.h"
 
@@ -10,7 +11,7 @@ static bool costs_are_zero(const braid_cost_model *costs)
 {
     return !costs->default_cost_ns && !costs->node_ns && !costs->wait_ns && !costs->root_ns &&
            !costs->max_concurrent && !costs->max_threads && !costs->issue_ns &&
-           !costs->issue_wait_ns;
+           !costs->issue_wait_ns && !costs->early_ns && !costs->early_least_ns;
 }
 
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
@@ -55,6 +56,9 @@ static braid_status lower(braid_exec *exec, const braid_graph *graph,
         status = braid_schedule_verify(exec->schedule, graph);
     if (!status) {
         braid_tasks_name(&exec->tasks, exec->schedule);
+        status = braid_exec_choose_early(exec, graph, options, lowering->mode);
+    }
+    if (!status) {
         status = lowering->create(exec);
     }
     if (status) {

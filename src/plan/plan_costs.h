@@ -29,6 +29,9 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
                                      const braid_cost_model *model, struct plan_costs *out_costs);
 void braid_plan_costs_finish(struct plan_costs *costs);
 
+// What of PLAN_WHOLE_DEVICE a node takes while it runs, on a device of max_threads > 0 threads.
+uint32_t braid_plan_share_of_node(const braid_graph *graph, uint32_t node, uint64_t max_threads);
+
 // The nodes of a heaviest path in order, the lowest node on a tie. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_critical_path(const struct plan_graph *plan, const struct plan_costs *costs,
                                       uint32_t **out_nodes, size_t *out_num_nodes);

@@ -12,7 +12,7 @@
 
 struct edge {
     CUgraphNode from;
-    CUgraphEdgeData data; // kept for queries; at run time every edge means full completion
+    CUgraphEdgeData data; // type 1, programmatic: between kernels; see graph_run.c
 };
 
 // Guarded by the world's lock while a program can change it; what a launch runs is a private

@@ -10,9 +10,11 @@ static bool usable(CUgraph graph, CUgraphNode node)
 }
 
 // The edge data that the driver knows: plain, or programmatic from a kernel.
-static bool edge_valid(const CUgraphEdgeData *edge)
+static bool edge_valid(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNode to)
 {
-    return edge->to_port == 0 && edge->from_port <= 2 && edge->type <= 1;
+    bool kernels = from->work.kind == WORK_KERNEL && to->work.kind == WORK_KERNEL;
+    return edge->to_port == 0 && edge->from_port <= 2 && edge->type <= 1 &&
+           (edge->type == 0 || (edge->from_port != 0 && kernels));
 }
 
 static CUresult change_edges(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
@@ -22,7 +24,7 @@ static CUresult change_edges(CUgraph graph, const CUgraphNode *from, const CUgra
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++)
         if (!usable(graph, from[i]) || !usable(graph, to[i]) ||
-            (edges != NULL && !edge_valid(&edges[i])))
+            (edges != NULL && !edge_valid(&edges[i], from[i], to[i])))
             return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
         const CUgraphEdgeData plain = { 0 };

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "module.h"
 #include "report.h"
 #include "settings.h"
 
@@ -24,14 +25,25 @@ struct run {
     size_t *successors; // storage of after
 };
 
+// Over a programmatic edge the second kernel may begin when the first has let it, and is held only
+// where it waits itself.
+static bool edge_holds(CUgraphNode to, const struct edge *edge)
+{
+    return edge->data.type == 0 || to->work.kernel.function->waits ||
+           !edge->from->work.kernel.function->triggers;
+}
+
 static void count_edges(struct run *run)
 {
     for (size_t i = 0; i < run->graph->num_nodes; i++) {
         CUgraphNode node = run->graph->nodes[i];
-        run->missing[i] = node->num_before;
-        for (size_t j = 0; j < node->num_before; j++)
+        for (size_t j = 0; j < node->num_before; j++) {
+            if (!edge_holds(node, &node->before[j]))
+                continue;
+            run->missing[i]++;
             run->num_after[node->before[j].from->index]++;
-        if (node->num_before == 0)
+        }
+        if (run->missing[i] == 0)
             run->ready[run->num_ready++] = i;
     }
 }
@@ -46,6 +58,8 @@ static void fill_successors(struct run *run)
     }
     for (size_t i = 0; i < run->graph->num_nodes; i++)
         for (size_t j = 0; j < run->graph->nodes[i]->num_before; j++) {
+            if (!edge_holds(run->graph->nodes[i], &run->graph->nodes[i]->before[j]))
+                continue;
             size_t from = run->graph->nodes[i]->before[j].from->index;
             run->after[from][run->num_after[from]++] = i;
         }

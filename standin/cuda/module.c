@@ -50,6 +50,8 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry)
     memcpy(function->parameters, entry->parameters, sizeof(function->parameters));
     function->num_parameters = entry->num_parameters;
     function->argument_bytes = entry->argument_bytes;
+    function->waits = entry->waits;
+    function->triggers = entry->triggers;
     function->carveout = -1;
     return true;
 }

@@ -115,6 +115,21 @@ static bool read_parameters(const char **text, struct ptx_entry *entry)
     return strcmp(token, ")") == 0;
 }
 
+// From behind the parameters to the end of the body, or of the declaration.
+static void read_body(const char **text, struct ptx_entry *entry)
+{
+    char token[MAX_ENTRY_NAME];
+    int depth = 0;
+    bool control = false, ended = false;
+    while (!ended && next_token(text, token, sizeof(token))) {
+        entry->waits |= control && strcmp(token, ".wait") == 0;
+        entry->triggers |= control && strcmp(token, ".launch_dependents") == 0;
+        control = strcmp(token, "griddepcontrol") == 0;
+        depth += (strcmp(token, "{") == 0) - (strcmp(token, "}") == 0);
+        ended = depth == 0 && (strcmp(token, "}") == 0 || strcmp(token, ";") == 0);
+    }
+}
+
 bool ptx_next_entry(const char **text, struct ptx_entry *out_entry, const char **out_error)
 {
     char token[MAX_ENTRY_NAME];
@@ -133,5 +148,6 @@ bool ptx_next_entry(const char **text, struct ptx_entry *out_entry, const char *
         *out_error = "a parameter that cannot be read";
         return false;
     }
+    read_body(text, out_entry);
     return true;
 }

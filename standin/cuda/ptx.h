@@ -16,12 +16,13 @@ struct ptx_entry {
     char name[MAX_ENTRY_NAME];
     struct parameter parameters[MAX_PARAMETERS];
     size_t num_parameters, argument_bytes;
+    bool waits, triggers; // somewhere in its body: griddepcontrol.wait, .launch_dependents
 };
 
 // PTX begins with .version and has .target; anything else is another kind of image, or none.
 bool ptx_recognise(const char *text);
 
-// Reads the entry at or after *text and moves *text past its parameters. False: there is no more,
+// Reads the entry at or after *text and moves *text past its body. False: there is no more,
 // or it cannot be read; then *out_error says why, or is NULL.
 bool ptx_next_entry(const char **text, struct ptx_entry *out_entry, const char **out_error);
 

@@ -71,6 +71,7 @@ struct backend_kernel {
     struct gpu_module *module; // NULL: the program's function
     char *entry;
     gpu_function function;
+    bool waits_first;              // all its threads begin with griddepcontrol.wait: see gpu_ptx.h
     uint32_t references;           // guarded by gpu_backend.lock
     atomic_int max_dynamic_shared; // what the driver allows now without function_set
     uint32_t *parameter_bytes;     // NULL: the driver does not tell
@@ -144,9 +145,10 @@ void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
 // A kernel that does nothing, to stand before the many roots of a graph; NULL where there is none.
 gpu_function braid_gpu_root_kernel(struct gpu_backend *gpu);
 
-// Compiles CUDA C for the device; *out_image is freed by the caller.
+// Compiles CUDA C for the device, on CUDA to PTX where text is wanted; *out_image is freed by the
+// caller.
 braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                               char **out_image);
+                               bool as_text, char **out_image);
 
 // The rest of the vtable, by file.
 braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
@@ -184,6 +186,8 @@ braid_status braid_gpu_stream_free(struct backend *backend, struct backend_strea
 braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
                                    const uint32_t *arg_bytes, uint32_t num_args,
                                    struct backend_kernel **out_kernel);
+bool braid_gpu_can_start_early(struct backend *backend, braid_exec_mode mode);
+bool braid_gpu_kernel_waits_first(struct backend *backend, const struct backend_kernel *kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);

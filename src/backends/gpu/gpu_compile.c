@@ -74,7 +74,7 @@ static int best_architecture(const struct gpu_compiler_api *api, int wanted)
 // A compiler older than the device gives text for the newest architecture it knows, which the
 // driver compiles for the device.
 static struct target choose_target(const struct gpu_backend *gpu,
-                                   const struct gpu_compiler_api *api)
+                                   const struct gpu_compiler_api *api, bool as_text)
 {
     struct target target = { .text = false };
     if (gpu->vendor->index == GPU_HIP) {
@@ -83,7 +83,7 @@ static struct target choose_target(const struct gpu_backend *gpu,
     }
     int wanted = atoi(gpu->architecture);
     int best = best_architecture(api, wanted);
-    target.text = best != wanted || !api->code || !api->code_bytes;
+    target.text = as_text || best != wanted || !api->code || !api->code_bytes;
     snprintf(target.option, sizeof(target.option), "--gpu-architecture=%s_%d",
              target.text ? "compute" : "sm", best);
     return target;
@@ -138,9 +138,10 @@ static braid_status read_code(const struct gpu_compiler_api *api, gpu_compilatio
 }
 
 static braid_status compile(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
-                            gpu_compilation program, const braid_kernel *kernel, char **out_image)
+                            gpu_compilation program, const braid_kernel *kernel, bool as_text,
+                            char **out_image)
 {
-    struct target target = choose_target(gpu, api);
+    struct target target = choose_target(gpu, api, as_text);
     const char *options[] = { target.option };
     gpu_result result = api->compile(program, 1, options);
     if (result) {
@@ -153,7 +154,7 @@ static braid_status compile(const struct gpu_backend *gpu, const struct gpu_comp
 }
 
 braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                               char **out_image)
+                               bool as_text, char **out_image)
 {
     const struct gpu_compiler_api *api = find_compiler(gpu, kernel);
     if (!api)
@@ -163,7 +164,7 @@ braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel
     if (result)
         return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s) failed: %s",
                            kernel->name, gpu->label, api->error_string(result));
-    braid_status status = compile(gpu, api, program, kernel, out_image);
+    braid_status status = compile(gpu, api, program, kernel, as_text, out_image);
     api->destroy(&program);
     return status;
 }

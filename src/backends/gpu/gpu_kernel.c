@@ -67,6 +67,7 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
         return status;
     gpu_result result =
         gpu->api->module_function(&loaded->function, loaded->module->handle, code->entry);
+    loaded->waits_first = loaded->module->waits_first;
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[256];
@@ -213,6 +214,18 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
     status = load_kernel(gpu, kernel, arg_bytes, num_args, out_kernel);
     braid_gpu_leave(gpu, &scope);
     return status;
+}
+
+bool braid_gpu_can_start_early(struct backend *backend, braid_exec_mode mode)
+{
+    const struct gpu_api *api = gpu_from(backend)->api;
+    return mode == BRAID_MODE_STREAMS ? api->launch_config != NULL : api->graph_add_edges != NULL;
+}
+
+bool braid_gpu_kernel_waits_first(struct backend *backend, const struct backend_kernel *kernel)
+{
+    (void)backend;
+    return kernel->waits_first;
 }
 
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel)

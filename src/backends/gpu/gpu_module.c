@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backends/gpu/gpu_ptx.h"
 #include "base/error.h"
 
 enum { MAX_RETIRED = 64 }; // modules kept loaded for nobody, when another is loaded
@@ -36,18 +37,59 @@ static braid_status load_image(const struct gpu_backend *gpu, const braid_kernel
     return braid_gpu_check(gpu, result, &gpu->api->module_load, what);
 }
 
-static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                              const struct gpu_code *code, gpu_module *out_handle)
+// The text with its kernels waiting first. False: it stays as it is, or the driver does not take
+// it, be it because its compiler is older than the text.
+static bool load_waiting(const struct gpu_backend *gpu, const char *text, gpu_module *out_handle)
 {
-    if (code->image)
-        return load_image(gpu, kernel, code->image, out_handle);
+    const char *reason = NULL;
+    char *changed = braid_gpu_ptx_with_early_start(text, &reason);
+    bool loaded = changed && gpu->api->module_load(out_handle, changed) == GPU_SUCCESS;
+    free(changed);
+    return loaded;
+}
+
+// Text costs no more than machine code: then the driver assembles it, and keeps what it made.
+static bool compile_waiting(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                            gpu_module *out_handle)
+{
+    char *text = NULL;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    bool loaded = braid_gpu_compile(gpu, kernel, true, &text) == BRAID_OK &&
+                  load_waiting(gpu, text, out_handle);
+    free(text);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return loaded;
+}
+
+static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                     gpu_module *out_handle)
+{
     char *image = NULL;
-    braid_status status = braid_gpu_compile(gpu, kernel, &image);
+    braid_status status = braid_gpu_compile(gpu, kernel, false, &image);
     if (status)
         return status;
     status = load_image(gpu, kernel, image, out_handle);
     free(image);
     return status;
+}
+
+static bool may_start_early(const struct gpu_backend *gpu)
+{
+    return gpu->vendor->index == GPU_CUDA && gpu->attributes[GPU_MAJOR] >= 9;
+}
+
+static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                              const struct gpu_code *code, struct gpu_module *module)
+{
+    if (code->image) {
+        module->waits_first = may_start_early(gpu) && braid_gpu_is_ptx(code->image) &&
+                              load_waiting(gpu, code->image, &module->handle);
+        return module->waits_first ? BRAID_OK
+                                   : load_image(gpu, kernel, code->image, &module->handle);
+    }
+    module->waits_first = may_start_early(gpu) && compile_waiting(gpu, kernel, &module->handle);
+    return module->waits_first ? BRAID_OK : compile_and_load(gpu, kernel, &module->handle);
 }
 
 static struct gpu_module *find_module(struct gpu_backend *gpu, const struct gpu_code *code)
@@ -112,7 +154,7 @@ braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kerne
     if (!module)
         return braid_error_no_memory("a module");
     unload_all(gpu, take_retired(gpu, MAX_RETIRED), true);
-    braid_status status = load_code(gpu, kernel, code, &module->handle);
+    braid_status status = load_code(gpu, kernel, code, module);
     if (status) {
         free(module);
         return status;

@@ -14,6 +14,7 @@ struct gpu_module {
     struct gpu_module *next;
     const void *key; // the image or source it was loaded from
     gpu_module handle;
+    bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx.h
     uint32_t references; // guarded by gpu_backend.lock
 };
 

@@ -88,13 +88,14 @@ static struct gpu_place place_here(const struct builder *builder)
                                .num_after = builder->num_after };
 }
 
-// An early start needs the lane's task before it to be a kernel, and nothing else to wait for: an
-// ordinary edge beside it would hold the kernel back anyway.
+// Only the edge from the lane's task before it, a kernel, is programmatic; those of waits stay
+// ordinary. On an H200 both beside each other were right, and faster than with all of them
+// programmatic: a kernel pays for each such edge that leaves it (docs/cuda.md).
 static bool may_start_early(const struct builder *builder, const struct backend_launch *launch,
                             const struct lane_state *state)
 {
-    return launch->programmatic && builder->gpu->api->graph_add_edges && state->last &&
-           state->last_is_kernel && builder->num_after == 1;
+    return launch->starts_early && builder->gpu->api->graph_add_edges && state->last &&
+           state->last_is_kernel;
 }
 
 static braid_status add_kernel(struct builder *builder, const struct backend_task *task,
@@ -105,8 +106,10 @@ static braid_status add_kernel(struct builder *builder, const struct backend_tas
     struct gpu_backend *gpu = builder->gpu;
     struct gpu_place place = place_here(builder);
     bool starts_early = may_start_early(builder, &task->launch, state);
-    if (starts_early)
-        place.num_after = 0;
+    if (starts_early) { // what it is launched early behind comes first
+        place.after++;
+        place.num_after--;
+    }
     gpu_result result = braid_gpu_allow_shared(gpu, &task->launch);
     if (result == GPU_SUCCESS)
         result = gpu->vendor->add_kernel(gpu, &place, &task->launch, out_node);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deciding which tasks of an exec are launched early.
+#include "exec/early.h"
+
+#include "base/error.h"
+#include "plan/plan_early.h"
+
+// What each kernel allows. A kernel with a cluster stays as its author made it.
+static void find_wanted(const braid_exec *exec, const braid_graph *graph, uint8_t *early)
+{
+    struct backend *backend = exec->device->backend;
+    const struct graph_kernel *kernels = graph->kernels.items;
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        const struct backend_task *task = &exec->tasks.items[i];
+        if (task->kind != BACKEND_TASK_KERNEL)
+            continue;
+        if (kernels[graph_nodes(graph)[i].payload].kernel->programmatic)
+            early[i] = PLAN_EARLY_ALWAYS;
+        else if (task->launch.cluster.x == 0 &&
+                 backend->ops->kernel_waits_first(backend, task->launch.kernel))
+            early[i] = PLAN_EARLY_WHERE_IT_PAYS;
+    }
+}
+
+braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
+                                     const braid_exec_options *options, braid_exec_mode mode)
+{
+    struct backend *backend = exec->device->backend;
+    bool possible = !options->no_early_start && backend->ops->can_start_early &&
+                    backend->ops->can_start_early(backend, mode);
+    uint8_t *early = braid_allocate_zeroed(exec->tasks.num, sizeof(*early));
+    if (!early)
+        return braid_error_no_memory("the early starts of an exec");
+    braid_status status = BRAID_OK;
+    uint32_t num_early = 0;
+    if (possible) {
+        braid_cost_model costs;
+        braid_device_get_cost_model(exec->device, mode, &costs);
+        find_wanted(exec, graph, early);
+        status = braid_plan_choose_early(exec->schedule, graph, &costs, mode == BRAID_MODE_STREAMS,
+                                         early, &num_early);
+    }
+    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
+        if (exec->tasks.items[i].kind == BACKEND_TASK_KERNEL)
+            exec->tasks.items[i].launch.starts_early = early[i] != PLAN_NOT_EARLY;
+    }
+    exec->info.num_early_starts = num_early;
+    free(early);
+    return status;
+}

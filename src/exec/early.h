@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deciding which tasks of an exec are launched early.
+#ifndef BRAID_EXEC_EARLY_H
+#define BRAID_EXEC_EARLY_H
+
+#include "exec/exec.h"
+
+// Sets starts_early of all kernel tasks for the exec's schedule in a mode, and counts them in its
+// info. Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
+                                     const braid_exec_options *options, braid_exec_mode mode);
+
+#endif

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that Braid has as text are launched while the one before them runs, and wait first.
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_ptx.h"
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum { CHAIN = 12, FRAMES = 30, LONG_NS = 5000 };
+
+// What an author wrote who lets the next kernel begin and forgot to wait.
+#define HASTY "griddepcontrol.launch_dependents;\n"
+#define ENTRY(name, body)                                                                          \
+    ".visible .entry " name "(.param .u64 a, .param .u32 b)\n{\n" body "ret;\n}\n"
+#define PTX(target, body) ".version 7.4\n.target " target "\n.address_size 64\n" body
+
+static const char plain_image[] = PTX("sm_80", ENTRY("follow", ""));
+static const char old_image[] = PTX("sm_60", ENTRY("follow", ""));
+static const char hasty_image[] = PTX("sm_90", ENTRY("follow", HASTY));
+static const char source[] = "extern \"C\" __global__ void follow(unsigned *at, unsigned i) {}";
+
+typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                             void **args);
+BRAID_API kernel_function braid_standin_follow;
+
+// Right only behind kernel i - 1 of the same frame.
+void braid_standin_follow(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                          void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes;
+    unsigned *at = *(unsigned **)args[0], i = *(unsigned *)args[1];
+    *at = *at % CHAIN == i ? *at + 1 : 1000000;
+}
+
+static const braid_kernel kernels[] = {
+    { .name = "follow", .cuda = { .data = plain_image } },
+    { .name = "follow", .source = source },
+    { .name = "follow", .cuda = { .data = old_image } },
+    { .name = "follow", .cuda = { .data = hasty_image } },
+    { .name = "follow", .cuda = { .data = hasty_image }, .programmatic = true },
+};
+enum { TEXT, SOURCE, OLD_TEXT, OWN_TEXT, HASTY_TEXT };
+
+struct chain {
+    braid_device *device;
+    braid_stream *stream;
+    unsigned *word;
+    braid_exec *exec;
+};
+
+static void add_chain(const struct chain *chain, braid_graph *graph, const braid_kernel *kernel,
+                      uint64_t cost_ns)
+{
+    braid_node node = { 0 };
+    for (unsigned i = 0; i < CHAIN; i++) {
+        const braid_launch launch = {
+            .node = { .after = &node, .num_after = i > 0, .cost_ns = cost_ns },
+            .kernel = kernel,
+            BRAID_ARGS(BRAID_ARG(chain->word), BRAID_ARG(i)),
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    }
+}
+
+static struct chain open_chain(int which, uint64_t cost_ns, const braid_exec_options *options)
+{
+    struct chain chain;
+    braid_graph *graph;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
+    check_ok(braid_stream_create(chain.device, NULL, &chain.stream));
+    void *memory;
+    check_ok(braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned), &memory));
+    chain.word = memory;
+    *chain.word = 0; // the stand-in's device memory is the host's
+    check_ok(braid_graph_create(&graph));
+    add_chain(&chain, graph, &kernels[which], cost_ns);
+    check_ok(braid_exec_create(chain.device, graph, options, &chain.exec));
+    braid_graph_destroy(graph);
+    return chain;
+}
+
+static unsigned count_early(const struct chain *chain)
+{
+    braid_exec_info info;
+    braid_exec_get_info(chain->exec, &info);
+    return info.num_early_starts;
+}
+
+// Runs frames, and returns whether each kernel found the one before it done.
+static bool run_in_order(const struct chain *chain)
+{
+    for (unsigned frame = 0; frame < FRAMES; frame++)
+        check_ok(braid_exec_launch(chain->exec, chain->stream));
+    check_ok(braid_exec_wait(chain->exec));
+    return *chain->word == CHAIN * FRAMES;
+}
+
+static void close_chain(struct chain *chain)
+{
+    braid_exec_destroy(chain->exec);
+    braid_memory_free(chain->device, BRAID_MEMORY_DEVICE, chain->word);
+    braid_stream_destroy(chain->stream);
+    braid_device_close(chain->device);
+    check_nothing_is_left();
+}
+
+static void check_chain(int which, uint64_t cost_ns, braid_exec_options options, unsigned num_early)
+{
+    struct chain chain = open_chain(which, cost_ns, &options);
+    assert_int_equal(count_early(&chain), num_early);
+    assert_true(run_in_order(&chain));
+    close_chain(&chain);
+}
+
+static void text_and_source_start_early(void **state)
+{
+    (void)state;
+    for (int which = TEXT; which <= SOURCE; which++) {
+        for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++)
+            check_chain(which, LONG_NS, (braid_exec_options){ .mode = (braid_exec_mode)mode },
+                        CHAIN - 1);
+    }
+}
+
+static void an_option_turns_it_off(void **state)
+{
+    (void)state;
+    check_chain(TEXT, LONG_NS, (braid_exec_options){ .no_early_start = true }, 0);
+}
+
+static void it_is_left_where_it_does_not_pay(void **state)
+{
+    (void)state;
+    check_chain(TEXT, 100, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
+}
+
+static void other_text_stays_as_it_is(void **state)
+{
+    (void)state;
+    check_chain(OLD_TEXT, LONG_NS, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
+    check_chain(OWN_TEXT, LONG_NS, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
+}
+
+// What this file's other cases would see if Braid's kernels did not wait.
+static void a_kernel_that_does_not_wait_is_seen(void **state)
+{
+    (void)state;
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    struct chain chain = open_chain(HASTY_TEXT, LONG_NS, &options);
+    assert_int_equal(count_early(&chain), CHAIN - 1);
+    assert_false(run_in_order(&chain));
+    close_chain(&chain);
+}
+
+// A driver whose assembler is too old for the changed text is given the original.
+static void a_driver_may_refuse_the_changed_text(void **state)
+{
+    (void)state;
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    reset_standin();
+    for (int which = TEXT; which <= SOURCE; which++) {
+        struct chain chain = { 0 };
+        braid_graph *graph;
+        void *memory;
+        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
+        check_ok(braid_stream_create(chain.device, NULL, &chain.stream));
+        check_ok(
+            braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned), &memory));
+        chain.word = memory;
+        *chain.word = 0;
+        check_ok(braid_graph_create(&graph));
+        add_chain(&chain, graph, &kernels[which], LONG_NS);
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuModuleLoadData:1=222"));
+        check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
+        braid_graph_destroy(graph);
+        assert_int_equal(count_early(&chain), 0);
+        assert_true(run_in_order(&chain));
+        close_chain(&chain);
+        reset_standin();
+    }
+}
+
+static void check_text(const char *text, const char *expected)
+{
+    const char *reason;
+    char *changed = braid_gpu_ptx_with_early_start(text, &reason);
+    assert_non_null(changed);
+    assert_null(reason);
+    assert_string_equal(changed, expected);
+    free(changed);
+}
+
+static void check_refused(const char *text, const char *expected)
+{
+    const char *reason = NULL;
+    assert_null(braid_gpu_ptx_with_early_start(text, &reason));
+    assert_non_null(reason);
+    assert_string_equal(reason, expected);
+}
+
+#define FIRST "\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n"
+
+static void every_entry_of_the_text_is_changed_and_nothing_else(void **state)
+{
+    (void)state;
+    check_text("// .entry x { }\n.version 8.0\n.target sm_90a\n"
+               ".func f(.param .b32 p) { ret; }\n/* { */ .entry a /* ( */ (.param .u64 x)\n"
+               ".maxntid 32, 1, 1\n{ // {\n\t{ ret; }\n}\n.entry b{ret;}",
+               "// .entry x { }\n.version 8.0\n.target sm_90a\n"
+               ".func f(.param .b32 p) { ret; }\n/* { */ .entry a /* ( */ (.param .u64 x)\n"
+               ".maxntid 32, 1, 1\n{" FIRST " // {\n\t{ ret; }\n}\n.entry b{" FIRST "ret;}");
+    check_text(".version 6.4\n.target sm_75, debug\n.entry a(){ret;}",
+               ".version 7.8\n.target sm_90, debug\n.entry a(){" FIRST "ret;}");
+    check_text(".version 7.8 .target sm_120 .entry a;", ".version 7.8 .target sm_120 .entry a;");
+}
+
+static void text_that_must_stay_is_told(void **state)
+{
+    (void)state;
+    check_refused(PTX("sm_52", ENTRY("a", "")), "it is for a device before sm_70");
+    check_refused(hasty_image, "it uses griddepcontrol itself");
+    check_refused(PTX("sm_90", ENTRY("a", "barrier.cluster.arrive;")), "it uses clusters");
+    check_refused(PTX("sm_90", ".entry a() .reqnctapercluster 2 { ret; }"), "it uses clusters");
+    check_refused(PTX("texmode_unified", ENTRY("a", "")), "its target is not of the form sm_N");
+    assert_true(braid_gpu_is_ptx("  // PTX\n.version 7.0"));
+    assert_false(braid_gpu_is_ptx("\177ELF"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_and_source_start_early),
+        cmocka_unit_test(an_option_turns_it_off),
+        cmocka_unit_test(it_is_left_where_it_does_not_pay),
+        cmocka_unit_test(other_text_stays_as_it_is),
+        cmocka_unit_test(a_kernel_that_does_not_wait_is_seen),
+        cmocka_unit_test(a_driver_may_refuse_the_changed_text),
+        cmocka_unit_test(every_entry_of_the_text_is_changed_and_nothing_else),
+        cmocka_unit_test(text_that_must_stay_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
