@@ -4,6 +4,7 @@
 #define BRAID_BACKENDS_CPU_CPU_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +46,14 @@ struct cpu_split {
     struct cpu_split *next_open; // lock
 };
 
+// A thread that sleeps until another wakes it: a worker, or a thread of the program that waits for
+// a point.
+struct cpu_sleeper {
+    sem_t wake;
+    int core;                 // lock; where it ran last; -1: not known
+    struct cpu_sleeper *next; // lock; among those that sleep, or that are woken
+};
+
 // A sequence of work that one thread at a time walks: a stream's queue or a lane of a program.
 // run returns the job that the same thread is to run next, or NULL with the lock held: so the
 // thread that ended something looks for work before those that saw the end can make more of it. A
@@ -72,7 +81,7 @@ struct cpu_point {
     bool timing;                 //
     struct cpu_job *stream;      // where it is queued; there at least until it is reached
     uint32_t num_references;     // lock
-    uint32_t num_host_waiters;   // lock
+    struct cpu_sleeper *hosts;   // lock; threads of the program that wait for it, asleep
     struct cpu_job_list waiting; // lock
     struct cpu_point *next;      // lock; free list
 };
@@ -112,14 +121,15 @@ struct cpu_backend {
     pthread_t *threads;
 
     pthread_mutex_t lock;
-    pthread_cond_t work_cond; // parked threads wait here
-    pthread_cond_t host_cond; // threads of the program wait here, for a point
+    struct cpu_sleeper *parked; // lock; workers that sleep
+    struct cpu_sleeper *woken;  // lock; whom the holder of the lock wakes when it lets go of it
 
-    struct cpu_job_list ready[CPU_NUM_URGENCIES];             // lock
-    struct cpu_split *open_splits;                            // lock
-    bool stop;                                                // lock
-    uint32_t num_spinning, num_parked;                        // lock
-    uint32_t num_heads;                                       // lock; threads that run a job
+    struct cpu_job_list ready[CPU_NUM_URGENCIES]; // lock
+    struct cpu_split *open_splits;                // lock
+    bool stop;                                    // lock
+    uint32_t num_spinning, num_parked;            // lock
+    bool in_the_way;    // lock; the thread that has just stopped walking had better sleep than spin
+    uint32_t num_heads; // lock; threads that run a job
     uint32_t num_helpers;                                     // lock; threads that help with a grid
     struct cpu_slab *slabs;                                   // lock
     struct cpu_point *free_points;                            // lock
@@ -145,9 +155,26 @@ static inline void cpu_lock(struct cpu_backend *backend)
     pthread_mutex_lock(&backend->lock);
 }
 
+// cpu_sleep.c
+void braid_cpu_sleeper_init(struct cpu_sleeper *sleeper);
+void braid_cpu_sleeper_finish(struct cpu_sleeper *sleeper);
+// Puts the sleeper in the list, sleeps without the lock until another thread has taken it from
+// there and woken it, and takes the lock again. Lock held.
+void braid_cpu_sleep(struct cpu_backend *backend, struct cpu_sleeper *sleeper,
+                     struct cpu_sleeper **list);
+// One of the list, if there is any, is woken when the lock is let go of. Lock held.
+bool braid_cpu_wake_one(struct cpu_backend *backend, struct cpu_sleeper **list);
+void braid_cpu_wake_all(struct cpu_backend *backend, struct cpu_sleeper **list);
+void braid_cpu_post_all(struct cpu_sleeper *woken);
+
+// Threads are woken without the lock, which they take first of all.
 static inline void cpu_unlock(struct cpu_backend *backend)
 {
+    struct cpu_sleeper *woken = backend->woken;
+    backend->woken = NULL;
     pthread_mutex_unlock(&backend->lock);
+    if (woken)
+        braid_cpu_post_all(woken);
 }
 
 // cpu_time.c
@@ -175,6 +202,9 @@ void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted); /
 bool braid_cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point);
 void braid_cpu_workers_begin_lending(struct cpu_job *stream);
 void braid_cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *stream);
+// Whether the job that the thread has just left did so because spinning keeps its core from others.
+// Lock held since then.
+bool braid_cpu_worker_is_in_the_way(struct cpu_backend *backend);
 bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
 bool braid_cpu_worker_is_idle(const struct cpu_backend *backend);      // a hint
 

@@ -44,8 +44,6 @@ static void finish(struct cpu_backend *backend)
 {
     braid_cpu_workers_stop(backend);
     braid_cpu_slabs_finish(backend);
-    pthread_cond_destroy(&backend->host_cond);
-    pthread_cond_destroy(&backend->work_cond);
     pthread_mutex_destroy(&backend->lock);
     free(backend);
 }
@@ -147,8 +145,6 @@ static void init_lock(struct cpu_backend *backend)
     pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
     pthread_mutex_init(&backend->lock, &attributes);
     pthread_mutexattr_destroy(&attributes);
-    pthread_cond_init(&backend->work_cond, NULL);
-    pthread_cond_init(&backend->host_cond, NULL);
 }
 
 static braid_status open_backend(const braid_device_options *options, struct backend **out_backend)

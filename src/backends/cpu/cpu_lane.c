@@ -2,6 +2,8 @@
 // The lane walker: replays a program's frame, each lane walked by one thread at a time.
 #include "backends/cpu/cpu_program.h"
 
+#include <sched.h>
+
 // A lane is a job like a stream: any worker may take it. A walker that has to wait polls the
 // producer's progress word for a short while, then parks the lane and is free for another job. So a
 // lane held up by a slow walker never keeps a worker from the other lanes, and one whose walker has
@@ -71,13 +73,14 @@ static bool wait_longer(struct cpu_backend *backend, struct cpu_lane *lane,
 {
     struct cpu_lane *taken;
     enum cpu_poll_end end = braid_cpu_lane_poll(backend, lane, step, &taken);
-    if (end == CPU_POLL_REACHED || (end == CPU_POLL_LEFT && park(backend, lane, step))) {
+    if (end == CPU_POLL_REACHED || (end != CPU_POLL_LOST && park(backend, lane, step))) {
         if (taken)
             hand_on(backend, taken);
         return true;
     }
     if (end == CPU_POLL_LOST)
         cpu_lock(backend);
+    backend->in_the_way = end == CPU_POLL_IN_THE_WAY;
     *out_next = taken ? &taken->job : NULL;
     if (taken)
         cpu_unlock(backend);
@@ -107,6 +110,7 @@ struct cpu_job *braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *
     struct cpu_lane *lane = cpu_lane_of_job(job);
     struct cpu_job *next = NULL;
     atomic_store_explicit(&lane->walked, true, memory_order_relaxed);
+    cpu_lane_set_core(lane, sched_getcpu());
     for (const struct cpu_step *step = lane->next;; step++) {
         switch ((enum cpu_step_kind)step->kind) {
         case CPU_STEP_RUN:

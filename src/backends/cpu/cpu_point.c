@@ -34,7 +34,7 @@ struct cpu_point *braid_cpu_point_create(struct cpu_backend *backend, bool timin
     point->time_ns = 0;
     point->timing = timing;
     point->num_references = 1;
-    point->num_host_waiters = 0;
+    point->hosts = NULL;
     point->waiting = (struct cpu_job_list){ 0 };
     point->next = NULL;
     return point;
@@ -55,8 +55,7 @@ void braid_cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point)
     struct cpu_job *job;
     while ((job = braid_cpu_job_list_take(&point->waiting)))
         braid_cpu_job_make_ready(backend, job);
-    if (point->num_host_waiters)
-        pthread_cond_broadcast(&backend->host_cond);
+    braid_cpu_wake_all(backend, &point->hosts);
 }
 
 static bool is_reached(const struct cpu_point *point)
@@ -86,6 +85,8 @@ static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_
     while (!is_reached(point) && braid_cpu_now_ns() < end_ns) {
         unsigned seen = atomic_load_explicit(&backend->epoch, memory_order_relaxed);
         if (braid_cpu_other_work_is_ready(backend) && braid_cpu_workers_lend_hand(backend, point)) {
+            if (braid_cpu_worker_is_in_the_way(backend))
+                return;
             end_ns = braid_cpu_now_ns() + CPU_SPIN_NS;
             continue;
         }
@@ -106,9 +107,11 @@ void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *po
     braid_cpu_workers_begin_lending(stream);
     lend_hand_for_a_while(backend, point);
     braid_cpu_workers_end_lending(backend, stream);
-    point->num_host_waiters++;
-    while (!is_reached(point))
-        pthread_cond_wait(&backend->host_cond, &backend->lock);
-    point->num_host_waiters--;
+    if (!is_reached(point)) {
+        struct cpu_sleeper sleeper;
+        braid_cpu_sleeper_init(&sleeper);
+        braid_cpu_sleep(backend, &sleeper, &point->hosts);
+        braid_cpu_sleeper_finish(&sleeper);
+    }
     braid_cpu_point_release(backend, point);
 }

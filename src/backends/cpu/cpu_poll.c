@@ -19,7 +19,9 @@ enum {
     POLLS_CLOSED = 32,      // before others may take the lane over
     POLLS_WITH_OTHERS = 64, // while other jobs are ready
     ALONE_NS = 2000,        // before the walker offers its core to other threads
-    FOLLOW_AT_MOST = 8,     // lanes that wait for each other
+    LONG_YIELD_NS = 50000,
+    SLEEPS_AFTER_A_LONG_YIELD = 64,
+    FOLLOW_AT_MOST = 8, // lanes that wait for each other
 };
 
 // A lane and where it was seen open.
@@ -36,6 +38,7 @@ struct poll {
     struct open_lane at_start; // the producer
     struct open_lane stopped;  // open at the look before, though it need not wait any more
     struct cpu_lane *taken;    // that was taken over
+    bool in_the_way;           // of the producer's walker
 };
 
 static const struct cpu_step *step_of(const struct cpu_lane *lane, uint64_t open_at)
@@ -120,6 +123,38 @@ static bool should_leave(struct cpu_backend *backend, const struct poll *poll, u
     return num_polls >= POLLS_WITH_OTHERS && (!walked || braid_cpu_other_work_is_ready(backend));
 }
 
+static bool shares_core(const struct poll *poll)
+{
+    int core = sched_getcpu();
+    cpu_lane_set_core(poll->lane, core);
+    return core >= 0 && cpu_lane_core(poll->step->producer) == core;
+}
+
+// Offers the core to other threads; false where it is better to sleep. A walker that shares its
+// core with the one it waits for keeps that from running. Where nodes are short it comes back soon.
+// Where they are not, yielding does not part the two: a thread that yields stays runnable, so the
+// system does not place it anew, and leaves both on one core while another idles. One that sleeps
+// is placed when it is woken. So after a yield that took longer than waking takes, the lane's next
+// walkers that are in the way sleep.
+static bool offer_core(struct poll *poll, uint64_t now_ns)
+{
+    if (!shares_core(poll)) {
+        sched_yield(); // another thread that the producer's walker waits for may want this core
+        return true;
+    }
+    atomic_uint *num_sleeps = &poll->lane->num_sleeps;
+    unsigned num = atomic_load_explicit(num_sleeps, memory_order_relaxed);
+    if (num) {
+        atomic_store_explicit(num_sleeps, num - 1, memory_order_relaxed);
+        poll->in_the_way = true;
+        return false;
+    }
+    sched_yield();
+    if (braid_cpu_now_ns() - now_ns >= LONG_YIELD_NS)
+        atomic_store_explicit(num_sleeps, SLEEPS_AFTER_A_LONG_YIELD, memory_order_relaxed);
+    return true;
+}
+
 // True: the time is over. As long as this walker has polled, the producer's would not have.
 static bool watch_time(struct poll *poll)
 {
@@ -135,9 +170,9 @@ static bool watch_time(struct poll *poll)
             poll->taken = poll->at_start.lane;
         return true;
     }
-    if (now_ns - poll->start_ns >= ALONE_NS)
-        sched_yield(); // the producer's walker may be waiting for this core
-    return false;
+    if (now_ns - poll->start_ns < ALONE_NS)
+        return false;
+    return !offer_core(poll, now_ns);
 }
 
 // Every few polls. False: there is no use in polling on.
@@ -166,7 +201,9 @@ enum cpu_poll_end braid_cpu_lane_poll(struct cpu_backend *backend, struct cpu_la
     *out_taken = poll.taken;
     if (!take_back(&poll))
         return CPU_POLL_LOST;
-    return reached ? CPU_POLL_REACHED : CPU_POLL_LEFT;
+    if (reached)
+        return CPU_POLL_REACHED;
+    return poll.in_the_way ? CPU_POLL_IN_THE_WAY : CPU_POLL_LEFT;
 }
 
 struct cpu_lane *braid_cpu_program_take_over(struct backend_program *program)

@@ -41,6 +41,8 @@ struct cpu_lane {
     const struct cpu_step *steps; // ended by CPU_STEP_END
     const struct cpu_step *next;  // where a walker that left goes on; handed over by the lock
     atomic_bool walked;           // a hint: some thread walks the lane now
+    atomic_int core;              // a hint: where its walker was last seen; -1: not known
+    atomic_uint num_sleeps;       // a hint: its walkers' next waits to sleep in; see cpu_poll.c
     _Atomic uint64_t open_at;   // where others may take it over: frame << 32 | step + 1; 0: nowhere
     atomic_uint num_polling;    // threads that left it open and have not come back
     uint64_t wanted;            // lock; while parked: the progress it waits for
@@ -81,6 +83,16 @@ static inline struct cpu_lane *cpu_lane_of_job(struct cpu_job *job)
     return (struct cpu_lane *)(void *)((char *)job - offsetof(struct cpu_lane, job));
 }
 
+static inline int cpu_lane_core(const struct cpu_lane *lane)
+{
+    return atomic_load_explicit(&lane->core, memory_order_relaxed);
+}
+
+static inline void cpu_lane_set_core(struct cpu_lane *lane, int core)
+{
+    atomic_store_explicit(&lane->core, core, memory_order_relaxed);
+}
+
 static inline bool cpu_step_is_satisfied(const struct cpu_step *wait)
 {
     return atomic_load_explicit(&wait->producer->progress, memory_order_acquire) >=
@@ -111,9 +123,10 @@ struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend,
 
 // cpu_poll.c
 enum cpu_poll_end {
-    CPU_POLL_REACHED, // the wait is over
-    CPU_POLL_LEFT,    // it is not, but there is something better to do
-    CPU_POLL_LOST,    // another thread walks the lane now; the caller must not touch it any more
+    CPU_POLL_REACHED,    // the wait is over
+    CPU_POLL_LEFT,       // it is not, but there is something better to do
+    CPU_POLL_IN_THE_WAY, // it is not, and the caller keeps the core from the lane it waits for
+    CPU_POLL_LOST,       // another thread walks the lane now; the caller must not touch it any more
 };
 
 // Polls for the step's wait while that is likely to be over soon. Where *out_taken is not NULL, the

@@ -51,8 +51,9 @@ struct cpu_job *braid_cpu_job_list_take(struct cpu_job_list *list)
 void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
 {
     atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
-    for (uint32_t i = backend->num_spinning; i < num_wanted && backend->num_parked; i++)
-        pthread_cond_signal(&backend->work_cond);
+    for (uint32_t i = backend->num_spinning; i < num_wanted; i++)
+        if (!braid_cpu_wake_one(backend, &backend->parked))
+            return;
 }
 
 static void count_ready(struct cpu_backend *backend, int change)
@@ -256,29 +257,39 @@ static bool spin(struct cpu_backend *backend)
     return changed;
 }
 
-static void park(struct cpu_backend *backend)
+static void park(struct cpu_backend *backend, struct cpu_sleeper *sleeper)
 {
     backend->num_parked++;
-    pthread_cond_wait(&backend->work_cond, &backend->lock);
+    braid_cpu_sleep(backend, sleeper, &backend->parked);
     backend->num_parked--;
+}
+
+bool braid_cpu_worker_is_in_the_way(struct cpu_backend *backend)
+{
+    bool in_the_way = backend->in_the_way;
+    backend->in_the_way = false;
+    return in_the_way;
 }
 
 static void *thread_main(void *argument)
 {
     struct cpu_backend *backend = argument;
+    struct cpu_sleeper sleeper;
+    braid_cpu_sleeper_init(&sleeper);
     cpu_lock(backend);
     bool has_spun = false;
     while (!backend->stop) {
         if (run_something(backend)) {
-            has_spun = false;
+            has_spun = braid_cpu_worker_is_in_the_way(backend);
         } else if (!has_spun && may_spin(backend)) {
             has_spun = !spin(backend); // if another thread was faster, there may be more to come
         } else {
-            park(backend);
+            park(backend, &sleeper);
             has_spun = false;
         }
     }
     cpu_unlock(backend);
+    braid_cpu_sleeper_finish(&sleeper);
     return NULL;
 }
 
@@ -318,7 +329,7 @@ void braid_cpu_workers_stop(struct cpu_backend *backend)
     cpu_lock(backend);
     backend->stop = true;
     atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
-    pthread_cond_broadcast(&backend->work_cond);
+    braid_cpu_wake_all(backend, &backend->parked);
     cpu_unlock(backend);
     for (uint32_t i = 0; i < backend->num_threads; i++)
         pthread_join(backend->threads[i], NULL);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sleeping threads, and which of them is woken.
+#include <errno.h>
+#include <sched.h>
+
+#include "backends/cpu/cpu.h"
+
+enum { LOOK_AT_MOST = 64 }; // sleepers
+
+void braid_cpu_sleeper_init(struct cpu_sleeper *sleeper)
+{
+    sem_init(&sleeper->wake, 0, 0);
+    sleeper->core = -1;
+    sleeper->next = NULL;
+}
+
+void braid_cpu_sleeper_finish(struct cpu_sleeper *sleeper)
+{
+    sem_destroy(&sleeper->wake);
+}
+
+void braid_cpu_sleep(struct cpu_backend *backend, struct cpu_sleeper *sleeper,
+                     struct cpu_sleeper **list)
+{
+    sleeper->core = sched_getcpu();
+    sleeper->next = *list;
+    *list = sleeper;
+    cpu_unlock(backend);
+    while (sem_wait(&sleeper->wake) && errno == EINTR)
+        continue;
+    cpu_lock(backend);
+}
+
+// Systems put a thread that is woken back where it ran last, or where its waker runs, even where
+// another core is idle: so one that ran elsewhere comes first, and of these the one that slept
+// last.
+bool braid_cpu_wake_one(struct cpu_backend *backend, struct cpu_sleeper **list)
+{
+    int core = sched_getcpu();
+    struct cpu_sleeper **link = list;
+    for (int i = 0; i < LOOK_AT_MOST && *link && (*link)->core == core; i++)
+        link = &(*link)->next;
+    if (!*link)
+        link = list;
+    struct cpu_sleeper *sleeper = *link;
+    if (!sleeper)
+        return false;
+    *link = sleeper->next;
+    sleeper->next = backend->woken;
+    backend->woken = sleeper;
+    return true;
+}
+
+void braid_cpu_wake_all(struct cpu_backend *backend, struct cpu_sleeper **list)
+{
+    while (braid_cpu_wake_one(backend, list))
+        continue;
+}
+
+// A sleeper may be gone as soon as it is woken.
+void braid_cpu_post_all(struct cpu_sleeper *woken)
+{
+    while (woken) {
+        struct cpu_sleeper *next = woken->next;
+        sem_post(&woken->wake);
+        woken = next;
+    }
+}
