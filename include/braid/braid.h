@@ -11,6 +11,16 @@
 #include <braid/status.h>
 #include <braid/stream.h>
 
+// Cancelling threads (pthread_cancel): no call that waits for work of the CPU is a cancellation
+// point, nor are the kernels and host calls that run on the waiting thread meanwhile; the thread is
+// cancelled at the next cancellation point after the call. Other calls may open files, write
+// messages or be in a driver, so a thread that may be cancelled switches that off
+// (pthread_setcancelstate) round them; a thread whose cancel type is asynchronous calls nothing
+// here. From a signal handler nothing may be called.
+//
+// Calling Braid from code that Braid calls: each type of function says what it may do
+// (braid_cpu_function, braid_host_function, braid_native_function, braid_log_function).
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -39,9 +39,13 @@ BRAID_MUST_CHECK static inline braid_status braid_backend_query(size_t index,
 }
 
 typedef struct braid_device_options {
-    const char *backend;  // NULL: the first of cuda, hip, cpu that has a device
-    uint32_t ordinal;     // which of the backend's devices
-    uint32_t num_workers; // CPU: worker threads; 0: one a core, at least 2
+    const char *backend; // NULL: the first of cuda, hip, cpu that has a device
+    uint32_t ordinal;    // which of the backend's devices
+    // CPU: how many streams and lanes run at once, 1 to 1,024; 0: one a core, at least 2. Twice as
+    // many threads less one are started: where a worker that helps with another's grid is held up
+    // in it, a spare thread takes its place, so that as many as promised still run. Spare threads
+    // sleep until then.
+    uint32_t num_workers;
 } braid_device_options;
 
 // Opens a device. NULL options are all defaults. CUDA: retains the device's primary context.

@@ -97,11 +97,14 @@ static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_
 }
 
 // A thread that waits runs what it waits for, if no worker has begun: to wake a sleeping worker and
-// to be woken by it takes longer than most frames. Then it polls for a while before it sleeps.
+// to be woken by it takes longer than most frames. Then it polls for a while before it sleeps. It
+// cannot be cancelled meanwhile: neither the work it runs nor whoever wakes it would get over that.
 void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
 {
     if (is_reached(point))
         return;
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     struct cpu_job *stream = point->stream;
     point->num_references++;
     braid_cpu_workers_begin_lending(stream);
@@ -114,4 +117,5 @@ void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *po
         braid_cpu_sleeper_finish(&sleeper);
     }
     braid_cpu_point_release(backend, point);
+    pthread_setcancelstate(cancel_state, NULL);
 }
