@@ -5,9 +5,11 @@
 #define BRAID_PLAN_CHOOSE_H
 
 #include "plan/plan_bits.h"
+#include "plan/plan_costs.h"
 #include "plan/plan_heap.h"
 #include "plan/plan_know.h"
-#include "plan/plan_place.h"
+#include "plan/plan_placement.h"
+#include "plan/plan_rank.h"
 
 struct lane {
     uint32_t tail; // the last node placed on it; it is idle when that has ended

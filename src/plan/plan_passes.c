@@ -2,12 +2,20 @@
 // Runs the passes one after the other.
 #include "plan/plan_passes.h"
 
+#include "base/error.h"
 #include "plan/plan_chains.h"
 #include "plan/plan_lanes.h"
 #include "plan/plan_serialise.h"
 #include "plan/plan_steps.h"
 #include "plan/plan_times.h"
 #include "plan/plan_widen.h"
+
+braid_status braid_plan_check_options(const braid_schedule_options *options)
+{
+    if (options->policy != BRAID_POLICY_DEFAULT && options->policy != BRAID_POLICY_MAX_CONCURRENCY)
+        return braid_error(BRAID_INVALID_ARGUMENT, "no planning policy %d", (int)options->policy);
+    return BRAID_OK;
+}
 
 // What the passes hand on; the schedule takes what it keeps.
 struct passes {

@@ -356,17 +356,6 @@ static braid_status place_once(const struct plan_graph *plan, const struct plan_
     return BRAID_OK;
 }
 
-void braid_plan_placement_keep(struct plan_placement *best, struct plan_placement *other)
-{
-    struct plan_placement worse = *other;
-    if (other->makespan_ns < best->makespan_ns ||
-        (other->makespan_ns == best->makespan_ns && other->waits.num < best->waits.num)) {
-        worse = *best;
-        *best = *other;
-    }
-    braid_plan_placement_finish(&worse);
-}
-
 // A unit whose later nodes wait for others may start early and hold its lane idle, for the sake of
 // those that wait for its first nodes; or late, and leave the lane to others. Both are tried.
 braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_costs *costs,
@@ -388,16 +377,4 @@ braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_c
     braid_plan_placement_keep(&late, &early);
     *out_placement = late;
     return BRAID_OK;
-}
-
-void braid_plan_placement_finish(struct plan_placement *placement)
-{
-    free(placement->lane_of);
-    free(placement->start_ns);
-    free(placement->issued);
-    free(placement->wait_first);
-    braid_array_finish(&placement->waits);
-    braid_array_finish(&placement->delayed);
-    braid_array_finish(&placement->hinted);
-    *placement = (struct plan_placement){ 0 };
 }

@@ -3,7 +3,7 @@
 #ifndef BRAID_PLAN_SERIALISE_H
 #define BRAID_PLAN_SERIALISE_H
 
-#include "plan/plan_place.h"
+#include "plan/plan_placement.h"
 #include "plan/schedule.h"
 
 // Fills the serialisations of a schedule and their count in info.

@@ -3,7 +3,8 @@
 #ifndef BRAID_PLAN_STEPS_H
 #define BRAID_PLAN_STEPS_H
 
-#include "plan/plan_place.h"
+#include "plan/plan_costs.h"
+#include "plan/plan_placement.h"
 #include "plan/schedule.h"
 
 // Fills the steps, lanes and times of a schedule whose graph is set, and their counts in info.

@@ -3,7 +3,8 @@
 #ifndef BRAID_PLAN_WIDEN_H
 #define BRAID_PLAN_WIDEN_H
 
-#include "plan/plan_place.h"
+#include "plan/plan_costs.h"
+#include "plan/plan_placement.h"
 
 // Finds the waits of a placement anew. Where a unit v must wait for p, it waits for the latest unit
 // q of p's lane instead that is planned to end, wait included, by the time v starts. The planned

@@ -10,7 +10,8 @@
 #include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
-#include "base/node_text.h"
+#include "verify/verify_accesses.h"
+#include "verify/verify_state.h"
 
 // What clocks may take in one walk: 256 MiB and what counts their users.
 #define MOST_WORDS ((size_t)1 << 26)
@@ -18,19 +19,6 @@
 // its clocks have one block each.
 #define LANES_CHANGE 4
 #define FEWEST_LANES 16
-
-static struct node_text name_of(const struct verify *verify, uint32_t node)
-{
-    return braid_node_text(node, braid_graph_name(verify->graph, node));
-}
-
-braid_status braid_verify_report(const struct verify *verify, uint32_t before, uint32_t node,
-                                 const char *why)
-{
-    return braid_error(BRAID_INTERNAL,
-                       "the plan lets node %s start before node %s has ended, against %s",
-                       name_of(verify, node).text, name_of(verify, before).text, why);
-}
 
 static bool sort_edges(struct verify *verify)
 {
@@ -155,7 +143,7 @@ static braid_status check_bundle(const struct verify *verify, uint32_t lane, uin
     if (before == last)
         return BRAID_OK;
     return braid_error(BRAID_INTERNAL, "the plan runs node %s in the midst of a bundle",
-                       name_of(verify, node).text);
+                       braid_verify_name(verify, node).text);
 }
 
 static braid_status check_edges(const struct verify *verify, uint32_t node)
@@ -173,7 +161,7 @@ static braid_status walk_run(struct verify *verify, const braid_step *step,
     uint32_t node = step->node, lane = step->lane;
     if (verify->spots[node].turn)
         return braid_error(BRAID_INTERNAL, "the plan runs node %s twice",
-                           name_of(verify, node).text);
+                           braid_verify_name(verify, node).text);
     verify->spots[node].lane = lane;
     braid_status status = check_bundle(verify, lane, node);
     if (!status)
@@ -197,7 +185,7 @@ static braid_status walk_record(struct verify *verify, const braid_step *step)
     if (verify->spots[step->node].turn == 0 || verify->spots[step->node].lane != step->lane)
         return braid_error(BRAID_INTERNAL,
                            "the plan records event %u for node %s, which has not run there",
-                           step->event, name_of(verify, step->node).text);
+                           step->event, braid_verify_name(verify, step->node).text);
     struct verify_event *event = &verify->events[step->event];
     event->node = step->node;
     event->turn = verify->num_run[step->lane];
@@ -212,7 +200,7 @@ static braid_status walk_wait(struct verify *verify, const braid_step *step)
         return braid_error(BRAID_INTERNAL,
                            "the plan waits on lane %u for node %s, but event %u is then not "
                            "recorded for it",
-                           step->lane, name_of(verify, step->node).text, step->event);
+                           step->lane, braid_verify_name(verify, step->node).text, step->event);
     struct verify_clocks *clocks = &verify->clocks;
     verify_clock *clock = &verify->lane_clocks[step->lane];
     *clock = verify_merge(clocks, *clock, event->clock);
@@ -243,7 +231,7 @@ static braid_status walk_steps(struct verify *verify, struct verify_accesses *ac
     for (uint32_t i = 0; i < verify->num_nodes; i++) {
         if (verify->spots[i].turn == 0)
             return braid_error(BRAID_INTERNAL, "the plan does not run node %s",
-                               name_of(verify, i).text);
+                               braid_verify_name(verify, i).text);
     }
     return BRAID_OK;
 }
@@ -287,7 +275,8 @@ static braid_status check_hints(const struct verify *verify)
             status = braid_error(BRAID_INTERNAL,
                                  "the plan puts node %s and node %s on two lanes, "
                                  "against hint %u",
-                                 name_of(verify, a).text, name_of(verify, b).text, items[i].hint);
+                                 braid_verify_name(verify, a).text,
+                                 braid_verify_name(verify, b).text, items[i].hint);
         else if (nodes[a].main > nodes[b].main)
             status = braid_verify_report(verify, b, a, "their lane hint");
     }

@@ -1,72 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk that proves a step list right, and its parts.
+// The walk that proves a step list right.
 #ifndef BRAID_VERIFY_H
 #define BRAID_VERIFY_H
 
-#include "graph/graph.h"
-#include "graph/links.h"
-#include "plan/schedule.h"
-#include "verify/verify_clocks.h"
+#include <stddef.h>
 
-// An event object since its latest record.
-struct verify_event {
-    uint32_t node;      // recorded, or GRAPH_NONE
-    uint32_t turn;      // how many nodes its lane had run
-    verify_clock clock; // what its lane knew
-    uint32_t waits_left;
-};
-
-// Where a node has run, and as the how manieth of its lane, from 1; 0: it has not.
-struct verify_spot {
-    uint32_t lane, turn;
-};
-
-// What is known while the steps are walked in issue order: of each lane, which nodes of other lanes
-// have ended before what it runs next. A walk looks at nodes of num_known lanes from first_known
-// on; where clocks of all lanes would take too much memory, there are several walks.
-struct verify {
-    const braid_schedule *schedule;
-    const braid_graph *graph;
-    uint32_t num_nodes, num_lanes, num_events;
-    uint32_t first_known, num_known;
-    struct verify_clocks clocks;
-    verify_clock *lane_clocks;    // per lane
-    struct verify_event *events;  // per event object
-    uint32_t *steps_left;         // per lane; NULL and not counted where clocks are small
-    uint32_t *num_run;            // per lane
-    uint32_t *last_run;           // per lane, or GRAPH_NONE
-    struct verify_spot *spots;    // per node
-    uint32_t *pred_first, *preds; // explicit edges, by the node they lead to
-    struct graph_units units;
-};
-
-// Whether `before` is known to have ended when `node` starts, just as `node` is walked. Of lanes
-// that this walk does not look at another one tells.
-static inline bool verify_is_ordered(const struct verify *verify, uint32_t before, uint32_t node)
-{
-    const struct verify_spot *spot = &verify->spots[before];
-    uint32_t lane = verify->spots[node].lane, known = spot->lane - verify->first_known;
-    if (spot->turn == 0 || spot->lane == lane || known >= verify->num_known)
-        return spot->turn > 0;
-    return verify_num_ended(&verify->clocks, verify->lane_clocks[lane], known) >= spot->turn;
-}
+#include <braid/schedule.h>
 
 // braid_schedule_verify of a schedule of this graph, with clocks of at most so many words in a
 // walk, unless it looks at the fewest lanes.
 braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
                                 size_t most_words);
-
-// Reports that `node` may start before `before` has ended, though `why` forbids it.
-braid_status braid_verify_report(const struct verify *verify, uint32_t before, uint32_t node,
-                                 const char *why);
-
-// Checks accesses node by node, in issue order. A conflicting pair is ordered if each access is
-// ordered after the last write before it, and each write after all reads since; the order of
-// insertion is kept if it is kept by each of these pairs.
-struct verify_accesses;
-braid_status braid_verify_accesses_create(const struct verify *verify,
-                                          struct verify_accesses **out_accesses);
-braid_status braid_verify_accesses_node(struct verify_accesses *accesses, uint32_t node);
-void braid_verify_accesses_destroy(struct verify_accesses *accesses);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves that conflicting accesses are ordered as they were declared.
+#include "verify/verify_accesses.h"
+
 #include "base/array.h"
 #include "base/error.h"
 #include "graph/segments.h"
-#include "verify/verify.h"
 
 struct segment {
     uint32_t writer;  // the last node to write it or hold it exclusively, or GRAPH_NONE

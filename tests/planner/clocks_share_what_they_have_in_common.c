@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/schedule.h"
 #include "planner/plan_testing.h"
 #include "support/failing_memory.h"
 #include "verify/verify.h"
+#include "verify/verify_clocks.h"
 
 #define NUM_CLOCKS 12
 
