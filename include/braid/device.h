@@ -61,7 +61,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
 
 // Waits for Braid's own work on the device, then frees what it holds. All streams, events, execs
 // and allocations of the device must be gone. Wrapped streams are the program's: what was queued on
-// one of them has to have ended before, unless it is the null stream.
+// one of them has to have ended before, unless it is the null stream. A device whose work cannot be
+// told to have ended, since the driver fails to answer, is kept with all that it holds.
 BRAID_API void braid_device_close(braid_device *device);
 
 typedef struct braid_device_info {

@@ -24,7 +24,12 @@ extern "C" {
 //   functions that return no status do nothing to a NULL output, and answer for a NULL object as
 //   for an empty one: 0, NULL, "" or a struct of zeros; destroy functions take NULL;
 // - a function name_sized(..., bytes) is what name(...) calls with the size of the struct that it
-//   fills, so that the struct can grow (docs/abi.md).
+//   fills, so that the struct can grow (docs/abi.md);
+// - destroying, freeing and closing are safe whatever the driver answers. Where a call that waits
+//   fails, it is made a second time. What still cannot be told to be idle is kept, not freed: what
+//   belongs to an exec until a later exec is made or destroyed or the device is closed and it can
+//   be told, and for good where it never can. Calls that return nothing say so to the log
+//   (braid_log_set) and leave the message of the latest failure as it is.
 typedef enum braid_status {
     BRAID_OK = 0,
     BRAID_INVALID_ARGUMENT = 1, // an argument is wrong; the message names it

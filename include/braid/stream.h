@@ -41,7 +41,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, void *native,
                                                           braid_stream **out_stream);
 
-// Waits for the stream's work, then frees it. A wrapped stream is only unwrapped, without waiting.
+// Waits for the stream's work, then frees it. Where the driver fails to tell that it has ended, the
+// stream is kept until the device is closed (see status.h). A wrapped stream is only unwrapped,
+// without waiting.
 BRAID_API void braid_stream_destroy(braid_stream *stream);
 
 // The CUstream or hipStream_t; on the CPU the braid_stream itself.

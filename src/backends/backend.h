@@ -14,6 +14,9 @@
 // - arguments were checked by the caller: no NULL where none is allowed, no zero sizes;
 // - a NULL struct backend_stream means the device's default stream;
 // - an entry that fails writes the message (error.h) and leaves nothing half-made;
+// - destroying, freeing, unloading: what cannot be told to have ended is kept, not freed; what
+// fails
+//   is said to the log alone, and the thread's message stays;
 // - the ordering laws hold: a wait captures the event's latest record when it is queued.
 
 struct backend_ops;
@@ -136,7 +139,12 @@ struct backend_ops {
     // Launches of one program on two streams may overlap: the lowering orders them.
     bool programs_overlap;
 
-    // Waits for the backend's own work and frees everything, the struct included.
+    // Optional: waits for all work that came through the backend, but for that on wrapped streams.
+    // Fails, after a line in the log, where that cannot be told to have ended: then the backend is
+    // not closed.
+    braid_status (*drain)(struct backend *backend);
+    // Frees everything, the struct included, behind the backend's own work: where there is a drain,
+    // it has succeeded.
     void (*close)(struct backend *backend);
     void (*get_info)(struct backend *backend, braid_device_info *out_info);
     void (*get_cost_model)(struct backend *backend, braid_exec_mode mode,
@@ -151,6 +159,7 @@ struct backend_ops {
     // Optional: NULL where there are no native streams to wrap.
     braid_status (*stream_wrap)(struct backend *backend, void *native,
                                 struct backend_stream **out_stream);
+    // Waits for the stream's work, unless it is wrapped.
     void (*stream_destroy)(struct backend *backend, struct backend_stream *stream);
     void *(*stream_native)(struct backend *backend, struct backend_stream *stream); // optional
     braid_status (*stream_synchronize)(struct backend *backend, struct backend_stream *stream);

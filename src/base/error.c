@@ -174,3 +174,9 @@ void braid_error_end_attempt(const struct error_attempt *attempt, braid_status s
     else
         memcpy(message, attempt->message, sizeof(message));
 }
+
+void braid_error_end_noted(const struct error_attempt *attempt, braid_status status)
+{
+    braid_error_end_attempt(attempt, status);
+    memcpy(message, attempt->message, sizeof(message));
+}

@@ -102,7 +102,7 @@ braid_status braid_device_adopt_cuda(void *context, braid_device **out_device)
     return braid_device_create(backend, info.ordinal, out_device);
 }
 
-static void empty_pools(braid_device *device)
+void braid_device_empty_pools(braid_device *device)
 {
     while (device->streams.idle.num) {
         braid_stream *stream = braid_pool_take(&device->streams);
@@ -120,9 +120,8 @@ static void empty_pools(braid_device *device)
 
 void braid_device_close(braid_device *device)
 {
-    if (!device)
+    if (!device || !braid_device_finish_kept(device))
         return;
-    empty_pools(device);
     device->backend->ops->close(device->backend);
     pthread_mutex_destroy(&device->lock);
     free(device);

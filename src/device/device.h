@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "backends/backend.h"
+#include "device/kept.h"
 #include "device/pool.h"
 
 struct braid_device {
@@ -15,6 +16,8 @@ struct braid_device {
     pthread_mutex_t lock;
     struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
     struct pool events;  // struct braid_event, likewise
+    struct kept *kept;   // guarded by lock
+    braid_device *next_abandoned; // see kept.c
 };
 
 struct braid_stream {
@@ -38,6 +41,9 @@ extern const size_t braid_num_drivers;
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
                                  braid_device **out_device);
+
+// Destroys the idle streams and events.
+void braid_device_empty_pools(braid_device *device);
 
 // Counts a stream or an event made (1) or destroyed (-1); takes the lock.
 void braid_device_count(braid_device *device, struct pool *pool, int change);

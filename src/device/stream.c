@@ -64,11 +64,8 @@ void braid_stream_destroy(braid_stream *stream)
     if (!stream)
         return;
     struct backend *backend = stream->device->backend;
-    // Work that failed is reported to whoever waits for it; here only its end counts.
-    if (!stream->wrapped) {
-        (void)backend->ops->stream_synchronize(backend, stream->backend);
+    if (!stream->wrapped)
         braid_device_count(stream->device, &stream->device->streams, -1);
-    }
     backend->ops->stream_destroy(backend, stream->backend);
     free(stream);
 }

@@ -19,14 +19,10 @@ static braid_status check_exec(const char *function, const braid_exec *exec)
 // belong to the program and be gone by then. So it is awaited here.
 static braid_status await_unrecorded(braid_exec *exec, braid_stream *stream, braid_status status)
 {
-    struct backend *backend = exec->device->backend;
     status = braid_error(
         status, "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
         exec->device->label, braid_error_message());
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    (void)backend->ops->stream_synchronize(backend, device_backend_stream(stream));
-    braid_error_end_attempt(&attempt, BRAID_OK);
+    braid_exec_await_or_lose(exec, device_backend_stream(stream), stream);
     return status;
 }
 
@@ -51,7 +47,9 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     if (status)
         return status;
     pthread_mutex_lock(&exec->lock);
-    status = exec->lowering->launch(exec, stream);
+    status = braid_exec_find_lost(exec, stream);
+    if (!status)
+        status = exec->lowering->launch(exec, stream);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }
@@ -62,7 +60,8 @@ braid_status braid_exec_wait(braid_exec *exec)
     if (status)
         return status;
     struct backend *backend = exec->device->backend;
-    return backend->ops->event_synchronize(backend, exec->done->backend);
+    status = backend->ops->event_synchronize(backend, exec->done->backend);
+    return status ? status : braid_exec_check_lost(exec);
 }
 
 braid_status braid_exec_query(braid_exec *exec)
@@ -71,7 +70,8 @@ braid_status braid_exec_query(braid_exec *exec)
     if (status)
         return status;
     struct backend *backend = exec->device->backend;
-    return backend->ops->event_query(backend, exec->done->backend);
+    status = backend->ops->event_query(backend, exec->done->backend);
+    return status ? status : braid_exec_check_lost(exec);
 }
 
 const braid_schedule *braid_exec_schedule(const braid_exec *exec)

@@ -142,6 +142,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     braid_exec *exec = calloc(1, sizeof(*exec));
     if (!exec)
         return braid_error_no_memory("an exec");
+    braid_device_free_kept(device);
     exec->device = device;
     exec->graph_id = graph->id;
     pthread_mutex_init(&exec->lock, NULL);
@@ -160,12 +161,39 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     return BRAID_OK;
 }
 
+static braid_exec *exec_from(struct kept *kept)
+{
+    return (braid_exec *)((char *)kept - offsetof(braid_exec, kept));
+}
+
+static bool kept_is_idle(struct kept *kept, bool drained)
+{
+    return braid_exec_is_idle(exec_from(kept), false, drained);
+}
+
+static void free_kept(struct kept *kept)
+{
+    free_exec(exec_from(kept));
+}
+
+// A frame that failed was reported to whoever waited for it; here only its end counts.
 void braid_exec_destroy(braid_exec *exec)
 {
     if (!exec)
         return;
-    // A frame that failed was reported to whoever waited for it; here only its end counts.
-    struct backend *backend = exec->device->backend;
-    (void)backend->ops->event_synchronize(backend, exec->done->backend);
-    free_exec(exec);
+    braid_device *device = exec->device;
+    braid_device_free_kept(device);
+    if (braid_exec_is_idle(exec, true, false)) {
+        free_exec(exec);
+        return;
+    }
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt,
+                          braid_error(BRAID_DEVICE_ERROR,
+                                      "an exec on %s is kept: its frames cannot be told to have "
+                                      "ended",
+                                      device->label));
+    exec->kept = (struct kept){ .is_idle = kept_is_idle, .free = free_kept };
+    braid_device_keep(device, &exec->kept);
 }

@@ -39,11 +39,7 @@ static braid_status join_lane(braid_exec *exec, braid_stream *stream,
         status = wait(exec, stream, lane->join);
     if (!status)
         return BRAID_OK;
-    struct backend *backend = exec->device->backend;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    (void)backend->ops->stream_synchronize(backend, lane->stream->backend);
-    braid_error_end_attempt(&attempt, BRAID_OK);
+    braid_exec_await_or_lose(exec, lane->stream->backend, stream);
     return status;
 }
 

@@ -134,6 +134,15 @@ static braid_status create_streams(braid_exec *exec)
     return BRAID_OK;
 }
 
+static braid_status synchronize_lanes(braid_exec *exec)
+{
+    struct backend *backend = exec->device->backend;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 1; i < exec->streams->num_lanes && !status; i++)
+        status = backend->ops->stream_synchronize(backend, exec->streams->lanes[i].stream->backend);
+    return status;
+}
+
 // Arguments are captured when a task is submitted: there is nothing else to change.
 static braid_status set_streams_args(braid_exec *exec, uint32_t node, void *const *args)
 {
@@ -149,4 +158,5 @@ const struct lowering braid_streams_lowering = {
     .launch = braid_streams_launch,
     .set_args = set_streams_args,
     .destroy = destroy_streams,
+    .synchronize = synchronize_lanes,
 };

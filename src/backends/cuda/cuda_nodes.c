@@ -39,13 +39,17 @@ static gpu_result set_priority(const struct gpu_backend *gpu, gpu_node node, int
 }
 
 gpu_result braid_cuda_add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
-                                 const struct backend_launch *launch, gpu_node *out_node)
+                                 const struct backend_launch *launch, gpu_node *out_node,
+                                 const void **out_slot)
 {
     struct cuda_kernel_parameters parameters = kernel_parameters(launch, launch->args);
+    *out_slot = &gpu->api->graph_add_kernel;
     gpu_result result = gpu->api->graph_add_kernel(out_node, place->graph, place->after,
                                                    place->num_after, &parameters);
-    if (!result)
-        result = set_cluster(gpu->api, *out_node, launch->cluster);
+    if (result)
+        return result;
+    *out_slot = &gpu->api->node_set_attribute;
+    result = set_cluster(gpu->api, *out_node, launch->cluster);
     if (!result)
         result = set_priority(gpu, *out_node, launch->priority);
     return result;

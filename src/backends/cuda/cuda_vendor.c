@@ -30,9 +30,11 @@ static gpu_result enter(const struct gpu_backend *gpu, struct backend_scope *sco
     return result;
 }
 
-static void leave(const struct gpu_backend *gpu, const struct backend_scope *scope)
+static gpu_result leave(const struct gpu_backend *gpu, const struct backend_scope *scope,
+                        const void **out_slot)
 {
-    gpu->api->context_set_current(scope->context);
+    *out_slot = &gpu->api->context_set_current;
+    return gpu->api->context_set_current(scope->context);
 }
 
 static void describe(const struct gpu_api *api, gpu_result result, const char **out_name,
@@ -86,7 +88,8 @@ static braid_status open_device(struct gpu_backend *gpu)
 static void close_device(struct gpu_backend *gpu)
 {
     if (!gpu->adopted)
-        gpu->api->context_release(gpu->device);
+        braid_gpu_check_freed(gpu, gpu->api->context_release(gpu->device),
+                              &gpu->api->context_release, "closing the device");
 }
 
 static braid_status read_architecture(struct gpu_backend *gpu)
@@ -118,17 +121,21 @@ static gpu_result host_call(struct gpu_backend *gpu, gpu_stream stream, gpu_host
     return gpu->api->host_call(stream, call, user);
 }
 
-// The driver refuses addresses that it does not know.
-static enum gpu_memory_place find_memory(const struct gpu_backend *gpu, const void *memory)
+// The driver refuses addresses that it does not know. Every other error says nothing of the memory.
+static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
+                              enum gpu_memory_place *out_place, const void **out_slot)
 {
     unsigned type = 0;
-    if (!gpu->api->pointer_attribute)
-        return GPU_ELSEWHERE;
+    *out_slot = &gpu->api->pointer_attribute;
     gpu_result result =
         gpu->api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, (void *)(uintptr_t)memory);
-    if (result == GPU_INVALID_VALUE || (result == GPU_SUCCESS && type == 0))
-        return GPU_PAGEABLE;
-    return result == GPU_SUCCESS && type == GPU_MEMORY_HOST ? GPU_PINNED : GPU_ELSEWHERE;
+    if (result && result != GPU_INVALID_VALUE)
+        return result;
+    if (result == GPU_INVALID_VALUE || type == 0)
+        *out_place = GPU_PAGEABLE;
+    else
+        *out_place = type == GPU_MEMORY_HOST ? GPU_PINNED : GPU_ELSEWHERE;
+    return GPU_SUCCESS;
 }
 
 static braid_status check_plan(const struct gpu_backend *gpu, const struct backend_plan *plan,

@@ -43,6 +43,7 @@ struct gpu_backend {
     struct gpu_module *retired;       // guarded by lock; see gpu_module.h
     uint32_t num_retired;             // guarded by lock
     struct backend_kernel *kernels;   // guarded by lock
+    struct backend_stream *kept;      // guarded by lock; see braid_gpu_drain
     struct gpu_staging *free_staging; // guarded by lock; see gpu_detour.c
     uint32_t num_free_staging;        // guarded by lock
 
@@ -55,7 +56,8 @@ struct gpu_backend {
 
 struct backend_stream {
     gpu_stream handle;
-    bool wrapped; // the program's: never destroyed
+    bool wrapped;                // the program's: never destroyed
+    struct backend_stream *next; // among those kept
 };
 
 struct backend_event {
@@ -103,7 +105,16 @@ braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct backend_scope
 // The same, with the task named in the message.
 braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct backend_scope *scope,
                                   const struct backend_task *task);
+// Tried again where it fails; a second failure is only logged.
 void braid_gpu_leave(const struct gpu_backend *gpu, const struct backend_scope *scope);
+
+// For what returns nothing: makes the device current, tried again where it fails. False: it could
+// not be, which is logged, and what was to be freed is kept.
+bool braid_gpu_enter_to_free(const struct gpu_backend *gpu, struct backend_scope *scope,
+                             const char *what);
+// Logs the failure of a call that frees; the thread's message stays as it is.
+void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, const void *slot,
+                           const char *what);
 
 // Turns a result into a status. `slot` is the address of the called slot in gpu->api: it names the
 // call in the message "WHAT (cuda:0) failed: NAME (number) from CALL: text".
@@ -124,9 +135,14 @@ int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
 void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backend_launch *launch,
                               gpu_result result, char *text, size_t size);
 
-// Raises the kernel's limit of dynamic shared memory where the launch needs more.
+// Raises the kernel's limit of dynamic shared memory where the launch needs more. *out_slot is
+// the call that failed.
 gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
-                                  const struct backend_launch *launch);
+                                  const struct backend_launch *launch, const void **out_slot);
+
+// The function's limit of dynamic shared memory; *limit stays where the driver does not tell.
+gpu_result braid_gpu_read_shared_limit(const struct gpu_backend *gpu, gpu_function function,
+                                       int *limit);
 
 // Host calls where the driver has only stream callbacks; the records are kept for later calls, and
 // freed in the end, which waits for the calls that are queued.
@@ -142,8 +158,9 @@ braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_plac
 // Frees pinned memory that nobody uses; only forgets it where the device could not be made current.
 void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
 
-// A kernel that does nothing, to stand before the many roots of a graph; NULL where there is none.
-gpu_function braid_gpu_root_kernel(struct gpu_backend *gpu);
+// A kernel that does nothing, to stand before the many roots of a graph; NULL where the driver
+// cannot have it.
+braid_status braid_gpu_root_kernel(struct gpu_backend *gpu, gpu_function *out_function);
 
 // Compiles CUDA C for the device, on CUDA to PTX where text is wanted; *out_image is freed by the
 // caller.
@@ -156,6 +173,7 @@ braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
 braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
                                    struct backend_stream **out_stream);
 void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
+braid_status braid_gpu_drain(struct backend *backend);
 void *braid_gpu_stream_native(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stream *stream);

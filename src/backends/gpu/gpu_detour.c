@@ -57,7 +57,8 @@ static void free_staging(const struct gpu_backend *gpu, struct gpu_staging *stag
     while (staging) {
         struct gpu_staging *next = staging->next;
         if (current)
-            gpu->api->host_free(staging->memory);
+            braid_gpu_check_freed(gpu, gpu->api->host_free(staging->memory), &gpu->api->host_free,
+                                  "release of pinned memory for copies");
         free(staging);
         staging = next;
     }
@@ -140,18 +141,30 @@ static bool is_host(enum gpu_memory_place place)
     return place == GPU_PAGEABLE || place == GPU_PINNED;
 }
 
+static braid_status find_memory(const struct gpu_backend *gpu, const void *memory,
+                                enum gpu_memory_place *out_place)
+{
+    const void *slot = NULL;
+    gpu_result result = gpu->vendor->find_memory(gpu, memory, out_place, &slot);
+    return braid_gpu_check(gpu, result, slot, "a look at the memory of a copy or fill");
+}
+
 static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_task *task,
                                  struct backend_detour *detour)
 {
-    enum gpu_memory_place to = gpu->vendor->find_memory(gpu, task->copy.to);
-    enum gpu_memory_place from = gpu->vendor->find_memory(gpu, task->copy.from);
+    enum gpu_memory_place to = GPU_ELSEWHERE, from = GPU_ELSEWHERE;
+    braid_status status = find_memory(gpu, task->copy.to, &to);
+    if (!status)
+        status = find_memory(gpu, task->copy.from, &from);
+    if (status)
+        return status;
     if (is_host(to) && is_host(from)) {
         detour->call = copy_on_host;
         return BRAID_OK;
     }
     if (to != GPU_PAGEABLE && from != GPU_PAGEABLE)
         return BRAID_OK;
-    braid_status status = lease_staging(gpu, task->copy.bytes, &detour->staging);
+    status = lease_staging(gpu, task->copy.bytes, &detour->staging);
     if (status)
         return status;
     detour->call = copy_on_host;
@@ -168,10 +181,13 @@ static braid_status prepare(struct gpu_backend *gpu, const struct backend_task *
 {
     if (task->kind == BACKEND_TASK_COPY)
         return prepare_copy(gpu, task, detour);
-    if (gpu->vendor->fills_of_host_memory_wait &&
-        gpu->vendor->find_memory(gpu, task->fill.to) == GPU_PINNED)
+    if (!gpu->vendor->fills_of_host_memory_wait)
+        return BRAID_OK;
+    enum gpu_memory_place to = GPU_ELSEWHERE;
+    braid_status status = find_memory(gpu, task->fill.to, &to);
+    if (to == GPU_PINNED)
         detour->call = fill_on_host;
-    return BRAID_OK;
+    return status;
 }
 
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task)
@@ -247,6 +263,12 @@ braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
+static const void *add_copy_slot(const struct gpu_api *api)
+{
+    return api->graph_add_copy ? (const void *)&api->graph_add_copy
+                               : (const void *)&api->hip_graph_add_copy;
+}
+
 // Adds one node behind those of `place`, which then is the place behind it.
 static gpu_result add_part(const struct gpu_backend *gpu, struct gpu_place *place, void *to,
                            const void *from, size_t bytes, gpu_node *node)
@@ -261,21 +283,25 @@ braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_plac
 {
     struct backend_detour *detour = task->detour;
     const struct gpu_host_parameters call = { .call = detour->call, .user = detour };
+    const struct gpu_api *api = gpu->api;
+    const void *slot = add_copy_slot(api);
     gpu_node parts[3];
     gpu_result result = GPU_SUCCESS;
     if (detour->staging && detour->from_device)
         result = add_part(gpu, &place, detour->staging->memory, task->copy.from, task->copy.bytes,
                           &parts[0]);
     if (result == GPU_SUCCESS) {
-        result =
-            gpu->api->graph_add_host(&parts[1], place.graph, place.after, place.num_after, &call);
+        slot = &api->graph_add_host;
+        result = api->graph_add_host(&parts[1], place.graph, place.after, place.num_after, &call);
         place = (struct gpu_place){ .graph = place.graph, .after = &parts[1], .num_after = 1 };
     }
-    if (result == GPU_SUCCESS && detour->staging && !detour->from_device)
+    if (result == GPU_SUCCESS && detour->staging && !detour->from_device) {
+        slot = add_copy_slot(api);
         result = add_part(gpu, &place, task->copy.to, detour->staging->memory, task->copy.bytes,
                           &parts[2]);
+    }
     if (result)
-        return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_host, task, NULL);
+        return braid_gpu_check_task(gpu, result, slot, task, NULL);
     *out_node = *place.after;
     return BRAID_OK;
 }

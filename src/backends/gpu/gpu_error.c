@@ -109,8 +109,36 @@ braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct backend_scope
                        name ? name : "unknown error", result);
 }
 
+// The call in between is done by now, so it cannot be the one that fails.
 void braid_gpu_leave(const struct gpu_backend *gpu, const struct backend_scope *scope)
 {
-    if (scope->changed)
-        gpu->vendor->leave(gpu, scope);
+    if (!scope->changed)
+        return;
+    const void *slot = NULL;
+    if (gpu->vendor->leave(gpu, scope, &slot))
+        braid_gpu_check_freed(gpu, gpu->vendor->leave(gpu, scope, &slot), slot,
+                              "making current again what was current before");
+}
+
+bool braid_gpu_enter_to_free(const struct gpu_backend *gpu, struct backend_scope *scope,
+                             const char *what)
+{
+    *scope = (struct backend_scope){ 0 };
+    if (gpu->vendor->enter(gpu, scope) == GPU_SUCCESS)
+        return true;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_gpu_enter(gpu, scope, what);
+    braid_error_end_noted(&attempt, status);
+    return status == BRAID_OK;
+}
+
+void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, const void *slot,
+                           const char *what)
+{
+    if (result == GPU_SUCCESS)
+        return;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt, report(gpu, result, slot, what, gpu->label, NULL));
 }

@@ -55,8 +55,11 @@ void braid_gpu_event_destroy(struct backend *backend, struct backend_event *even
     struct backend_scope scope;
     if (!event)
         return;
-    if (!event->wrapped && braid_gpu_enter(gpu, &scope, "destruction of an event") == BRAID_OK) {
-        gpu->api->event_destroy(event->handle);
+    // The driver keeps a record that is still pending by itself.
+    static const char what[] = "destruction of an event";
+    if (!event->wrapped && braid_gpu_enter_to_free(gpu, &scope, what)) {
+        braid_gpu_check_freed(gpu, gpu->api->event_destroy(event->handle), &gpu->api->event_destroy,
+                              what);
         braid_gpu_leave(gpu, &scope);
     }
     free(event);

@@ -9,50 +9,60 @@
 #include "backends/gpu/gpu_module.h"
 #include "base/error.h"
 
-// Counts the function's parameters; false where the driver does not tell. Past the last one it says
-// that the index is invalid.
-static bool count_parameters(const struct gpu_backend *gpu, gpu_function function,
-                             uint32_t *out_num)
+// Counts the function's parameters. Past the last one the driver says that the index is invalid.
+static gpu_result count_parameters(const struct gpu_backend *gpu, gpu_function function,
+                                   uint32_t *out_num)
 {
     size_t offset, bytes;
     gpu_result result = GPU_SUCCESS;
     uint32_t num = 0;
-    if (!gpu->api->function_parameter)
-        return false;
     while ((result = gpu->api->function_parameter(function, num, &offset, &bytes)) == GPU_SUCCESS)
         num++;
     *out_num = num;
-    return result == GPU_INVALID_VALUE;
+    return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
 }
 
-static braid_status read_parameters(const struct gpu_backend *gpu, struct backend_kernel *kernel)
+static braid_status read_sizes(const struct gpu_backend *gpu, struct backend_kernel *kernel,
+                               uint32_t num)
 {
-    uint32_t num = 0;
-    if (!count_parameters(gpu, kernel->function, &num))
-        return BRAID_OK;
     uint32_t *all = calloc((size_t)num + 1, sizeof(*all));
     if (!all)
         return braid_error_no_memory("a kernel's parameters");
-    for (uint32_t i = 0; i < num; i++) {
+    gpu_result result = GPU_SUCCESS;
+    for (uint32_t i = 0; i < num && !result; i++) {
         size_t offset = 0, bytes = 0;
-        if (gpu->api->function_parameter(kernel->function, i, &offset, &bytes)) {
-            free(all);
-            return BRAID_OK;
-        }
+        result = gpu->api->function_parameter(kernel->function, i, &offset, &bytes);
         all[i] = (uint32_t)bytes;
     }
     kernel->parameter_bytes = all;
     kernel->num_parameters = num;
-    return BRAID_OK;
+    return braid_gpu_check(gpu, result, &gpu->api->function_parameter,
+                           "reading a kernel's parameters");
+}
+
+// A driver that does not support the call does not tell, and nothing is checked then.
+static braid_status read_parameters(const struct gpu_backend *gpu, struct backend_kernel *kernel)
+{
+    uint32_t num = 0;
+    if (!gpu->api->function_parameter)
+        return BRAID_OK;
+    gpu_result result = count_parameters(gpu, kernel->function, &num);
+    if (result == GPU_NOT_SUPPORTED)
+        return BRAID_OK;
+    if (result)
+        return braid_gpu_check(gpu, result, &gpu->api->function_parameter,
+                               "counting a kernel's parameters");
+    return read_sizes(gpu, kernel, num);
 }
 
 // 48 KB is what every driver allows unasked, when it does not say.
-static int read_shared_limit(const struct gpu_backend *gpu, gpu_function function)
+static braid_status read_shared_limit(const struct gpu_backend *gpu, struct backend_kernel *kernel)
 {
     int limit = 48 * 1024;
-    if (gpu->api->function_get)
-        gpu->api->function_get(&limit, GPU_FUNCTION_MAX_DYNAMIC_SHARED, function);
-    return limit;
+    gpu_result result = braid_gpu_read_shared_limit(gpu, kernel->function, &limit);
+    atomic_init(&kernel->max_dynamic_shared, limit);
+    return braid_gpu_check(gpu, result, &gpu->api->function_get,
+                           "reading a kernel's limit of shared memory");
 }
 
 static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *kernel,
@@ -121,11 +131,12 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
         status = find_function(gpu, kernel, code, loaded);
     if (!status)
         status = read_parameters(gpu, loaded);
+    if (!status)
+        status = read_shared_limit(gpu, loaded);
     if (status) {
         destroy_kernel(gpu, loaded);
         return status;
     }
-    atomic_init(&loaded->max_dynamic_shared, read_shared_limit(gpu, loaded->function));
     loaded->references = 1;
     insert_kernel(gpu, loaded);
     *out_kernel = loaded;

@@ -9,16 +9,27 @@
 // be lower than the one it had. So only the higher of the two is set, by one thread at a time.
 static pthread_mutex_t limit_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static gpu_result raise_limit(const struct gpu_backend *gpu, struct backend_kernel *kernel,
-                              int wanted)
+gpu_result braid_gpu_read_shared_limit(const struct gpu_backend *gpu, gpu_function function,
+                                       int *limit)
 {
-    int limit = 0;
-    gpu_result result = GPU_SUCCESS;
+    int value = 0;
+    if (!gpu->api->function_get)
+        return GPU_SUCCESS;
+    gpu_result result = gpu->api->function_get(&value, GPU_FUNCTION_MAX_DYNAMIC_SHARED, function);
+    if (result == GPU_SUCCESS)
+        *limit = value;
+    return result == GPU_INVALID_VALUE || result == GPU_NOT_SUPPORTED ? GPU_SUCCESS : result;
+}
+
+static gpu_result raise_limit(const struct gpu_backend *gpu, struct backend_kernel *kernel,
+                              int wanted, const void **out_slot)
+{
+    int limit = atomic_load_explicit(&kernel->max_dynamic_shared, memory_order_relaxed);
     pthread_mutex_lock(&limit_lock);
-    if (!gpu->api->function_get ||
-        gpu->api->function_get(&limit, GPU_FUNCTION_MAX_DYNAMIC_SHARED, kernel->function))
-        limit = atomic_load_explicit(&kernel->max_dynamic_shared, memory_order_relaxed);
-    if (wanted > limit) {
+    *out_slot = &gpu->api->function_get;
+    gpu_result result = braid_gpu_read_shared_limit(gpu, kernel->function, &limit);
+    if (result == GPU_SUCCESS && wanted > limit) {
+        *out_slot = &gpu->api->function_set;
         result = gpu->api->function_set(kernel->function, GPU_FUNCTION_MAX_DYNAMIC_SHARED, wanted);
         limit = wanted;
     }
@@ -29,14 +40,14 @@ static gpu_result raise_limit(const struct gpu_backend *gpu, struct backend_kern
 }
 
 gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
-                                  const struct backend_launch *launch)
+                                  const struct backend_launch *launch, const void **out_slot)
 {
     struct backend_kernel *kernel = launch->kernel;
     int wanted = (int)launch->shared_bytes;
     if (wanted <= atomic_load_explicit(&kernel->max_dynamic_shared, memory_order_relaxed) ||
         !gpu->api->function_set)
         return GPU_SUCCESS;
-    return raise_limit(gpu, kernel, wanted);
+    return raise_limit(gpu, kernel, wanted, out_slot);
 }
 
 // One number of a launch and the most it may be.

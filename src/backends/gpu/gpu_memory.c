@@ -40,13 +40,15 @@ braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind,
 void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *memory)
 {
     struct gpu_backend *gpu = gpu_from(backend);
+    static const char what[] = "release of memory";
+    const struct gpu_api *api = gpu->api;
     struct backend_scope scope;
-    if (!memory || braid_gpu_enter(gpu, &scope, "release of memory") != BRAID_OK)
+    if (!memory || !braid_gpu_enter_to_free(gpu, &scope, what))
         return;
     if (kind == BRAID_MEMORY_HOST)
-        gpu->api->host_free(memory);
+        braid_gpu_check_freed(gpu, api->host_free(memory), &api->host_free, what);
     else
-        gpu->api->memory_free(memory);
+        braid_gpu_check_freed(gpu, api->memory_free(memory), &api->memory_free, what);
     braid_gpu_leave(gpu, &scope);
 }
 

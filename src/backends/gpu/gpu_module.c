@@ -131,7 +131,8 @@ static void unload_all(const struct gpu_backend *gpu, struct gpu_module *module,
     while (module) {
         struct gpu_module *next = module->next;
         if (current)
-            gpu->api->module_unload(module->handle);
+            braid_gpu_check_freed(gpu, gpu->api->module_unload(module->handle),
+                                  &gpu->api->module_unload, "unloading a module");
         free(module);
         module = next;
     }

@@ -73,15 +73,25 @@ void braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices,
         *out_num_devices = (uint32_t)count;
 }
 
-static void read_attributes(struct gpu_backend *gpu)
+// An attribute that an older driver does not know, and refuses as a number, stays 0, which means
+// "not known". Any other failure is no answer.
+static gpu_result read_attribute(struct gpu_backend *gpu, size_t index)
 {
-    for (size_t i = 0; i < GPU_NUM_ATTRIBUTES; i++) {
-        int number = gpu->vendor->attributes[i];
-        // An attribute that an older driver does not know stays 0, which means "not known".
-        if (number == GPU_NO_ATTRIBUTE ||
-            gpu->api->device_attribute(&gpu->attributes[i], number, gpu->device))
-            gpu->attributes[i] = 0;
-    }
+    int number = gpu->vendor->attributes[index], value = 0;
+    if (number == GPU_NO_ATTRIBUTE)
+        return GPU_SUCCESS;
+    gpu_result result = gpu->api->device_attribute(&value, number, gpu->device);
+    if (result == GPU_SUCCESS)
+        gpu->attributes[index] = value;
+    return result == GPU_INVALID_VALUE || result == GPU_NOT_SUPPORTED ? GPU_SUCCESS : result;
+}
+
+static gpu_result read_attributes(struct gpu_backend *gpu)
+{
+    gpu_result result = GPU_SUCCESS;
+    for (size_t i = 0; i < GPU_NUM_ATTRIBUTES && !result; i++)
+        result = read_attribute(gpu, i);
+    return result;
 }
 
 static braid_status read_info(struct gpu_backend *gpu)
@@ -99,7 +109,9 @@ static braid_status read_info(struct gpu_backend *gpu)
     result = api->priority_range(&gpu->least_priority, &gpu->greatest_priority);
     if (result)
         return braid_gpu_check(gpu, result, &api->priority_range, what);
-    read_attributes(gpu);
+    result = read_attributes(gpu);
+    if (result)
+        return braid_gpu_check(gpu, result, &api->device_attribute, what);
     gpu->info.memory_bytes = memory;
     gpu->info.num_units = (uint32_t)gpu->attributes[GPU_NUM_UNITS];
     gpu->info.max_threads_per_block = (uint32_t)gpu->attributes[GPU_MAX_THREADS];
@@ -142,12 +154,10 @@ static void gpu_close(struct backend *backend)
     static const char what[] = "closing the device";
     struct gpu_backend *gpu = gpu_from(backend);
     struct backend_scope scope;
-    if (braid_gpu_enter(gpu, &scope, what) == BRAID_OK) {
-        // All other streams of Braid's are gone, and their work with them.
-        if (atomic_load_explicit(&gpu->default_stream_used, memory_order_relaxed))
-            gpu->api->stream_synchronize(NULL);
+    if (braid_gpu_enter_to_free(gpu, &scope, what)) {
         if (gpu->root_module)
-            gpu->api->module_unload(gpu->root_module);
+            braid_gpu_check_freed(gpu, gpu->api->module_unload(gpu->root_module),
+                                  &gpu->api->module_unload, what);
         braid_gpu_modules_finish(gpu, true);
         braid_gpu_staging_finish(gpu, true);
         braid_gpu_leave(gpu, &scope);
@@ -187,6 +197,7 @@ static void leave(struct backend *backend, const struct backend_scope *scope)
 
 // The same for every vendor but for the name.
 static const struct backend_ops common_ops = {
+    .drain = braid_gpu_drain,
     .close = gpu_close,
     .get_info = get_info,
     .get_cost_model = get_cost_model,

@@ -12,12 +12,19 @@
 
 #include "base/error.h"
 
-static void destroy_program(const struct gpu_backend *gpu, struct backend_program *program)
+static void destroy_handles(const struct gpu_backend *gpu, struct backend_program *program)
 {
+    static const char what[] = "destruction of a program";
+    const struct gpu_api *api = gpu->api;
     if (program->executable)
-        gpu->api->executable_destroy(program->executable);
+        braid_gpu_check_freed(gpu, api->executable_destroy(program->executable),
+                              &api->executable_destroy, what);
     if (program->graph)
-        gpu->api->graph_destroy(program->graph);
+        braid_gpu_check_freed(gpu, api->graph_destroy(program->graph), &api->graph_destroy, what);
+}
+
+static void free_program(struct backend_program *program)
+{
     free(program->tasks);
     free(program);
 }
@@ -57,7 +64,8 @@ static braid_status build(struct gpu_backend *gpu, const struct backend_plan *pl
     }
     braid_status status = braid_gpu_program_build(gpu, plan, program, stream);
     if (stream)
-        gpu->api->stream_destroy(stream);
+        braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream), &gpu->api->stream_destroy,
+                              "destruction of a stream for captures");
     return status;
 }
 
@@ -115,10 +123,12 @@ braid_status braid_gpu_program_create(struct backend *backend, const struct back
     }
     status = fill_program(gpu, plan, program);
     if (status)
-        destroy_program(gpu, program);
+        destroy_handles(gpu, program);
+    braid_gpu_leave(gpu, &scope);
+    if (status)
+        free_program(program);
     else
         *out_program = program;
-    braid_gpu_leave(gpu, &scope);
     return status;
 }
 
@@ -156,8 +166,12 @@ void braid_gpu_program_destroy(struct backend *backend, struct backend_program *
 {
     struct gpu_backend *gpu = gpu_from(backend);
     struct backend_scope scope;
-    if (!program || braid_gpu_enter(gpu, &scope, "destruction of a program") != BRAID_OK)
+    if (!program)
         return;
-    destroy_program(gpu, program);
-    braid_gpu_leave(gpu, &scope);
+    // Where the device cannot be made current, the driver's graph is kept: Braid's part has ended.
+    if (braid_gpu_enter_to_free(gpu, &scope, "destruction of a program")) {
+        destroy_handles(gpu, program);
+        braid_gpu_leave(gpu, &scope);
+    }
+    free_program(program);
 }

@@ -50,10 +50,11 @@ static braid_status add_root(struct builder *builder)
 {
     struct gpu_backend *gpu = builder->gpu;
     gpu_function function = NULL;
+    braid_status status = BRAID_OK;
     if (builder->program->num_roots >= ROOTS_WORTH_A_KERNEL)
-        function = braid_gpu_root_kernel(gpu);
+        status = braid_gpu_root_kernel(gpu, &function);
     if (!function)
-        return BRAID_OK;
+        return status;
     struct backend_kernel kernel = { .function = function };
     struct backend_launch launch = {
         .kernel = &kernel,
@@ -61,9 +62,10 @@ static braid_status add_root(struct builder *builder)
         .block = { 1, 1, 1 },
     };
     struct gpu_place place = { .graph = builder->program->graph };
-    gpu_result result = gpu->vendor->add_kernel(gpu, &place, &launch, &builder->root);
+    const void *slot = NULL;
+    gpu_result result = gpu->vendor->add_kernel(gpu, &place, &launch, &builder->root, &slot);
     builder->program->num_nodes++;
-    return braid_gpu_check(gpu, result, &gpu->api->graph_add_kernel, "adding the root of a graph");
+    return braid_gpu_check(gpu, result, slot, "adding the root of a graph");
 }
 
 // Collects what the lane's next task runs after: the task before it and the waits between.
@@ -110,13 +112,14 @@ static braid_status add_kernel(struct builder *builder, const struct backend_tas
         place.after++;
         place.num_after--;
     }
-    gpu_result result = braid_gpu_allow_shared(gpu, &task->launch);
+    const void *slot = NULL;
+    gpu_result result = braid_gpu_allow_shared(gpu, &task->launch, &slot);
     if (result == GPU_SUCCESS)
-        result = gpu->vendor->add_kernel(gpu, &place, &task->launch, out_node);
+        result = gpu->vendor->add_kernel(gpu, &place, &task->launch, out_node, &slot);
     if (result) {
         char detail[200];
         braid_gpu_explain_launch(gpu, &task->launch, result, detail, sizeof(detail));
-        return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_kernel, task, detail);
+        return braid_gpu_check_task(gpu, result, slot, task, detail);
     }
     if (starts_early)
         result = gpu->api->graph_add_edges(place.graph, &state->last, out_node, &early, 1);
@@ -185,6 +188,12 @@ static braid_status refuse_capture(struct builder *builder, const struct backend
     return BRAID_UNSUPPORTED;
 }
 
+static void free_captured(const struct gpu_backend *gpu, gpu_graph graph)
+{
+    braid_gpu_check_freed(gpu, gpu->api->graph_destroy(graph), &gpu->api->graph_destroy,
+                          "destruction of a captured graph");
+}
+
 // Makes the call on a capturing stream. The capture is always ended, whatever the call did.
 static braid_status capture_call(struct builder *builder, const struct backend_task *task,
                                  gpu_graph *out_graph)
@@ -198,7 +207,7 @@ static braid_status capture_call(struct builder *builder, const struct backend_t
     gpu_graph graph = NULL;
     result = gpu->api->capture_end(stream.handle, &graph);
     if ((status || result) && graph)
-        gpu->api->graph_destroy(graph);
+        free_captured(gpu, graph);
     if (result)
         return refuse_capture(builder, task, result, status);
     if (!status)
@@ -217,7 +226,7 @@ static braid_status add_native(struct builder *builder, const struct backend_tas
     // The node keeps a copy of the child.
     gpu_result result = api->graph_add_child(out_node, builder->program->graph, builder->after,
                                              builder->num_after, child);
-    api->graph_destroy(child);
+    free_captured(builder->gpu, child);
     return braid_gpu_check_task(builder->gpu, result, &api->graph_add_child, task, NULL);
 }
 

@@ -2,6 +2,22 @@
 // The kernel that stands before the many roots of a native graph.
 #include "backends/gpu/gpu_backend.h"
 
+// What a driver says that cannot have the kernel: it goes without the kernel, which only saves
+// time. Any other failure is one.
+enum {
+    INVALID_TEXT = 218,
+    COMPILER_NOT_FOUND = 221,
+    UNSUPPORTED_TEXT_VERSION = 222,
+    COMPILING_DISABLED = 223,
+};
+
+static bool cannot_have_it(gpu_result result)
+{
+    return result == GPU_NO_BINARY || result == GPU_NOT_FOUND || result == INVALID_TEXT ||
+           result == COMPILER_NOT_FOUND || result == UNSUPPORTED_TEXT_VERSION ||
+           result == COMPILING_DISABLED || result == GPU_NOT_SUPPORTED;
+}
+
 // An old version and target: the driver compiles it for whatever device there is.
 static const char image[] = ".version 6.0\n"
                             ".target sm_52\n"
@@ -11,31 +27,39 @@ static const char image[] = ".version 6.0\n"
                             "    ret;\n"
                             "}\n";
 
-static void load(struct gpu_backend *gpu)
+static braid_status load(struct gpu_backend *gpu)
 {
+    static const char what[] = "loading the kernel before the roots of a graph";
     gpu_module module = NULL;
     gpu_function function = NULL;
-    if (gpu->api->module_load(&module, image))
-        return;
-    if (gpu->api->module_function(&function, module, "braid_root")) {
-        gpu->api->module_unload(module);
-        return;
+    const void *slot = &gpu->api->module_load;
+    gpu_result result = gpu->api->module_load(&module, image);
+    if (result == GPU_SUCCESS) {
+        slot = &gpu->api->module_function;
+        result = gpu->api->module_function(&function, module, "braid_root");
+        if (result)
+            braid_gpu_check_freed(gpu, gpu->api->module_unload(module), &gpu->api->module_unload,
+                                  what);
     }
+    gpu->root_tried = result == GPU_SUCCESS || cannot_have_it(result);
+    if (result)
+        return gpu->root_tried ? BRAID_OK : braid_gpu_check(gpu, result, slot, what);
     gpu->root_module = module;
     gpu->root_function = function;
+    return BRAID_OK;
 }
 
-// It only saves time, so that a driver which cannot load it goes without. HIP has no text that its
-// runtime compiles, and its graphs no such cost.
-gpu_function braid_gpu_root_kernel(struct gpu_backend *gpu)
+// HIP has no text that its runtime compiles, and its graphs no such cost.
+braid_status braid_gpu_root_kernel(struct gpu_backend *gpu, gpu_function *out_function)
 {
+    braid_status status = BRAID_OK;
+    *out_function = NULL;
     if (gpu->vendor->index != GPU_CUDA)
-        return NULL;
+        return BRAID_OK;
     pthread_mutex_lock(&gpu->load_lock);
     if (!gpu->root_tried)
-        load(gpu);
-    gpu->root_tried = true;
-    gpu_function function = gpu->root_function;
+        status = load(gpu);
+    *out_function = gpu->root_function;
     pthread_mutex_unlock(&gpu->load_lock);
-    return function;
+    return status;
 }

@@ -52,20 +52,90 @@ braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
     return BRAID_OK;
 }
 
-// The driver's own destroy returns at once and lets the work go on, so this waits for it first.
-// The result of that work is nobody's any more.
+// Waits for the stream's work, twice where that fails: who asked cannot be told, and goes on as if
+// all had ended. False, after a line in the log, where neither could tell.
+static bool is_idle(const struct gpu_backend *gpu, gpu_stream stream, const char *what)
+{
+    gpu_result result = gpu->api->stream_synchronize(stream);
+    if (result)
+        result = gpu->api->stream_synchronize(stream);
+    braid_gpu_check_freed(gpu, result, &gpu->api->stream_synchronize, what);
+    return result == GPU_SUCCESS;
+}
+
+static void destroy_idle(const struct gpu_backend *gpu, struct backend_stream *stream)
+{
+    braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream->handle), &gpu->api->stream_destroy,
+                          "destruction of a stream");
+    free(stream);
+}
+
+static void keep(struct gpu_backend *gpu, struct backend_stream *stream)
+{
+    pthread_mutex_lock(&gpu->lock);
+    stream->next = gpu->kept;
+    gpu->kept = stream;
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+// The driver's own destroy returns at once and lets the work go on, so this waits for it first. A
+// stream whose work cannot be told to have ended is kept.
 void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *stream)
 {
+    static const char what[] = "waiting for a stream that is destroyed";
     struct gpu_backend *gpu = gpu_from(backend);
     struct backend_scope scope;
     if (!stream)
         return;
-    if (!stream->wrapped && braid_gpu_enter(gpu, &scope, "destruction of a stream") == BRAID_OK) {
-        gpu->api->stream_synchronize(stream->handle);
-        gpu->api->stream_destroy(stream->handle);
-        braid_gpu_leave(gpu, &scope);
+    if (stream->wrapped) {
+        free(stream);
+        return;
     }
-    free(stream);
+    if (!braid_gpu_enter_to_free(gpu, &scope, what)) {
+        keep(gpu, stream);
+        return;
+    }
+    if (is_idle(gpu, stream->handle, what))
+        destroy_idle(gpu, stream);
+    else
+        keep(gpu, stream);
+    braid_gpu_leave(gpu, &scope);
+}
+
+static bool drain_kept(struct gpu_backend *gpu, const char *what)
+{
+    pthread_mutex_lock(&gpu->lock);
+    struct backend_stream *stream = gpu->kept;
+    gpu->kept = NULL;
+    pthread_mutex_unlock(&gpu->lock);
+    bool idle = true;
+    while (stream) {
+        struct backend_stream *next = stream->next;
+        if (is_idle(gpu, stream->handle, what)) {
+            destroy_idle(gpu, stream);
+        } else {
+            keep(gpu, stream);
+            idle = false;
+        }
+        stream = next;
+    }
+    return idle;
+}
+
+// What Braid queued is on its own streams, which are gone but for those kept, and on the default
+// stream. The program's own streams have ended before the device is closed.
+braid_status braid_gpu_drain(struct backend *backend)
+{
+    static const char what[] = "waiting for the work of a device that is closed";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct backend_scope scope;
+    if (!braid_gpu_enter_to_free(gpu, &scope, what))
+        return BRAID_DEVICE_ERROR;
+    bool idle = drain_kept(gpu, what);
+    if (atomic_load_explicit(&gpu->default_stream_used, memory_order_relaxed))
+        idle = is_idle(gpu, NULL, what) && idle;
+    braid_gpu_leave(gpu, &scope);
+    return idle ? BRAID_OK : BRAID_DEVICE_ERROR;
 }
 
 void *braid_gpu_stream_native(struct backend *backend, struct backend_stream *stream)

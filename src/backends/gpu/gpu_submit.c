@@ -70,8 +70,8 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
     if (has_cluster(launch) && !gpu->api->launch_config)
         return braid_error(BRAID_UNSUPPORTED, "launch of node %s (%s): no clusters on this driver",
                            braid_node_text(task->node, task->name).text, gpu->label);
-    gpu_result result = braid_gpu_allow_shared(gpu, launch);
-    const void *slot = &gpu->api->function_set;
+    const void *slot = NULL;
+    gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_SUCCESS) {
         result = with_attributes ? launch_with_attributes(gpu, stream, launch)
                                  : launch_plain(gpu, stream, launch);

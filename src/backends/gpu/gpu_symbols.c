@@ -62,7 +62,7 @@ static const struct gpu_symbol driver_rows[] = {
       .optional = { [GPU_CUDA] = true, [GPU_HIP] = true } },
     { .offset = offsetof(struct gpu_api, pointer_attribute),
       .names = { { "cuPointerGetAttribute" }, { "hipPointerGetAttribute" } },
-      .optional = { [GPU_CUDA] = true, [GPU_HIP] = true } },
+      .optional = { [GPU_HIP] = true } },
     { .offset = offsetof(struct gpu_api, hip_address_range),
       .names = { [GPU_HIP] = { "hipMemGetAddressRange" } },
       .optional = { [GPU_HIP] = true } },

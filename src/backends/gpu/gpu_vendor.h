@@ -60,7 +60,8 @@ struct gpu_vendor {
 
     // Makes the backend's device current on this thread, and what was current before again.
     gpu_result (*enter)(const struct gpu_backend *gpu, struct backend_scope *scope);
-    void (*leave)(const struct gpu_backend *gpu, const struct backend_scope *scope);
+    gpu_result (*leave)(const struct gpu_backend *gpu, const struct backend_scope *scope,
+                        const void **out_slot);
 
     void (*describe)(const struct gpu_api *api, gpu_result result, const char **out_name,
                      const char **out_text);
@@ -74,8 +75,10 @@ struct gpu_vendor {
     braid_status (*check_image)(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                 const void *image);
 
-    // Where the memory is, as far as the driver tells; GPU_ELSEWHERE where it does not.
-    enum gpu_memory_place (*find_memory)(const struct gpu_backend *gpu, const void *memory);
+    // Where the memory is, as far as the driver has calls that tell; GPU_ELSEWHERE where it has
+    // none. *out_slot is the call that failed.
+    gpu_result (*find_memory)(const struct gpu_backend *gpu, const void *memory,
+                              enum gpu_memory_place *out_place, const void **out_slot);
     bool fills_of_host_memory_wait; // for what is before them on the stream, on the host
 
     gpu_result (*copy)(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
@@ -85,7 +88,8 @@ struct gpu_vendor {
 
     // Nodes whose parameters have another layout with each vendor.
     gpu_result (*add_kernel)(const struct gpu_backend *gpu, const struct gpu_place *place,
-                             const struct backend_launch *launch, gpu_node *out_node);
+                             const struct backend_launch *launch, gpu_node *out_node,
+                             const void **out_slot); // the call that failed
     gpu_result (*set_kernel)(const struct gpu_backend *gpu, gpu_executable executable,
                              gpu_node node, const struct backend_launch *launch, void *const *args);
     gpu_result (*add_copy)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,

@@ -18,8 +18,10 @@ static struct hip_kernel_parameters kernel_parameters(const struct backend_launc
 
 // Priority is a hint that HIP has no place for; clusters it has not.
 gpu_result braid_hip_add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
-                                const struct backend_launch *launch, gpu_node *out_node)
+                                const struct backend_launch *launch, gpu_node *out_node,
+                                const void **out_slot)
 {
+    *out_slot = &gpu->api->graph_add_kernel;
     if (launch->cluster.x != 0)
         return GPU_NOT_SUPPORTED;
     struct hip_kernel_parameters parameters = kernel_parameters(launch, launch->args);

@@ -45,9 +45,11 @@ static gpu_result enter(const struct gpu_backend *gpu, struct backend_scope *sco
     return result;
 }
 
-static void leave(const struct gpu_backend *gpu, const struct backend_scope *scope)
+static gpu_result leave(const struct gpu_backend *gpu, const struct backend_scope *scope,
+                        const void **out_slot)
 {
-    gpu->api->device_set_current(scope->device);
+    *out_slot = &gpu->api->device_set_current;
+    return gpu->api->device_set_current(scope->device);
 }
 
 static void describe(const struct gpu_api *api, gpu_result result, const char **out_name,
@@ -91,40 +93,53 @@ static const char *find_architecture(const char *bytes, size_t size)
 static braid_status read_architecture(struct gpu_backend *gpu)
 {
     _Alignas(16) char properties[PROPERTIES_BYTES] = { 0 };
-    gpu_result result = gpu->api->device_properties
-                            ? gpu->api->device_properties(properties, (int)gpu->info.ordinal)
-                            : GPU_NOT_SUPPORTED;
-    const char *name =
-        result == GPU_SUCCESS ? find_architecture(properties, sizeof(properties) - 64) : NULL;
+    if (!gpu->api->device_properties)
+        return BRAID_OK; // not known
+    gpu_result result = gpu->api->device_properties(properties, (int)gpu->info.ordinal);
+    if (result == GPU_NOT_SUPPORTED)
+        return BRAID_OK; // not known either
+    if (result)
+        return braid_gpu_check(gpu, result, &gpu->api->device_properties,
+                               "reading the device's architecture");
+    const char *name = find_architecture(properties, sizeof(properties) - 64);
     snprintf(gpu->architecture, sizeof(gpu->architecture), "%.63s", name ? name : "");
     return BRAID_OK;
 }
 
 // Whether the runtime knows the address at all. It must be asked first: hipPointerGetAttribute of
 // 5.2.3 may crash where it does not.
-static enum gpu_memory_place find_range(const struct gpu_backend *gpu, const void *memory)
+static gpu_result find_range(const struct gpu_backend *gpu, const void *memory, bool *out_known)
 {
     void *base = NULL;
     size_t bytes = 0;
-    if (!gpu->api->hip_address_range || !gpu->api->pointer_attribute)
-        return GPU_ELSEWHERE;
     gpu_result result = gpu->api->hip_address_range(&base, &bytes, (void *)(uintptr_t)memory);
     bool unknown = result == HIP_INVALID_DEVICE_POINTER || result == GPU_INVALID_VALUE ||
                    result == GPU_NOT_FOUND;
-    return unknown ? GPU_PAGEABLE : result ? GPU_ELSEWHERE : GPU_PINNED;
+    *out_known = result == GPU_SUCCESS;
+    return unknown ? GPU_SUCCESS : result;
 }
 
-// The numbers of the types are others since version 6.
-static enum gpu_memory_place find_memory(const struct gpu_backend *gpu, const void *memory)
+// The numbers of the types are others since version 6. Errors that do not mean "not known" say
+// nothing of the memory.
+static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
+                              enum gpu_memory_place *out_place, const void **out_slot)
 {
     int type = 0;
-    enum gpu_memory_place place = find_range(gpu, memory);
-    if (place != GPU_PINNED)
-        return place;
-    if (gpu->api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, (void *)(uintptr_t)memory))
-        return GPU_ELSEWHERE;
-    return type == (gpu->version < VERSION_MEMORY_TYPES ? HIP_5_HOST : HIP_HOST) ? GPU_PINNED
-                                                                                 : GPU_ELSEWHERE;
+    bool known = false;
+    *out_place = GPU_ELSEWHERE;
+    if (!gpu->api->hip_address_range || !gpu->api->pointer_attribute)
+        return GPU_SUCCESS;
+    *out_slot = &gpu->api->hip_address_range;
+    gpu_result result = find_range(gpu, memory, &known);
+    if (result || !known) {
+        *out_place = GPU_PAGEABLE;
+        return result;
+    }
+    *out_slot = &gpu->api->pointer_attribute;
+    result = gpu->api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, (void *)(uintptr_t)memory);
+    if (type == (gpu->version < VERSION_MEMORY_TYPES ? HIP_5_HOST : HIP_HOST))
+        *out_place = GPU_PINNED;
+    return result;
 }
 
 static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,

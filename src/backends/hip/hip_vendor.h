@@ -6,7 +6,8 @@
 #include "backends/gpu/gpu_vendor.h"
 
 gpu_result braid_hip_add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
-                                const struct backend_launch *launch, gpu_node *out_node);
+                                const struct backend_launch *launch, gpu_node *out_node,
+                                const void **out_slot);
 gpu_result braid_hip_set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
                                 gpu_node node, const struct backend_launch *launch,
                                 void *const *args);

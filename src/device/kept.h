@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Things whose destroy call could not tell that the device is done with them: kept until it can.
+#ifndef BRAID_DEVICE_KEPT_H
+#define BRAID_DEVICE_KEPT_H
+
+#include <stdbool.h>
+
+#include <braid/device.h>
+
+// Embedded in what may have to be kept, so that keeping it cannot fail.
+struct kept {
+    struct kept *next;
+    // Whether the device is done with it. Never waits unless `drained`: then all streams of the
+    // program are gone and the default stream is idle.
+    bool (*is_idle)(struct kept *kept, bool drained);
+    void (*free)(struct kept *kept);
+};
+
+void braid_device_keep(braid_device *device, struct kept *kept);
+
+// Frees what has become idle.
+void braid_device_free_kept(braid_device *device);
+
+// Before the device is closed, the same with all its work ended. False where that cannot be told:
+// then the device is kept for good, and stays where leak checkers find it.
+bool braid_device_finish_kept(braid_device *device);
+
+#endif
