@@ -7,6 +7,7 @@
 #include <braid/exec.h>
 #include <braid/graph.h>
 #include <braid/kernel.h>
+#include <braid/memory.h>
 #include <braid/schedule.h>
 #include <braid/status.h>
 #include <braid/stream.h>

@@ -182,6 +182,17 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph
                                                               uint64_t offset, uint64_t bytes,
                                                               braid_resource *out_range);
 
+// Declares a buffer of `bytes` > 0 bytes whose memory the plan chooses: it lives from its first to
+// its last access in a frame, and may share memory with others that are never alive at the same
+// time (see memory.h). Its first access, in insertion order, must be BRAID_WRITE or
+// BRAID_EXCLUSIVE, since a frame finds nothing of the frame before. `alignment` is a power of two
+// up to 65,536; 0: 256. Ranges of it are made like those of other buffers. Errors:
+// BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_transient(braid_graph *graph,
+                                                                  const char *name, uint64_t bytes,
+                                                                  uint64_t alignment,
+                                                                  braid_resource *out_resource);
+
 // Declares a named resource without bytes: a list, an allocator, RNG state, scratch.
 // Errors: BRAID_INVALID_ARGUMENT (empty name), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *graph,

@@ -56,6 +56,7 @@ struct graph_resource {
     uint32_t buffer; // the buffer a range is of; otherwise the resource itself
     const void *address;
     uint64_t offset, bytes; // bytes is 0 for named resources
+    uint64_t alignment;     // of a transient buffer and its ranges; otherwise 0
 };
 
 struct graph_kernel {

@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
+#define MOST_TRANSIENT_BYTES ((uint64_t)1 << 48) // no machine has as much
+
 static braid_status add_resource(braid_graph *graph, const char *name,
                                  struct graph_resource resource, braid_resource *out_resource)
 {
@@ -50,6 +52,27 @@ braid_status braid_graph_add_buffer(braid_graph *graph, const char *name, const 
     return add_resource(
         graph, name,
         (struct graph_resource){ .buffer = GRAPH_NONE, .address = address, .bytes = bytes },
+        out_resource);
+}
+
+braid_status braid_graph_add_transient(braid_graph *graph, const char *name, uint64_t bytes,
+                                       uint64_t alignment, braid_resource *out_resource)
+{
+    braid_status status = check_named("braid_graph_add_transient", graph, name, out_resource);
+    if (status)
+        return status;
+    if (bytes == 0 || bytes > MOST_TRANSIENT_BYTES)
+        return braid_error(BRAID_INVALID_ARGUMENT, "transient '%s': %llu bytes, not 1 to 2^48",
+                           name, (unsigned long long)bytes);
+    if (alignment == 0)
+        alignment = 256;
+    if (alignment > 65536 || (alignment & (alignment - 1)))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "transient '%s': its alignment %llu is not a power of two up to 65536",
+                           name, (unsigned long long)alignment);
+    return add_resource(
+        graph, name,
+        (struct graph_resource){ .buffer = GRAPH_NONE, .bytes = bytes, .alignment = alignment },
         out_resource);
 }
 

@@ -10,11 +10,12 @@
 #include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "memory/memory_plan.h"
 #include "verify/verify_accesses.h"
+#include "verify/verify_memory.h"
 #include "verify/verify_state.h"
 
 // What clocks may take in one walk: 256 MiB and what counts their users.
-#define MOST_WORDS ((size_t)1 << 26)
 // Where they take more, a walk looks at a part of the lanes. No limit holds for the smallest part:
 // its clocks have one block each.
 #define LANES_CHANGE 4
@@ -168,6 +169,8 @@ static braid_status walk_run(struct verify *verify, const braid_step *step,
         status = check_edges(verify, node);
     if (!status && accesses)
         status = braid_verify_accesses_node(accesses, node);
+    if (!status && verify->memory)
+        status = braid_verify_memory_node(verify->memory, node, lane);
     verify->spots[node].turn = ++verify->num_run[lane];
     verify->last_run[lane] = node;
     return status;
@@ -284,17 +287,21 @@ static braid_status check_hints(const struct verify *verify)
     return status;
 }
 
-static braid_status prove(struct verify *verify, size_t most_words)
+static braid_status prove(struct verify *verify, const braid_memory_plan *memory_plan,
+                          size_t most_words)
 {
     struct verify_accesses *accesses = NULL;
     braid_status status = init_verify(verify, most_words);
     if (!status && verify->graph->accesses.num)
         status = braid_verify_accesses_create(verify, &accesses);
+    if (!status && memory_plan)
+        status = braid_verify_memory_create(verify, memory_plan, &verify->memory);
     if (!status)
         status = walk_steps(verify, accesses);
     if (!status)
         status = check_hints(verify);
     braid_verify_accesses_destroy(accesses);
+    braid_verify_memory_destroy(verify->memory);
     return status;
 }
 
@@ -307,7 +314,7 @@ static uint32_t change_num_known(uint32_t num, bool was_full, bool was_easy)
 }
 
 braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
-                                size_t most_words)
+                                const braid_memory_plan *memory_plan, size_t most_words)
 {
     uint32_t num_lanes = schedule->info.num_lanes;
     uint32_t first_known = 0, num_known = num_lanes;
@@ -324,7 +331,7 @@ braid_status braid_verify_steps(const braid_schedule *schedule, const braid_grap
             .first_known = first_known,
             .num_known = num_known,
         };
-        status = prove(&verify, num_known > FEWEST_LANES ? most_words : SIZE_MAX);
+        status = prove(&verify, memory_plan, num_known > FEWEST_LANES ? most_words : SIZE_MAX);
         bool was_full = status && verify.clocks.is_full;
         bool was_easy = verify.clocks.blocks.num < most_words / (2 * LANES_CHANGE);
         finish_verify(&verify);
@@ -345,5 +352,21 @@ braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_g
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
                            schedule->graph_id != graph->id ? "another graph"
                                                            : "this graph before it was changed");
-    return braid_verify_steps(schedule, graph, MOST_WORDS);
+    return braid_verify_steps(schedule, graph, NULL, VERIFY_MOST_WORDS);
+}
+
+braid_status braid_memory_plan_verify(const braid_memory_plan *plan, const braid_schedule *schedule,
+                                      const braid_graph *graph)
+{
+    if (!plan || !schedule || !graph)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_memory_plan_verify: %s is NULL",
+                           !plan       ? "plan"
+                           : !schedule ? "schedule"
+                                       : "graph");
+    if (plan->graph_id != graph->id || plan->graph_version != graph->version ||
+        schedule->graph_id != graph->id || schedule->graph_version != graph->version)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_memory_plan_verify: plan and schedule are not both of this graph "
+                           "as it is");
+    return braid_verify_steps(schedule, graph, plan, VERIFY_MOST_WORDS);
 }

@@ -5,11 +5,14 @@
 
 #include <stddef.h>
 
+#include <braid/memory.h>
 #include <braid/schedule.h>
 
-// braid_schedule_verify of a schedule of this graph, with clocks of at most so many words in a
-// walk, unless it looks at the fewest lanes.
+#define VERIFY_MOST_WORDS ((size_t)1 << 26)
+
+// braid_schedule_verify of a schedule of this graph, and of a memory plan unless it is NULL, with
+// clocks of at most so many words in a walk, unless it looks at the fewest lanes.
 braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
-                                size_t most_words);
+                                const braid_memory_plan *memory_plan, size_t most_words);
 
 #endif

@@ -39,6 +39,7 @@ struct verify {
     struct verify_spot *spots;    // per node
     uint32_t *pred_first, *preds; // explicit edges, by the node they lead to
     struct graph_units units;
+    struct verify_memory *memory; // NULL: no memory plan is proved
 };
 
 // Whether `before` is known to have ended when `node` starts, just as `node` is walked. Of lanes

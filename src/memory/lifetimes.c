@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds lifetimes by one walk over the steps with a vector clock for each lane.
+#include "memory/lifetimes.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "graph/links.h"
+
+// Place l of a clock: so many nodes of lane l are known to have ended.
+struct clocks {
+    uint32_t num_lanes;
+    uint32_t *lanes;  // num_lanes clocks
+    uint32_t *events; // a clock for each event object: that of its latest record
+};
+
+static uint64_t round_up(uint64_t bytes, uint64_t alignment)
+{
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+static bool find_blocks(const braid_graph *graph, struct lifetimes *out)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    const struct graph_access *accesses = graph->accesses.items;
+    uint32_t num = (uint32_t)graph->resources.num;
+    out->block_of = braid_allocate_zeroed(num, sizeof(uint32_t));
+    out->resources = braid_allocate_zeroed(num, sizeof(uint32_t));
+    out->bytes = braid_allocate_zeroed(num, sizeof(uint64_t));
+    out->alignments = braid_allocate_zeroed(num, sizeof(uint64_t));
+    if (!out->block_of || !out->resources || !out->bytes || !out->alignments)
+        return false;
+    for (uint32_t i = 0; i < num; i++)
+        out->block_of[i] = LIFETIMES_NONE;
+    for (size_t i = 0; i < graph->accesses.num; i++) {
+        uint32_t buffer = resources[accesses[i].resource].buffer;
+        if (!resources[buffer].alignment || out->block_of[buffer] != LIFETIMES_NONE)
+            continue;
+        out->block_of[buffer] = out->num;
+        out->resources[out->num] = buffer;
+        out->alignments[out->num] = resources[buffer].alignment;
+        out->bytes[out->num++] = round_up(resources[buffer].bytes, resources[buffer].alignment);
+    }
+    for (uint32_t i = 0; i < num; i++) // ranges follow their buffers
+        out->block_of[i] = out->block_of[resources[i].buffer];
+    return true;
+}
+
+static braid_status check_first_access(const braid_graph *graph, uint32_t node, uint32_t buffer,
+                                       uint32_t mode)
+{
+    if (mode == BRAID_WRITE || mode == BRAID_EXCLUSIVE)
+        return BRAID_OK;
+    char name[256];
+    return braid_error(
+        BRAID_INVALID_ARGUMENT, "transient '%s': node %u '%s' %s it before any node writes it",
+        braid_graph_resource_name(graph, buffer, name, sizeof(name)), node,
+        braid_graph_name(graph, node), mode == BRAID_ACCUMULATE ? "accumulates into" : "reads");
+}
+
+// What is read before it is written would be what another buffer or frame has left there.
+static braid_status check_first_accesses(const braid_graph *graph,
+                                         const struct lifetimes *lifetimes)
+{
+    const struct graph_access *accesses = graph->accesses.items;
+    struct graph_units units = { 0 };
+    braid_status status = braid_graph_find_units(graph, &units);
+    bool *seen = braid_allocate_zeroed(lifetimes->num, sizeof(bool));
+    if (!status && !seen)
+        status = braid_error_no_memory("the memory of a plan");
+    for (uint32_t i = 0; !status && i < graph_num_nodes(graph); i++) {
+        uint32_t node = units.members[i];
+        const struct graph_node *graph_node = &graph_nodes(graph)[node];
+        for (uint32_t k = 0; !status && k < graph_node->num_accesses; k++) {
+            const struct graph_access *access = &accesses[graph_node->first_access + k];
+            uint32_t block = lifetimes->block_of[access->resource];
+            if (block == LIFETIMES_NONE || seen[block])
+                continue;
+            seen[block] = true;
+            status = check_first_access(graph, node, lifetimes->resources[block], access->mode);
+        }
+    }
+    free(seen);
+    braid_graph_units_finish(&units);
+    return status;
+}
+
+static bool allocate_times(struct lifetimes *lifetimes)
+{
+    size_t cells = (size_t)lifetimes->num * lifetimes->num_lanes;
+    lifetimes->first = braid_allocate_zeroed(lifetimes->num, sizeof(uint64_t));
+    lifetimes->last = braid_allocate_zeroed(lifetimes->num, sizeof(uint64_t));
+    lifetimes->ended = braid_allocate_zeroed(cells, sizeof(uint32_t));
+    lifetimes->known = braid_allocate_zeroed(cells, sizeof(uint32_t));
+    if (!lifetimes->first || !lifetimes->last || !lifetimes->ended || !lifetimes->known)
+        return false;
+    for (uint32_t i = 0; i < lifetimes->num; i++)
+        lifetimes->first[i] = UINT64_MAX;
+    for (size_t i = 0; i < cells; i++)
+        lifetimes->known[i] = UINT32_MAX;
+    return true;
+}
+
+// The clock says what has ended when the node starts; its own position is the last count of its
+// lane.
+static void use_block(struct lifetimes *lifetimes, uint32_t block, const uint32_t *clock,
+                      uint32_t lane, uint64_t place)
+{
+    uint32_t *ended = lifetimes->ended + (size_t)block * lifetimes->num_lanes;
+    uint32_t *known = lifetimes->known + (size_t)block * lifetimes->num_lanes;
+    for (uint32_t i = 0; i < lifetimes->num_lanes; i++)
+        known[i] = clock[i] < known[i] ? clock[i] : known[i];
+    ended[lane] = clock[lane] + 1;
+    if (lifetimes->first[block] == UINT64_MAX)
+        lifetimes->first[block] = place;
+    lifetimes->last[block] = place;
+}
+
+static void walk_node(struct lifetimes *lifetimes, const braid_graph *graph, const braid_step *step,
+                      uint32_t *clock, uint64_t place)
+{
+    const struct graph_access *accesses = graph->accesses.items;
+    const struct graph_node *node = &graph_nodes(graph)[step->node];
+    for (uint32_t i = 0; i < node->num_accesses; i++) {
+        uint32_t block = lifetimes->block_of[accesses[node->first_access + i].resource];
+        if (block != LIFETIMES_NONE)
+            use_block(lifetimes, block, clock, step->lane, place);
+    }
+    clock[step->lane]++;
+}
+
+static void walk_steps(const braid_schedule *schedule, const braid_graph *graph,
+                       const struct clocks *clocks, struct lifetimes *lifetimes)
+{
+    size_t num_lanes = clocks->num_lanes;
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        const braid_step *step = &schedule->steps[i];
+        uint32_t *clock = clocks->lanes + step->lane * num_lanes;
+        uint32_t *event = clocks->events + step->event * num_lanes;
+        switch (step->kind) {
+        case BRAID_STEP_RUN:
+            walk_node(lifetimes, graph, step, clock, i);
+            break;
+        case BRAID_STEP_RECORD:
+            memcpy(event, clock, num_lanes * sizeof(*event));
+            break;
+        case BRAID_STEP_WAIT:
+            for (size_t lane = 0; lane < num_lanes; lane++)
+                clock[lane] = event[lane] > clock[lane] ? event[lane] : clock[lane];
+            break;
+        }
+    }
+}
+
+static braid_status find_times(const braid_schedule *schedule, const braid_graph *graph,
+                               struct lifetimes *lifetimes)
+{
+    size_t num_lanes = schedule->info.num_lanes;
+    struct clocks clocks = {
+        .num_lanes = (uint32_t)num_lanes,
+        .lanes = braid_allocate_zeroed(num_lanes * num_lanes, sizeof(uint32_t)),
+        .events = braid_allocate_zeroed(num_lanes * (schedule->info.num_events + (size_t)1),
+                                        sizeof(uint32_t)),
+    };
+    bool done = clocks.lanes && clocks.events && allocate_times(lifetimes);
+    if (done)
+        walk_steps(schedule, graph, &clocks, lifetimes);
+    free(clocks.lanes);
+    free(clocks.events);
+    return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
+}
+
+braid_status braid_lifetimes_create(const braid_schedule *schedule, const braid_graph *graph,
+                                    struct lifetimes *out_lifetimes)
+{
+    struct lifetimes lifetimes = { .num_lanes = schedule->info.num_lanes };
+    braid_status status = find_blocks(graph, &lifetimes)
+                              ? check_first_accesses(graph, &lifetimes)
+                              : braid_error_no_memory("the memory of a plan");
+    if (!status && lifetimes.num)
+        status = find_times(schedule, graph, &lifetimes);
+    if (status)
+        braid_lifetimes_finish(&lifetimes);
+    else
+        *out_lifetimes = lifetimes;
+    return status;
+}
+
+void braid_lifetimes_finish(struct lifetimes *lifetimes)
+{
+    free(lifetimes->block_of);
+    free(lifetimes->resources);
+    free(lifetimes->bytes);
+    free(lifetimes->alignments);
+    free(lifetimes->first);
+    free(lifetimes->last);
+    free(lifetimes->ended);
+    free(lifetimes->known);
+    *lifetimes = (struct lifetimes){ 0 };
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which transient buffers a schedule keeps from being alive at once.
+#ifndef BRAID_MEMORY_LIFETIMES_H
+#define BRAID_MEMORY_LIFETIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "graph/graph.h"
+#include "plan/schedule.h"
+
+#define LIFETIMES_NONE UINT32_MAX
+
+// The transient buffers that some node uses, called blocks from here on. Block b comes before block
+// c exactly if every node that uses b has ended before any that uses c starts: then for each lane
+// the last position of b's users there is known to have ended at each of c's users.
+struct lifetimes {
+    uint32_t num, num_lanes;
+    uint32_t *block_of;  // per resource: the block that it is or is a range of, or LIFETIMES_NONE
+    uint32_t *resources; // per block: its buffer
+    uint64_t *bytes;     // rounded up to the alignment
+    uint64_t *alignments;
+    uint64_t *first, *last; // places in issue order of the first and last use
+    uint32_t *ended;        // per block and lane: 1 + position of the last user there; 0: none
+    uint32_t *known; // per block and lane: the fewest nodes there known to have ended at a use
+};
+
+// Errors: BRAID_INVALID_ARGUMENT (a block is read before it is written), BRAID_NO_MEMORY.
+braid_status braid_lifetimes_create(const braid_schedule *schedule, const braid_graph *graph,
+                                    struct lifetimes *out_lifetimes);
+void braid_lifetimes_finish(struct lifetimes *lifetimes);
+
+static inline bool lifetimes_precede(const struct lifetimes *lifetimes, uint32_t b, uint32_t c)
+{
+    if (lifetimes->last[b] >= lifetimes->first[c])
+        return false; // issue order keeps every order
+    const uint32_t *ended = lifetimes->ended + (size_t)b * lifetimes->num_lanes;
+    const uint32_t *known = lifetimes->known + (size_t)c * lifetimes->num_lanes;
+    for (uint32_t lane = 0; lane < lifetimes->num_lanes; lane++) {
+        if (ended[lane] > known[lane])
+            return false;
+    }
+    return true;
+}
+
+static inline bool lifetimes_interfere(const struct lifetimes *lifetimes, uint32_t b, uint32_t c)
+{
+    return !lifetimes_precede(lifetimes, b, c) && !lifetimes_precede(lifetimes, c, b);
+}
+
+#endif

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transient buffers are packed so that two share memory only where the plan orders all users of one
+// before the other's, in little more than the most that may be alive at once.
+#include <stdlib.h>
+#include <string.h>
+
+#include <braid/memory.h>
+
+#include "graph/graph.h"
+#include "memory/memory_plan.h"
+#include "planner/corpus.h"
+#include "planner/plan_testing.h"
+#include "support/failing_memory.h"
+
+static braid_resource transient(braid_graph *graph, const char *name, uint64_t bytes)
+{
+    braid_resource out;
+    check_ok(braid_graph_add_transient(graph, name, bytes, 0, &out));
+    return out;
+}
+
+static braid_memory_info memory_info(const braid_memory_plan *plan)
+{
+    braid_memory_info info;
+    braid_memory_plan_get_info(plan, &info);
+    return info;
+}
+
+static uint64_t offset_of(const braid_memory_plan *plan, braid_resource resource)
+{
+    uint64_t offset = 0;
+    check_ok(braid_memory_plan_get_offset(plan, resource, &offset));
+    return offset;
+}
+
+static braid_memory_plan *memory_of(const braid_schedule *schedule, const braid_graph *graph)
+{
+    braid_memory_plan *plan = NULL;
+    check_ok(braid_memory_plan_create(schedule, graph, &plan));
+    check_ok(braid_memory_plan_verify(plan, schedule, graph));
+    return plan;
+}
+
+// a writes x; b makes y of x; c makes z of y; d reads z: two are alive at once.
+static void a_chain_takes_two_buffers(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource x = transient(graph, "x", 1000), y = transient(graph, "y", 1000),
+                   z = transient(graph, "z", 1000);
+    new_user(graph, "a", x, BRAID_WRITE, NO_RESOURCE, 0);
+    new_user(graph, "b", x, BRAID_READ, y, BRAID_WRITE);
+    new_user(graph, "c", y, BRAID_READ, z, BRAID_WRITE);
+    new_user(graph, "d", z, BRAID_READ, NO_RESOURCE, 0);
+    braid_schedule *schedule = plan_on(graph, 2);
+    braid_memory_plan *plan = memory_of(schedule, graph);
+    braid_memory_info info = memory_info(plan);
+    assert_int_equal(info.num_transients, 3);
+    assert_int_equal(info.alignment, 256);
+    assert_int_equal(info.unshared_bytes, 3 * 1024);
+    assert_int_equal(info.bound_bytes, 2 * 1024);
+    assert_int_equal(info.arena_bytes, 2 * 1024);
+    assert_int_equal(offset_of(plan, x), offset_of(plan, z));
+    assert_int_not_equal(offset_of(plan, x), offset_of(plan, y));
+    braid_memory_plan_destroy(plan);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+// Two chains that no wait orders may be alive at once, on two lanes; on one lane they are not.
+static void only_lanes_and_waits_let_buffers_share(void **state)
+{
+    (void)state;
+    for (uint32_t lanes = 1; lanes <= 2; lanes++) {
+        braid_graph *graph = new_graph();
+        for (int i = 0; i < 2; i++) {
+            braid_resource x = transient(graph, "x", 256);
+            new_user(graph, "write", x, BRAID_WRITE, NO_RESOURCE, 0);
+            new_user(graph, "read", x, BRAID_READ, NO_RESOURCE, 0);
+        }
+        braid_schedule *schedule =
+            plan_with(graph, &(braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true });
+        assert_int_equal(info_of(schedule).num_lanes, lanes);
+        braid_memory_plan *plan = memory_of(schedule, graph);
+        if (lanes == 2)
+            assert_int_equal(memory_info(plan).arena_bytes, 512);
+        else
+            assert_true(memory_info(plan).arena_bytes == memory_info(plan).bound_bytes);
+        braid_memory_plan_destroy(plan);
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+static void ranges_lie_in_their_buffer_and_alignment_is_kept(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource small = transient(graph, "small", 1), large, upper, unused;
+    check_ok(braid_graph_add_transient(graph, "large", 100, 4096, &large));
+    check_ok(braid_graph_add_range(graph, large, 60, 40, &upper));
+    unused = transient(graph, "unused", 1 << 20);
+    new_user(graph, "a", small, BRAID_WRITE, large, BRAID_WRITE);
+    new_user(graph, "b", small, BRAID_READ, upper, BRAID_READ);
+    braid_schedule *schedule = plan_on(graph, 1);
+    braid_memory_plan *plan = memory_of(schedule, graph);
+    assert_int_equal(offset_of(plan, large) % 4096, 0);
+    assert_int_equal(offset_of(plan, upper), offset_of(plan, large) + 60);
+    assert_int_equal(memory_info(plan).alignment, 4096);
+    assert_int_equal(memory_info(plan).num_transients, 2);
+    uint64_t offset = 77;
+    check_fails(braid_memory_plan_get_offset(plan, unused, &offset), BRAID_INVALID_ARGUMENT,
+                "resource 3");
+    assert_int_equal(offset, 77);
+    braid_memory_plan_destroy(plan);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void a_buffer_that_is_read_first_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const braid_access_mode modes[] = { BRAID_READ, BRAID_READ_WRITE, BRAID_ACCUMULATE };
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        braid_graph *graph = new_graph();
+        braid_resource x = transient(graph, "velocity", 64);
+        new_user(graph, "hasty", x, modes[i], NO_RESOURCE, 0);
+        new_user(graph, "late", x, BRAID_WRITE, NO_RESOURCE, 0);
+        braid_schedule *schedule = plan_on(graph, 1);
+        braid_memory_plan *plan = NULL;
+        check_fails(braid_memory_plan_create(schedule, graph, &plan), BRAID_INVALID_ARGUMENT,
+                    "'velocity'");
+        check_fails(braid_memory_plan_create(schedule, graph, &plan), BRAID_INVALID_ARGUMENT,
+                    "'hasty'");
+        assert_null(plan);
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+static void bad_buffers_are_refused(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource out = { 7, 7 };
+    check_fails(braid_graph_add_transient(graph, "", 1, 0, &out), BRAID_INVALID_ARGUMENT, "name");
+    check_fails(braid_graph_add_transient(graph, "x", 0, 0, &out), BRAID_INVALID_ARGUMENT, "'x'");
+    check_fails(braid_graph_add_transient(graph, "x", 1, 3, &out), BRAID_INVALID_ARGUMENT,
+                "power of two");
+    check_fails(braid_graph_add_transient(graph, "x", 1, 131072, &out), BRAID_INVALID_ARGUMENT,
+                "65536");
+    check_fails(braid_graph_add_transient(graph, "x", UINT64_MAX, 0, &out), BRAID_INVALID_ARGUMENT,
+                "2^48");
+    assert_int_equal(out.index, 7);
+    braid_graph_destroy(graph);
+}
+
+// The proof does not trust the packing: memory that is shared without order, comes back, lies
+// outside or is not aligned is found.
+static void planted_faults_are_found(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource x = transient(graph, "x", 256), y = transient(graph, "y", 256);
+    new_user(graph, "write x", x, BRAID_WRITE, NO_RESOURCE, 0);
+    new_user(graph, "write y", y, BRAID_WRITE, NO_RESOURCE, 0);
+    new_user(graph, "read x", x, BRAID_READ, NO_RESOURCE, 0);
+    new_user(graph, "read y", y, BRAID_READ, NO_RESOURCE, 0);
+    for (uint32_t lanes = 1; lanes <= 2; lanes++) {
+        braid_schedule *schedule =
+            plan_with(graph, &(braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true });
+        braid_memory_plan *plan = memory_of(schedule, graph);
+        uint64_t kept = plan->offsets[y.index];
+        if (lanes == 2) {
+            plan->offsets[y.index] = plan->offsets[x.index];
+            check_fails(braid_memory_plan_verify(plan, schedule, graph), BRAID_INTERNAL, "'x'");
+        }
+        plan->offsets[y.index] = plan->info.arena_bytes;
+        check_fails(braid_memory_plan_verify(plan, schedule, graph), BRAID_INTERNAL, "beyond");
+        plan->offsets[y.index] = 1;
+        check_fails(braid_memory_plan_verify(plan, schedule, graph), BRAID_INTERNAL,
+                    plan->info.arena_bytes > 256 ? "aligned" : "beyond");
+        plan->offsets[y.index] = kept;
+        check_ok(braid_memory_plan_verify(plan, schedule, graph));
+        braid_memory_plan_destroy(plan);
+        braid_schedule_destroy(schedule);
+    }
+    braid_graph_destroy(graph);
+}
+
+// x is used, then y in the same bytes, then x again, all on one lane: order alone is not enough.
+static void memory_that_comes_back_is_found(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource x = transient(graph, "x", 256), y = transient(graph, "y", 256);
+    braid_node first = new_user(graph, "first", x, BRAID_WRITE, NO_RESOURCE, 0);
+    braid_node guest = new_user(graph, "guest", y, BRAID_WRITE, NO_RESOURCE, 0);
+    braid_node again = new_user(graph, "again", x, BRAID_READ, NO_RESOURCE, 0);
+    new_edge(graph, first, guest);
+    new_edge(graph, guest, again);
+    braid_schedule *schedule = plan_on(graph, 1);
+    braid_memory_plan *plan = memory_of(schedule, graph);
+    assert_int_equal(memory_info(plan).arena_bytes, 512);
+    plan->offsets[y.index] = plan->offsets[x.index] = 0;
+    check_fails(braid_memory_plan_verify(plan, schedule, graph), BRAID_INTERNAL,
+                "before and after it");
+    braid_memory_plan_destroy(plan);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+enum { most_nodes = 14 };
+
+// Every node writes a buffer of its own and reads those of its predecessors.
+struct flow_graph {
+    braid_graph *graph;
+    uint32_t num_nodes;
+    braid_resource outputs[most_nodes];
+    uint64_t bytes[most_nodes]; // rounded up
+};
+
+static void make_flow_graph(struct random *random, struct flow_graph *out)
+{
+    *out = (struct flow_graph){ .graph = new_graph() };
+    out->num_nodes = 2 + random_below(random, most_nodes - 1);
+    for (uint32_t i = 0; i < out->num_nodes; i++) {
+        uint64_t bytes = 256 * (1 + random_below(random, 40)) - random_below(random, 256);
+        out->bytes[i] = (bytes + 255) / 256 * 256;
+        out->outputs[i] = transient(out->graph, "output", bytes);
+        braid_access accesses[4] = { { out->outputs[i], BRAID_WRITE } };
+        size_t num = 1;
+        for (uint32_t k = 0; k < 3 && i > 0; k++) {
+            if (random_chance(random, 60))
+                accesses[num++] =
+                    (braid_access){ out->outputs[random_below(random, i)], BRAID_READ };
+        }
+        braid_empty node = { .node = { .accesses = accesses,
+                                       .num_accesses = num,
+                                       .cost_ns = 1 + random_below(random, 50) } };
+        check_ok(braid_graph_add_empty(out->graph, &node, NULL));
+    }
+}
+
+// What ends before what starts in a plan, by closure over its lanes and waits.
+static void close_plan(const braid_schedule *schedule, bool before[most_nodes][most_nodes])
+{
+    size_t num_steps;
+    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    memset(before, 0, sizeof(bool) * most_nodes * most_nodes);
+    for (size_t i = 0; i < num_steps; i++)
+        for (size_t k = i + 1; k < num_steps; k++) {
+            bool ends = steps[i].kind == BRAID_STEP_RUN || steps[i].kind == BRAID_STEP_WAIT;
+            if (ends && steps[k].kind == BRAID_STEP_RUN && steps[i].lane == steps[k].lane &&
+                steps[i].node != steps[k].node)
+                before[steps[i].node][steps[k].node] = true;
+        }
+    for (int k = 0; k < most_nodes; k++)
+        for (int i = 0; i < most_nodes; i++)
+            for (int j = 0; j < most_nodes; j++)
+                before[i][j] |= before[i][k] && before[k][j];
+}
+
+static bool uses(const struct flow_graph *flow, uint32_t node, uint32_t buffer)
+{
+    const struct graph_access *accesses = flow->graph->accesses.items;
+    const struct graph_node *graph_node = &graph_nodes(flow->graph)[node];
+    for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
+        if (accesses[graph_node->first_access + i].resource == flow->outputs[buffer].index)
+            return true;
+    }
+    return false;
+}
+
+static bool comes_before(const struct flow_graph *flow, bool before[most_nodes][most_nodes],
+                         uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < flow->num_nodes; i++)
+        for (uint32_t j = 0; j < flow->num_nodes; j++)
+            if (uses(flow, i, a) && uses(flow, j, b) && !before[i][j])
+                return false;
+    return true;
+}
+
+// By trying every set of buffers.
+static uint64_t heaviest_set(const struct flow_graph *flow, bool before[most_nodes][most_nodes])
+{
+    uint32_t clash[most_nodes] = { 0 };
+    for (uint32_t a = 0; a < flow->num_nodes; a++)
+        for (uint32_t b = 0; b < flow->num_nodes; b++)
+            if (a == b || (!comes_before(flow, before, a, b) && !comes_before(flow, before, b, a)))
+                clash[a] |= 1u << b;
+    uint64_t most = 0;
+    for (uint32_t set = 1; set < 1u << flow->num_nodes; set++) {
+        uint64_t bytes = 0;
+        bool alive = true;
+        for (uint32_t a = 0; alive && a < flow->num_nodes; a++) {
+            if (!(set >> a & 1))
+                continue;
+            alive = (set & ~clash[a]) == 0;
+            bytes += flow->bytes[a];
+        }
+        most = alive && bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void the_bound_is_the_heaviest_set_alive_at_once(void **state)
+{
+    (void)state;
+    struct random random = { 11 };
+    for (int i = 0; i < 400; i++) {
+        struct flow_graph flow;
+        make_flow_graph(&random, &flow);
+        bool before[most_nodes][most_nodes];
+        braid_schedule *schedule = plan_on(flow.graph, 1 + random_below(&random, 4));
+        braid_memory_plan *plan = memory_of(schedule, flow.graph);
+        close_plan(schedule, before);
+        assert_int_equal(memory_info(plan).bound_bytes, heaviest_set(&flow, before));
+        assert_true(memory_info(plan).arena_bytes >= memory_info(plan).bound_bytes);
+        for (uint32_t a = 0; a < flow.num_nodes; a++)
+            for (uint32_t b = 0; b < a; b++) {
+                uint64_t x = offset_of(plan, flow.outputs[a]), y = offset_of(plan, flow.outputs[b]);
+                if (x < y + flow.bytes[b] && y < x + flow.bytes[a])
+                    assert_true(comes_before(&flow, before, a, b) ||
+                                comes_before(&flow, before, b, a));
+            }
+        braid_memory_plan_destroy(plan);
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(flow.graph);
+    }
+}
+
+// Sizes by a fixed rule: 1 KiB to 1 MiB, evenly over the powers of two and in between.
+static uint64_t drawn_bytes(struct random *random)
+{
+    uint64_t base = (uint64_t)1024 << random_below(random, 10);
+    return base + base / 64 * random_below(random, 64);
+}
+
+static braid_graph *with_outputs(const struct corpus_graph *corpus)
+{
+    braid_graph *graph = new_graph();
+    struct random random = { 5 };
+    braid_resource *outputs = calloc(corpus->num_nodes, sizeof(*outputs));
+    braid_access *accesses = calloc(corpus->num_edges + 1, sizeof(*accesses));
+    assert_true(outputs && accesses);
+    for (uint32_t i = 0; i < corpus->num_nodes; i++)
+        outputs[i] = transient(graph, "output", drawn_bytes(&random));
+    // In an order that the edges allow, so that every buffer is written before it is read.
+    braid_graph *plain;
+    check_ok(corpus_make_graph(corpus, &plain));
+    braid_schedule *order = plan_on(plain, 1);
+    size_t num_steps;
+    const braid_step *steps = braid_schedule_steps(order, &num_steps);
+    size_t *first = calloc(corpus->num_nodes + (size_t)2, sizeof(*first));
+    uint32_t *preds = calloc(corpus->num_edges + 1, sizeof(*preds));
+    assert_true(first && preds);
+    for (size_t e = 0; e < corpus->num_edges; e++)
+        first[corpus->to[e] + 2]++;
+    for (uint32_t i = 0; i < corpus->num_nodes; i++)
+        first[i + 1] += first[i];
+    for (size_t e = 0; e < corpus->num_edges; e++) // the beginnings move up to their ends
+        preds[first[corpus->to[e] + 1]++] = corpus->from[e];
+    for (size_t s = 0; s < num_steps; s++) {
+        uint32_t node = steps[s].node;
+        size_t num = 0;
+        accesses[num++] = (braid_access){ outputs[node], BRAID_WRITE };
+        for (size_t e = first[node]; e < first[node + 1]; e++)
+            accesses[num++] = (braid_access){ outputs[preds[e]], BRAID_READ };
+        braid_empty empty = {
+            .node = { .accesses = accesses, .num_accesses = num, .cost_ns = corpus->costs[node] }
+        };
+        check_ok(braid_graph_add_empty(graph, &empty, NULL));
+    }
+    free(first);
+    free(preds);
+    braid_schedule_destroy(order);
+    braid_graph_destroy(plain);
+    free(outputs);
+    free(accesses);
+    return graph;
+}
+
+static void the_corpus_is_packed_close_to_the_bound(void **state)
+{
+    (void)state;
+    const char *folder = corpus_folder();
+    if (!folder) {
+        print_message("SKIP: there is no corpus (BRAID_CORPUS)\n");
+        skip();
+    }
+    struct corpus corpus;
+    assert_true(corpus_read(folder, &corpus));
+    double ratios = 0, shared = 0, worst = 0;
+    uint32_t num = 0, met = 0, over = 0;
+    // The bound is exact up to 2,048; sanitizer builds take the small ones, the rest would take
+    // minutes.
+    uint32_t most = getenv("BRAID_TEST_GRAPHS") ? 200 : 2048;
+    for (size_t i = 0; i < corpus.num_graphs; i++) {
+        if (corpus.graphs[i].num_nodes > most)
+            continue;
+        braid_graph *graph = with_outputs(&corpus.graphs[i]);
+        for (uint32_t lanes = 1; lanes <= 16; lanes *= 4) {
+            braid_schedule *schedule = plan_on(graph, lanes);
+            braid_memory_plan *plan = memory_of(schedule, graph);
+            braid_memory_info info = memory_info(plan);
+            double ratio = (double)info.arena_bytes / (double)info.bound_bytes;
+            if (ratio > 1.1) {
+                print_message("%s on %u lanes: %.3f\n", corpus.graphs[i].name, lanes, ratio);
+                over++;
+            }
+            assert_true(ratio <= 1.15);
+            ratios += ratio;
+            worst = ratio > worst ? ratio : worst;
+            shared += (double)info.arena_bytes / (double)info.unshared_bytes;
+            met += info.arena_bytes == info.bound_bytes;
+            num++;
+            braid_memory_plan_destroy(plan);
+            braid_schedule_destroy(schedule);
+        }
+        braid_graph_destroy(graph);
+    }
+    print_message(
+        "summary: memory: %u plans, arena / bound %.4f in the mean, %.4f at worst, over 1.1 "
+        "%u times, 1 %u times; arena / unshared %.3f in the mean\n",
+        num, ratios / num, worst, over, met, shared / num);
+    assert_true(over <= num / 200 && ratios / num <= 1.01);
+    corpus_finish(&corpus);
+}
+
+static void running_out_of_memory_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct random random = { 3 };
+    struct flow_graph flow;
+    make_flow_graph(&random, &flow);
+    braid_schedule *schedule = plan_on(flow.graph, 2);
+    braid_memory_plan *kept = memory_of(schedule, flow.graph);
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        braid_memory_plan *plan = NULL;
+        failing_memory_arm(nth);
+        braid_status status = braid_memory_plan_create(schedule, flow.graph, &plan);
+        failed = failing_memory_disarm();
+        assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
+        assert_true(failed == !plan);
+        braid_memory_plan_destroy(plan);
+    }
+    failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        failing_memory_arm(nth);
+        braid_status status = braid_memory_plan_verify(kept, schedule, flow.graph);
+        failed = failing_memory_disarm();
+        assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
+    }
+    braid_memory_plan_destroy(kept);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(flow.graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chain_takes_two_buffers),
+        cmocka_unit_test(only_lanes_and_waits_let_buffers_share),
+        cmocka_unit_test(ranges_lie_in_their_buffer_and_alignment_is_kept),
+        cmocka_unit_test(a_buffer_that_is_read_first_is_refused_by_name),
+        cmocka_unit_test(bad_buffers_are_refused),
+        cmocka_unit_test(planted_faults_are_found),
+        cmocka_unit_test(memory_that_comes_back_is_found),
+        cmocka_unit_test(the_bound_is_the_heaviest_set_alive_at_once),
+        cmocka_unit_test(the_corpus_is_packed_close_to_the_bound),
+        cmocka_unit_test(running_out_of_memory_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
