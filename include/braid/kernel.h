@@ -25,6 +25,7 @@ typedef struct braid_blocks {
     uint64_t begin, end;
     braid_dim3 grid;  // zeros already replaced by 1
     braid_dim3 block; // likewise
+    void *user;       // the kernel's
 } braid_blocks;
 
 // A kernel on the CPU. args[i] points to the bytes of argument i: those given when the node was
@@ -55,6 +56,8 @@ typedef struct braid_kernel {
                         // touch its inputs, so it may be launched while its lane predecessor still
                         // runs. Source and PTX without it get it from Braid where that pays: see
                         // braid_exec_options.no_early_start.
+    void *user; // CPU: handed to each call as blocks->user, for code that carries data along
+                // (a closure). Kernels that differ in nothing else are different kernels.
 } braid_kernel;
 
 // One argument: `bytes` bytes at `data`, copied during the call it is given to. Changing the

@@ -8,12 +8,14 @@
 
 struct backend_kernel {
     braid_cpu_function *call;
+    void *user;
     _Atomic uint64_t block_ns;
 };
 
 void braid_cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work)
 {
     work->call = kernel->call;
+    work->blocks.user = kernel->user;
     work->block_ns = &kernel->block_ns;
 }
 
@@ -30,6 +32,7 @@ braid_status braid_cpu_kernel_load(struct backend *base, const braid_kernel *ker
     if (!loaded)
         return braid_error_no_memory("a kernel");
     loaded->call = kernel->cpu;
+    loaded->user = kernel->user;
     *out_kernel = loaded;
     return BRAID_OK;
 }
