@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the target "graphs": a graph built by operations, its plans, and its frames.
+#ifndef BRAID_TESTS_FUZZ_GRAPHS_H
+#define BRAID_TESTS_FUZZ_GRAPHS_H
+
+#include <braid/braid.h>
+
+#include "fuzz/fuzz.h"
+#include "fuzz/order.h"
+
+struct subject;
+
+// What a node's work needs, and what it leaves behind. `done` and `seen` are plain on purpose:
+// a thread sanitizer sees nodes that nothing orders.
+struct subject_work {
+    struct subject *subject;
+    uint32_t node;
+    uint32_t num_blocks;
+    uint32_t blocks_done; // of a kernel, atomic
+    uint32_t done;        // the last frame that ran it
+    uint32_t token;       // of a kernel: its second argument
+    uint32_t seen;        // as its call got it
+};
+
+// A graph, and what the test knows of it.
+struct subject {
+    struct order_graph model;
+    struct order order; // of the model, as last found
+    braid_graph *graph, *other;
+    braid_node handles[order_max_nodes], foreign;
+    braid_resource resources[order_max_resources], foreign_resource;
+    struct subject_work work[order_max_nodes];
+    uint32_t frame;
+    uint32_t failing; // the node whose native call fails; num_nodes: none
+};
+
+// Turns the next bytes into one operation on the graph, right or wrong, and checks its answer.
+void subject_change(struct subject *subject, struct fuzz_input *input);
+
+// Plans as the next bytes say, and compares the plan with the order. NULL where planning must fail.
+braid_schedule *subject_plan(struct subject *subject, struct fuzz_input *input);
+// Changes costs and plans again.
+void subject_replan(struct subject *subject, struct fuzz_input *input,
+                    const braid_schedule *schedule);
+
+// Runs some frames on the CPU, each node looking whether all that it stands behind has run.
+void subject_run(struct subject *subject, struct fuzz_input *input, const braid_schedule *schedule);
+
+// Whether a node writes the frame's number: an empty one leaves nothing, and a fill the same value
+// in every frame.
+static inline bool leaves_frame(enum order_kind kind)
+{
+    return kind != ORDER_EMPTY && kind != ORDER_FILL;
+}
+
+// The node's kernel and calls.
+extern const braid_kernel subject_kernel;
+void subject_host_call(void *user);
+braid_status subject_native_call(braid_device *device, braid_stream *stream, void *user);
+
+#endif
