@@ -31,8 +31,15 @@ static const char sum_source[] =
     "    *to = *a + *b + c;\n"
     "}\n";
 
+static void sum_on_cpu(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    **(uint32_t **)args[0] = **(uint32_t **)args[1] + **(uint32_t **)args[2] + *(uint32_t *)args[3];
+}
+
 const braid_kernel sum_kernel = {
     .name = "sum",
+    .cpu = sum_on_cpu,
     .cuda = { .data = sum_image },
     .source = sum_source,
 };
@@ -97,6 +104,26 @@ static braid_status add_sum(braid_graph *graph, uint32_t *to, uint32_t *a, uint3
     return braid_graph_add_kernel(graph, &launch, out_node);
 }
 
+// By a native call, except on the CPU, whose own replay has none.
+static braid_status add_last_copy(struct frame *frame, braid_graph *graph, braid_node after)
+{
+    const braid_native native = {
+        .node = { .name = "native", .after = &after, .num_after = 1 },
+        .call = copy_word,
+        .user = frame,
+    };
+    const braid_copy copy = {
+        .node = { .name = "copy last", .after = &after, .num_after = 1 },
+        .to = &frame->words[5],
+        .from = &frame->words[4],
+        .bytes = sizeof(uint32_t),
+    };
+    braid_device_info info = { 0 };
+    braid_device_get_info(frame->device, &info);
+    return strcmp(info.backend, "cpu") == 0 ? braid_graph_add_copy(graph, &copy, NULL)
+                                            : braid_graph_add_native(graph, &native, NULL);
+}
+
 static braid_status fill_graph(struct frame *frame, braid_graph *graph)
 {
     uint32_t *words = frame->words;
@@ -143,12 +170,7 @@ static braid_status fill_graph(struct frame *frame, braid_graph *graph)
             &join);
     if (!status)
         status = add_sum(graph, &words[4], &words[1], &words[3], 0, &join, 1, &last);
-    const braid_native native = {
-        .node = { .name = "native", .after = &last, .num_after = 1 },
-        .call = copy_word,
-        .user = frame,
-    };
-    return status ? status : braid_graph_add_native(graph, &native, NULL);
+    return status ? status : add_last_copy(frame, graph, last);
 }
 
 braid_status frame_create_exec(struct frame *frame, braid_exec_mode mode)

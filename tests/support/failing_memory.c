@@ -10,7 +10,7 @@
 static atomic_uint_fast64_t num_calls;
 static atomic_uint_fast64_t num_bytes;
 static atomic_int_fast64_t left = INT64_MAX; // allocations until the one that fails
-static atomic_bool failed;
+static atomic_bool failed, once;
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t num, size_t bytes);
@@ -29,7 +29,19 @@ void __wrap_free(void *memory);
 void failing_memory_arm(uint64_t nth)
 {
     atomic_store_explicit(&failed, false, memory_order_relaxed);
+    atomic_store_explicit(&once, false, memory_order_relaxed);
     atomic_store_explicit(&left, (int_fast64_t)nth, memory_order_relaxed);
+}
+
+void failing_memory_arm_once(uint64_t nth)
+{
+    failing_memory_arm(nth);
+    atomic_store_explicit(&once, true, memory_order_relaxed);
+}
+
+bool failing_memory_has_failed(void)
+{
+    return atomic_load_explicit(&failed, memory_order_relaxed);
 }
 
 bool failing_memory_disarm(void)
@@ -52,7 +64,8 @@ static bool may_allocate(size_t bytes)
 {
     atomic_fetch_add_explicit(&num_bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&num_calls, 1, memory_order_relaxed);
-    if (atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed) > 1)
+    int_fast64_t before = atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed);
+    if (before > 1 || (before < 1 && atomic_load_explicit(&once, memory_order_relaxed)))
         return true;
     atomic_store_explicit(&failed, true, memory_order_relaxed);
     errno = ENOMEM;

@@ -12,6 +12,12 @@
 // memory that has run out stays out.
 void failing_memory_arm(uint64_t nth);
 
+// Only the nth fails.
+void failing_memory_arm_once(uint64_t nth);
+
+// Whether one has failed since it was armed, also where it is still.
+bool failing_memory_has_failed(void);
+
 // Allocations work again; true when one has failed since failing_memory_arm.
 bool failing_memory_disarm(void);
 

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole life on a device with every kind of call, in which driver calls may fail at any place.
+#include "gpu/life.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check.h"
+
+enum { NUM_ROOTS = 6, SHARED_BYTES = 64 << 10 };
+
+// What a life holds, to be destroyed in the end.
+struct world {
+    struct life *life;
+    struct frame frame;
+    braid_exec *wide;
+    braid_event *start, *end;
+    uint32_t in[2], out[2]; // the program's own memory
+    int num_host_calls;
+};
+
+static void append(char *text, size_t size, const char *line)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s\n", line);
+}
+
+static void take_log(void *user, braid_status status, const char *message)
+{
+    struct life *life = user;
+    (void)status;
+    append(life->logged, sizeof(life->logged), message);
+}
+
+// What a device does not have is no failure of a driver call.
+static bool note(struct world *world, braid_status status)
+{
+    struct life *life = world->life;
+    if (status == BRAID_OK || status == BRAID_NOT_READY)
+        return true;
+    life->num_failed++;
+    append(life->returned, sizeof(life->returned), braid_error_message());
+    return false;
+}
+
+static void heal(const struct world *world)
+{
+    if (world->life->heal)
+        world->life->heal();
+}
+
+static void count_host_call(void *user)
+{
+    ++*(int *)user;
+}
+
+static void use_stream_memory(struct world *world)
+{
+    braid_device *device = world->frame.device;
+    braid_stream *stream = world->frame.stream;
+    void *memory = NULL;
+    braid_status status = braid_stream_allocate(device, stream, 64, &memory);
+    if (status == BRAID_UNSUPPORTED || !note(world, status))
+        return;
+    note(world, braid_stream_fill(device, stream, memory, 1, 4, 16));
+    if (note(world, braid_stream_free(device, stream, memory)))
+        return;
+    heal(world);
+    check_ok(braid_stream_free(device, stream, memory));
+}
+
+static void use_events(struct world *world)
+{
+    braid_device *device = world->frame.device;
+    uint64_t ns = 0;
+    const braid_event_options timed = { .timing = true };
+    if (!note(world, braid_event_create(device, &timed, &world->start)) ||
+        !note(world, braid_event_create(device, &timed, &world->end)))
+        return;
+    note(world, braid_event_record(world->start, world->frame.stream));
+    note(world, braid_stream_host_call(device, world->frame.stream, count_host_call,
+                                       &world->num_host_calls));
+    note(world, braid_event_record(world->end, world->frame.stream));
+    note(world, braid_stream_wait(NULL, world->end));
+    note(world, braid_stream_query(device, NULL));
+    note(world, braid_event_query(world->end));
+    note(world, braid_event_synchronize(world->end));
+    note(world, braid_stream_synchronize(device, world->frame.stream));
+    note(world, braid_event_elapsed(world->start, world->end, &ns));
+}
+
+static void fill_and_copy(struct world *world)
+{
+    braid_device *device = world->frame.device;
+    braid_stream *stream = world->frame.stream;
+    uint32_t *words = world->frame.words, *read = world->frame.read;
+    int before = world->life->num_failed;
+    note(world, braid_stream_fill(device, stream, &words[0], 0x11, 1, 4));
+    note(world, braid_stream_fill(device, stream, &words[1], 0x2222, 2, 2));
+    note(world, braid_stream_fill(device, stream, &words[2], 0x33333333, 4, 1));
+    note(world, braid_stream_copy(device, stream, read, words, 3 * sizeof(*read)));
+    note(world, braid_stream_synchronize(device, stream));
+    if (world->life->num_failed > before)
+        return;
+    assert_int_equal(read[0], 0x11111111);
+    assert_int_equal(read[1], 0x22222222);
+    assert_int_equal(read[2], 0x33333333);
+}
+
+// Fills of every width, a copy in from the program's memory and one out to it, a host call: many
+// roots; then two kernels, the first with much shared memory, the second to start early behind it.
+static braid_status fill_wide_graph(struct world *world, braid_graph *graph)
+{
+    static braid_kernel early;
+    early = sum_kernel;
+    early.programmatic = true;
+    uint32_t *words = world->frame.words, one = 1;
+    const braid_fill fills[] = {
+        { .to = &words[0], .value = 0x11, .value_bytes = 1, .num_values = 4 },
+        { .to = &words[1], .value = 0x2222, .value_bytes = 2, .num_values = 2 },
+        { .to = &words[2], .value = 5, .value_bytes = 4, .num_values = 1 },
+    };
+    braid_node roots[NUM_ROOTS] = { 0 }, first = { 0 }, second = { 0 };
+    braid_status status = BRAID_OK;
+    for (int i = 0; i < 3 && !status; i++)
+        status = braid_graph_add_fill(graph, &fills[i], &roots[i]);
+    const braid_copy in = { .to = &words[3], .from = world->in, .bytes = sizeof(world->in) };
+    if (!status)
+        status = braid_graph_add_copy(graph, &in, &roots[3]);
+    const braid_host_call call = { .call = count_host_call, .user = &world->num_host_calls };
+    if (!status)
+        status = braid_graph_add_host_call(graph, &call, &roots[4]);
+    if (!status)
+        status = braid_graph_add_empty(graph, &(braid_empty){ .node = { 0 } }, &roots[5]);
+    uint32_t *to = &words[5], *a = &words[2], *b = &words[3];
+    const braid_launch shared = {
+        .node = { .after = roots, .num_after = NUM_ROOTS },
+        .kernel = &sum_kernel,
+        .shared_bytes = strcmp(world->life->backend, "cuda") == 0 ? SHARED_BYTES : 0,
+        .priority = -1,
+        BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(a), BRAID_ARG(b), BRAID_ARG(one)),
+    };
+    if (!status)
+        status = braid_graph_add_kernel(graph, &shared, &first);
+    uint32_t *last = &words[6], *sum = &words[5];
+    const braid_launch behind = {
+        .node = { .after = &first, .num_after = 1 },
+        .kernel = &early,
+        BRAID_ARGS(BRAID_ARG(last), BRAID_ARG(sum), BRAID_ARG(sum), BRAID_ARG(one)),
+    };
+    if (!status)
+        status = braid_graph_add_kernel(graph, &behind, &second);
+    const braid_copy out = {
+        .node = { .after = &second, .num_after = 1 },
+        .to = world->out,
+        .from = &words[5],
+        .bytes = sizeof(world->out),
+    };
+    return status ? status : braid_graph_add_copy(graph, &out, NULL);
+}
+
+static braid_status create_wide(struct world *world)
+{
+    braid_graph *graph = NULL;
+    const braid_exec_options options = {
+        .mode = world->life->mode,
+        .plan = { .max_lanes = NUM_ROOTS, .fixed_lanes = true },
+    };
+    braid_status status = braid_graph_create(&graph);
+    if (!status)
+        status = fill_wide_graph(world, graph);
+    if (!status)
+        status = braid_exec_create(world->frame.device, graph, &options, &world->wide);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+static braid_status run_wide(struct world *world)
+{
+    world->in[0]++;
+    braid_status status = braid_exec_launch(world->wide, world->frame.stream);
+    return status ? status : braid_exec_wait(world->wide);
+}
+
+static braid_status open_frame(struct world *world)
+{
+    return frame_open(&world->frame, world->life->backend);
+}
+
+static braid_status create_frame(struct world *world)
+{
+    return frame_create_exec(&world->frame, world->life->mode);
+}
+
+static braid_status run_frame(struct world *world)
+{
+    return frame_run(&world->frame, 7);
+}
+
+static braid_status read_frame(struct world *world)
+{
+    return frame_read(&world->frame);
+}
+
+// Nothing is half-made: what failed works when it is tried again.
+static void do_or_redo(struct world *world, braid_status (*step)(struct world *world))
+{
+    if (note(world, step(world)))
+        return;
+    heal(world);
+    check_ok(step(world));
+}
+
+static void run_execs(struct world *world)
+{
+    do_or_redo(world, create_frame);
+    do_or_redo(world, run_frame);
+    do_or_redo(world, read_frame);
+    assert_int_equal(world->frame.read[5], frame_result(7));
+    do_or_redo(world, create_wide);
+    do_or_redo(world, run_wide);
+    assert_int_equal(world->out[0], 5 + world->in[0] + 1);
+    assert_int_equal(world->out[1], 2 * world->out[0] + 1);
+    note(world, braid_exec_query(world->wide));
+}
+
+static void leave_work_in_flight(struct world *world)
+{
+    struct frame *frame = &world->frame;
+    for (int i = 0; i < 2; i++) {
+        note(world, braid_exec_launch(frame->exec, frame->stream));
+        note(world, braid_exec_launch(world->wide, frame->stream));
+    }
+    if (world->end)
+        note(world, braid_event_record(world->end, frame->stream));
+    note(world, braid_stream_host_call(frame->device, frame->stream, count_host_call,
+                                       &world->num_host_calls));
+}
+
+void life_live(struct life *life)
+{
+    struct world world = { .life = life };
+    life->num_failed = 0;
+    life->returned[0] = life->logged[0] = '\0';
+    braid_log_set(take_log, life);
+    do_or_redo(&world, open_frame);
+    world.in[1] = 9;
+    fill_and_copy(&world);
+    use_events(&world);
+    use_stream_memory(&world);
+    run_execs(&world);
+    leave_work_in_flight(&world);
+    if (life->before_destroying)
+        life->before_destroying(life);
+    braid_event_destroy(world.start);
+    braid_event_destroy(world.end);
+    braid_exec_destroy(world.wide);
+    frame_finish(&world.frame);
+    braid_log_set(NULL, NULL);
+}
+
+// In the messages a name may end in its version.
+bool life_names(const char *messages, const char *function)
+{
+    return strstr(messages, function) != NULL;
+}
