@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Wraps the result of every call of the driver, and of what stands before it, in a C file, so that
+one of them at a time can be read as success. Or lists them.
+
+usage: mutate.py IN.c OUT.c
+       mutate.py --list IN.c...
+
+A site is called FILE:LINE, or FILE:LINE.N for the Nth of a line. The program that is built from the
+output reads BRAID_MUTANT: the site whose result becomes 0, BRAID_OK and GPU_SUCCESS.
+"""
+import os
+import re
+import sys
+
+# The driver's functions, what differs between vendors, and the backend as exec and device see it.
+CALL = re.compile(r"\b(?:[a-z_]+(?:->|\.))*(?:api|vendor|ops)->([a-z_0-9]+)\(")
+
+# These return no status.
+NO_STATUS = {"describe", "close_device", "cost_model", "hip_error_name", "hip_error_string",
+             "close", "get_info", "get_cost_model", "release", "stream_native",
+             "kernel_unload", "task_finish", "program_destroy", "query"}
+VOID_OPS = {"stream_destroy", "event_destroy", "leave"}  # of the backend; the driver's have one
+
+# Results that mean nothing, or calls that no library under test makes: with the reason.
+LEFT_OUT = {
+    "gpu_compile.c": "the compiler's own results are tested over HIP, whose stand-in has one",
+    "gpu_host_call.c": "stream callbacks are HIP's",
+    "error_name": "only the text of a message",
+    "error_string": "only the text of a message",
+    "hip_copy": "HIP's",
+}
+
+HEAD = """\
+#include <stdlib.h>
+#include <string.h>
+static inline int braid_mutate(const char *site, int result)
+{
+    static const char *chosen;
+    if (!chosen)
+        chosen = getenv("BRAID_MUTANT") ? getenv("BRAID_MUTANT") : "";
+    return strcmp(site, chosen) == 0 ? 0 : result;
+}
+"""
+
+
+def end_of_call(text, start):
+    """The place behind the parenthesis that closes the one before start."""
+    depth = 1
+    while depth:
+        depth += {"(": 1, ")": -1}.get(text[start], 0)
+        start += 1
+    return start
+
+
+def find_calls(path):
+    """Yields (start, end, site, name) of each call whose result is a status."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    base, seen = os.path.basename(path), {}
+    for match in CALL.finditer(text):
+        name, line = match.group(1), text.count("\n", 0, match.start()) + 1
+        in_comment = "//" in text[text.rfind("\n", 0, match.start()) + 1:match.start()]
+        void = name in VOID_OPS and "ops->" in match.group(0)
+        if in_comment or void or name in NO_STATUS or name in LEFT_OUT or base in LEFT_OUT:
+            continue
+        seen[line] = seen.get(line, 0) + 1
+        site = f"{base}:{line}" + (f".{seen[line]}" if seen[line] > 1 else "")
+        yield match.start(), end_of_call(text, match.end()), site, name
+
+
+def mutate(path, out):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    marks = []
+    for start, end, site, _ in find_calls(path):
+        marks.append((start, f'braid_mutate("{site}", (int)('))
+        marks.append((end, "))"))
+    for place, mark in sorted(marks, key=lambda item: -item[0]):
+        text = text[:place] + mark + text[place:]
+    with open(out, "w", encoding="utf-8") as file:
+        file.write(HEAD + f'#line 1 "{path}"\n' + text)
+
+
+def main():
+    if sys.argv[1] == "--list":
+        for path in sys.argv[2:]:
+            for _, _, site, name in find_calls(path):
+                print(site, name)
+    else:
+        mutate(sys.argv[1], sys.argv[2])
+
+
+if __name__ == "__main__":
+    main()
