@@ -165,7 +165,8 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
     if (status)
         return status;
     if (num_args && !args)
-        return braid_error_null("braid_exec_set_args", "args");
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s: args is NULL",
+                           name_node(&exec->tasks.items[node.index]).text);
     if (num_args != launch->num_args)
         return braid_error(
             BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s has %u arguments, %zu were given",

@@ -23,8 +23,8 @@ static braid_status fill_or_fail(braid_device *device, braid_stream *stream, voi
     return braid_stream_fill(device, stream, moody->data, moody->value, 4, 1);
 }
 
-// slow -> before -> [moody] -> after on one lane; on another a slower branch, which the plan has
-// started long before the call is due.
+// slow -> before -> [moody] -> after on one lane; on another a slower branch, which the plan takes
+// for a short one and has queued long before the call is due.
 static braid_graph *moody_graph(struct contract *contract, struct moody *moody, uint32_t *data)
 {
     uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
@@ -41,7 +41,7 @@ static braid_graph *moody_graph(struct contract *contract, struct moody *moody, 
              1, 1);
     add_axpy(graph,
              (braid_node_options){ .epilogue_of =
-                                       add_busy(graph, (braid_node_options){ .cost_ns = slower_ns },
+                                       add_busy(graph, (braid_node_options){ .cost_ns = 1000 },
                                                 intervals + 2, slower_ns) },
              data + 2, data + 2, 1, 1, 1);
     return graph;

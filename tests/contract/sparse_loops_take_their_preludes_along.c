@@ -185,9 +185,14 @@ static void loops_on_one_list_are_right_and_serialised_and_the_schedule_says_why
     struct sparse p2g = add_sparse(contract, graph, "p2g", list, 3);
     struct sparse g2p = add_sparse(contract, graph, "g2p", list, 5);
     uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
-    add_busy(graph, (braid_node_options){ .epilogue_of = p2g.loop }, intervals, 300000);
+    const braid_access use = { list.resource, BRAID_READ };
+    add_busy(graph,
+             (braid_node_options){ .epilogue_of = p2g.loop, .accesses = &use, .num_accesses = 1 },
+             intervals, 300000);
     // Before the loop of the second, behind its listgen: the list is in use.
-    add_busy(graph, (braid_node_options){ .prelude_of = g2p.loop }, intervals + 2, 300000);
+    add_busy(graph,
+             (braid_node_options){ .prelude_of = g2p.loop, .accesses = &use, .num_accesses = 1 },
+             intervals + 2, 300000);
     braid_exec *exec = run_frames(contract, graph, 5);
     check_cells(contract, p2g.to, num_cells, 3, 5);
     check_cells(contract, g2p.to, num_cells, 5, 5);
