@@ -33,6 +33,8 @@ BAD_FILES = [
      "sum to 4611686018427 ms or more"),
     ("digraph {\n a [cost=4611686018427387903];\n b\n}", 1,
      "sum to 4611686018427387904 or more"),
+    ("digraph { a }\n\n\"b", 3, "a quoted string that does not end"),
+    ("digraph {\n a [label=<x\n]}", 2, "a <string> that does not end"),
     ("digraph {\n a /* x\n b -> c }", 2, "a comment that does not end"),
     ("digraph {\n a -> b // x\n b -> b # y\n}", 3, "from node 'b' to itself"),
     ("digraph {\n" + "x" * 1100000 + "\n}", 2, "more than 1 MiB in a piece"),

@@ -41,7 +41,8 @@ static void check_piece(struct copying *copying, size_t start)
 }
 
 // Up to the quote that ends it; a backslash keeps the next byte from ending it, and ends a piece.
-static void keep_string(struct copying *copying)
+// Returns whether it ends.
+static bool keep_string(struct copying *copying)
 {
     keep(copying);
     size_t start = copying->from;
@@ -56,12 +57,14 @@ static void keep_string(struct copying *copying)
         keep(copying);
     }
     check_piece(copying, start);
-    if (!is_at_end(copying))
-        keep(copying);
+    if (is_at_end(copying))
+        return false;
+    keep(copying);
+    return true;
 }
 
-// <...> may hold further pairs of such brackets.
-static void keep_html(struct copying *copying)
+// <...> may hold further pairs of such brackets. Returns whether it ends.
+static bool keep_html(struct copying *copying)
 {
     size_t depth = 0, start = copying->from;
     do {
@@ -75,6 +78,7 @@ static void keep_html(struct copying *copying)
         keep(copying);
     } while (depth > 0 && !is_at_end(copying));
     check_piece(copying, start);
+    return depth == 0;
 }
 
 static bool is_word(char byte)
@@ -112,27 +116,34 @@ static bool drop_block(struct copying *copying)
     return false;
 }
 
+// Keeps or drops what comes next. Returns what it is if it does not end, else NULL.
+static const char *take_next(struct copying *copying)
+{
+    char byte = peek(copying, 0), next = peek(copying, 1);
+    if (byte == '"')
+        return keep_string(copying) ? NULL : "quoted string that does not end: is a '\"' missing?";
+    if (byte == '<')
+        return keep_html(copying) ? NULL : "<string> that does not end: is a '>' missing?";
+    if (byte == '/' && next == '*')
+        return drop_block(copying) ? NULL : "comment that does not end: is a '*/' missing?";
+    if (byte == '#' || (byte == '/' && next == '/'))
+        drop_line(copying);
+    else if (is_word(byte))
+        keep_word(copying);
+    else
+        keep(copying);
+    return NULL;
+}
+
+// What does not end would leave Graphviz' scanner within it, for the next text as well.
 enum exit_status dot_comment_remove(struct dot_text *text)
 {
     struct copying copying = { .text = text };
     while (!is_at_end(&copying)) {
-        char byte = peek(&copying, 0), next = peek(&copying, 1);
         size_t start = copying.to;
-        if (byte == '"') {
-            keep_string(&copying);
-        } else if (byte == '<') {
-            keep_html(&copying);
-        } else if (is_word(byte)) {
-            keep_word(&copying);
-        } else if (byte == '#' || (byte == '/' && next == '/')) {
-            drop_line(&copying);
-        } else if (byte == '/' && next == '*') {
-            if (!drop_block(&copying))
-                return fail_in_file(text->path, dot_text_line(text, start),
-                                    "a comment that does not end: is a '*/' missing?");
-        } else {
-            keep(&copying);
-        }
+        const char *open = take_next(&copying);
+        if (open)
+            return fail_in_file(text->path, dot_text_line(text, start), "a %s", open);
     }
     text->length = copying.to;
     if (copying.is_too_long)

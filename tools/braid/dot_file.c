@@ -157,12 +157,10 @@ static enum exit_status read_graph(struct reader *reader)
     return status == EXIT_DONE ? dot_bundles_check(file) : status;
 }
 
-enum exit_status dot_file_read(const char *path, struct dot_file *out_file)
+enum exit_status dot_file_read_text(struct dot_text text, struct dot_file *out_file)
 {
-    struct reader reader = { 0 };
-    enum exit_status status = dot_text_read(path, &reader.file.text);
-    if (status == EXIT_DONE)
-        status = read_graph(&reader);
+    struct reader reader = { .file.text = text };
+    enum exit_status status = read_graph(&reader);
     if (status == EXIT_DONE)
         status = dot_cost_check(&reader.file);
     if (status == EXIT_DONE)
@@ -174,6 +172,13 @@ enum exit_status dot_file_read(const char *path, struct dot_file *out_file)
     else
         dot_file_finish(&reader.file);
     return status;
+}
+
+enum exit_status dot_file_read(const char *path, struct dot_file *out_file)
+{
+    struct dot_text text;
+    enum exit_status status = dot_text_read(path, &text);
+    return status == EXIT_DONE ? dot_file_read_text(text, out_file) : status;
 }
 
 void dot_file_finish(struct dot_file *file)

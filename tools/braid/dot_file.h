@@ -71,6 +71,9 @@ struct dot_file {
 // docs/drawings.md has the attributes.
 enum exit_status dot_file_read(const char *path, struct dot_file *out_file);
 
+// The same of a text, which then belongs to the file, or is freed.
+enum exit_status dot_file_read_text(struct dot_text text, struct dot_file *out_file);
+
 void dot_file_finish(struct dot_file *file);
 
 #endif

@@ -43,16 +43,10 @@ static void blank_byte_order_mark(struct dot_text *text)
         memset(text->data, ' ', sizeof(mark));
 }
 
-enum exit_status dot_text_read(const char *path, struct dot_text *out_text)
+enum exit_status dot_text_read_stream(FILE *stream, const char *name, struct dot_text *out_text)
 {
-    int is_stdin = strcmp(path, "-") == 0;
-    FILE *stream = is_stdin ? stdin : fopen(path, "rb");
-    if (!stream)
-        return fail(EXIT_BAD_FILE, "cannot open %s: %s", path, strerror(errno));
-    struct dot_text text = { .path = is_stdin ? "<stdin>" : path };
+    struct dot_text text = { .path = name };
     enum exit_status status = read_stream(stream, &text);
-    if (!is_stdin)
-        fclose(stream);
     const char *nul = text.length > 0 ? memchr(text.data, '\0', text.length) : NULL;
     if (status == EXIT_DONE && nul)
         status = fail_in_file(text.path, dot_text_line(&text, (size_t)(nul - text.data)),
@@ -64,6 +58,18 @@ enum exit_status dot_text_read(const char *path, struct dot_text *out_text)
         *out_text = text;
     else
         free(text.data);
+    return status;
+}
+
+enum exit_status dot_text_read(const char *path, struct dot_text *out_text)
+{
+    if (strcmp(path, "-") == 0)
+        return dot_text_read_stream(stdin, "<stdin>", out_text);
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return fail(EXIT_BAD_FILE, "cannot open %s: %s", path, strerror(errno));
+    enum exit_status status = dot_text_read_stream(stream, path, out_text);
+    fclose(stream);
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "message.h"
 
@@ -17,6 +18,9 @@ struct dot_text {
 
 // Reads a file, or standard input for "-". Reports what cannot be read.
 enum exit_status dot_text_read(const char *path, struct dot_text *out_text);
+
+// The same from an open stream, which stays open; `name` is for messages, and must live as long.
+enum exit_status dot_text_read_stream(FILE *stream, const char *name, struct dot_text *out_text);
 
 void dot_text_finish(struct dot_text *text);
 

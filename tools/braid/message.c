@@ -4,12 +4,20 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <braid/status.h>
 
 #include "progress.h"
+
+static bool is_quiet;
+
+void message_be_quiet(void)
+{
+    is_quiet = true;
+}
 
 void message_keep_one_line(char *text)
 {
@@ -36,7 +44,8 @@ __attribute__((format(printf, 3, 0))) static void write_line(const char *file, u
     }
     if (line && fclose(line) == 0) {
         message_keep_one_line(text);
-        fprintf(stderr, "%s\n", text);
+        if (!is_quiet)
+            fprintf(stderr, "%s\n", text);
     } else {
         fputs("braid: out of memory for a message\n", stderr);
     }

@@ -15,6 +15,9 @@ enum exit_status {
 // line break in one must not break the line.
 void message_keep_one_line(char *text);
 
+// From now on messages are made, but not written: for a program that reads thousands of bad files.
+void message_be_quiet(void);
+
 // Writes "braid: MESSAGE" to standard error and returns `status`.
 __attribute__((format(printf, 2, 3))) enum exit_status fail(enum exit_status status,
                                                             const char *format, ...);
