@@ -70,8 +70,8 @@ static bool read_resource(struct dot_file *file, char *word, struct dot_resource
     if (colon)
         *colon = '\0';
     decode(word);
-    resource->name = strdup(word);
-    return *word && resource->name;
+    resource->name = *word ? strdup(word) : NULL;
+    return resource->name;
 }
 
 static uint32_t count_words(const char *text)
