@@ -7,48 +7,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 // Graphviz refuses quoted strings with more than 16384 bytes between two escapes. A backslash
 // before a newline is an escape that stands for nothing.
 #define LONGEST_LINE 4096
-
-// The smallest code point that a sequence of 2, 3 or 4 bytes may encode.
-static const uint32_t smallest_of_length[] = { 0, 0, 0x80, 0x800, 0x10000 };
-
-static size_t sequence_length(unsigned char lead)
-{
-    if (lead < 0x80)
-        return 1;
-    if (lead >= 0xc2 && lead < 0xe0)
-        return 2;
-    if (lead >= 0xe0 && lead < 0xf0)
-        return 3;
-    return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
-}
-
-// XML, and so SVG, allows neither surrogates nor the two last code points of the first plane.
-static int is_drawable(uint32_t code, size_t length)
-{
-    int is_surrogate = code >= 0xd800 && code < 0xe000;
-    int is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-    return code >= smallest_of_length[length] && code <= 0x10ffff && !is_surrogate && !is_control &&
-           code != 0xfffe && code != 0xffff;
-}
-
-// The length of the character that `text` starts with, or 0 if it cannot be drawn as it is.
-static size_t drawable_length(const unsigned char *text)
-{
-    size_t length = sequence_length(text[0]);
-    if (length == 0)
-        return 0;
-    uint32_t code = length == 1 ? text[0] : text[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (text[i] & 0x3fu);
-    }
-    return is_drawable(code, length) ? length : 0;
-}
 
 // What stands for a character that DOT or its labels would not take literally, or NULL.
 static const char *find_escape(unsigned char byte)
@@ -78,7 +41,7 @@ void braid_dot_write_text(FILE *file, const char *text)
             line = next;
         }
         const char *escape = find_escape(*next);
-        size_t length = drawable_length(next);
+        size_t length = braid_text_character((const char *)next);
         if (escape)
             fputs(escape, file);
         else if (length > 0)

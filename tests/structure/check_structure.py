@@ -12,6 +12,7 @@ MAY_INCLUDE = {
     "base": set(),
     "graph": {"base"},
     "plan": {"base", "graph"},
+    "draw": {"base", "graph", "plan"},
     "memory": {"base", "graph", "plan"},
     "verify": {"base", "graph", "plan", "memory"},
     "backends": {"base"},

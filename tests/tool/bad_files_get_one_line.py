@@ -143,6 +143,8 @@ def bad_command_lines_are_told():
             (["plan", "-", "--lanes", "4x"], "--lanes takes"),
             (["plan", "-", "--sync-cost", "-1"], "--sync-cost takes"),
             (["plan", "-", "--dot", "-", "--json", "-"], "only one"),
+            (["plan", "-", "--svg", "-", "--trace", "-"], "only one"),
+            (["run", "-", "--svg", "-", "--json", "-"], "only one"),
             (["run", "-", "--device", "tpu"], "--device takes"),
             (["run", "-", "--frames", "0"], "--frames takes"),
             (["run", "-", "--mode", "x"], "--mode takes"),
@@ -156,7 +158,7 @@ def bad_command_lines_are_told():
 
 
 def outputs_that_cannot_be_written_are_told():
-    for option in ("--dot", "--json"):
+    for option in ("--dot", "--svg", "--trace", "--json"):
         result = braid("plan", "-", option, "/dev/full", text="digraph { a -> b }")
         assert result.status == 1 and "/dev/full" in result.err, result.err
         result = braid("plan", "-", option, "/nonexistent/x", text="digraph { a -> b }")

@@ -7,13 +7,13 @@
 static void busy_on_cpu(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
-    struct interval *intervals = *(struct interval *const *)args[0];
+    braid_interval *intervals = *(braid_interval *const *)args[0];
     uint64_t node = *(const uint64_t *)args[1];
     uint64_t busy_ns = *(const uint64_t *)args[2];
     uint64_t start = clock_now_ns(), now = start;
     while (now - start < busy_ns)
         now = clock_now_ns();
-    intervals[node] = (struct interval){ start, now };
+    intervals[node] = (braid_interval){ start, now };
 }
 
 // AMD's real-time counter runs at 100 MHz.

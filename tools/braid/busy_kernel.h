@@ -6,13 +6,9 @@
 #include <stdint.h>
 
 #include <braid/kernel.h>
+#include <braid/timeline.h>
 
-// When a node ran, by the device's clock; both 0 while it has not.
-struct interval {
-    uint64_t start_ns, end_ns;
-};
-
-// Arguments: struct interval *intervals, uint64_t node, uint64_t busy_ns. One block of one thread.
+// Arguments: braid_interval *intervals, uint64_t node, uint64_t busy_ns. One block of one thread.
 extern const braid_kernel busy_kernel;
 
 #endif

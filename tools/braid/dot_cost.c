@@ -54,6 +54,17 @@ uint64_t dot_cost_ns(const struct dot_file *file, uint32_t node)
     return ns > 0 ? ns : 1;
 }
 
+braid_timeline_options dot_cost_timeline(const struct dot_file *file)
+{
+    const char *slash = strrchr(file->text.path, '/');
+    braid_timeline_options options = { .title = slash ? slash + 1 : file->text.path };
+    if (dot_cost_named_unit(file) == 0) {
+        options.unit = dot_cost_unit(file).name;
+        options.unit_ns = file->unit_ns;
+    }
+    return options;
+}
+
 // At most nine places behind the point, as many as are needed.
 struct dot_time dot_cost_time(const struct dot_file *file, uint64_t time_ns)
 {

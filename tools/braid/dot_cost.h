@@ -3,6 +3,8 @@
 #ifndef BRAID_TOOL_DOT_COST_H
 #define BRAID_TOOL_DOT_COST_H
 
+#include <braid/timeline.h>
+
 #include "dot_file.h"
 
 // Reads a number of 0 or more as people and profilers write it: 12, 1.5, 3e-05. What is less than a
@@ -34,6 +36,9 @@ struct dot_time {
     char text[40];
 };
 struct dot_time dot_cost_time(const struct dot_file *file, uint64_t time_ns);
+
+// A plan's timeline, titled by the file: in times where the file's unit is one, else in its unit.
+braid_timeline_options dot_cost_timeline(const struct dot_file *file);
 
 // Reports a sum of all costs that is too large to plan.
 enum exit_status dot_cost_check(const struct dot_file *file);

@@ -12,7 +12,7 @@
 enum exit_status frame_memory_create(braid_device *device, uint32_t num_nodes,
                                      struct frame_memory *out_memory)
 {
-    struct frame_memory memory = { .device = device, .bytes = num_nodes * sizeof(struct interval) };
+    struct frame_memory memory = { .device = device, .bytes = num_nodes * sizeof(braid_interval) };
     void *on_device, *on_host;
     if (braid_memory_allocate(device, BRAID_MEMORY_DEVICE, memory.bytes, &on_device) != BRAID_OK)
         return fail_in_library();
@@ -49,7 +49,7 @@ static braid_status queue_frame(braid_exec *exec, const struct frame_memory *mem
                              memory->bytes);
 }
 
-static enum exit_status check_order(const struct interval *intervals, const struct dot_file *file,
+static enum exit_status check_order(const braid_interval *intervals, const struct dot_file *file,
                                     uint64_t number)
 {
     for (uint32_t i = 0; i < file->num_nodes; i++) {
@@ -69,7 +69,7 @@ static enum exit_status check_order(const struct interval *intervals, const stru
     return EXIT_DONE;
 }
 
-static uint64_t measure_makespan(const struct interval *intervals, uint32_t num_nodes)
+static uint64_t measure_makespan(const braid_interval *intervals, uint32_t num_nodes)
 {
     uint64_t first = UINT64_MAX, last = 0;
     for (uint32_t i = 0; i < num_nodes; i++) {

@@ -13,7 +13,7 @@
 // Where the nodes of a frame write when they ran, and where the host reads it.
 struct frame_memory {
     braid_device *device;
-    struct interval *on_device, *on_host;
+    braid_interval *on_device, *on_host;
     uint64_t bytes;
 };
 

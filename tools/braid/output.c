@@ -72,10 +72,42 @@ enum exit_status output_write_json(const char *path, const json_t *json)
     return close_output(path, file, written);
 }
 
+// More than this, and Graphviz takes minutes, or gives up on a plan.
+#define MOST_DRAWN 500
+
 enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    FILE *file = open_output(path);
+    if (!file)
+        return EXIT_FAILED;
+    if (info.num_nodes > MOST_DRAWN)
+        fprintf(stderr,
+                "braid: Graphviz may take minutes for %" PRIu32
+                " nodes, or draw no plan of so many; --svg draws a timeline without it\n",
+                info.num_nodes);
+    return close_output(path, file, braid_schedule_write_dot(schedule, file) == BRAID_OK);
+}
+
+enum exit_status output_write_timeline(const char *path, const braid_schedule *schedule,
+                                       const braid_timeline_options *options)
 {
     FILE *file = open_output(path);
     if (!file)
         return EXIT_FAILED;
-    return close_output(path, file, braid_schedule_write_dot(schedule, file) == BRAID_OK);
+    return close_output(path, file, braid_schedule_write_svg(schedule, options, file) == BRAID_OK);
+}
+
+enum exit_status output_write_trace(const char *path, const braid_schedule *schedule,
+                                    const braid_timeline_options *options)
+{
+    const char *ending = strrchr(path, '.');
+    bool is_json = ending && strcmp(ending, ".json") == 0;
+    FILE *file = open_output(path);
+    if (!file)
+        return EXIT_FAILED;
+    braid_status written = is_json ? braid_schedule_write_chrome_trace(schedule, options, file)
+                                   : braid_schedule_write_perfetto_trace(schedule, options, file);
+    return close_output(path, file, written == BRAID_OK);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <braid/schedule.h>
+#include <braid/timeline.h>
 #include <jansson.h>
 
 #include "dot_file.h"
@@ -18,6 +19,11 @@ bool output_is_stdout(const char *path);
 // Each writes to `path` ("-": standard output); a file cut short is reported, never left silently.
 enum exit_status output_write_json(const char *path, const json_t *json);
 enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule);
+enum exit_status output_write_timeline(const char *path, const braid_schedule *schedule,
+                                       const braid_timeline_options *options);
+// As Chrome's JSON where the path ends in ".json", else as Perfetto's protobuf.
+enum exit_status output_write_trace(const char *path, const braid_schedule *schedule,
+                                    const braid_timeline_options *options);
 
 // What a word ends in behind the number: "1 lane", "2 lanes".
 const char *output_plural(uint64_t number);

@@ -25,22 +25,34 @@ static const char help[] =
     "  --sync-cost N     what a wait between lanes costs, in the file's unit (default 0)\n"
     "  --widen           fewer waits at the same planned makespan, for costs that can be trusted\n"
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
+    "  --svg OUT         draw the plan as a timeline, for any browser and any number of nodes\n"
+    "  --trace OUT       write the plan as a trace for Perfetto; OUT.json: for Chrome\n"
     "  --json OUT        write the plan as JSON ('-': standard output, in place of the figures)\n"
     "  --help            print this text\n";
 
 struct plan_arguments {
-    const char *path, *drawing, *json;
+    const char *path, *drawing, *timeline, *trace, *json;
     braid_schedule_options options;
     bool is_help;
 };
 
-enum { OPTION_LANES = 256, OPTION_SYNC_COST, OPTION_WIDEN, OPTION_DOT, OPTION_JSON };
+enum {
+    OPTION_LANES = 256,
+    OPTION_SYNC_COST,
+    OPTION_WIDEN,
+    OPTION_DOT,
+    OPTION_SVG,
+    OPTION_TRACE,
+    OPTION_JSON
+};
 
 static const struct option long_options[] = {
     { "lanes", required_argument, NULL, OPTION_LANES },
     { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
     { "widen", no_argument, NULL, OPTION_WIDEN },
     { "dot", required_argument, NULL, OPTION_DOT },
+    { "svg", required_argument, NULL, OPTION_SVG },
+    { "trace", required_argument, NULL, OPTION_TRACE },
     { "json", required_argument, NULL, OPTION_JSON },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
@@ -67,6 +79,12 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
     case OPTION_DOT:
         arguments->drawing = optarg;
         return EXIT_DONE;
+    case OPTION_SVG:
+        arguments->timeline = optarg;
+        return EXIT_DONE;
+    case OPTION_TRACE:
+        arguments->trace = optarg;
+        return EXIT_DONE;
     case OPTION_JSON:
         arguments->json = optarg;
         return EXIT_DONE;
@@ -78,6 +96,12 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
     }
 }
 
+static int count_on_stdout(const struct plan_arguments *arguments)
+{
+    return output_is_stdout(arguments->drawing) + output_is_stdout(arguments->timeline) +
+           output_is_stdout(arguments->trace) + output_is_stdout(arguments->json);
+}
+
 static enum exit_status read_arguments(int argc, char **argv, struct plan_arguments *arguments)
 {
     for (int option; (option = argument_next_option("plan", argc, argv, long_options)) != -1;) {
@@ -85,8 +109,9 @@ static enum exit_status read_arguments(int argc, char **argv, struct plan_argume
         if (status != EXIT_DONE || arguments->is_help)
             return status;
     }
-    if (output_is_stdout(arguments->drawing) && output_is_stdout(arguments->json))
-        return fail(EXIT_BAD_FILE, "only one of --dot and --json can go to standard output");
+    if (count_on_stdout(arguments) > 1)
+        return fail(EXIT_BAD_FILE,
+                    "only one of --dot, --svg, --trace and --json can go to standard output");
     return argument_read_file("plan", argc, argv, optind, &arguments->path);
 }
 
@@ -124,14 +149,18 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
     enum exit_status status = EXIT_DONE;
     if (arguments->drawing)
         status = output_write_drawing(arguments->drawing, schedule);
+    braid_timeline_options options = dot_cost_timeline(file);
+    if (arguments->timeline && status == EXIT_DONE)
+        status = output_write_timeline(arguments->timeline, schedule, &options);
+    if (arguments->trace && status == EXIT_DONE)
+        status = output_write_trace(arguments->trace, schedule, &options);
     if (arguments->json && status == EXIT_DONE) {
         json_t *json = plan_json_create(file, schedule, graph, plan_ns);
         status = json ? output_write_json(arguments->json, json)
                       : fail(EXIT_FAILED, "out of memory for the JSON of the plan");
         json_decref(json);
     }
-    if (status == EXIT_DONE && !output_is_stdout(arguments->drawing) &&
-        !output_is_stdout(arguments->json))
+    if (status == EXIT_DONE && count_on_stdout(arguments) == 0)
         print_figures(file, schedule, plan_ns);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <braid/braid.h>
 
@@ -21,7 +22,7 @@
 static braid_status add_node(braid_graph *graph, const struct dot_node *node,
                              const braid_node_options *options, uint32_t index, void *user)
 {
-    struct interval *intervals = user;
+    braid_interval *intervals = user;
     uint64_t number = index, busy_ns = node->cost.whole;
     braid_launch launch = { .kernel = &busy_kernel,
                             .node = *options,
@@ -55,6 +56,9 @@ static enum exit_status run_frames(const struct run_arguments *arguments, struct
         enum exit_status status = frame_run(run->exec, &run->memory, run->file, i, &run->frames[i]);
         if (status != EXIT_DONE)
             return status;
+        if (run->kept)
+            memcpy(run->kept + i % KEPT_FRAMES * run->file->num_nodes, run->memory.on_host,
+                   run->memory.bytes);
     }
     progress_clear();
     return EXIT_DONE;
@@ -88,11 +92,14 @@ static enum exit_status run_on_device(const struct run_arguments *arguments,
     braid_device_options options = { .backend = arguments->backend,
                                      .ordinal = arguments->ordinal,
                                      .num_workers = arguments->num_workers };
+    bool is_kept = arguments->timeline || arguments->trace;
     run.frames = calloc(arguments->num_frames, sizeof(*run.frames));
-    if (!run.frames)
-        return fail(EXIT_FAILED, "out of memory for %" PRIu64 " frames", arguments->num_frames);
+    if (is_kept)
+        run.kept = calloc((size_t)file->num_nodes * KEPT_FRAMES, sizeof(*run.kept));
     enum exit_status status = EXIT_DONE;
-    if (braid_device_open(&options, &run.device) != BRAID_OK)
+    if (!run.frames || (is_kept && !run.kept))
+        status = fail(EXIT_FAILED, "out of memory for %" PRIu64 " frames", arguments->num_frames);
+    if (status == EXIT_DONE && braid_device_open(&options, &run.device) != BRAID_OK)
         status = fail_in_library();
     if (status == EXIT_DONE) {
         status = frame_memory_create(run.device, file->num_nodes, &run.memory);
@@ -102,6 +109,7 @@ static enum exit_status run_on_device(const struct run_arguments *arguments,
         }
         braid_device_close(run.device);
     }
+    free(run.kept);
     free(run.frames);
     return status;
 }

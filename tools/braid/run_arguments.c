@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "output.h"
 
 static const char help[] =
     "usage: braid run FILE.dot [options]\n"
@@ -23,6 +24,9 @@ static const char help[] =
     "  --mode MODE       streams, or native for the device's own replay (default: auto)\n"
     "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as the file's\n"
     "                    cost_unit says; 1 without one; 1000 for units that are not times)\n"
+    "  --svg OUT         draw a frame as measured as a timeline: of the last 16, the one nearest\n"
+    "                    to the median of all\n"
+    "  --trace OUT       write the last 16 frames as a trace for Perfetto; OUT.json: for Chrome\n"
     "  --json OUT        write the results as JSON ('-': standard output, in place of the text)\n"
     "  --help            print this text\n";
 
@@ -34,6 +38,8 @@ enum {
     OPTION_WORKERS,
     OPTION_MODE,
     OPTION_TIME_SCALE,
+    OPTION_SVG,
+    OPTION_TRACE,
     OPTION_JSON,
 };
 
@@ -45,6 +51,8 @@ static const struct option long_options[] = {
     { "workers", required_argument, NULL, OPTION_WORKERS },
     { "mode", required_argument, NULL, OPTION_MODE },
     { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
+    { "svg", required_argument, NULL, OPTION_SVG },
+    { "trace", required_argument, NULL, OPTION_TRACE },
     { "json", required_argument, NULL, OPTION_JSON },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
@@ -115,6 +123,12 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
         return read_mode(optarg, &arguments->mode);
     case OPTION_TIME_SCALE:
         return argument_read_factor("--time-scale", optarg, &arguments->time_scale);
+    case OPTION_SVG:
+        arguments->timeline = optarg;
+        return EXIT_DONE;
+    case OPTION_TRACE:
+        arguments->trace = optarg;
+        return EXIT_DONE;
     case OPTION_JSON:
         arguments->json = optarg;
         return EXIT_DONE;
@@ -134,5 +148,10 @@ enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments 
         if (status != EXIT_DONE || arguments->is_help)
             return status;
     }
+    if (output_is_stdout(arguments->timeline) + output_is_stdout(arguments->trace) +
+            output_is_stdout(arguments->json) >
+        1)
+        return fail(EXIT_BAD_FILE,
+                    "only one of --svg, --trace and --json can go to standard output");
     return argument_read_file("run", argc, argv, optind, &arguments->path);
 }

@@ -5,9 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
+#include "dot_cost.h"
 #include "output.h"
 #include "plan_json.h"
 
@@ -100,6 +102,62 @@ static enum exit_status write_json(const struct run_arguments *arguments, const 
     return status;
 }
 
+// Of the frames kept, the one whose makespan is nearest to the median of all.
+static uint64_t find_typical(const struct run *run, uint64_t num_frames, uint64_t median_ns)
+{
+    uint64_t first = num_frames > KEPT_FRAMES ? num_frames - KEPT_FRAMES : 0;
+    uint64_t best = first, least = UINT64_MAX;
+    for (uint64_t i = first; i < num_frames; i++) {
+        uint64_t makespan = run->frames[i].makespan_ns;
+        uint64_t off = makespan > median_ns ? makespan - median_ns : median_ns - makespan;
+        if (off < least) {
+            least = off;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static braid_timeline_options timeline_options(const struct run *run, const braid_interval *first,
+                                               size_t num_frames)
+{
+    braid_timeline_options options = dot_cost_timeline(run->file);
+    options.unit = NULL;
+    options.unit_ns = 0;
+    options.intervals = first;
+    options.num_frames = num_frames;
+    return options;
+}
+
+static enum exit_status write_timeline(const struct run_arguments *arguments, const struct run *run,
+                                       uint64_t median_ns)
+{
+    uint64_t typical = find_typical(run, arguments->num_frames, median_ns);
+    braid_timeline_options options =
+        timeline_options(run, run->kept + typical % KEPT_FRAMES * run->file->num_nodes, 1);
+    return output_write_timeline(arguments->timeline, braid_exec_schedule(run->exec), &options);
+}
+
+// The frames kept, put into the order in which they ran.
+static enum exit_status write_trace(const struct run_arguments *arguments, const struct run *run)
+{
+    uint32_t num_nodes = run->file->num_nodes;
+    uint64_t num = arguments->num_frames < KEPT_FRAMES ? arguments->num_frames : KEPT_FRAMES;
+    braid_interval *ordered = calloc((size_t)num_nodes * num, sizeof(*ordered));
+    if (!ordered)
+        return fail(EXIT_FAILED, "out of memory for a trace");
+    for (uint64_t i = 0; i < num; i++) {
+        uint64_t frame = arguments->num_frames - num + i;
+        memcpy(ordered + i * num_nodes, run->kept + frame % KEPT_FRAMES * num_nodes,
+               num_nodes * sizeof(*ordered));
+    }
+    braid_timeline_options options = timeline_options(run, ordered, num);
+    enum exit_status status =
+        output_write_trace(arguments->trace, braid_exec_schedule(run->exec), &options);
+    free(ordered);
+    return status;
+}
+
 enum exit_status run_report(const struct run_arguments *arguments, const struct run *run)
 {
     uint64_t num = arguments->num_frames;
@@ -116,7 +174,12 @@ enum exit_status run_report(const struct run_arguments *arguments, const struct 
     enum exit_status status = EXIT_DONE;
     if (arguments->json)
         status = write_json(arguments, run, &makespan, &launch);
-    if (!output_is_stdout(arguments->json))
+    if (arguments->timeline && status == EXIT_DONE)
+        status = write_timeline(arguments, run, makespan.median);
+    if (arguments->trace && status == EXIT_DONE)
+        status = write_trace(arguments, run);
+    if (status == EXIT_DONE && !output_is_stdout(arguments->json) &&
+        !output_is_stdout(arguments->timeline) && !output_is_stdout(arguments->trace))
         print_report(arguments, run, &makespan, &launch);
     return status;
 }

@@ -15,7 +15,11 @@ struct run {
     struct frame_memory memory;
     braid_exec *exec;
     struct frame *frames; // num_frames of the arguments
+    // When the nodes of the last frames ran; frame i is at i % KEPT_FRAMES. NULL: nobody asked.
+    braid_interval *kept;
 };
+
+enum { KEPT_FRAMES = 16 };
 
 enum exit_status run_report(const struct run_arguments *arguments, const struct run *run);
 

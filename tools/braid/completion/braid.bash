@@ -11,11 +11,11 @@ _braid() {
     --device) mapfile -t COMPREPLY < <(compgen -W "cpu cuda hip" -- "$word"); return ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams native" -- "$word"); return ;;
     --lanes | --sync-cost | --frames | --workers | --time-scale) COMPREPLY=(); return ;;
-    --dot | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+    --dot | --svg | --trace | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
-    plan) options="--lanes --sync-cost --widen --dot --json --help" ;;
-    run) options="--frames --lanes --widen --device --workers --mode --time-scale --json --help" ;;
+    plan) options="--lanes --sync-cost --widen --dot --svg --trace --json --help" ;;
+    run) options="--frames --lanes --widen --device --workers --mode --time-scale --svg --trace --json --help" ;;
     devices) options="--json --help" ;;
     esac
     if [[ $word == -* ]]; then

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timelines: when each node of a plan runs, as planned or as measured, as pictures and as traces.
+#ifndef BRAID_TIMELINE_H
+#define BRAID_TIMELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <braid/schedule.h>
+#include <braid/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// When a node ran, by any one clock. Both 0: that is not known, and the node is left out.
+typedef struct braid_interval {
+    uint64_t start_ns, end_ns;
+} braid_interval;
+
+// Zero everywhere is valid: the plan, in times.
+typedef struct braid_timeline_options {
+    const char *title; // NULL: none
+    // Measured times: those of node i in frame f are intervals[f * number of nodes + i]. NULL: the
+    // times that are planned.
+    const braid_interval *intervals;
+    size_t num_frames; // 0: 1. A picture shows the first
+    // What times are shown in: `unit_ns` nanoseconds are one of `unit`, and "" shows bare numbers.
+    // NULL: ns, us, ms and s.
+    const char *unit;
+    uint64_t unit_ns; // 0: 1
+} braid_timeline_options;
+
+// Writes a timeline to scale as SVG, for browsers and anything else that shows pictures: lanes are
+// rows, time goes to the right, waits are thin lines, the critical path is red, bundles are framed,
+// and idle time is told with what ended it. Where many nodes fall on a pixel they are one block; in
+// a browser one can zoom, pan, search nodes by name and click on them, and it follows light and
+// dark. It needs nothing but itself. The text depends on its arguments alone. NULL options are all
+// zero. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, an interval that
+// ends before it starts).
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_svg(
+    const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
+
+// Write a trace: tracks are lanes, flows are waits, and frames are marked. As JSON for
+// chrome://tracing and Speedscope, and as a protobuf for Perfetto (ui.perfetto.dev). `unit` is not
+// used. Errors as above.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_chrome_trace(
+    const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_perfetto_trace(
+    const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

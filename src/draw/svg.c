@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// A timeline as a picture that can be looked at anywhere, and searched and zoomed in a browser.
+#include "draw/svg.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+// Files beside this one, embedded when the library is built.
+extern const char braid_timeline_style[], braid_timeline_script[];
+
+double braid_svg_x(const struct svg *svg, uint64_t time_ns)
+{
+    uint64_t span = svg->timeline->span_ns;
+    return SVG_LEFT + (span ? (double)time_ns * SVG_WIDE / (double)span : 0);
+}
+
+double braid_svg_lane_y(const struct svg *svg, uint32_t lane)
+{
+    return SVG_TOP + lane * svg->row_pitch;
+}
+
+void braid_svg_write_number(const struct svg *svg, double number)
+{
+    uint64_t hundredths = (uint64_t)(number * 100 + 0.5);
+    fprintf(svg->file, "%" PRIu64, hundredths / 100);
+    if (hundredths % 100 > 0)
+        fprintf(svg->file, ".%02" PRIu64, hundredths % 100);
+}
+
+static void write_attribute(const struct svg *svg, const char *name, double number)
+{
+    fprintf(svg->file, " %s=\"", name);
+    braid_svg_write_number(svg, number);
+    fputc('"', svg->file);
+}
+
+void braid_svg_write_rectangle(const struct svg *svg, const char *class_name, double x, double y,
+                               double width, double height)
+{
+    fprintf(svg->file, "<rect class=\"%s\"", class_name);
+    write_attribute(svg, "x", x);
+    write_attribute(svg, "y", y);
+    write_attribute(svg, "width", width);
+    write_attribute(svg, "height", height);
+}
+
+static void write_text_at(const struct svg *svg, const char *class_name, double x, double y)
+{
+    fprintf(svg->file, "<text class=\"%s\"", class_name);
+    write_attribute(svg, "x", x);
+    write_attribute(svg, "y", y);
+    fputc('>', svg->file);
+}
+
+static void write_count(FILE *file, uint64_t num, const char *what)
+{
+    fprintf(file, "%" PRIu64 " %s%s", num, what, num == 1 ? "" : "s");
+}
+
+static void write_heading(const struct svg *svg)
+{
+    const struct timeline *timeline = svg->timeline;
+    const braid_schedule_info *info = &timeline->schedule->info;
+    FILE *file = svg->file;
+    const char *title = timeline->options.title ? timeline->options.title : "Braid";
+    write_text_at(svg, "title", 16, 28);
+    braid_text_write_xml(file, title);
+    fputs("</text>\n", file);
+    write_text_at(svg, "summary", 16, 50);
+    write_count(file, info->num_nodes, "node");
+    fputs(" on ", file);
+    write_count(file, info->num_lanes, "lane");
+    fputs(", ", file);
+    write_count(file, info->num_waits, "wait");
+    if (timeline->options.intervals) {
+        fputs("; measured: ", file);
+        braid_timeline_write_time(timeline, timeline->span_ns, file);
+        fputs(", planned: ", file);
+    } else {
+        fputs("; planned: ", file);
+    }
+    braid_timeline_write_time(timeline, info->makespan_ns, file);
+    fputs(", no plan is shorter than ", file);
+    braid_timeline_write_time(timeline, info->bound_ns, file);
+    fputs("</text>\n", file);
+}
+
+// 1, 2 or 5 times a power of ten of the unit, about eight of them.
+static uint64_t find_step(const struct timeline *timeline)
+{
+    uint64_t unit = timeline->options.unit ? timeline->options.unit_ns : 1;
+    uint64_t wanted = timeline->span_ns / unit / 8, step = 1;
+    while (step * 10 <= wanted && step < UINT64_MAX / 100)
+        step *= 10;
+    if (step * 5 <= wanted)
+        step *= 5;
+    else if (step * 2 <= wanted)
+        step *= 2;
+    return step * unit;
+}
+
+static void write_axis(const struct svg *svg)
+{
+    uint64_t step = find_step(svg->timeline), span = svg->timeline->span_ns;
+    fputs("<g class=\"axis\">\n", svg->file);
+    for (uint64_t time = 0; time <= span; time += step) {
+        double x = braid_svg_x(svg, time);
+        fputs("<path class=\"tick\" d=\"M", svg->file);
+        braid_svg_write_number(svg, x);
+        fputs(" 92V", svg->file);
+        braid_svg_write_number(svg, svg->bottom);
+        fputs("\"/>", svg->file);
+        write_text_at(svg, "time", x, 88);
+        braid_timeline_write_time(svg->timeline, time, svg->file);
+        fputs("</text>\n", svg->file);
+        if (step == 0 || time > span - step)
+            break;
+    }
+    fputs("</g>\n", svg->file);
+}
+
+static unsigned busy_percent(const struct timeline *timeline, uint32_t lane)
+{
+    const braid_schedule *schedule = timeline->schedule;
+    double busy = 0;
+    for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1]; i++) {
+        braid_interval interval;
+        if (braid_timeline_interval(timeline, 0, schedule->lane_nodes[i], &interval))
+            busy += (double)(interval.end_ns - interval.start_ns);
+    }
+    return timeline->span_ns ? (unsigned)(busy * 100 / (double)timeline->span_ns + 0.5) : 0;
+}
+
+static void write_lanes(const struct svg *svg)
+{
+    FILE *file = svg->file;
+    for (uint32_t lane = 0; lane < svg->timeline->num_lanes; lane++) {
+        double y = braid_svg_lane_y(svg, lane);
+        braid_svg_write_rectangle(svg, "row", SVG_LEFT, y, SVG_WIDE, svg->row_height);
+        fputs("/>", file);
+        write_text_at(svg, "lane", SVG_LEFT - 10, y + svg->row_height / 2 + 4);
+        fprintf(file, "lane %" PRIu32 " <tspan class=\"busy\">%u %%</tspan></text>\n", lane,
+                busy_percent(svg->timeline, lane));
+    }
+    fputs("<g class=\"rows\">\n", file);
+    for (uint32_t lane = 0; lane < svg->timeline->num_lanes; lane++)
+        braid_svg_write_lane(svg, lane);
+    fputs("</g>\n<g class=\"waits\">\n", file);
+    braid_svg_write_waits(svg);
+    fputs("</g>\n", file);
+}
+
+// What the colours and lines mean, in a row below the lanes.
+static void write_legend(const struct svg *svg)
+{
+    static const struct {
+        const char *class_name, *text;
+        double width;
+    } keys[] = { { "node", "node", 80 },
+                 { "node bundled", "prelude or epilogue", 170 },
+                 { "node critical", "critical path", 130 },
+                 { "block", "several nodes", 135 },
+                 { "gap", "idle", 75 } };
+    double x = SVG_LEFT, y = svg->bottom + 14;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        braid_svg_write_rectangle(svg, keys[i].class_name, x, y, 18, 12);
+        fputs("/>", svg->file);
+        write_text_at(svg, "key", x + 24, y + 10);
+        fprintf(svg->file, "%s</text>\n", keys[i].text);
+        x += keys[i].width;
+    }
+    fputs("<path class=\"wait\" d=\"M", svg->file);
+    braid_svg_write_number(svg, x);
+    fputc(' ', svg->file);
+    braid_svg_write_number(svg, y + 6);
+    fputs("h18\"/>", svg->file);
+    write_text_at(svg, "key", x + 24, y + 10);
+    fputs("wait</text>\n", svg->file);
+    write_text_at(svg, "info", SVG_LEFT, y + 34);
+    fputs("</text>\n", svg->file);
+}
+
+static void write_all(struct svg *svg)
+{
+    uint32_t num_lanes = svg->timeline->num_lanes;
+    svg->row_height = num_lanes <= 16 ? 30 : num_lanes <= 48 ? 20 : 12;
+    svg->row_pitch = svg->row_height + (num_lanes <= 16 ? 10 : num_lanes <= 48 ? 6 : 3);
+    svg->bottom = braid_svg_lane_y(svg, num_lanes);
+    double height = svg->bottom + 60;
+    fputs("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"braid-timeline\" "
+          "preserveAspectRatio=\"xMidYMin meet\" viewBox=\"0 0 ",
+          svg->file);
+    braid_svg_write_number(svg, SVG_WIDTH);
+    fputc(' ', svg->file);
+    braid_svg_write_number(svg, height);
+    fputs("\">\n<style><![CDATA[\n", svg->file);
+    fputs(braid_timeline_style, svg->file);
+    fputs("]]></style>\n", svg->file);
+    braid_svg_write_rectangle(svg, "paper", 0, 0, SVG_WIDTH, height);
+    fputs("/>\n", svg->file);
+    write_heading(svg);
+    write_axis(svg);
+    write_lanes(svg);
+    write_legend(svg);
+    braid_svg_write_data(svg);
+    fputs("<script><![CDATA[\n", svg->file);
+    fputs(braid_timeline_script, svg->file);
+    fputs("]]></script>\n</svg>\n", svg->file);
+}
+
+braid_status braid_schedule_write_svg(const braid_schedule *schedule,
+                                      const braid_timeline_options *options, FILE *file)
+{
+    struct timeline timeline;
+    braid_status status =
+        braid_timeline_create("braid_schedule_write_svg", schedule, options, file, &timeline);
+    if (status)
+        return status;
+    struct svg svg = { .timeline = &timeline, .file = file };
+    write_all(&svg);
+    braid_timeline_finish(&timeline);
+    return braid_timeline_close(file);
+}

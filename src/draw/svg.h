@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where things stand in a timeline's picture, and what its parts are written by.
+#ifndef BRAID_DRAW_SVG_H
+#define BRAID_DRAW_SVG_H
+
+#include "draw/timeline.h"
+
+#define SVG_WIDTH 1600.0 // of the picture, in pixels
+#define SVG_LEFT 110.0   // where time 0 is
+#define SVG_WIDE 1470.0  // what the whole frame takes
+#define SVG_TOP 104.0    // of the first lane
+
+struct svg {
+    const struct timeline *timeline;
+    FILE *file;
+    double row_height, row_pitch; // of a lane, and from one to the next
+    double bottom;                // of the last lane
+};
+
+// Where a time of the first frame is.
+double braid_svg_x(const struct svg *svg, uint64_t time_ns);
+double braid_svg_lane_y(const struct svg *svg, uint32_t lane);
+
+// A number of pixels, to hundredths; the same in every locale.
+void braid_svg_write_number(const struct svg *svg, double number);
+void braid_svg_write_rectangle(const struct svg *svg, const char *class_name, double x, double y,
+                               double width, double height);
+
+// The parts: nodes, blocks of nodes, bundles and idle times of a lane; waits; what the script
+// needs.
+void braid_svg_write_lane(const struct svg *svg, uint32_t lane);
+void braid_svg_write_waits(const struct svg *svg);
+void braid_svg_write_data(const struct svg *svg);
+
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// One lane of a timeline: its nodes, or blocks of them where they are too short to tell apart, its
+// bundles, and its idle times with what ended them.
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "draw/svg.h"
+
+#define LEAST_NODE 2.0 // pixels: what is shorter may become part of a block
+#define LEAST_BLOCK 0.75
+#define LEAST_GAP 3.0 // pixels: idle times that are shown
+
+// Short nodes that touch, not written yet: all critical or none, but for what no pixel can show.
+struct block {
+    uint32_t num, first;
+    uint64_t start_ns, end_ns;
+    bool is_critical;
+};
+
+static void write_times(const struct svg *svg, uint64_t start_ns, uint64_t end_ns)
+{
+    braid_timeline_write_time(svg->timeline, start_ns, svg->file);
+    fputs(" to ", svg->file);
+    braid_timeline_write_time(svg->timeline, end_ns, svg->file);
+    fputs(" (", svg->file);
+    braid_timeline_write_time(svg->timeline, end_ns - start_ns, svg->file);
+    fputs(")", svg->file);
+}
+
+// As much of a name as there is room for.
+static void write_label(const struct svg *svg, const char *name, double x, double y, double width)
+{
+    enum { A_LETTER = 7, MOST_BYTES = 160 };
+    int room = (int)((width - 8) / A_LETTER);
+    char text[MOST_BYTES];
+    size_t length = 0;
+    const char *next = name;
+    for (int i = 0; i < room && *next; i++) {
+        size_t step = braid_text_character(next);
+        step = step ? step : 1;
+        if (length + step >= sizeof(text))
+            break;
+        for (; step > 0; step--)
+            text[length++] = *next++;
+    }
+    text[length] = '\0';
+    fputs("<text class=\"name\" x=\"", svg->file);
+    braid_svg_write_number(svg, x + 4);
+    fputs("\" y=\"", svg->file);
+    braid_svg_write_number(svg, y + svg->row_height / 2 + 4);
+    fputs("\">", svg->file);
+    braid_text_write_xml(svg->file, text);
+    fputs(*next ? "\xe2\x80\xa6</text>" : "</text>", svg->file);
+}
+
+static void write_node(const struct svg *svg, uint32_t node, const braid_interval *interval)
+{
+    enum { LEAST_LABEL = 36 };
+    const struct timeline *timeline = svg->timeline;
+    const char *name = braid_schedule_node_name(timeline->schedule, node);
+    bool is_bundled = braid_timeline_is_bundled(timeline, node);
+    char class_name[32];
+    snprintf(class_name, sizeof(class_name), "node%s%s", is_bundled ? " bundled" : "",
+             timeline->is_critical[node] ? " critical" : "");
+    double x = braid_svg_x(svg, interval->start_ns), width = braid_svg_x(svg, interval->end_ns) - x;
+    double y = braid_svg_lane_y(svg, timeline->schedule->lane_of[node]);
+    braid_svg_write_rectangle(svg, class_name, x, y + (is_bundled ? 3 : 0),
+                              width > 0.75 ? width : 0.75, svg->row_height - (is_bundled ? 6 : 0));
+    fputs("><title>", svg->file);
+    braid_text_write_xml(svg->file, name);
+    fputs(": ", svg->file);
+    write_times(svg, interval->start_ns, interval->end_ns);
+    if (is_bundled) {
+        fputs(", ", svg->file);
+        braid_timeline_write_role(timeline, node, braid_text_write_xml, svg->file);
+    }
+    fputs("</title></rect>", svg->file);
+    if (width >= LEAST_LABEL && svg->row_height >= 20)
+        write_label(svg, name, x, y, width);
+    fputc('\n', svg->file);
+}
+
+static void write_block(const struct svg *svg, struct block *block, uint32_t lane)
+{
+    double x = braid_svg_x(svg, block->start_ns), width = braid_svg_x(svg, block->end_ns) - x;
+    if (block->num == 1)
+        write_node(svg, block->first, &(braid_interval){ block->start_ns, block->end_ns });
+    if (block->num > 1) {
+        braid_svg_write_rectangle(svg, block->is_critical ? "block critical" : "block", x,
+                                  braid_svg_lane_y(svg, lane), width > 0.75 ? width : 0.75,
+                                  svg->row_height);
+        fprintf(svg->file, "><title>%" PRIu32 " nodes: ", block->num);
+        write_times(svg, block->start_ns, block->end_ns);
+        fputs("</title></rect>\n", svg->file);
+    }
+    *block = (struct block){ 0 };
+}
+
+// A node that starts as soon as another lane's node ends has waited for it.
+static void write_gap(const struct svg *svg, uint32_t node, uint64_t start_ns, uint64_t end_ns)
+{
+    const struct timeline *timeline = svg->timeline;
+    double x = braid_svg_x(svg, start_ns), width = braid_svg_x(svg, end_ns) - x;
+    uint32_t lane = timeline->schedule->lane_of[node], waited = timeline->last_waited[node];
+    if (width < LEAST_GAP)
+        return;
+    braid_svg_write_rectangle(svg, "gap", x, braid_svg_lane_y(svg, lane) + svg->row_height / 2 - 1,
+                              width, 2);
+    fputs("><title>idle: ", svg->file);
+    write_times(svg, start_ns, end_ns);
+    if (waited != PLAN_NONE) {
+        fputs(", waits for ", svg->file);
+        braid_text_write_xml(svg->file, braid_schedule_node_name(timeline->schedule, waited));
+    }
+    fputs("</title></rect>\n", svg->file);
+}
+
+static void take_node(const struct svg *svg, uint32_t node, const braid_interval *interval,
+                      struct block *block)
+{
+    uint32_t lane = svg->timeline->schedule->lane_of[node];
+    double x = braid_svg_x(svg, interval->start_ns), end = braid_svg_x(svg, interval->end_ns);
+    bool is_short = end - x < LEAST_NODE;
+    bool is_near = block->num > 0 && x - braid_svg_x(svg, block->end_ns) < LEAST_NODE / 2;
+    bool is_critical = svg->timeline->is_critical[node];
+    bool is_alike =
+        is_critical == block->is_critical ||
+        braid_svg_x(svg, block->end_ns) - braid_svg_x(svg, block->start_ns) < LEAST_BLOCK;
+    if (block->num > 0 && !(is_short && is_near && is_alike))
+        write_block(svg, block, lane);
+    if (!is_short) {
+        write_node(svg, node, interval);
+        return;
+    }
+    if (block->num == 0)
+        *block = (struct block){ .first = node, .start_ns = interval->start_ns };
+    block->num++;
+    block->end_ns = interval->end_ns;
+    block->is_critical = block->is_critical || is_critical;
+}
+
+// A frame round a main node with its preludes and epilogues, where it is wide enough to be seen.
+static void write_bundle(const struct svg *svg, uint32_t unit)
+{
+    const struct timeline *timeline = svg->timeline;
+    const struct plan_graph *graph = timeline->schedule->graph;
+    uint32_t size = plan_unit_size(graph, unit);
+    uint32_t first = plan_unit_member(graph, unit, 0);
+    braid_interval start, end;
+    if (size < 2 || !braid_timeline_interval(timeline, 0, first, &start) ||
+        !braid_timeline_interval(timeline, 0, plan_unit_member(graph, unit, size - 1), &end))
+        return;
+    double x = braid_svg_x(svg, start.start_ns), width = braid_svg_x(svg, end.end_ns) - x;
+    if (width < 2 * LEAST_NODE)
+        return;
+    braid_svg_write_rectangle(svg, "bundle", x - 1.5,
+                              braid_svg_lane_y(svg, timeline->schedule->lane_of[first]) - 2,
+                              width + 3, svg->row_height + 4);
+    fputs("/>\n", svg->file);
+}
+
+void braid_svg_write_lane(const struct svg *svg, uint32_t lane)
+{
+    const braid_schedule *schedule = svg->timeline->schedule;
+    struct block block = { 0 };
+    uint64_t before_ns = 0;
+    for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1]; i++) {
+        uint32_t node = schedule->lane_nodes[i];
+        braid_interval interval;
+        if (!braid_timeline_interval(svg->timeline, 0, node, &interval))
+            continue;
+        if (interval.start_ns > before_ns)
+            write_gap(svg, node, before_ns, interval.start_ns);
+        take_node(svg, node, &interval, &block);
+        before_ns = interval.end_ns;
+        if (plan_main_of(schedule->graph, plan_unit_of(schedule->graph, node)) == node)
+            write_bundle(svg, plan_unit_of(schedule->graph, node));
+    }
+    if (block.num > 0)
+        write_block(svg, &block, lane);
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all timelines show: when nodes run on their lanes, what waits for what, what is critical.
+#include "draw/timeline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/dot.h"
+#include "base/error.h"
+
+static bool raw_interval(const struct timeline *timeline, size_t frame, uint32_t node,
+                         braid_interval *out_interval)
+{
+    const braid_schedule *schedule = timeline->schedule;
+    if (!timeline->options.intervals) {
+        uint64_t start = schedule->start_ns[node];
+        *out_interval = (braid_interval){ start, start + schedule->cost_ns[node] };
+        return true;
+    }
+    *out_interval = timeline->options.intervals[frame * timeline->num_nodes + node];
+    return out_interval->start_ns > 0 || out_interval->end_ns > 0;
+}
+
+bool braid_timeline_interval(const struct timeline *timeline, size_t frame, uint32_t node,
+                             braid_interval *out_interval)
+{
+    uint64_t origin = timeline->frame_origin[0];
+    if (!raw_interval(timeline, frame, node, out_interval))
+        return false;
+    out_interval->start_ns -= origin;
+    out_interval->end_ns -= origin;
+    return true;
+}
+
+braid_interval braid_timeline_frame(const struct timeline *timeline, size_t frame)
+{
+    uint64_t start = timeline->frame_origin[frame] - timeline->frame_origin[0];
+    braid_interval whole = { start, start }, interval;
+    for (uint32_t node = 0; node < timeline->num_nodes; node++) {
+        if (braid_timeline_interval(timeline, frame, node, &interval) &&
+            interval.end_ns > whole.end_ns)
+            whole.end_ns = interval.end_ns;
+    }
+    return whole;
+}
+
+static bool allocate(struct timeline *timeline)
+{
+    timeline->waits =
+        braid_allocate_zeroed(timeline->schedule->info.num_waits, sizeof(*timeline->waits));
+    timeline->is_critical = braid_allocate_zeroed(timeline->num_nodes, sizeof(bool));
+    timeline->lane_before = braid_allocate_zeroed(timeline->num_nodes, sizeof(uint32_t));
+    timeline->last_waited = braid_allocate_zeroed(timeline->num_nodes, sizeof(uint32_t));
+    timeline->frame_origin = braid_allocate_zeroed(timeline->options.num_frames, sizeof(uint64_t));
+    return timeline->waits && timeline->is_critical && timeline->lane_before &&
+           timeline->last_waited && timeline->frame_origin;
+}
+
+// A wait is for the next node run on its lane: going backwards, the latest one seen.
+static bool find_waits(struct timeline *timeline)
+{
+    const braid_schedule *schedule = timeline->schedule;
+    uint32_t *next_run = braid_allocate_zeroed(timeline->num_lanes, sizeof(*next_run));
+    if (!next_run)
+        return false;
+    timeline->num_waits = schedule->info.num_waits;
+    size_t num = timeline->num_waits;
+    for (size_t i = schedule->num_steps; i-- > 0;) {
+        const braid_step *step = &schedule->steps[i];
+        if (step->kind == BRAID_STEP_RUN)
+            next_run[step->lane] = step->node;
+        else if (step->kind == BRAID_STEP_WAIT)
+            timeline->waits[--num] =
+                (struct timeline_wait){ step->node, next_run[step->lane], step->event };
+    }
+    free(next_run);
+    return true;
+}
+
+static void find_neighbours(struct timeline *timeline)
+{
+    const braid_schedule *schedule = timeline->schedule;
+    for (size_t i = 0; i < schedule->num_critical; i++)
+        timeline->is_critical[schedule->critical[i]] = true;
+    for (uint32_t lane = 0; lane < timeline->num_lanes; lane++) {
+        uint32_t before = PLAN_NONE;
+        for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1]; i++) {
+            timeline->lane_before[schedule->lane_nodes[i]] = before;
+            before = schedule->lane_nodes[i];
+        }
+    }
+}
+
+static void find_last_waited(struct timeline *timeline)
+{
+    for (uint32_t i = 0; i < timeline->num_nodes; i++)
+        timeline->last_waited[i] = PLAN_NONE;
+    for (size_t i = 0; i < timeline->num_waits; i++) {
+        const struct timeline_wait *wait = &timeline->waits[i];
+        uint32_t last = timeline->last_waited[wait->to];
+        braid_interval before = { 0 }, now = { 0 };
+        if (last != PLAN_NONE)
+            raw_interval(timeline, 0, last, &before);
+        raw_interval(timeline, 0, wait->from, &now);
+        if (last == PLAN_NONE || now.end_ns > before.end_ns)
+            timeline->last_waited[wait->to] = wait->from;
+    }
+}
+
+static braid_status find_frames(struct timeline *timeline, const char *function)
+{
+    for (size_t frame = 0; frame < timeline->options.num_frames; frame++) {
+        uint64_t first = UINT64_MAX, last = 0;
+        for (uint32_t i = 0; i < timeline->num_nodes; i++) {
+            braid_interval interval;
+            if (!raw_interval(timeline, frame, i, &interval))
+                continue;
+            if (interval.end_ns < interval.start_ns)
+                return braid_error(BRAID_INVALID_ARGUMENT,
+                                   "%s: the interval of node %" PRIu32 " in frame %zu ends before "
+                                   "it starts",
+                                   function, i, frame);
+            first = interval.start_ns < first ? interval.start_ns : first;
+            last = interval.end_ns > last ? interval.end_ns : last;
+        }
+        bool is_planned = !timeline->options.intervals;
+        timeline->frame_origin[frame] = is_planned || first > last ? 0 : first;
+        if (frame == 0)
+            timeline->span_ns = last - timeline->frame_origin[0];
+        else if (timeline->frame_origin[frame] < timeline->frame_origin[0])
+            return braid_error(BRAID_INVALID_ARGUMENT, "%s: frame %zu starts before the first",
+                               function, frame);
+    }
+    return BRAID_OK;
+}
+
+static braid_status check_arguments(const char *function, const braid_schedule *schedule,
+                                    FILE *file)
+{
+    if (schedule && file)
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s is NULL", function,
+                       schedule ? "file" : "schedule");
+}
+
+braid_status braid_timeline_create(const char *function, const braid_schedule *schedule,
+                                   const braid_timeline_options *options, FILE *file,
+                                   struct timeline *out_timeline)
+{
+    braid_status status = check_arguments(function, schedule, file);
+    if (status)
+        return status;
+    struct timeline timeline = { .schedule = schedule,
+                                 .num_nodes = schedule->info.num_nodes,
+                                 .num_lanes = schedule->info.num_lanes };
+    if (options)
+        timeline.options = *options;
+    if (timeline.options.num_frames == 0 || !timeline.options.intervals)
+        timeline.options.num_frames = 1;
+    if (timeline.options.unit_ns == 0)
+        timeline.options.unit_ns = 1;
+    if (!allocate(&timeline) || !find_waits(&timeline))
+        status = braid_error_no_memory("a timeline");
+    if (!status)
+        status = find_frames(&timeline, function);
+    if (!status) {
+        find_neighbours(&timeline);
+        find_last_waited(&timeline);
+        *out_timeline = timeline;
+    } else {
+        braid_timeline_finish(&timeline);
+    }
+    return status;
+}
+
+void braid_timeline_finish(struct timeline *timeline)
+{
+    free(timeline->waits);
+    free(timeline->is_critical);
+    free(timeline->lane_before);
+    free(timeline->last_waited);
+    free(timeline->frame_origin);
+    *timeline = (struct timeline){ 0 };
+}
+
+void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns, FILE *file)
+{
+    const char *unit = timeline->options.unit;
+    uint64_t unit_ns = timeline->options.unit_ns;
+    if (!unit) {
+        braid_dot_write_time(file, time_ns);
+        return;
+    }
+    fprintf(file, "%" PRIu64, time_ns / unit_ns);
+    if (unit_ns > 1 && time_ns % unit_ns > 0)
+        fprintf(file, ".%03" PRIu64,
+                (uint64_t)((double)(time_ns % unit_ns) * 1e3 / (double)unit_ns));
+    if (*unit)
+        fprintf(file, " %s", unit);
+}
+
+bool braid_timeline_is_bundled(const struct timeline *timeline, uint32_t node)
+{
+    const struct plan_graph *graph = timeline->schedule->graph;
+    return plan_main_of(graph, plan_unit_of(graph, node)) != node;
+}
+
+void braid_timeline_write_role(const struct timeline *timeline, uint32_t node,
+                               void (*write)(FILE *file, const char *text), FILE *file)
+{
+    const struct plan_graph *graph = timeline->schedule->graph;
+    if (!braid_timeline_is_bundled(timeline, node))
+        return;
+    uint32_t unit = plan_unit_of(graph, node), main = plan_main_of(graph, unit), i = 0;
+    while (plan_unit_member(graph, unit, i) != main && plan_unit_member(graph, unit, i) != node)
+        i++;
+    fputs(plan_unit_member(graph, unit, i) == node ? "prelude of " : "epilogue of ", file);
+    write(file, braid_schedule_node_name(timeline->schedule, main));
+}
+
+braid_status braid_timeline_close(FILE *file)
+{
+    errno = 0;
+    if (fflush(file) != 0 || ferror(file))
+        return braid_error(BRAID_IO_ERROR, "cannot write the timeline: %s",
+                           errno ? strerror(errno) : "an earlier write failed");
+    return BRAID_OK;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all timelines show: when nodes run on their lanes, what waits for what, what is critical.
+#ifndef BRAID_DRAW_TIMELINE_H
+#define BRAID_DRAW_TIMELINE_H
+
+#include <stdbool.h>
+
+#include <braid/timeline.h>
+
+#include "plan/schedule.h"
+
+struct timeline_wait {
+    uint32_t from, to; // nodes: `to` waits for the end of `from`
+    uint32_t event;
+};
+
+struct timeline {
+    const braid_schedule *schedule;
+    braid_timeline_options options; // without its special zeros, but for `unit`
+    uint32_t num_nodes, num_lanes;
+    uint64_t span_ns; // of the first frame, from its first start to its last end
+    struct timeline_wait *waits;
+    size_t num_waits;
+    bool *is_critical;      // per node
+    uint32_t *lane_before;  // per node: the one before it on its lane, or PLAN_NONE
+    uint32_t *last_waited;  // per node: of those it waits for, the one that ends last, or PLAN_NONE
+    uint64_t *frame_origin; // per frame: its first start; the first frame's is where time 0 is
+};
+
+// Errors: BRAID_INVALID_ARGUMENT (`function` was given NULL, or an interval that ends before it
+// starts), BRAID_NO_MEMORY.
+braid_status braid_timeline_create(const char *function, const braid_schedule *schedule,
+                                   const braid_timeline_options *options, FILE *file,
+                                   struct timeline *out_timeline);
+void braid_timeline_finish(struct timeline *timeline);
+
+// When a node ran, counted from the first start of the first frame. False if that is not known.
+bool braid_timeline_interval(const struct timeline *timeline, size_t frame, uint32_t node,
+                             braid_interval *out_interval);
+
+// From the first start of a frame to its last end, counted likewise.
+braid_interval braid_timeline_frame(const struct timeline *timeline, size_t frame);
+
+// Writes a time, or an amount of the options' unit: "12.5 us".
+void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns, FILE *file);
+
+// "prelude of loop", "epilogue of loop", or nothing for other nodes.
+void braid_timeline_write_role(const struct timeline *timeline, uint32_t node,
+                               void (*write)(FILE *file, const char *text), FILE *file);
+
+// Whether a node is a prelude or epilogue.
+bool braid_timeline_is_bundled(const struct timeline *timeline, uint32_t node);
+
+// Ends a file: BRAID_IO_ERROR if any write to it failed.
+braid_status braid_timeline_close(FILE *file);
+
+#endif

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// braid_schedule_write_svg: where things stand in the picture follows from when they run, planned
+// or measured; it stays small for large plans; bad arguments are refused.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+
+static void kernel_function(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+static const braid_kernel kernel = { .name = "kernel", .cpu = kernel_function };
+
+static char *draw(const braid_schedule *schedule, const braid_timeline_options *options)
+{
+    char *picture = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&picture, &length);
+    check_ok(braid_schedule_write_svg(schedule, options, file));
+    fclose(file);
+    return picture;
+}
+
+static void assert_has(const char *picture, const char *text)
+{
+    if (!strstr(picture, text))
+        fail_msg("no '%s' in:\n%.4000s", text, picture);
+}
+
+// start -> long, short <&>; both before end; long has a prelude. On two lanes.
+static braid_schedule *make_plan(void)
+{
+    braid_graph *graph;
+    braid_schedule *schedule;
+    braid_node start, longer, shorter;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_kernel(
+        graph, &(braid_launch){ .kernel = &kernel, .node = { .name = "start", .cost_ns = 1000 } },
+        &start));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){
+            .kernel = &kernel,
+            .node = { .name = "long", .cost_ns = 5000, .after = &start, .num_after = 1 } },
+        &longer));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){
+            .kernel = &kernel,
+            .node = { .name = "short <&>]]>", .cost_ns = 2000, .after = &start, .num_after = 1 } },
+        &shorter));
+    check_ok(braid_graph_add_prelude(
+        graph, longer,
+        &(braid_launch){ .kernel = &kernel, .node = { .name = "clear", .cost_ns = 1000 } }, NULL));
+    check_ok(braid_graph_add_kernel(graph,
+                                    &(braid_launch){ .kernel = &kernel,
+                                                     .node = { .name = "end", .cost_ns = 1000 },
+                                                     BRAID_AFTER(longer, shorter) },
+                                    NULL));
+    braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
+    check_ok(braid_schedule_create(graph, &options, &schedule));
+    braid_graph_destroy(graph);
+    return schedule;
+}
+
+// Where a node's rectangle starts and how wide it is, by its title.
+static void find_node(const char *picture, const char *name, double *out_x, double *out_width)
+{
+    char title[128];
+    snprintf(title, sizeof(title), "><title>%s: ", name);
+    const char *found = strstr(picture, title);
+    assert_non_null(found);
+    while (strncmp(found, "<rect", 5) != 0)
+        found--;
+    *out_x = strtod(strstr(found, " x=\"") + 4, NULL);
+    *out_width = strtod(strstr(found, " width=\"") + 8, NULL);
+}
+
+static void assert_near(double found, double expected)
+{
+    if (found < expected - 0.02 || found > expected + 0.02)
+        fail_msg("%g, not %g", found, expected);
+}
+
+// The picture is 1470 pixels wide for the whole frame, and starts at 110.
+static void nodes_stand_where_they_are_planned(void **state)
+{
+    (void)state;
+    braid_schedule *schedule = make_plan();
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    char *picture = draw(schedule, NULL);
+    double x, width, pixel = 1470.0 / (double)info.makespan_ns;
+    find_node(picture, "start", &x, &width);
+    assert_near(x, 110);
+    assert_near(width, 1000 * pixel);
+    find_node(picture, "end", &x, &width);
+    assert_near(x + width, 110 + 1470);
+    find_node(picture, "short &lt;&amp;&gt;]]&gt;", &x, &width);
+    assert_near(width, 2000 * pixel);
+    assert_has(picture, "class=\"node bundled");
+    assert_has(picture, ", prelude of long</title>");
+    assert_has(picture, "class=\"bundle\"");
+    assert_has(picture, "class=\"wait");
+    assert_has(picture, "class=\"gap\"");
+    assert_has(picture, "5 nodes on 2 lanes");
+    assert_has(picture, "short \\u003c\\u0026\\u003e]]\\u003e"); // it ends neither CDATA nor script
+    free(picture);
+    braid_schedule_destroy(schedule);
+}
+
+static void measured_times_are_drawn_where_given(void **state)
+{
+    (void)state;
+    braid_schedule *schedule = make_plan();
+    const braid_interval intervals[] = {
+        { 500, 600 }, { 700, 1000 }, { 600, 900 }, { 600, 700 }, { 0, 0 }
+    };
+    braid_timeline_options options = { .title = "a <title>", .intervals = intervals };
+    char *picture = draw(schedule, &options);
+    double x, width, pixel = 1470.0 / 500;
+    find_node(picture, "long", &x, &width);
+    assert_near(x, 110 + 200 * pixel);
+    assert_near(width, 300 * pixel);
+    assert_null(strstr(picture, "<title>end: "));
+    assert_has(picture, "a &lt;title&gt;</text>");
+    assert_has(picture, "measured: 500 ns");
+    free(picture);
+    braid_schedule_destroy(schedule);
+}
+
+static void times_are_shown_in_the_unit_given(void **state)
+{
+    (void)state;
+    braid_schedule *schedule = make_plan();
+    braid_timeline_options options = { .unit = "flops", .unit_ns = 500 };
+    char *picture = draw(schedule, &options);
+    assert_has(picture, "start: 0 flops to 2 flops (2 flops)");
+    free(picture);
+    braid_schedule_destroy(schedule);
+}
+
+// A chain of twenty thousand is blocks: what is drawn does not grow with the number of nodes.
+static void large_plans_are_drawn_in_blocks(void **state)
+{
+    (void)state;
+    enum { NUM_NODES = 20000 };
+    braid_graph *graph;
+    braid_schedule *schedule;
+    check_ok(braid_graph_create(&graph));
+    for (uint32_t i = 0; i < NUM_NODES; i++) {
+        braid_node before = braid_graph_node(graph, i - 1);
+        braid_empty node = { .node = {
+                                 .cost_ns = 1 + i % 7, .after = &before, .num_after = i > 0 } };
+        check_ok(braid_graph_add_empty(graph, &node, NULL));
+    }
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    char *picture = draw(schedule, NULL);
+    assert_has(picture, "20000 nodes: ");
+    size_t drawn = 0;
+    for (const char *next = picture; (next = strstr(next, "<rect")); next++)
+        drawn++;
+    assert_true(drawn > 0 && drawn < 30);
+    free(picture);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void the_same_plan_gives_the_same_text(void **state)
+{
+    (void)state;
+    braid_schedule *schedule = make_plan();
+    char *one = draw(schedule, NULL), *two = draw(schedule, NULL);
+    assert_string_equal(one, two);
+    free(one);
+    free(two);
+    braid_schedule_destroy(schedule);
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+    (void)state;
+    braid_schedule *schedule = make_plan();
+    const braid_interval backwards[] = { { 1, 2 }, { 3, 2 }, { 1, 2 }, { 1, 2 }, { 1, 2 } };
+    braid_timeline_options options = { .intervals = backwards };
+    braid_status (*const writers[])(const braid_schedule *, const braid_timeline_options *,
+                                    FILE *) = { braid_schedule_write_svg,
+                                                braid_schedule_write_chrome_trace,
+                                                braid_schedule_write_perfetto_trace };
+    FILE *full = fopen("/dev/full", "w");
+    for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
+        check_fails(writers[i](NULL, NULL, stdout), BRAID_INVALID_ARGUMENT, "schedule is NULL");
+        check_fails(writers[i](schedule, NULL, NULL), BRAID_INVALID_ARGUMENT, "file is NULL");
+        check_fails(writers[i](schedule, &options, stdout), BRAID_INVALID_ARGUMENT,
+                    "node 1 in frame 0 ends before it starts");
+        if (full)
+            check_fails(writers[i](schedule, NULL, full), BRAID_IO_ERROR, "cannot write");
+    }
+    if (full)
+        fclose(full);
+    braid_schedule_destroy(schedule);
+}
+
+static void an_empty_plan_is_drawn(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    braid_schedule *schedule;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    char *picture = draw(schedule, NULL);
+    assert_has(picture, "0 nodes on 0 lanes");
+    assert_has(picture, "</svg>");
+    free(picture);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_stand_where_they_are_planned),
+        cmocka_unit_test(measured_times_are_drawn_where_given),
+        cmocka_unit_test(times_are_shown_in_the_unit_given),
+        cmocka_unit_test(large_plans_are_drawn_in_blocks),
+        cmocka_unit_test(the_same_plan_gives_the_same_text),
+        cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(an_empty_plan_is_drawn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
