@@ -6,8 +6,9 @@ set -u
 language=$1 standard=$2 include=$3
 shift 3
 number=0 status=0
-for path in "$include"/braid/*.h; do
-    header=braid/${path##*/}
+headers=$(cd "$include" && ls braid/*.h)
+[ "$language" = c ] || headers="$headers $(cd "$include" && ls braid/*.hpp braid/cpp/*.hpp)"
+for header in $headers; do
     number=$((number + 1))
     if printf '#include <%s>\n#include <%s>\n' "$header" "$header" |
         "$@" -x "$language" "-std=$standard" -fsyntax-only -Wall -Wextra -Wpedantic -Werror \

@@ -7,12 +7,13 @@ import os
 import re
 import sys
 
+CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)  # a lambda looks like a link
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
 def targets_of(path):
     with open(path, encoding="utf-8") as file:
-        links = LINK.findall(file.read())
+        links = LINK.findall(CODE.sub("", file.read()))
     return [os.path.normpath(os.path.join(os.path.dirname(path), link)) for link in links]
 
 

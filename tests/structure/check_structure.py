@@ -76,7 +76,7 @@ def check_public(root, names):
             for target in INCLUDE.findall(read(root, name)):
                 if target.split("/")[0] in MAY_INCLUDE:
                     yield f'{name}: "{target}" is internal to the library'
-        if name.startswith("include/"):
+        if name.startswith("include/") and name.endswith(".h"):
             for target in PUBLIC.findall(read(root, name)):
                 if target not in ("stdbool.h", "stddef.h", "stdint.h", "stdio.h"):
                     yield f"{name}: public headers need no <{target}>"

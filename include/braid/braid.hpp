@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of Braid for C++17 and later: objects that free themselves, kernels with typed arguments,
+// lambdas as kernels and calls. Header only, over the C interface; both can be mixed.
+//
+// Failures, by choice: the names here throw braid::error. Those of namespace braid::checked are the
+// same types, whose functions return a braid::expected instead and throw nothing.
+//
+// What a graph runs, lambdas and their captures included, lives as long as the graph and every exec
+// made from it. A lambda that throws while a frame runs ends the program. Everything made from a
+// device is destroyed before it: declare the device first. Thread-safety: as the C objects.
+#ifndef BRAID_BRAID_HPP
+#define BRAID_BRAID_HPP
+
+#include <braid/braid.h>
+#include <braid/cpp/device.hpp>
+#include <braid/cpp/exec.hpp>
+#include <braid/cpp/graph.hpp>
+#include <braid/cpp/kernel.hpp>
+#include <braid/cpp/result.hpp>
+
+namespace braid
+{
+
+using device = basic_device<throwing>;
+using stream = basic_stream<throwing>;
+using event = basic_event<throwing>;
+using graph = basic_graph<throwing>;
+using schedule = basic_schedule<throwing>;
+using exec = basic_exec<throwing>;
+template <class T> using memory = basic_memory<T>;
+
+namespace checked
+{
+using device = basic_device<returning>;
+using stream = basic_stream<returning>;
+using event = basic_event<returning>;
+using graph = basic_graph<returning>;
+using schedule = basic_schedule<returning>;
+using exec = basic_exec<returning>;
+} // namespace checked
+
+} // namespace braid
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices, their memory, streams and events in C++. Include braid.hpp.
+#ifndef BRAID_CPP_DEVICE_HPP
+#define BRAID_CPP_DEVICE_HPP
+
+#include <braid/cpp/result.hpp>
+#include <braid/exec.h>
+#include <braid/stream.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace braid
+{
+
+// `size` elements in the memory of a device, not initialised. Only BRAID_MEMORY_HOST, and any
+// memory of a CPU device, may be touched by the program.
+template <class T> class basic_memory
+{
+    static_assert(std::is_trivially_copyable_v<T>, "device memory holds plain data");
+
+  public:
+    basic_memory() = default;
+    basic_memory(braid_device *device, braid_memory_kind kind, T *data, std::size_t size) noexcept
+        : device_(device), kind_(kind), data_(data), size_(size)
+    {
+    }
+    basic_memory(basic_memory &&other) noexcept
+        : device_(other.device_), kind_(other.kind_), data_(std::exchange(other.data_, nullptr)),
+          size_(std::exchange(other.size_, 0))
+    {
+    }
+    basic_memory &operator=(basic_memory &&other) noexcept
+    {
+        basic_memory moved(std::move(other));
+        std::swap(device_, moved.device_);
+        std::swap(kind_, moved.kind_);
+        std::swap(data_, moved.data_);
+        std::swap(size_, moved.size_);
+        return *this;
+    }
+    ~basic_memory()
+    {
+        if (data_)
+            braid_memory_free(device_, kind_, data_);
+    }
+
+    T *data() const noexcept
+    {
+        return data_;
+    }
+    std::size_t size() const noexcept
+    {
+        return size_;
+    }
+    T *begin() const noexcept
+    {
+        return data_;
+    }
+    T *end() const noexcept
+    {
+        return data_ + size_;
+    }
+    T &operator[](std::size_t index) const noexcept
+    {
+        return data_[index];
+    }
+
+  private:
+    braid_device *device_ = nullptr;
+    braid_memory_kind kind_ = BRAID_MEMORY_DEVICE;
+    T *data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+template <class Errors> class basic_device
+{
+    template <class T> using result = typename Errors::template result<T>;
+
+  public:
+    // The best device that is here, or the one asked for. Errors: as braid_device_open.
+    static result<basic_device> open(const char *backend = nullptr, std::uint32_t num_workers = 0)
+    {
+        braid_device_options options = {};
+        options.backend = backend;
+        options.num_workers = num_workers;
+        return open(options);
+    }
+    static result<basic_device> open(const braid_device_options &options)
+    {
+        braid_device *device = nullptr;
+        braid_status status = braid_device_open(&options, &device);
+        return Errors::template from<basic_device>(status, [&] { return basic_device(device); });
+    }
+    // A CUcontext of the program; NULL: the current one. Errors: as braid_device_adopt_cuda.
+    static result<basic_device> adopt_cuda(void *context)
+    {
+        braid_device *device = nullptr;
+        braid_status status = braid_device_adopt_cuda(context, &device);
+        return Errors::template from<basic_device>(status, [&] { return basic_device(device); });
+    }
+
+    braid_device_info info() const
+    {
+        braid_device_info info;
+        braid_device_get_info(get(), &info);
+        return info;
+    }
+    braid_cost_model cost_model(braid_exec_mode mode = BRAID_MODE_AUTO) const
+    {
+        braid_cost_model model;
+        braid_device_get_cost_model(get(), mode, &model);
+        return model;
+    }
+    // Errors: as braid_memory_allocate, and BRAID_INVALID_ARGUMENT for more than memory can hold.
+    template <class T>
+    result<basic_memory<T>> allocate(std::size_t size,
+                                     braid_memory_kind kind = BRAID_MEMORY_DEVICE) const
+    {
+        void *memory = nullptr;
+        std::uint64_t bytes = size > SIZE_MAX / sizeof(T) ? UINT64_MAX : size * sizeof(T);
+        braid_status status = braid_memory_allocate(get(), kind, bytes, &memory);
+        return Errors::template from<basic_memory<T>>(
+            status, [&] { return basic_memory<T>(get(), kind, static_cast<T *>(memory), size); });
+    }
+
+    braid_device *get() const noexcept
+    {
+        return device_.get();
+    }
+    operator braid_device *() const noexcept
+    {
+        return get();
+    }
+
+  private:
+    explicit basic_device(braid_device *device) noexcept : device_(device)
+    {
+    }
+    detail::owned<braid_device, braid_device_close> device_;
+};
+
+template <class Errors> class basic_stream
+{
+    template <class T> using result = typename Errors::template result<T>;
+
+  public:
+    static result<basic_stream> create(braid_device *device, std::int32_t priority = 0)
+    {
+        braid_stream *stream = nullptr;
+        const braid_stream_options options = { priority };
+        braid_status status = braid_stream_create(device, &options, &stream);
+        return Errors::template from<basic_stream>(status,
+                                                   [&] { return basic_stream(device, stream); });
+    }
+    // A CUstream or hipStream_t of the program.
+    static result<basic_stream> wrap(braid_device *device, void *native)
+    {
+        braid_stream *stream = nullptr;
+        braid_status status = braid_stream_wrap(device, native, &stream);
+        return Errors::template from<basic_stream>(status,
+                                                   [&] { return basic_stream(device, stream); });
+    }
+    result<void> synchronize() const
+    {
+        return Errors::template from<void>(braid_stream_synchronize(device_, get()), [] {});
+    }
+    result<void> wait(braid_event *event) const
+    {
+        return Errors::template from<void>(braid_stream_wait(get(), event), [] {});
+    }
+    // Queues a copy of `size` elements.
+    template <class T>
+    result<void> copy(T *to, const std::remove_const_t<T> *from, std::size_t size) const
+    {
+        return Errors::template from<void>(
+            braid_stream_copy(device_, get(), to, from, size * sizeof(T)), [] {});
+    }
+    void *native() const
+    {
+        return braid_stream_native(device_, get());
+    }
+
+    braid_stream *get() const noexcept
+    {
+        return stream_.get();
+    }
+    operator braid_stream *() const noexcept
+    {
+        return get();
+    }
+
+  private:
+    basic_stream(braid_device *device, braid_stream *stream) noexcept
+        : device_(device), stream_(stream)
+    {
+    }
+    braid_device *device_;
+    detail::owned<braid_stream, braid_stream_destroy> stream_;
+};
+
+template <class Errors> class basic_event
+{
+    template <class T> using result = typename Errors::template result<T>;
+
+  public:
+    static result<basic_event> create(braid_device *device, bool timing = false)
+    {
+        braid_event *event = nullptr;
+        const braid_event_options options = { timing };
+        braid_status status = braid_event_create(device, &options, &event);
+        return Errors::template from<basic_event>(status, [&] { return basic_event(event); });
+    }
+    result<void> record(braid_stream *stream) const
+    {
+        return Errors::template from<void>(braid_event_record(get(), stream), [] {});
+    }
+    result<void> synchronize() const
+    {
+        return Errors::template from<void>(braid_event_synchronize(get()), [] {});
+    }
+
+    braid_event *get() const noexcept
+    {
+        return event_.get();
+    }
+    operator braid_event *() const noexcept
+    {
+        return get();
+    }
+
+  private:
+    explicit basic_event(braid_event *event) noexcept : event_(event)
+    {
+    }
+    detail::owned<braid_event, braid_event_destroy> event_;
+};
+
+} // namespace braid
+
+#endif

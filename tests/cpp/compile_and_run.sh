@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Compiles a program without a warning and runs it.
+# compile_and_run.sh SOURCE INCLUDE_DIR LIBRARY COMPILER OPTION...
+set -eu
+source=$1 include=$2 library=$(realpath "$3")
+shift 3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+sanitize=
+if nm -D "$library" | grep -q __asan; then
+    sanitize=-fsanitize=address
+elif nm -D "$library" | grep -q __tsan; then
+    sanitize=-fsanitize=thread
+fi
+if [ -n "$sanitize" ]; then
+    case $1 in
+    *clang*) echo "a library for gcc's sanitizers does not go with clang's" && exit 77 ;;
+    esac
+fi
+"$@" $sanitize -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I "$include" -o "$folder/program" \
+    "$source" "$library" -Wl,-rpath,"$(dirname "$library")" -pthread
+"$folder/program"

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Each of these mistakes is found by the compiler; the lines without a mistake compile. Speaks TAP.
+# mistakes_do_not_compile.sh INCLUDE_DIR COMPILER
+set -u
+include=$1 compiler=$2
+number=0 status=0
+
+compiles() {
+    printf '%s\n' '#include <braid/braid.hpp>' \
+        'struct owner { ~owner() {} };' \
+        'void check(braid::device &device, braid::graph &graph, float *x, float (&four)[4])' \
+        '{' \
+        '    braid::kernel scale("scale", [](const braid_blocks &, float *, float) {});' \
+        '    auto node = graph.add(scale, 4, braid::task(), x, 2.0f);' \
+        '    auto exec = braid::exec::create(device, graph);' \
+        "    $1" \
+        '    (void)node; (void)four;' \
+        '}' | "$compiler" -x c++ -std=c++17 -fsyntax-only -Werror -I "$include" - 2>/dev/null
+}
+
+# expect yes|no NAME CODE
+expect() {
+    number=$((number + 1))
+    if compiles "$3"; then answer=yes; else answer=no; fi
+    if [ $answer = "$1" ]; then
+        echo "ok $number - $2"
+    else
+        echo "not ok $number - $2"
+        status=1
+    fi
+}
+
+expect yes "right arguments compile" 'graph.add(scale, 4, braid::task(), x, 3.0f); exec.set_arg<1>(node, 4.0f);'
+expect no "too few arguments" 'graph.add(scale, 4, braid::task(), x);'
+expect no "too many arguments" 'graph.add(scale, 4, braid::task(), x, 2.0f, 1);'
+expect no "an argument of another type" 'graph.add(scale, 4, braid::task(), 2.0f, x);'
+expect no "a number that loses digits" 'double two = 2; graph.add(scale, 4, braid::task(), x, two);'
+expect no "a new value of another type" 'exec.set_arg<0>(node, 2.0f);'
+expect no "an argument that is not there" 'exec.set_arg<2>(node, 2.0f);'
+expect no "a kernel that takes an array by reference" 'braid::kernel<void(float (&)[4])> k("k"); (void)k;'
+expect no "a kernel that takes an owner" 'braid::kernel<void(owner)> k("k"); (void)k;'
+expect no "a host call with an argument" 'graph.host(braid::task(), [](int) {});'
+expect no "a native call without a status" 'graph.native(braid::task(), [](braid_device *, braid_stream *) {});'
+expect no "a copied exec" 'braid::exec other = exec; (void)other;'
+expect no "an ignored failure" 'braid::checked::graph::create();'
+echo "1..$number"
+exit $status
