@@ -168,9 +168,59 @@ static void a_lost_frame_is_not_forgotten(void **state)
     check_fails(braid_exec_wait(frame.exec), BRAID_DEVICE_ERROR, "neither recorded nor awaited");
     check_fails(braid_exec_query(frame.exec), BRAID_DEVICE_ERROR, "neither recorded nor awaited");
     check_fails(braid_exec_launch(frame.exec, NULL), BRAID_DEVICE_ERROR, "same stream");
+    fail_calls("cuStreamSynchronize:1=999");
+    check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR,
+                "cuStreamSynchronize");
+    fail_calls(NULL);
+    check_fails(braid_exec_wait(frame.exec), BRAID_DEVICE_ERROR, "neither recorded nor awaited");
     check_ok(frame_run(&frame, 7));
     assert_int_equal(frame.num_host_calls, NUM_FRAMES + 2);
     frame_finish(&frame);
+    check_nothing_is_left();
+}
+
+// The lanes' own streams are waited for as well, and that can fail too.
+static void a_lost_lane_is_not_forgotten(void **state)
+{
+    (void)state;
+    struct frame frame;
+    open_frame(&frame);
+    launch_frames(&frame, BRAID_MODE_STREAMS);
+    fail_calls("cuEventRecord:2+=999,cuStreamSynchronize:1+=999");
+    check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR, "cuEventRecord");
+    fail_calls("cuStreamSynchronize:2=999");
+    check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR,
+                "cuStreamSynchronize");
+    fail_calls(NULL);
+    check_ok(frame_run(&frame, 7));
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
+// What is kept is looked at again without waiting, and stays while its frames run.
+static atomic_bool gate_is_open;
+
+static void wait_for_gate(void *user)
+{
+    (void)user;
+    while (!atomic_load(&gate_is_open))
+        ;
+}
+
+static void an_exec_that_is_kept_while_its_frames_run(void **state)
+{
+    (void)state;
+    struct frame frame;
+    open_frame(&frame);
+    atomic_store(&gate_is_open, false);
+    check_ok(braid_stream_host_call(frame.device, frame.stream, wait_for_gate, NULL));
+    launch_frames(&frame, BRAID_MODE_NATIVE);
+    destroy_exec(&frame, "cuEventSynchronize:1+=999");
+    check_ok(frame_create_exec(&frame, BRAID_MODE_NATIVE));
+    assert_int_equal(read_stats(frame.device).events_leased, 2);
+    atomic_store(&gate_is_open, true);
+    frame_finish(&frame);
+    assert_int_equal(standin_bad_accesses(), 0);
     check_nothing_is_left();
 }
 
@@ -211,7 +261,22 @@ static void memory_events_and_modules(void **state)
     check_nothing_is_left();
 }
 
-// The last test: what it leaves behind is there for good.
+// The last tests: what they leave behind is there for good.
+static void a_device_whose_default_stream_does_not_answer(void **state)
+{
+    (void)state;
+    struct frame frame;
+    atomic_int num_calls = 0;
+    open_frame(&frame);
+    check_ok(braid_stream_host_call(frame.device, NULL, count_late, &num_calls));
+    check_ok(braid_stream_synchronize(frame.device, NULL));
+    fail_calls("cuStreamSynchronize:2+=999"); // the first is for the frame's stream
+    logged[0] = '\0';
+    frame_finish(&frame);
+    fail_calls(NULL);
+    assert_non_null(strstr(logged, "not closed but kept"));
+}
+
 static void a_device_that_answers_nothing(void **state)
 {
     (void)state;
@@ -239,8 +304,11 @@ int main(void)
         cmocka_unit_test(an_exec_that_is_kept_until_the_device_is_closed),
         cmocka_unit_test(a_stream),
         cmocka_unit_test(a_lost_frame_is_not_forgotten),
+        cmocka_unit_test(a_lost_lane_is_not_forgotten),
+        cmocka_unit_test(an_exec_that_is_kept_while_its_frames_run),
         cmocka_unit_test(an_exec_with_a_lost_frame),
         cmocka_unit_test(memory_events_and_modules),
+        cmocka_unit_test(a_device_whose_default_stream_does_not_answer),
         cmocka_unit_test(a_device_that_answers_nothing),
     };
     braid_log_set(take_log, NULL);
