@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+enum { REPLAY_MOST_BEFORE = 32 }; // predecessors of a node
+
 // A DAG: the predecessors of node i are edges[first_edge[i]] up to edges[first_edge[i + 1]], all
 // less than i.
 struct replay_shape {
@@ -52,6 +54,7 @@ struct replay_player {
 };
 
 extern const struct replay_player replay_braid;
+extern const struct replay_player replay_braid_streams;
 extern const struct replay_player replay_floor;
 extern const struct replay_player replay_openmp;
 extern const struct replay_player replay_starpu;

@@ -32,7 +32,7 @@ braid_graph *replay_graph_create(const struct replay_shape *shape, const struct 
     braid_graph *graph = NULL;
     replay_check(braid_graph_create(&graph));
     for (uint32_t i = 0; i < shape->num_nodes; i++) {
-        braid_node after[16];
+        braid_node after[REPLAY_MOST_BEFORE];
         size_t num_after = 0;
         for (uint32_t k = shape->first_edge[i]; k < shape->first_edge[i + 1]; k++)
             after[num_after++] = braid_graph_node(graph, shape->edges[k]);
@@ -48,16 +48,29 @@ braid_graph *replay_graph_create(const struct replay_shape *shape, const struct 
     return graph;
 }
 
-static void *create(const struct replay_shape *shape, const struct replay_body *body,
-                    uint32_t num_workers)
+static void *create_in_mode(const struct replay_shape *shape, const struct replay_body *body,
+                            uint32_t num_workers, braid_exec_mode mode)
 {
     struct state *state = replay_allocate(1, sizeof(*state));
     replay_check(braid_device_open(
         &(braid_device_options){ .backend = "cpu", .num_workers = num_workers }, &state->device));
     braid_graph *graph = replay_graph_create(shape, body);
-    replay_check(braid_exec_create(state->device, graph, NULL, &state->exec));
+    replay_check(braid_exec_create(state->device, graph, &(braid_exec_options){ .mode = mode },
+                                   &state->exec));
     braid_graph_destroy(graph);
     return state;
+}
+
+static void *create(const struct replay_shape *shape, const struct replay_body *body,
+                    uint32_t num_workers)
+{
+    return create_in_mode(shape, body, num_workers, BRAID_MODE_AUTO);
+}
+
+static void *create_streams(const struct replay_shape *shape, const struct replay_body *body,
+                            uint32_t num_workers)
+{
+    return create_in_mode(shape, body, num_workers, BRAID_MODE_STREAMS);
 }
 
 static void play(void *user)
@@ -78,6 +91,13 @@ static void destroy(void *user)
 const struct replay_player replay_braid = {
     .name = "braid",
     .create = create,
+    .play = play,
+    .destroy = destroy,
+};
+
+const struct replay_player replay_braid_streams = {
+    .name = "braid streams",
+    .create = create_streams,
     .play = play,
     .destroy = destroy,
 };

@@ -5,7 +5,8 @@
 
 #include "replay_choice.h"
 
-static const char *const options[] = { "--player", "--shape", "--body", "--workers" };
+static const char *const options[] = { "--player",  "--shape",   "--body",
+                                       "--workers", "--pattern", "--width" };
 
 static bool is_option(const char *argument)
 {
@@ -30,7 +31,7 @@ bool replay_choice_is_right(const struct replay_choice *choice, const char *cons
         const char *argument = choice->argv[i];
         if (is_option(argument) ? ++i < choice->argc : is_part(argument, parts, num_parts))
             continue;
-        fprintf(stderr, "bench_replay: '%s' is neither a part nor an option with a value\n",
+        fprintf(stderr, "%s: '%s' is neither a part nor an option with a value\n", choice->argv[0],
                 argument);
         return false;
     }

@@ -44,7 +44,7 @@ static void submit_node(struct state *state, uint32_t node)
     task->callback_arg = (void *)(uintptr_t)node;
     task->destroy = 0; // later tasks name it as a predecessor
     state->tasks[node] = task;
-    struct starpu_task *before[16];
+    struct starpu_task *before[REPLAY_MOST_BEFORE];
     unsigned num_before = 0;
     for (uint32_t i = state->shape->first_edge[node]; i < state->shape->first_edge[node + 1]; i++)
         before[num_before++] = state->tasks[state->shape->edges[i]];
