@@ -31,6 +31,7 @@ void replay_shape_destroy(struct replay_shape *shape);
 struct replay_body {
     uint64_t num_steps; // 0: an empty body
     uint64_t cost_ns;   // what that takes, for planners
+    bool is_apart;      // no step overlaps with what comes before or after the body
     struct replay_stamps *stamps;
 };
 

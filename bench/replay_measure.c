@@ -50,8 +50,8 @@ struct replay_times replay_measure(const struct replay_player *player,
     for (int i = 1; i < WARM_UP_FRAMES && first_ns < MOST_NS / 10; i++)
         player->play(state);
     size_t num = 0, most = played->gap_ns ? GAP_FRAMES : MAX_FRAMES;
-    double total = 0;
-    while (num < most && (num < MIN_FRAMES || total < BUDGET_NS) && total < MOST_NS) {
+    double total = 0, budget = (double)(played->budget_ns ? played->budget_ns : BUDGET_NS);
+    while (num < most && (num < MIN_FRAMES || total < budget) && total < MOST_NS) {
         frames[num] = play_frame(player, state, played->gap_ns);
         total += frames[num++];
     }

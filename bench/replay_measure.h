@@ -11,7 +11,8 @@ struct replay_case {
     const struct replay_shape *shape;
     const struct replay_body *body;
     uint32_t num_workers;
-    uint64_t gap_ns; // slept before each frame
+    uint64_t gap_ns;    // slept before each frame
+    uint64_t budget_ns; // of frames; 0: as much as a measurement usually has
 };
 
 // Times of a frame, in ns; -1 if the player cannot play. On a machine that others use, the fastest
