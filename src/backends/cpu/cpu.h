@@ -181,7 +181,13 @@ static inline void cpu_unlock(struct cpu_backend *backend)
 uint64_t braid_cpu_now_ns(void);
 void braid_cpu_relax(void);
 void braid_cpu_give_way(void); // to threads of any priority, for some microseconds
-// Polls until *word is no longer `seen` (true) or CPU_SPIN_NS have passed (false).
+// How long a thread without work polls: CPU_SPIN_NS, and no longer than its core is its own.
+struct cpu_spin {
+    uint64_t offer_ns, end_ns;
+};
+struct cpu_spin braid_cpu_spin_begin(void);
+bool braid_cpu_spin_goes_on(struct cpu_spin *spin); // asked every few polls
+// Polls until *word is no longer `seen` (true) or the spin is over (false).
 bool braid_cpu_spin_while_equal(const atomic_uint *word, unsigned seen);
 
 // cpu_worker.c: threads and the ready lists.

@@ -63,35 +63,37 @@ static bool is_reached(const struct cpu_point *point)
     return atomic_load_explicit(&point->reached, memory_order_acquire);
 }
 
-// Until the point is reached, something else has happened since `seen`, or the time is over. Lock
-// not held.
-static void poll(const struct cpu_backend *backend, const struct cpu_point *point, unsigned seen,
-                 uint64_t end_ns)
+// Until the point is reached or something else has happened since `seen` (true), or the spin is
+// over (false). Lock not held.
+static bool poll(const struct cpu_backend *backend, const struct cpu_point *point, unsigned seen,
+                 struct cpu_spin *spin)
 {
     do {
         for (int i = 0; i < 16; i++) {
             if (is_reached(point) ||
                 atomic_load_explicit(&backend->epoch, memory_order_relaxed) != seen)
-                return;
+                return true;
             braid_cpu_relax();
         }
-    } while (braid_cpu_now_ns() < end_ns);
+    } while (braid_cpu_spin_goes_on(spin));
+    return false;
 }
 
 // Lock held, but not while the thread works or polls.
 static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_point *point)
 {
-    uint64_t end_ns = braid_cpu_now_ns() + CPU_SPIN_NS;
-    while (!is_reached(point) && braid_cpu_now_ns() < end_ns) {
+    struct cpu_spin spin = braid_cpu_spin_begin();
+    bool goes_on = true;
+    while (!is_reached(point) && goes_on) {
         unsigned seen = atomic_load_explicit(&backend->epoch, memory_order_relaxed);
         if (braid_cpu_other_work_is_ready(backend) && braid_cpu_workers_lend_hand(backend, point)) {
             if (braid_cpu_worker_is_in_the_way(backend))
                 return;
-            end_ns = braid_cpu_now_ns() + CPU_SPIN_NS;
+            spin = braid_cpu_spin_begin();
             continue;
         }
         cpu_unlock(backend);
-        poll(backend, point, seen, end_ns);
+        goes_on = poll(backend, point, seen, &spin) && braid_cpu_now_ns() < spin.end_ns;
         cpu_lock(backend);
     }
 }

@@ -21,6 +21,7 @@ enum {
     ALONE_NS = 2000,        // before the walker offers its core to other threads
     LONG_YIELD_NS = 50000,
     SLEEPS_AFTER_A_LONG_YIELD = 64,
+    YIELDS_A_SLEEP = 32,
     FOLLOW_AT_MOST = 8, // lanes that wait for each other
 };
 
@@ -135,7 +136,7 @@ static bool shares_core(const struct poll *poll)
 // Where they are not, yielding does not part the two: a thread that yields stays runnable, so the
 // system does not place it anew, and leaves both on one core while another idles. One that sleeps
 // is placed when it is woken. So after a yield that took longer than waking takes, the lane's next
-// walkers that are in the way sleep.
+// walkers that are in the way sleep; after shorter ones, one in a while does.
 static bool offer_core(struct poll *poll, uint64_t now_ns)
 {
     if (!shares_core(poll)) {
@@ -150,8 +151,13 @@ static bool offer_core(struct poll *poll, uint64_t now_ns)
         return false;
     }
     sched_yield();
-    if (braid_cpu_now_ns() - now_ns >= LONG_YIELD_NS)
+    bool was_long = braid_cpu_now_ns() - now_ns >= LONG_YIELD_NS;
+    unsigned num_yields =
+        atomic_fetch_add_explicit(&poll->lane->num_yields, 1, memory_order_relaxed);
+    if (was_long)
         atomic_store_explicit(num_sleeps, SLEEPS_AFTER_A_LONG_YIELD, memory_order_relaxed);
+    else if (num_yields % YIELDS_A_SLEEP == 0)
+        atomic_store_explicit(num_sleeps, 1, memory_order_relaxed);
     return true;
 }
 
