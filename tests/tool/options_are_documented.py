@@ -19,7 +19,7 @@ def read(name):
 
 def options_of_help():
     return {command: set(re.findall(r"^  (--[a-z-]+)", braid(command, "--help").out, re.MULTILINE))
-            for command in ("plan", "run", "devices")}
+            for command in ("plan", "run", "simulate", "diff", "devices")}
 
 
 def the_man_page_has_every_option():
@@ -56,7 +56,7 @@ def bash_completion_works():
                   f"COMP_CWORD={len(words) - 1}; _braid; echo ${{COMPREPLY[@]}}")
         return subprocess.run(["bash", "-O", "extglob", "-c", script], check=True,
                               stdout=subprocess.PIPE).stdout.decode().split()
-    assert complete("braid", "d") == ["devices"]
+    assert complete("braid", "d") == ["diff", "devices"]
     assert complete("braid", "plan", "--la") == ["--lanes"]
     assert complete("braid", "run", "--device", "c") == ["cpu", "cuda"]
 

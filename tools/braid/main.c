@@ -6,6 +6,7 @@
 #include <braid/braid.h>
 
 #include "commands.h"
+#include "help.h"
 
 static const char help[] =
     "usage: braid COMMAND ...\n"
@@ -14,9 +15,11 @@ static const char help[] =
     "\n"
     "  braid plan FILE.dot       plan a graph: lanes, waits, makespan; as DOT or JSON too\n"
     "  braid run FILE.dot        replay it on a device and check the order of every edge\n"
+    "  braid simulate FILE.dot   what a frame takes on other numbers of lanes\n"
+    "  braid diff OLD NEW        compare two plans or runs in JSON; fail where a frame grew\n"
     "  braid devices             list the backends and their devices\n"
     "  braid version             print the version\n"
-    "  braid help                print this text\n"
+    "  braid help [TOPIC]        print this text; TOPIC: a command, files, pictures or status\n"
     "\n"
     "'braid COMMAND --help' explains a command. A FILE of '-' is standard input.\n"
     "Exit status: 0 done, 1 failed, 2 bad file or command line.\n";
@@ -25,10 +28,27 @@ static const struct {
     const char *name;
     enum exit_status (*run)(int argc, char **argv);
 } commands[] = {
-    { "plan", command_plan },
-    { "run", command_run },
-    { "devices", command_devices },
+    { "plan", command_plan }, { "run", command_run },         { "simulate", command_simulate },
+    { "diff", command_diff }, { "devices", command_devices },
 };
+
+// Of a command, what it says to --help.
+static enum exit_status print_help(char *topic)
+{
+    static char option[] = "--help";
+    if (!topic) {
+        fputs(help, stdout);
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(topic, commands[i].name) == 0)
+            return commands[i].run(2, (char *[]){ topic, option, NULL });
+    }
+    if (help_print_topic(topic))
+        return EXIT_DONE;
+    return fail(EXIT_BAD_FILE, "no help on '%s': there is a command's, files, pictures and status",
+                topic);
+}
 
 static enum exit_status run_command(int argc, char **argv)
 {
@@ -46,8 +66,7 @@ static enum exit_status run_command(int argc, char **argv)
         return EXIT_DONE;
     }
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        fputs(help, stdout);
-        return EXIT_DONE;
+        return print_help(argv[2]);
     }
     return fail(EXIT_BAD_FILE, "no command '%s': 'braid help' lists them", name);
 }

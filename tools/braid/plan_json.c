@@ -39,8 +39,7 @@ static json_int_t integer(uint64_t number)
     return (json_int_t)number;
 }
 
-// Whole where all costs of the file are.
-static json_t *time_in_unit(const struct dot_file *file, uint64_t time_ns, uint64_t unit_ns)
+json_t *plan_json_time(const struct dot_file *file, uint64_t time_ns, uint64_t unit_ns)
 {
     if (file->has_fractions && time_ns % unit_ns > 0)
         return json_real((double)time_ns / (double)unit_ns);
@@ -59,10 +58,10 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
                   integer(file->num_edges), "without_cost", integer(file->without_cost),
                   "num_lanes", integer(info.num_lanes), "num_waits", integer(info.num_waits),
                   "records", integer(info.num_records), "events", integer(info.num_events),
-                  "makespan", time_in_unit(file, info.makespan_ns, unit_ns), "bound",
-                  time_in_unit(file, info.bound_ns, unit_ns), "work",
-                  time_in_unit(file, info.work_ns, unit_ns), "one_lane",
-                  time_in_unit(file, info.one_lane_ns, unit_ns));
+                  "makespan", plan_json_time(file, info.makespan_ns, unit_ns), "bound",
+                  plan_json_time(file, info.bound_ns, unit_ns), "work",
+                  plan_json_time(file, info.work_ns, unit_ns), "one_lane",
+                  plan_json_time(file, info.one_lane_ns, unit_ns));
     if (!json || !numbers || json_object_update(json, numbers) != 0) {
         json_decref(json);
         json = NULL;
@@ -146,8 +145,8 @@ static bool add_tasks(json_t *json, const struct dot_file *file, const braid_sch
         json_t *task = json_pack("{s:o, s:o, s:I, s:o, s:o}", "id", text_of(file, i), "name",
                                  plan_json_text(task_graph_name(&file->nodes[i])), "lane",
                                  integer(placement.lane), "start",
-                                 time_in_unit(file, placement.start_ns, file->unit_ns), "end",
-                                 time_in_unit(file, placement.end_ns, file->unit_ns));
+                                 plan_json_time(file, placement.start_ns, file->unit_ns), "end",
+                                 plan_json_time(file, placement.end_ns, file->unit_ns));
         done = json_array_append_new(tasks, task) == 0;
     }
     return done;

@@ -4,23 +4,29 @@ _braid() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "plan run devices version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "plan run simulate diff devices version help" -- "$word")
         return
     fi
     case $before in
     --device) mapfile -t COMPREPLY < <(compgen -W "cpu cuda hip" -- "$word"); return ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams native" -- "$word"); return ;;
-    --lanes | --sync-cost | --frames | --workers | --time-scale) COMPREPLY=(); return ;;
+    --lanes | --faster | --limit | --sync-cost | --frames | --workers | --time-scale) COMPREPLY=(); return ;;
     --dot | --svg | --trace | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
     plan) options="--lanes --sync-cost --widen --dot --svg --trace --json --help" ;;
     run) options="--frames --lanes --widen --device --workers --mode --time-scale --svg --trace --json --help" ;;
+    simulate) options="--lanes --faster --sync-cost --json --help" ;;
+    diff) options="--limit --help" ;;
     devices) options="--json --help" ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
-    elif [ "$command" = plan ] || [ "$command" = run ]; then
+    elif [ "$command" = help ]; then
+        mapfile -t COMPREPLY < <(compgen -W "plan run simulate diff devices files pictures status" -- "$word")
+    elif [ "$command" = diff ]; then
+        mapfile -t COMPREPLY < <(compgen -f -X '!*.json' -- "$word"; compgen -d -S / -- "$word")
+    elif [ "$command" = plan ] || [ "$command" = run ] || [ "$command" = simulate ]; then
         mapfile -t COMPREPLY < <(compgen -f -X '!*.@(dot|gv)' -- "$word"; compgen -d -S / -- "$word")
     fi
 }

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""braid simulate and braid diff: what would change a frame, and what did; braid help TOPIC."""
+import json
+import os
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from braid_tool import braid, plan  # noqa: E402
+from tap import run  # noqa: E402
+
+GRAPH = """digraph { cost_unit=us; load [cost=2]; "a=b" [cost=40, label=left]; right [cost=30]; mix [cost=8]
+  load -> "a=b"; load -> right; "a=b" -> mix; right -> mix }"""
+
+
+def simulate(*options, text=GRAPH):
+    result = braid("simulate", "-", "--json", "-", *options, text=text)
+    assert result.status == 0, result.err
+    return json.loads(result.out)
+
+
+def a_simulation_says_what_plans_say():
+    found = simulate("--lanes", "1,2,3")
+    assert found["kind"] == "simulation" and found["cost_unit"] == "us"
+    for one in found["plans"]:
+        planned = plan(GRAPH, "--lanes", str(one["max_lanes"]))
+        for name in ("num_lanes", "num_waits", "makespan", "bound"):
+            assert one[name] == planned[name], (name, one, planned)
+    assert [one["makespan"] for one in found["plans"]] == [80, 50, 50]
+
+
+def faster_nodes_shorten_the_frame_as_far_as_others_let_them():
+    for name in ("a=b", "left"):  # by id, by name
+        found = simulate("--lanes", "1,2", "--faster", f"{name}=4")
+        assert [one["faster"] for one in found["plans"]] == [50, 40], found
+    found = simulate("--lanes", "2", "--faster", "a=b=4", "--faster", "right=0.5")
+    assert found["plans"][0]["faster"] == 70, found
+    out = braid("simulate", "-", "--lanes", "2", "--faster", "left=4", text=GRAPH).out
+    assert re.search(r"^ +2 +50 us +2 +1\.000 +40 us +20\.0 %$", out, re.MULTILINE), out
+
+
+def wrong_simulations_are_refused():
+    for options, reason in ((["--lanes", "1,x"], "--lanes takes"), (["--lanes", ""], "--lanes takes"),
+                            (["--faster", "left"], "NODE=X"), (["--faster", "nobody=2"], "no node 'nobody'"),
+                            (["--faster", "left=0"], "greater than 0"),
+                            (["--faster", "left=1e-12", "--lanes", "1"], None)):
+        result = braid("simulate", "-", *options, text=GRAPH)
+        assert result.status == (2 if reason else 0), (options, result.err)
+        assert (reason or "") in result.err, result.err
+
+
+def reports(*texts, command="plan", options=()):
+    """Paths of JSON files, one for each graph; `texts` that are no graph are written as they are."""
+    folder = tempfile.mkdtemp()
+    paths = [os.path.join(folder, f"{i}.json") for i in range(len(texts))]
+    for path, text in zip(paths, texts):
+        if "digraph" not in text:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            continue
+        result = braid(command, "-", "--json", path, *options, text=text)
+        assert result.status == 0, result.err
+    return paths
+
+
+def a_longer_frame_fails_past_the_limit():
+    old, new = reports(GRAPH, GRAPH.replace("cost=40", "cost=43"))
+    for arguments, status in (([old, old], 0), ([old, new], 1), ([new, old], 0),
+                              ([old, new, "--limit", "6"], 0), ([old, new, "--limit", "5.9"], 1),
+                              ([old, old, "--limit", "0"], 0)):
+        result = braid("diff", *arguments)
+        assert result.status == status, (arguments, result.out, result.err)
+        assert ("the frame became 6.0 % longer" in result.err) == (status == 1), result.err
+    out = braid("diff", old, new).out
+    assert re.search(r"^makespan +50 +53 +\+6\.0 %$", out, re.MULTILINE), out
+    assert "costs of 1 node changed" in out and re.search(r"^  a=b +40 +43 +\+7\.5 %$", out, re.MULTILINE)
+
+
+def nodes_that_came_and_went_are_told():
+    old, new = reports(GRAPH, GRAPH.replace("load -> right", "load -> extra -> right"))
+    out = braid("diff", old, new).out
+    assert "nodes: 0 gone, 1 new" in out, out
+
+
+def runs_are_compared_by_what_was_measured():
+    old, new = reports(GRAPH, GRAPH.replace("us;", "ms;"), command="run",
+                       options=("--frames", "2", "--device", "cpu"))
+    result = braid("diff", old, new)
+    assert result.status == 1 and "measured makespan" in result.out, result.out
+    assert braid("diff", new, old).status == 0
+
+
+def what_cannot_be_compared_is_refused():
+    graph, millis, devices, broken = reports(GRAPH, GRAPH.replace("us;", "ms;"), '{"kind": "devices"}',
+                                             '{\n "kind": "plan",\n}')
+    run_, = reports(GRAPH, command="run", options=("--frames", "1", "--device", "cpu"))
+    for arguments, reason in (([graph, millis], "differ in their cost_unit: 'us' and 'ms'"),
+                              ([graph, run_], "differ in their kind"), ([graph], "which two?"),
+                              ([graph, devices], "not what 'braid plan --json'"),
+                              ([broken, graph], "0.json"), ([graph, "/nonexistent"], "/nonexistent"),
+                              ([graph, graph, "--limit", "-1"], "--limit takes")):
+        result = braid("diff", *[path.replace("0.json", "0.json") for path in arguments])
+        assert result.status == 2 and result.out == "", (arguments, result.out, result.err)
+        assert reason in result.err.replace("3.json", "0.json"), (reason, result.err)
+        assert result.err.count("\n") == 1, result.err
+
+
+def help_has_topics():
+    for topic in ("plan", "run", "simulate", "diff", "devices"):
+        assert braid("help", topic).out == braid(topic, "--help").out != "", topic
+    for topic, word in (("files", "prelude_of"), ("pictures", "--svg"), ("status", "1 a device")):
+        result = braid("help", topic)
+        assert result.status == 0 and word in result.out, topic
+        assert all(len(line) <= 100 for line in result.out.splitlines()), topic
+    result = braid("help", "nothing")
+    assert result.status == 2 and "no help on 'nothing'" in result.err, result.err
+
+
+def the_file_in_help_is_planned():
+    text = braid("help", "files").out
+    graph = text[text.index("digraph"):text.index("}\n", text.index("mix;")) + 1]
+    assert plan(graph)["makespan"] == 61.5
+
+
+if __name__ == "__main__":
+    sys.exit(run([
+        a_simulation_says_what_plans_say,
+        faster_nodes_shorten_the_frame_as_far_as_others_let_them,
+        wrong_simulations_are_refused,
+        a_longer_frame_fails_past_the_limit,
+        nodes_that_came_and_went_are_told,
+        runs_are_compared_by_what_was_measured,
+        what_cannot_be_compared_is_refused,
+        help_has_topics,
+        the_file_in_help_is_planned,
+    ]))

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// braid diff: what changed between two plans or two runs, so that a build can watch its frame.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "arguments.h"
+#include "commands.h"
+#include "output.h"
+
+static const char help[] =
+    "usage: braid diff OLD.json NEW.json [options]\n"
+    "\n"
+    "Compares two files of 'braid plan --json' or of 'braid run --json', and ends with status 1 "
+    "if\n"
+    "the frame became longer than the limit allows: the planned makespan of plans, the median of\n"
+    "the measured ones of runs.\n"
+    "\n"
+    "  --limit P         how many percent longer a frame may be (default 5)\n"
+    "  --help            print this text\n";
+
+enum { OPTION_LIMIT = 256, MOST_CHANGES = 10 };
+
+static const struct option long_options[] = {
+    { "limit", required_argument, NULL, OPTION_LIMIT },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+static const char *text_of(const json_t *json, const char *name)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    return text ? text : "";
+}
+
+static enum exit_status read_report(const char *path, json_t **out_json)
+{
+    json_error_t error;
+    json_t *json = json_load_file(path, 0, &error);
+    if (!json && error.line < 1)
+        return fail(EXIT_BAD_FILE, "cannot read %s: %s", path, error.text);
+    if (!json)
+        return fail_in_file(path, (uint64_t)error.line, "%s", error.text);
+    const char *kind = text_of(json, "kind");
+    if (strcmp(kind, "plan") != 0 && strcmp(kind, "run") != 0) {
+        json_decref(json);
+        return fail_in_file(path, 1, "not what 'braid plan --json' or 'braid run --json' writes");
+    }
+    *out_json = json;
+    return EXIT_DONE;
+}
+
+// A number, or a part of one: "measured_makespan_ns.median".
+static double number_of(const json_t *json, const char *name)
+{
+    const char *point = strchr(name, '.');
+    char first[64];
+    snprintf(first, sizeof(first), "%.*s", point ? (int)(point - name) : 63, name);
+    const json_t *value = json_object_get(json, first);
+    return json_number_value(point ? json_object_get(value, point + 1) : value);
+}
+
+static double percent_more(double before, double after)
+{
+    if (before == after)
+        return 0;
+    return before > 0 ? (after / before - 1) * 100 : INFINITY;
+}
+
+static void print_numbers(const json_t *before, const json_t *after, const char *name,
+                          const char *shown)
+{
+    double first = number_of(before, name), second = number_of(after, name);
+    if (json_object_get(before, name) || strchr(name, '.'))
+        printf("%-20s %16.10g %16.10g  %+.1f %%\n", shown, first, second,
+               percent_more(first, second));
+}
+
+struct change {
+    const char *id;
+    double before, after;
+};
+
+static int compare_changes(const void *a, const void *b)
+{
+    const struct change *first = a, *second = b;
+    double by_first = fabs(first->after - first->before);
+    double by_second = fabs(second->after - second->before);
+    if (by_first != by_second)
+        return by_first > by_second ? -1 : 1;
+    return strcmp(first->id, second->id);
+}
+
+static double length_of(const json_t *task)
+{
+    return number_of(task, "end") - number_of(task, "start");
+}
+
+// The tasks of a report by their ids; the references are borrowed.
+static json_t *index_tasks(const json_t *report)
+{
+    json_t *index = json_object(), *task;
+    size_t i;
+    json_array_foreach(json_object_get(report, "tasks"), i, task)
+        json_object_set(index, text_of(task, "id"), task);
+    return index;
+}
+
+static void print_changes(struct change *changes, size_t num)
+{
+    if (num > 0)
+        qsort(changes, num, sizeof(*changes), compare_changes);
+    for (size_t i = 0; i < num && i < MOST_CHANGES; i++)
+        printf("  %-18s %16.10g %16.10g  %+.1f %%\n", changes[i].id, changes[i].before,
+               changes[i].after, percent_more(changes[i].before, changes[i].after));
+    if (num > MOST_CHANGES)
+        printf("  and %zu more\n", num - MOST_CHANGES);
+}
+
+// Nodes that only one has, and those whose costs differ, the largest difference first.
+static enum exit_status compare_tasks(const json_t *before, const json_t *after)
+{
+    json_t *old_tasks = index_tasks(before), *new_tasks = index_tasks(after), *task;
+    struct change *changes = calloc(json_object_size(old_tasks) + 1, sizeof(*changes));
+    size_t num = 0, num_gone = 0, num_new = 0;
+    const char *id;
+    if (!changes) {
+        json_decref(old_tasks);
+        json_decref(new_tasks);
+        return fail(EXIT_FAILED, "out of memory for the differences");
+    }
+    json_object_foreach(old_tasks, id, task)
+    {
+        const json_t *now = json_object_get(new_tasks, id);
+        num_gone += now == NULL;
+        if (now && length_of(task) != length_of(now))
+            changes[num++] = (struct change){ id, length_of(task), length_of(now) };
+    }
+    json_object_foreach(new_tasks, id, task) num_new += json_object_get(old_tasks, id) == NULL;
+    if (num_gone + num_new > 0)
+        printf("nodes: %zu gone, %zu new\n", num_gone, num_new);
+    if (num > 0)
+        printf("costs of %zu node%s changed\n", num, output_plural(num));
+    print_changes(changes, num);
+    free(changes);
+    json_decref(old_tasks);
+    json_decref(new_tasks);
+    return EXIT_DONE;
+}
+
+static enum exit_status compare(const json_t *before, const json_t *after, double limit)
+{
+    static const struct {
+        const char *name, *shown;
+    } numbers[] = {
+        { "nodes", "nodes" },     { "edges", "edges" },       { "num_lanes", "lanes" },
+        { "num_waits", "waits" }, { "records", "records" },   { "events", "events" },
+        { "work", "work" },       { "makespan", "makespan" }, { "bound", "bound" },
+    };
+    bool is_run = strcmp(text_of(before, "kind"), "run") == 0;
+    const char *frame = is_run ? "measured_makespan_ns.median" : "makespan";
+    printf("%-20s %16s %16s\n", "", "old", "new");
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        print_numbers(before, after, numbers[i].name, numbers[i].shown);
+    if (is_run)
+        print_numbers(before, after, frame, "measured makespan");
+    enum exit_status status = compare_tasks(before, after);
+    double more = percent_more(number_of(before, frame), number_of(after, frame));
+    if (status == EXIT_DONE && more > limit) {
+        fflush(stdout);
+        status =
+            fail(EXIT_FAILED, "the frame became %.1f %% longer; the limit is %g %%", more, limit);
+    }
+    return status;
+}
+
+static enum exit_status check_alike(const json_t *before, const json_t *after)
+{
+    static const char *const names[] = { "kind", "cost_unit" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *first = text_of(before, names[i]), *second = text_of(after, names[i]);
+        if (strcmp(first, second) != 0)
+            return fail(EXIT_BAD_FILE, "the two differ in their %s: '%s' and '%s'", names[i], first,
+                        second);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_status read_limit(const char *text, double *out_limit)
+{
+    char *end;
+    double limit = strtod(text, &end);
+    if (end == text || *end || !(limit >= 0 && limit <= 1e6))
+        return fail(EXIT_BAD_FILE, "--limit takes a number of 0 or more, not '%s'", text);
+    *out_limit = limit;
+    return EXIT_DONE;
+}
+
+enum exit_status command_diff(int argc, char **argv)
+{
+    double limit = 5;
+    for (int option; (option = argument_next_option("diff", argc, argv, long_options)) != -1;) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return EXIT_DONE;
+        }
+        if (option != OPTION_LIMIT || read_limit(optarg, &limit) != EXIT_DONE)
+            return EXIT_BAD_FILE;
+    }
+    if (argc - optind != 2)
+        return fail(EXIT_BAD_FILE, "which two? braid diff OLD.json NEW.json");
+    json_t *before = NULL, *after = NULL;
+    enum exit_status status = read_report(argv[optind], &before);
+    if (status == EXIT_DONE)
+        status = read_report(argv[optind + 1], &after);
+    if (status == EXIT_DONE)
+        status = check_alike(before, after);
+    if (status == EXIT_DONE)
+        status = compare(before, after, limit);
+    json_decref(before);
+    json_decref(after);
+    return status;
+}
