@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one interface between Braid and a kind of device. It knows nothing of graphs or schedules.
+// The one interface between Braid and a kind of device. It knows nothing of graphs or plans.
 #ifndef BRAID_BACKENDS_BACKEND_H
 #define BRAID_BACKENDS_BACKEND_H
 
@@ -20,6 +20,7 @@
 // - the ordering laws hold: a wait captures the event's latest record when it is queued.
 
 struct backend_ops;
+struct player;
 
 // An opened device. Backends embed it first.
 struct backend {
@@ -30,7 +31,6 @@ struct backend {
 struct backend_stream;
 struct backend_event;
 struct backend_kernel;
-struct backend_program;
 struct backend_detour;
 
 // A kernel launch, as submitted. args[i] points to the bytes of argument i; they are captured
@@ -44,13 +44,6 @@ struct backend_launch {
     uint32_t num_args;
     void *const *args;
     const uint32_t *arg_bytes;
-};
-
-// What was current on the calling thread before the backend came: its own business.
-struct backend_scope {
-    void *context; // CUDA
-    int device;    // HIP
-    bool changed;
 };
 
 enum backend_task_kind {
@@ -92,52 +85,14 @@ struct backend_task {
         struct {
             braid_native_function *call;
             void *user;
-            braid_device *device; // handed to the call
         } native;
     };
 };
 
-// One step of a lane; see braid_step. `index` is a task (run) or a record (record, wait): record r
-// is the end of one task, waited for on other lanes. Each record is made once in a frame.
-struct backend_step {
-    braid_step_kind kind;
-    uint32_t index;
-};
-
-struct backend_lane {
-    const struct backend_step *steps;
-    size_t num_steps;
-};
-
-// A whole plan, for backends that replay it by themselves. All of it is copied by program_create,
-// except task names and kernels, which outlive the program.
-struct backend_plan {
-    const struct backend_lane *lanes;
-    uint32_t num_lanes;
-    uint32_t num_records;
-    const struct backend_task *tasks;
-    uint32_t num_tasks;
-    const struct backend_step *order; // all steps, in issue order
-    const uint32_t *order_lane;       // and the lane of each
-    size_t num_order;
-    braid_device *device;
-    // Native calls under capture are made with the device current and handed a braid_stream round a
-    // backend stream: wrap makes one for the length of the call.
-    braid_status (*call_native)(const struct backend_task *task, struct backend_stream *stream);
-};
-
 struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
-    // BRAID_MODE_AUTO tries program_create first, and streams where that is BRAID_UNSUPPORTED.
-    bool prefers_native;
-    // The streams lowering uses one event object a record and two sets of them in turn, so that
-    // objects are recorded again as late as that allows. The events of the fork, the joins and the
-    // frame's end are one each all the same, and with more than two frames in flight all are
-    // recorded again while they are pending: a backend must keep the earlier record for the waits
-    // that are queued already.
-    bool renew_events;
-    // Launches of one program on two streams may overlap: the lowering orders them.
-    bool programs_overlap;
+    // How programs can be played on it, best first, ended by NULL; see program/player.h.
+    const struct player *const *players;
 
     // Optional: waits for all work that came through the backend, but for that on wrapped streams.
     // Fails, after a line in the log, where that cannot be told to have ended: then the backend is
@@ -147,8 +102,8 @@ struct backend_ops {
     // it has succeeded.
     void (*close)(struct backend *backend);
     void (*get_info)(struct backend *backend, braid_device_info *out_info);
-    void (*get_cost_model)(struct backend *backend, braid_exec_mode mode,
-                           braid_cost_model *out_model);
+    // What ordering costs on streams; of other ways the players know.
+    void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
 
     braid_status (*allocate)(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                              void **out_memory);
@@ -187,10 +142,9 @@ struct backend_ops {
     braid_status (*event_elapsed)(struct backend *backend, struct backend_event *start,
                                   struct backend_event *end, uint64_t *out_ns);
 
-    // Optional, both or neither: makes the device current on this thread for a native call, and
-    // what was current before again.
-    braid_status (*enter)(struct backend *backend, struct backend_scope *out_scope);
-    void (*leave)(struct backend *backend, const struct backend_scope *scope);
+    // Optional: makes a call with the device current on this thread, and passes on what it returns.
+    braid_status (*call_current)(struct backend *backend, braid_status (*call)(void *user),
+                                 void *user);
 
     // Loads (or finds, counted) a kernel; fails with BRAID_UNSUPPORTED where it has no code for
     // this device. arg_bytes[i] is the size of argument i, for backends that can check it.
@@ -212,18 +166,6 @@ struct backend_ops {
     // Queues one task; never a native one (the caller makes that call itself).
     braid_status (*submit)(struct backend *backend, struct backend_stream *stream,
                            const struct backend_task *task);
-
-    // Optional, all or none: the backend's own replay of a whole plan. A launch starts after
-    // earlier work on the stream and (unless programs_overlap) the program's own last launch; later
-    // work on the stream starts after it. Programs of one backend run at once. program_destroy may
-    // be called only when the program's launches have ended.
-    braid_status (*program_create)(struct backend *backend, const struct backend_plan *plan,
-                                   struct backend_program **out_program);
-    braid_status (*program_set_args)(struct backend *backend, struct backend_program *program,
-                                     uint32_t task, void *const *args);
-    braid_status (*program_launch)(struct backend *backend, struct backend_program *program,
-                                   struct backend_stream *stream);
-    void (*program_destroy)(struct backend *backend, struct backend_program *program);
 };
 
 // A row of the table of backends: how to count its devices and open one.
@@ -240,5 +182,10 @@ struct backend_driver {
 extern const struct backend_driver braid_cpu_driver;
 extern const struct backend_driver braid_cuda_driver;
 extern const struct backend_driver braid_hip_driver;
+
+// The players of each, in src/players.
+extern const struct player *const braid_cpu_players[];
+extern const struct player *const braid_cuda_players[];
+extern const struct player *const braid_hip_players[];
 
 #endif

@@ -175,12 +175,3 @@ void braid_device_get_stats_sized(const braid_device *device, braid_device_stats
         stats = read_stats(device);
     write_sized(out_stats, bytes, &stats, sizeof(stats));
 }
-
-void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mode mode,
-                                       braid_cost_model *out_model, size_t bytes)
-{
-    braid_cost_model model = { 0 };
-    if (device)
-        device->backend->ops->get_cost_model(device->backend, mode, &model);
-    write_sized(out_model, bytes, &model, sizeof(model));
-}

@@ -22,16 +22,50 @@ static braid_status await_unrecorded(braid_exec *exec, braid_stream *stream, bra
     status = braid_error(
         status, "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
         exec->device->label, braid_error_message());
-    braid_exec_await_or_lose(exec, device_backend_stream(stream), stream);
+    braid_exec_await_or_lose(exec, stream);
     return status;
 }
 
-braid_status braid_exec_record_done(braid_exec *exec, braid_stream *stream)
+// Makes `done` stand for the frame just queued, and with it for all frames before.
+static braid_status record_done(braid_exec *exec, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
-    braid_status status =
-        backend->ops->event_record(backend, exec->done->backend, device_backend_stream(stream));
+    braid_status status = backend->ops->event_record(backend, exec->slot.done->backend,
+                                                     device_backend_stream(stream));
     return status ? await_unrecorded(exec, stream, status) : BRAID_OK;
+}
+
+// Of two failures the first tells what happened.
+static braid_status record_done_of_failed(braid_exec *exec, braid_stream *stream,
+                                          braid_status status)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    (void)record_done(exec, stream);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return status;
+}
+
+// Before the first launch `done` was never recorded, and the wait for it is satisfied. Where
+// nothing was queued, the stream may not be behind the frames before, and `done` must go on
+// standing for them.
+static braid_status launch(braid_exec *exec, braid_stream *stream)
+{
+    struct backend *backend = exec->device->backend;
+    struct frame_slot *slot = &exec->slot;
+    braid_status status = BRAID_OK;
+    if (exec->player->launches_overlap)
+        status =
+            backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
+    if (status)
+        return status;
+    struct play_result result = { 0 };
+    status = exec->player->launch(slot->playing, stream, &result);
+    if (result.lost)
+        braid_exec_lose(exec, stream);
+    if (!status)
+        return record_done(exec, stream);
+    return result.queued ? record_done_of_failed(exec, stream, status) : status;
 }
 
 braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
@@ -49,7 +83,7 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     pthread_mutex_lock(&exec->lock);
     status = braid_exec_find_lost(exec, stream);
     if (!status)
-        status = exec->lowering->launch(exec, stream);
+        status = launch(exec, stream);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }
@@ -60,7 +94,7 @@ braid_status braid_exec_wait(braid_exec *exec)
     if (status)
         return status;
     struct backend *backend = exec->device->backend;
-    status = backend->ops->event_synchronize(backend, exec->done->backend);
+    status = backend->ops->event_synchronize(backend, exec->slot.done->backend);
     return status ? status : braid_exec_check_lost(exec);
 }
 
@@ -70,7 +104,7 @@ braid_status braid_exec_query(braid_exec *exec)
     if (status)
         return status;
     struct backend *backend = exec->device->backend;
-    status = backend->ops->event_query(backend, exec->done->backend);
+    status = backend->ops->event_query(backend, exec->slot.done->backend);
     return status ? status : braid_exec_check_lost(exec);
 }
 
@@ -100,7 +134,7 @@ static braid_status check_kernel_node(const char *function, const braid_exec *ex
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: node %u of graph %u is not a node of the exec's graph", function,
                            node.index, node.graph);
-    struct backend_task *task = &exec->tasks.items[node.index];
+    struct backend_task *task = &exec->slot.frame.tasks[node.index];
     if (task->kind != BACKEND_TASK_KERNEL)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s is not a kernel", function,
                            name_node(task).text);
@@ -111,7 +145,7 @@ static braid_status check_kernel_node(const char *function, const braid_exec *ex
 static braid_status check_arg(const char *function, const braid_exec *exec, braid_node node,
                               size_t index, braid_arg arg)
 {
-    const struct backend_task *task = &exec->tasks.items[node.index];
+    const struct backend_task *task = &exec->slot.frame.tasks[node.index];
     if (!arg.data)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s: argument %zu is NULL", function,
                            name_node(task).text, index);
@@ -122,17 +156,20 @@ static braid_status check_arg(const char *function, const braid_exec *exec, brai
     return BRAID_OK;
 }
 
-// Hands the lowering the new arguments, and keeps their bytes only if it took them. The caller
-// holds the lock and has put the arguments' addresses into scratch_args.
+// Hands the player the new arguments, and keeps their bytes only if it took them. The caller holds
+// the lock and has put the arguments' addresses into scratch_args.
 static braid_status take_args(braid_exec *exec, uint32_t node)
 {
-    const struct backend_launch *launch = &exec->tasks.items[node].launch;
-    void **args = exec->tasks.scratch_args;
-    braid_status status = exec->lowering->set_args(exec, node, args);
+    struct backend_task changed = exec->slot.frame.tasks[node];
+    void *const *kept = changed.launch.args;
+    changed.launch.args = exec->scratch_args;
+    braid_status status = BRAID_OK;
+    if (exec->player->set_bindings)
+        status = exec->player->set_bindings(exec->slot.playing, &changed);
     if (status)
         return status;
-    for (uint32_t i = 0; i < launch->num_args; i++)
-        memmove(launch->args[i], args[i], launch->arg_bytes[i]);
+    for (uint32_t i = 0; i < changed.launch.num_args; i++)
+        memmove(kept[i], exec->scratch_args[i], changed.launch.arg_bytes[i]);
     return BRAID_OK;
 }
 
@@ -145,13 +182,14 @@ braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index,
     if (index >= launch->num_args)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_exec_set_arg: node %s has %u arguments, there is no number %zu",
-                           name_node(&exec->tasks.items[node.index]).text, launch->num_args, index);
+                           name_node(&exec->slot.frame.tasks[node.index]).text, launch->num_args,
+                           index);
     status = check_arg("braid_exec_set_arg", exec, node, index, arg);
     if (status)
         return status;
     pthread_mutex_lock(&exec->lock);
     for (uint32_t i = 0; i < launch->num_args; i++)
-        exec->tasks.scratch_args[i] = i == index ? (void *)(uintptr_t)arg.data : launch->args[i];
+        exec->scratch_args[i] = i == index ? (void *)(uintptr_t)arg.data : launch->args[i];
     status = take_args(exec, node.index);
     pthread_mutex_unlock(&exec->lock);
     return status;
@@ -170,14 +208,14 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
     if (num_args != launch->num_args)
         return braid_error(
             BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s has %u arguments, %zu were given",
-            name_node(&exec->tasks.items[node.index]).text, launch->num_args, num_args);
+            name_node(&exec->slot.frame.tasks[node.index]).text, launch->num_args, num_args);
     for (size_t i = 0; i < num_args && !status; i++)
         status = check_arg("braid_exec_set_args", exec, node, i, args[i]);
     if (status)
         return status;
     pthread_mutex_lock(&exec->lock);
     for (size_t i = 0; i < num_args; i++)
-        exec->tasks.scratch_args[i] = (void *)(uintptr_t)args[i].data;
+        exec->scratch_args[i] = (void *)(uintptr_t)args[i].data;
     status = take_args(exec, node.index);
     pthread_mutex_unlock(&exec->lock);
     return status;

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making an exec: plan, verify, load, lower; and taking it apart.
+// Making an exec: load, plan, make the program, verify, hand it to a player; and taking it apart.
 #include <stdio.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "exec/early.h"
 #include "exec/exec.h"
+#include "plan/cost_model.h"
 #include "plan/schedule.h"
-
-static bool costs_are_zero(const braid_cost_model *costs)
-{
-    return !costs->default_cost_ns && !costs->node_ns && !costs->wait_ns && !costs->root_ns &&
-           !costs->max_concurrent && !costs->max_threads && !costs->issue_ns &&
-           !costs->issue_wait_ns && !costs->early_ns && !costs->early_least_ns;
-}
+#include "verify/verify_program.h"
 
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {
@@ -25,85 +23,133 @@ static braid_status check_schedule(const braid_schedule *schedule, const braid_g
     return BRAID_OK;
 }
 
-// The schedule for one mode: the program's own, or one planned with that mode's costs.
+// The schedule for one player: the program's own, or one planned with what ordering costs there.
 static braid_status find_schedule(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options, braid_exec_mode mode)
+                                  const braid_exec_options *options, const struct player *player)
 {
     if (options->schedule) {
         exec->schedule = braid_schedule_retain(options->schedule);
         return BRAID_OK;
     }
     braid_schedule_options plan = options->plan;
-    if (costs_are_zero(&plan.costs))
-        braid_device_get_cost_model(exec->device, mode, &plan.costs);
+    if (plan_costs_are_zero(&plan.costs))
+        player->get_cost_model(exec->device->backend, &plan.costs);
     return braid_schedule_create(graph, &plan, &exec->schedule);
 }
 
-static void finish_lowering(braid_exec *exec)
+// Also of a half-made exec. The tasks stay.
+static void finish_program(braid_exec *exec)
 {
-    if (exec->lowering)
-        exec->lowering->destroy(exec);
-    exec->lowering = NULL;
+    if (exec->slot.playing)
+        exec->player->destroy(exec->slot.playing);
+    exec->slot.playing = NULL;
+    braid_frame_finish(&exec->slot.frame);
+    braid_program_finish(&exec->program);
     braid_schedule_destroy(exec->schedule);
     exec->schedule = NULL;
 }
 
-static braid_status lower(braid_exec *exec, const braid_graph *graph,
-                          const braid_exec_options *options, const struct lowering *lowering)
+static braid_status make_playing(braid_exec *exec, const struct player *player)
 {
-    braid_status status = find_schedule(exec, graph, options, lowering->mode);
-    if (!status)
-        status = braid_schedule_verify(exec->schedule, graph);
+    const struct stage stage = {
+        .player = player,
+        .device = exec->device,
+        .program = &exec->program,
+        .frame = &exec->slot.frame,
+    };
+    braid_status status = braid_frame_create(&exec->tasks, &exec->slot.frame);
+    if (!status && player->check)
+        status = player->check(&stage);
+    return status ? status : player->create(&stage, &exec->slot.playing);
+}
+
+static braid_status make_program(braid_exec *exec, const braid_graph *graph,
+                                 const braid_exec_options *options, const struct player *player)
+{
+    exec->player = player;
+    braid_status status = find_schedule(exec, graph, options, player);
     if (!status) {
         braid_tasks_name(&exec->tasks, exec->schedule);
-        status = braid_exec_choose_early(exec, graph, options, lowering->mode);
+        status = braid_exec_choose_early(exec, graph, options, player->mode);
     }
-    if (!status) {
-        status = lowering->create(exec);
-    }
+    if (!status)
+        status = braid_program_create(exec->schedule, &exec->tasks, &exec->program);
+    if (!status)
+        status = braid_program_verify(&exec->program, graph);
+    if (!status)
+        status = make_playing(exec, player);
     if (status) {
-        finish_lowering(exec);
+        finish_program(exec);
         return status;
     }
-    exec->lowering = lowering;
-    exec->info.mode = lowering->mode;
+    exec->info.mode = player->mode;
+    exec->info.num_streams = exec->slot.playing->num_streams;
+    exec->info.num_events = exec->slot.playing->num_events + 1; // `done`
     return BRAID_OK;
 }
 
-// Native where the backend prefers it and everything can be, else streams; says which and why.
-static braid_status lower_auto(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options)
+// The first of these players that a mode allows, or the end of the list.
+static const struct player *const *find_player(const struct player *const *players,
+                                               braid_exec_mode mode)
 {
-    const struct backend_ops *ops = exec->device->backend->ops;
-    char *reason = exec->info.reason;
-    size_t size = sizeof(exec->info.reason);
-    if (!ops->program_create || !ops->prefers_native) {
-        snprintf(reason, size, "streams: the default on %s", ops->name);
-        return lower(exec, graph, options, &braid_streams_lowering);
-    }
+    while (*players && mode != BRAID_MODE_AUTO && (*players)->mode != mode)
+        players++;
+    return players;
+}
+
+// A player's refusal is an error only where there is no other.
+static braid_status try_player(braid_exec *exec, const braid_graph *graph,
+                               const braid_exec_options *options, const struct player *player,
+                               bool is_last)
+{
     struct error_attempt attempt;
+    if (is_last)
+        return make_program(exec, graph, options, player);
     braid_error_begin_attempt(&attempt);
-    braid_status status = lower(exec, graph, options, &braid_native_lowering);
-    if (status == BRAID_UNSUPPORTED) {
-        snprintf(reason, size, "streams: %s", braid_error_message());
-        braid_error_end_attempt(&attempt, BRAID_OK);
-        return lower(exec, graph, options, &braid_streams_lowering);
-    }
-    braid_error_end_attempt(&attempt, status);
-    snprintf(reason, size, "native: everything in the graph can be replayed by %s", ops->name);
+    braid_status status = make_program(exec, graph, options, player);
+    if (status == BRAID_UNSUPPORTED)
+        snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_message());
+    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
     return status;
 }
 
-static braid_status lower_as_asked(braid_exec *exec, const braid_graph *graph,
-                                   const braid_exec_options *options)
+// Says which mode it is and why: asked for, the first choice, or all that is left after a refusal.
+static void tell_reason(braid_exec *exec, const braid_exec_options *options, bool was_refused)
 {
-    if (options->mode == BRAID_MODE_AUTO)
-        return lower_auto(exec, graph, options);
-    snprintf(exec->info.reason, sizeof(exec->info.reason), "%s: the program asked for it",
-             options->mode == BRAID_MODE_NATIVE ? "native" : "streams");
-    return lower(exec, graph, options,
-                 options->mode == BRAID_MODE_NATIVE ? &braid_native_lowering
-                                                    : &braid_streams_lowering);
+    const char *device = exec->device->backend->ops->name;
+    const char *mode = exec->info.mode == BRAID_MODE_NATIVE ? "native" : "streams";
+    char refusal[sizeof(exec->info.reason)];
+    memcpy(refusal, exec->info.reason, sizeof(refusal));
+    char *reason = exec->info.reason;
+    size_t size = sizeof(exec->info.reason);
+    if (was_refused)
+        snprintf(reason, size, "%s: %.*s", mode, (int)size - 16, refusal);
+    else if (options->mode != BRAID_MODE_AUTO)
+        snprintf(reason, size, "%s: the program asked for it", mode);
+    else if (exec->info.mode == BRAID_MODE_NATIVE)
+        snprintf(reason, size, "native: everything in the graph can be replayed by %s", device);
+    else
+        snprintf(reason, size, "streams: the default on %s", device);
+}
+
+// The best player that can play it, of those that the mode allows.
+static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options)
+{
+    const struct player *const *player =
+        find_player(exec->device->backend->ops->players, options->mode);
+    if (!*player)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no %s replay", exec->device->label,
+                           options->mode == BRAID_MODE_NATIVE ? "native" : "streams");
+    for (bool was_refused = false;; was_refused = true) {
+        const struct player *const *next = find_player(player + 1, options->mode);
+        braid_status status = try_player(exec, graph, options, *player, !*next);
+        if (!status)
+            tell_reason(exec, options, was_refused);
+        if (status != BRAID_UNSUPPORTED || !*next)
+            return status;
+        player = next;
+    }
 }
 
 static braid_status check_arguments(const braid_device *device, const braid_graph *graph,
@@ -123,12 +169,25 @@ static braid_status check_arguments(const braid_device *device, const braid_grap
 // Frees an exec without waiting, half-made or not.
 static void free_exec(braid_exec *exec)
 {
-    finish_lowering(exec);
+    finish_program(exec);
     braid_tasks_finish(&exec->tasks);
-    if (exec->done)
-        braid_device_return_event(exec->device, exec->done);
+    if (exec->slot.done)
+        braid_device_return_event(exec->device, exec->slot.done);
+    free(exec->scratch_args);
     pthread_mutex_destroy(&exec->lock);
     free(exec);
+}
+
+// What does not depend on the player.
+static braid_status make_parts(braid_exec *exec, const braid_graph *graph)
+{
+    braid_status status = braid_tasks_create(exec->device->backend, graph, &exec->tasks);
+    if (status)
+        return status;
+    exec->scratch_args = braid_allocate_zeroed(exec->tasks.max_args, sizeof(*exec->scratch_args));
+    if (!exec->scratch_args)
+        return braid_error_no_memory("the arguments of an exec");
+    return braid_device_lease_event(exec->device, &exec->slot.done);
 }
 
 braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
@@ -146,17 +205,14 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     exec->device = device;
     exec->graph_id = graph->id;
     pthread_mutex_init(&exec->lock, NULL);
-    status = braid_tasks_create(device, graph, &exec->tasks);
+    status = make_parts(exec, graph);
     if (!status)
-        status = braid_device_lease_event(device, &exec->done);
-    if (!status)
-        status = lower_as_asked(exec, graph, options);
+        status = choose_player(exec, graph, options);
     if (status) {
         free_exec(exec);
         return status;
     }
-    exec->info.num_events++; // `done`
-    exec->info.argument_bytes = exec->tasks.num_arg_bytes;
+    exec->info.argument_bytes = exec->tasks.num_slot_bytes[TASK_SLOT_ARGUMENTS];
     *out_exec = exec;
     return BRAID_OK;
 }
@@ -196,4 +252,18 @@ void braid_exec_destroy(braid_exec *exec)
                                       device->label));
     exec->kept = (struct kept){ .is_idle = kept_is_idle, .free = free_kept };
     braid_device_keep(device, &exec->kept);
+}
+
+void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mode mode,
+                                       braid_cost_model *out_model, size_t bytes)
+{
+    braid_cost_model model = { 0 };
+    if (device) {
+        const struct player *const *player = find_player(device->backend->ops->players, mode);
+        if (*player)
+            (*player)->get_cost_model(device->backend, &model);
+        else
+            device->backend->ops->get_cost_model(device->backend, &model);
+    }
+    write_sized(out_model, bytes, &model, sizeof(model));
 }

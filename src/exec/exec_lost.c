@@ -9,22 +9,26 @@
 #include "base/error.h"
 #include "exec/exec.h"
 
-void braid_exec_await_or_lose(braid_exec *exec, struct backend_stream *waited, braid_stream *stream)
+void braid_exec_lose(braid_exec *exec, braid_stream *stream)
 {
-    struct backend *backend = exec->device->backend;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = backend->ops->stream_synchronize(backend, waited);
-    braid_error_end_noted(&attempt, status);
-    if (!status)
-        return;
     exec->lost = true;
     exec->lost_stream = stream;
 }
 
+void braid_exec_await_or_lose(braid_exec *exec, braid_stream *stream)
+{
+    struct backend *backend = exec->device->backend;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
+    braid_error_end_noted(&attempt, status);
+    if (status)
+        braid_exec_lose(exec, stream);
+}
+
 static braid_status synchronize_lanes(braid_exec *exec)
 {
-    return exec->lowering->synchronize ? exec->lowering->synchronize(exec) : BRAID_OK;
+    return exec->player->synchronize ? exec->player->synchronize(exec->slot.playing) : BRAID_OK;
 }
 
 braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream)
@@ -63,8 +67,8 @@ static bool ask(braid_exec *exec, bool wait, bool drained)
     if (exec->lost && (!drained || synchronize_lanes(exec)))
         return false;
     braid_status status = wait || drained
-                              ? backend->ops->event_synchronize(backend, exec->done->backend)
-                              : backend->ops->event_query(backend, exec->done->backend);
+                              ? backend->ops->event_synchronize(backend, exec->slot.done->backend)
+                              : backend->ops->event_query(backend, exec->slot.done->backend);
     return status == BRAID_OK;
 }
 

@@ -15,7 +15,6 @@
 #include "verify/verify_memory.h"
 #include "verify/verify_state.h"
 
-// What clocks may take in one walk: 256 MiB and what counts their users.
 // Where they take more, a walk looks at a part of the lanes. No limit holds for the smallest part:
 // its clocks have one block each.
 #define LANES_CHANGE 4
@@ -314,7 +313,8 @@ static uint32_t change_num_known(uint32_t num, bool was_full, bool was_easy)
 }
 
 braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
-                                const braid_memory_plan *memory_plan, size_t most_words)
+                                const braid_memory_plan *memory_plan, const bool *ended_at_start,
+                                size_t most_words)
 {
     uint32_t num_lanes = schedule->info.num_lanes;
     uint32_t first_known = 0, num_known = num_lanes;
@@ -330,6 +330,7 @@ braid_status braid_verify_steps(const braid_schedule *schedule, const braid_grap
             .num_events = schedule->info.num_events,
             .first_known = first_known,
             .num_known = num_known,
+            .ended_at_start = ended_at_start,
         };
         status = prove(&verify, memory_plan, num_known > FEWEST_LANES ? most_words : SIZE_MAX);
         bool was_full = status && verify.clocks.is_full;
@@ -352,7 +353,7 @@ braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_g
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
                            schedule->graph_id != graph->id ? "another graph"
                                                            : "this graph before it was changed");
-    return braid_verify_steps(schedule, graph, NULL, VERIFY_MOST_WORDS);
+    return braid_verify_steps(schedule, graph, NULL, NULL, VERIFY_MOST_WORDS);
 }
 
 braid_status braid_memory_plan_verify(const braid_memory_plan *plan, const braid_schedule *schedule,
@@ -368,5 +369,5 @@ braid_status braid_memory_plan_verify(const braid_memory_plan *plan, const braid
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_memory_plan_verify: plan and schedule are not both of this graph "
                            "as it is");
-    return braid_verify_steps(schedule, graph, plan, VERIFY_MOST_WORDS);
+    return braid_verify_steps(schedule, graph, plan, NULL, VERIFY_MOST_WORDS);
 }

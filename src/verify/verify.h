@@ -3,16 +3,20 @@
 #ifndef BRAID_VERIFY_H
 #define BRAID_VERIFY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <braid/memory.h>
 #include <braid/schedule.h>
 
+// What clocks may take in one walk: 256 MiB and what counts their users.
 #define VERIFY_MOST_WORDS ((size_t)1 << 26)
 
 // braid_schedule_verify of a schedule of this graph, and of a memory plan unless it is NULL, with
-// clocks of at most so many words in a walk, unless it looks at the fewest lanes.
+// clocks of at most so many words in a walk, unless it looks at the fewest lanes. `ended_at_start`
+// tells of nodes without work that have ended when the frame begins; NULL: of none.
 braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
-                                const braid_memory_plan *memory_plan, size_t most_words);
+                                const braid_memory_plan *memory_plan, const bool *ended_at_start,
+                                size_t most_words);
 
 #endif

@@ -40,6 +40,7 @@ struct verify {
     uint32_t *pred_first, *preds; // explicit edges, by the node they lead to
     struct graph_units units;
     struct verify_memory *memory; // NULL: no memory plan is proved
+    const bool *ended_at_start;   // a node; NULL: none has
 };
 
 // Whether `before` is known to have ended when `node` starts, just as `node` is walked. Of lanes
@@ -50,7 +51,8 @@ static inline bool verify_is_ordered(const struct verify *verify, uint32_t befor
     uint32_t lane = verify->spots[node].lane, known = spot->lane - verify->first_known;
     if (spot->turn == 0 || spot->lane == lane || known >= verify->num_known)
         return spot->turn > 0;
-    return verify_num_ended(&verify->clocks, verify->lane_clocks[lane], known) >= spot->turn;
+    return verify_num_ended(&verify->clocks, verify->lane_clocks[lane], known) >= spot->turn ||
+           (verify->ended_at_start && verify->ended_at_start[before]);
 }
 
 struct node_text braid_verify_name(const struct verify *verify, uint32_t node);

@@ -5,6 +5,7 @@
 #include "cpu/cpu_testing.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
+#include "support/hand_program.h"
 
 enum { NUM_FRAMES = 40, NUM_TASKS = 3 };
 
@@ -21,22 +22,22 @@ static void append_value(const braid_blocks *blocks, void *const *args)
     log->values[log->num++] = *(const unsigned *)args[1];
 }
 
-struct program {
+struct changing {
     struct backend *backend;
     struct backend_kernel *kernel;
-    struct backend_program *program;
+    struct hand_program *program;
     struct log *logs; // a task
 };
 
-static void create(struct program *program, struct backend *backend)
+static void create(struct changing *program, struct backend *backend)
 {
     program->backend = backend;
     program->kernel = load_kernel(backend, "append", append_value);
     program->logs = calloc(NUM_TASKS, sizeof(*program->logs));
     assert_non_null(program->logs);
     struct backend_task tasks[NUM_TASKS];
-    struct backend_step steps[NUM_TASKS];
-    struct backend_lane lanes[NUM_TASKS];
+    struct hand_step steps[NUM_TASKS];
+    struct hand_lane lanes[NUM_TASKS];
     struct log *logs[NUM_TASKS];
     unsigned zero = 0;
     void *args[NUM_TASKS][2];
@@ -53,38 +54,37 @@ static void create(struct program *program, struct backend *backend)
                                                       .num_args = 2,
                                                       .args = args[i],
                                                       .arg_bytes = bytes } };
-        steps[i] = (struct backend_step){ BRAID_STEP_RUN, i };
-        lanes[i] = (struct backend_lane){ &steps[i], 1 };
+        steps[i] = (struct hand_step){ BRAID_STEP_RUN, i };
+        lanes[i] = (struct hand_lane){ &steps[i], 1 };
     }
-    struct backend_plan plan = {
+    struct hand_plan plan = {
         .lanes = lanes, .num_lanes = NUM_TASKS, .tasks = tasks, .num_tasks = NUM_TASKS
     };
-    check_ok(backend->ops->program_create(backend, &plan, &program->program));
+    check_ok(hand_program_create(backend, &braid_walker_player, &plan, &program->program));
 }
 
-static void destroy(struct program *program)
+static void destroy(struct changing *program)
 {
-    program->backend->ops->program_destroy(program->backend, program->program);
+    hand_program_destroy(program->program);
     program->backend->ops->kernel_unload(program->backend, program->kernel);
     free(program->logs);
 }
 
-static braid_status set_value(struct program *program, uint32_t task, unsigned value)
+static braid_status set_value(struct changing *program, uint32_t task, unsigned value)
 {
     struct log *log = &program->logs[task];
-    return program->backend->ops->program_set_args(program->backend, program->program, task,
-                                                   (void *[]){ &log, &value });
+    return hand_program_set_args(program->program, task, (void *[]){ &log, &value });
 }
 
-static void launch(struct program *program)
+static void launch(struct changing *program)
 {
-    check_ok(program->backend->ops->program_launch(program->backend, program->program, NULL));
+    check_ok(hand_program_launch(program->program, NULL));
 }
 
 static void frames_in_flight_keep_their_arguments(void **state)
 {
     (void)state;
-    struct program program;
+    struct changing program;
     struct gate gate = { 0 };
     create(&program, open_cpu(2));
     queue_host(program.backend, NULL, gate_pass, &gate);
@@ -111,7 +111,7 @@ static void frames_in_flight_keep_their_arguments(void **state)
 static void changes_that_repeat_allocate_nothing(void **state)
 {
     (void)state;
-    struct program program;
+    struct changing program;
     create(&program, open_cpu(2));
     uint64_t num_calls = 0;
     for (unsigned round = 0; round < 20; round++) {
@@ -136,7 +136,7 @@ static void changes_that_repeat_allocate_nothing(void **state)
 static void a_change_that_finds_no_memory_changes_nothing(void **state)
 {
     (void)state;
-    struct program program;
+    struct changing program;
     create(&program, open_cpu(2));
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {

@@ -3,9 +3,10 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "backends/cpu/cpu_program.h"
 #include "cpu/cpu_testing.h"
+#include "players/walker/walker.h"
 #include "support/check.h"
+#include "support/hand_program.h"
 
 enum { MAX_FRAMES = 20000, NUM_SIGNALS = 1000, NUM_LATER_FRAMES = 100 };
 
@@ -16,7 +17,7 @@ enum { BEGIN_FIRST, GO_ON_FIRST, STOP_FIRST_WALKER, END_SECOND, NUM_TASKS };
 // else on its core, if it finds the lane left open. The first task of the second lane sends the
 // signals; when that task ends, so does the first lane's wait.
 static struct backend *backend;
-static struct backend_program *program;
+static struct hand_program *program;
 static _Atomic pthread_t first_walker;
 static atomic_bool first_has_begun, second_has_begun, wait_is_over;
 static bool stops; // in this frame
@@ -28,8 +29,8 @@ static void stop_if_open(int signal)
 {
     (void)signal;
     if (!atomic_load(&wants_stop) || !pthread_equal(pthread_self(), first_walker) ||
-        !atomic_load(&program->lanes[0].open_at) || atomic_load(&wait_is_over) ||
-        atomic_exchange(&is_stopped, true))
+        !atomic_load(&cpu_program_of(program->playing)->lanes[0].open_at) ||
+        atomic_load(&wait_is_over) || atomic_exchange(&is_stopped, true))
         return;
     gate_pass(&resume);
     atomic_store(&is_stopped, false);
@@ -85,13 +86,13 @@ static struct backend_task host_task(braid_host_function *call)
 
 static void create_program(void)
 {
-    static const struct backend_step first[] = {
+    static const struct hand_step first[] = {
         { .kind = BRAID_STEP_RUN, .index = BEGIN_FIRST },
         { .kind = BRAID_STEP_WAIT, .index = 0 },
         { .kind = BRAID_STEP_RUN, .index = GO_ON_FIRST },
         { .kind = BRAID_STEP_RECORD, .index = 1 },
     };
-    static const struct backend_step second[] = {
+    static const struct hand_step second[] = {
         { .kind = BRAID_STEP_RUN, .index = STOP_FIRST_WALKER },
         { .kind = BRAID_STEP_RECORD, .index = 0 },
         { .kind = BRAID_STEP_WAIT, .index = 1 },
@@ -103,12 +104,12 @@ static void create_program(void)
         [STOP_FIRST_WALKER] = host_task(stop_first_walker),
         [END_SECOND] = host_task(end_second),
     };
-    const struct backend_lane lanes[] = { { .steps = first, .num_steps = 4 },
-                                          { .steps = second, .num_steps = 4 } };
-    struct backend_plan plan = {
+    const struct hand_lane lanes[] = { { .steps = first, .num_steps = 4 },
+                                       { .steps = second, .num_steps = 4 } };
+    struct hand_plan plan = {
         .lanes = lanes, .num_lanes = 2, .tasks = tasks, .num_tasks = NUM_TASKS, .num_records = 2
     };
-    check_ok(backend->ops->program_create(backend, &plan, &program));
+    check_ok(hand_program_create(backend, &braid_walker_player, &plan, &program));
 }
 
 static void run_frame(bool with_stop)
@@ -118,7 +119,7 @@ static void run_frame(bool with_stop)
     atomic_store(&second_has_begun, false);
     atomic_store(&wait_is_over, false);
     stops = with_stop;
-    check_ok(backend->ops->program_launch(backend, program, NULL));
+    check_ok(hand_program_launch(program, NULL));
     assert_true(reaches(&num_ends, num_before + 1)); // a wait for the stream would walk lanes
     atomic_store(&wants_stop, false);
 }
@@ -162,7 +163,7 @@ static void frames_end_without_a_walker_that_has_stopped(void **state)
     for (int i = 0; i < NUM_LATER_FRAMES; i++) // it comes back somewhere in these
         run_frame(false);
     synchronize(backend, NULL);
-    backend->ops->program_destroy(backend, program);
+    hand_program_destroy(program);
     assert_int_equal(atomic_load(&num_gone_on), atomic_load(&num_ends));
 }
 
@@ -183,7 +184,7 @@ static void a_program_is_freed_only_when_its_walkers_are_back(void **state)
     pthread_t opener;
     assert_int_equal(pthread_create(&opener, NULL, open_later, NULL), 0);
     synchronize(backend, NULL);
-    backend->ops->program_destroy(backend, program);
+    hand_program_destroy(program);
     bool was_stopped = atomic_load(&is_stopped);
     assert_int_equal(pthread_join(opener, NULL), 0);
     assert_false(was_stopped);

@@ -6,6 +6,7 @@
 #include "cpu/cpu_testing.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
+#include "support/hand_program.h"
 
 static struct backend *backend;
 static struct backend_stream *a, *b;
@@ -38,31 +39,31 @@ static struct backend_task host_task(braid_host_function *call, void *user)
 }
 
 // Lane i runs task i alone.
-static struct backend_program *create_program(const struct backend_task *tasks, uint32_t num_tasks)
+static struct hand_program *create_program(const struct backend_task *tasks, uint32_t num_tasks)
 {
-    struct backend_step steps[8];
-    struct backend_lane lanes[8];
+    struct hand_step steps[8];
+    struct hand_lane lanes[8];
     assert_true(num_tasks <= 8);
     for (uint32_t i = 0; i < num_tasks; i++) {
-        steps[i] = (struct backend_step){ .kind = BRAID_STEP_RUN, .index = i };
-        lanes[i] = (struct backend_lane){ .steps = &steps[i], .num_steps = 1 };
+        steps[i] = (struct hand_step){ .kind = BRAID_STEP_RUN, .index = i };
+        lanes[i] = (struct hand_lane){ .steps = &steps[i], .num_steps = 1 };
     }
-    struct backend_plan plan = {
+    struct hand_plan plan = {
         .lanes = lanes, .num_lanes = num_tasks, .tasks = tasks, .num_tasks = num_tasks
     };
-    struct backend_program *program = NULL;
-    check_ok(backend->ops->program_create(backend, &plan, &program));
+    struct hand_program *program = NULL;
+    check_ok(hand_program_create(backend, &braid_walker_player, &plan, &program));
     return program;
 }
 
-static void launch(struct backend_program *program, struct backend_stream *stream)
+static void launch(struct hand_program *program, struct backend_stream *stream)
 {
-    check_ok(backend->ops->program_launch(backend, program, stream));
+    check_ok(hand_program_launch(program, stream));
 }
 
-static void destroy(struct backend_program *program)
+static void destroy(struct hand_program *program)
 {
-    backend->ops->program_destroy(backend, program);
+    hand_program_destroy(program);
 }
 
 static void add_one(void *counter)
@@ -77,7 +78,7 @@ static void a_launch_keeps_its_place_in_the_stream(void **state)
     atomic_uint num_inside = 0, num_after = 0;
     const struct backend_task tasks[] = { host_task(add_one, &num_inside),
                                           host_task(gate_pass, &inside) };
-    struct backend_program *program = create_program(tasks, 2);
+    struct hand_program *program = create_program(tasks, 2);
     queue_host(backend, a, gate_pass, &before);
     launch(program, a);
     queue_host(backend, a, add_one, &num_after);
@@ -114,7 +115,7 @@ static void launches_of_one_program_never_overlap(void **state)
     (void)state;
     struct overlap overlap = { 0 };
     const struct backend_task task = host_task(note_overlap, &overlap);
-    struct backend_program *program = create_program(&task, 1);
+    struct hand_program *program = create_program(&task, 1);
     for (int i = 0; i < 500; i++) {
         launch(program, a);
         launch(program, b);
@@ -134,7 +135,7 @@ static void launches_of_one_program_keep_their_order_across_streams(void **state
     struct gate gate = { 0 };
     atomic_uint count = 0;
     const struct backend_task task = host_task(add_one, &count);
-    struct backend_program *program = create_program(&task, 1);
+    struct hand_program *program = create_program(&task, 1);
     queue_host(backend, a, gate_pass, &gate);
     launch(program, a);
     launch(program, b); // second, so it waits for a's
@@ -165,7 +166,7 @@ static void two_lanes_run_at_once(void **state)
         struct meeting meeting = { 0 };
         const struct backend_task tasks[] = { host_task(meet, &meeting),
                                               host_task(meet, &meeting) };
-        struct backend_program *program = create_program(tasks, 2);
+        struct hand_program *program = create_program(tasks, 2);
         launch(program, a);
         synchronize(backend, a);
         assert_int_equal(atomic_load(&meeting.num_missed), 0);
@@ -179,7 +180,7 @@ static void two_programs_run_at_once(void **state)
     for (int i = 0; i < 50; i++) {
         struct meeting meeting = { 0 };
         const struct backend_task task = host_task(meet, &meeting);
-        struct backend_program *one = create_program(&task, 1), *two = create_program(&task, 1);
+        struct hand_program *one = create_program(&task, 1), *two = create_program(&task, 1);
         launch(one, a);
         launch(two, b);
         synchronize(backend, a);
@@ -201,22 +202,22 @@ static void a_stuck_lane_holds_up_only_those_who_wait_for_it(void **state)
         host_task(gate_pass, &gate), host_task(add_one, &num_waiting),
         host_task(add_one, &num_free), host_task(add_one, &num_free), host_task(add_one, &num_free)
     };
-    const struct backend_step lane0[] = { { BRAID_STEP_RUN, 0 }, { BRAID_STEP_RECORD, 0 } };
-    const struct backend_step lane1[] = { { BRAID_STEP_WAIT, 0 }, { BRAID_STEP_RUN, 1 } };
-    const struct backend_step lane2[] = { { BRAID_STEP_RUN, 2 },
-                                          { BRAID_STEP_RECORD, 1 },
-                                          { BRAID_STEP_WAIT, 2 },
-                                          { BRAID_STEP_RUN, 3 } };
-    const struct backend_step lane3[] = { { BRAID_STEP_WAIT, 1 },
-                                          { BRAID_STEP_RUN, 4 },
-                                          { BRAID_STEP_RECORD, 2 } };
-    const struct backend_lane lanes[] = { { lane0, 2 }, { lane1, 2 }, { lane2, 4 }, { lane3, 3 } };
-    struct backend_plan plan = {
+    const struct hand_step lane0[] = { { BRAID_STEP_RUN, 0 }, { BRAID_STEP_RECORD, 0 } };
+    const struct hand_step lane1[] = { { BRAID_STEP_WAIT, 0 }, { BRAID_STEP_RUN, 1 } };
+    const struct hand_step lane2[] = { { BRAID_STEP_RUN, 2 },
+                                       { BRAID_STEP_RECORD, 1 },
+                                       { BRAID_STEP_WAIT, 2 },
+                                       { BRAID_STEP_RUN, 3 } };
+    const struct hand_step lane3[] = { { BRAID_STEP_WAIT, 1 },
+                                       { BRAID_STEP_RUN, 4 },
+                                       { BRAID_STEP_RECORD, 2 } };
+    const struct hand_lane lanes[] = { { lane0, 2 }, { lane1, 2 }, { lane2, 4 }, { lane3, 3 } };
+    struct hand_plan plan = {
         .lanes = lanes, .num_lanes = 4, .num_records = 3, .tasks = tasks, .num_tasks = 5
     };
-    struct backend_program *program = NULL;
-    check_ok(backend->ops->program_create(backend, &plan, &program));
-    struct backend_program *other = create_program(&tasks[2], 1);
+    struct hand_program *program = NULL;
+    check_ok(hand_program_create(backend, &braid_walker_player, &plan, &program));
+    struct hand_program *other = create_program(&tasks[2], 1);
     launch(program, a);
     launch(other, b);
     synchronize(backend, b);
@@ -234,7 +235,7 @@ static void a_program_without_work_still_orders_the_stream(void **state)
 {
     (void)state;
     const struct backend_task tasks[] = { { .kind = BACKEND_TASK_EMPTY, .name = "join" } };
-    struct backend_program *program = create_program(tasks, 1), *nothing = create_program(NULL, 0);
+    struct hand_program *program = create_program(tasks, 1), *nothing = create_program(NULL, 0);
     atomic_uint count = 0;
     for (unsigned i = 1; i <= 20; i++) {
         launch(program, a);
@@ -251,9 +252,10 @@ static void a_native_task_is_refused_by_name(void **state)
 {
     (void)state;
     const struct backend_task task = { .kind = BACKEND_TASK_NATIVE, .name = "gemm" };
-    struct backend_plan plan = { .tasks = &task, .num_tasks = 1 };
-    struct backend_program *program = NULL;
-    check_fails(backend->ops->program_create(backend, &plan, &program), BRAID_UNSUPPORTED, "gemm");
+    struct hand_plan plan = { .tasks = &task, .num_tasks = 1 };
+    struct hand_program *program = NULL;
+    check_fails(hand_program_create(backend, &braid_walker_player, &plan, &program),
+                BRAID_UNSUPPORTED, "gemm");
     assert_null(program);
 }
 
@@ -263,7 +265,7 @@ static void repeated_launches_allocate_nothing(void **state)
     atomic_uint count = 0;
     struct gate gate = { 0 };
     const struct backend_task tasks[] = { host_task(add_one, &count), host_task(add_one, &count) };
-    struct backend_program *program = create_program(tasks, 2);
+    struct hand_program *program = create_program(tasks, 2);
     queue_host(backend, a, gate_pass, &gate);
     launch(program, a);
     launch(program, a);
@@ -285,14 +287,14 @@ static void creating_survives_every_failed_allocation(void **state)
     (void)state;
     atomic_uint count = 0;
     const struct backend_task task = host_task(add_one, &count);
-    const struct backend_step step = { BRAID_STEP_RUN, 0 };
-    const struct backend_lane lane = { &step, 1 };
-    struct backend_plan plan = { .lanes = &lane, .num_lanes = 1, .tasks = &task, .num_tasks = 1 };
+    const struct hand_step step = { BRAID_STEP_RUN, 0 };
+    const struct hand_lane lane = { &step, 1 };
+    struct hand_plan plan = { .lanes = &lane, .num_lanes = 1, .tasks = &task, .num_tasks = 1 };
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
-        struct backend_program *program = NULL;
+        struct hand_program *program = NULL;
         failing_memory_arm(nth);
-        braid_status status = backend->ops->program_create(backend, &plan, &program);
+        braid_status status = hand_program_create(backend, &braid_walker_player, &plan, &program);
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
         destroy(program);

@@ -9,7 +9,7 @@
 
 enum { NUM_PLANS = 2000, NUM_FRAMES = 5 };
 
-struct player {
+struct plays {
     struct backend *backend;
     struct backend_kernel *kernel;
     uint64_t first_seed;
@@ -17,22 +17,21 @@ struct player {
     atomic_uint num_wrong;
 };
 
-static void play(struct player *player, struct random_plan *plan, struct backend_stream *stream)
+static void play(struct plays *player, struct random_plan *plan, struct backend_stream *stream)
 {
-    const struct backend_ops *ops = player->backend->ops;
-    struct backend_program *program = NULL;
-    check_ok(ops->program_create(player->backend, &plan->plan, &program));
+    struct hand_program *program = NULL;
+    check_ok(hand_program_create(player->backend, &braid_walker_player, &plan->plan, &program));
     for (int frame = 0; frame < NUM_FRAMES; frame++)
-        check_ok(ops->program_launch(player->backend, program, stream));
+        check_ok(hand_program_launch(program, stream));
     synchronize(player->backend, stream);
-    ops->program_destroy(player->backend, program);
+    hand_program_destroy(program);
     if (!random_plan_is_right(plan, NUM_FRAMES))
         atomic_fetch_add(&player->num_wrong, 1);
 }
 
 static void *play_all(void *user)
 {
-    struct player *player = user;
+    struct plays *player = user;
     struct random_plan *plan = malloc(sizeof(*plan));
     assert_non_null(plan);
     struct backend_stream *stream = new_stream(player->backend);
@@ -50,9 +49,9 @@ static void random_plans_run_in_order(void **state)
 {
     (void)state;
     for (uint32_t num_workers = 1; num_workers <= 4; num_workers++) {
-        struct player player = { .backend = open_cpu(num_workers),
-                                 .first_seed = num_workers * 100000,
-                                 .num_plans = NUM_PLANS / 4 };
+        struct plays player = { .backend = open_cpu(num_workers),
+                                .first_seed = num_workers * 100000,
+                                .num_plans = NUM_PLANS / 4 };
         player.kernel = load_kernel(player.backend, "check", random_plan_kernel);
         play_all(&player);
         assert_int_equal(atomic_load(&player.num_wrong), 0);
@@ -68,13 +67,13 @@ static void programs_of_several_threads_run_in_order(void **state)
     enum { NUM_THREADS = 4 };
     struct backend *backend = open_cpu(3);
     struct backend_kernel *kernel = load_kernel(backend, "check", random_plan_kernel);
-    struct player players[NUM_THREADS];
+    struct plays players[NUM_THREADS];
     pthread_t threads[NUM_THREADS];
     for (unsigned i = 0; i < NUM_THREADS; i++) {
-        players[i] = (struct player){ .backend = backend,
-                                      .kernel = kernel,
-                                      .first_seed = 7000000 + i * 100000,
-                                      .num_plans = NUM_PLANS / 10 };
+        players[i] = (struct plays){ .backend = backend,
+                                     .kernel = kernel,
+                                     .first_seed = 7000000 + i * 100000,
+                                     .num_plans = NUM_PLANS / 10 };
         assert_int_equal(pthread_create(&threads[i], NULL, play_all, &players[i]), 0);
     }
     for (unsigned i = 0; i < NUM_THREADS; i++) {

@@ -74,9 +74,9 @@ static void make_task(struct random_plan *plan, struct random *random, uint32_t 
 
 static void add_step(struct random_plan *plan, uint32_t lane, braid_step_kind kind, uint32_t index)
 {
-    struct backend_lane *to = &plan->lanes[lane];
+    struct hand_lane *to = &plan->lanes[lane];
     assert_true(to->num_steps < MAX_STEPS);
-    plan->steps[lane][to->num_steps++] = (struct backend_step){ .kind = kind, .index = index };
+    plan->steps[lane][to->num_steps++] = (struct hand_step){ .kind = kind, .index = index };
 }
 
 // Record i is the end of task i. Some are waited for more than once, some not at all.

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "backends/backend.h"
+#include "support/hand_program.h"
 #include "support/random.h"
 
 enum { PLAN_MAX_TASKS = 48, PLAN_MAX_LANES = 6, PLAN_MAX_BLOCKS = 200 };
@@ -24,11 +25,11 @@ struct planned_task {
 // Each frame runs every task once. Tasks are kernels (some with many blocks), host calls and empty
 // ones; every ordering of the plan is made by lane order and by records and waits.
 struct random_plan {
-    struct backend_plan plan;
+    struct hand_plan plan;
     struct planned_task tasks[PLAN_MAX_TASKS];
     struct backend_task backend_tasks[PLAN_MAX_TASKS];
-    struct backend_lane lanes[PLAN_MAX_LANES];
-    struct backend_step *steps[PLAN_MAX_LANES];
+    struct hand_lane lanes[PLAN_MAX_LANES];
+    struct hand_step *steps[PLAN_MAX_LANES];
     void *arguments[PLAN_MAX_TASKS];
     void *argument_pointers[PLAN_MAX_TASKS];
 };

@@ -4,9 +4,10 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "backends/cpu/cpu_program.h"
 #include "cpu/cpu_testing.h"
+#include "players/walker/walker.h"
 #include "support/check.h"
+#include "support/hand_program.h"
 
 enum { MAX_FRAMES = 2000, BUSY_NS = 300000 };
 
@@ -42,35 +43,35 @@ static struct backend_task host_task(braid_host_function *call)
 }
 
 // The first lane waits for the second's long task.
-static struct backend_program *create_program(struct backend *backend)
+static struct hand_program *create_program(struct backend *backend)
 {
-    static const struct backend_step first[] = {
+    static const struct hand_step first[] = {
         { .kind = BRAID_STEP_RUN, .index = 0 },
         { .kind = BRAID_STEP_WAIT, .index = 0 },
         { .kind = BRAID_STEP_RUN, .index = 1 },
     };
-    static const struct backend_step second[] = {
+    static const struct hand_step second[] = {
         { .kind = BRAID_STEP_RUN, .index = 2 },
         { .kind = BRAID_STEP_RECORD, .index = 0 },
     };
     const struct backend_task tasks[] = { host_task(begin_first), host_task(do_nothing),
                                           host_task(work_long) };
-    const struct backend_lane lanes[] = { { .steps = first, .num_steps = 3 },
-                                          { .steps = second, .num_steps = 2 } };
-    struct backend_plan plan = {
+    const struct hand_lane lanes[] = { { .steps = first, .num_steps = 3 },
+                                       { .steps = second, .num_steps = 2 } };
+    struct hand_plan plan = {
         .lanes = lanes, .num_lanes = 2, .tasks = tasks, .num_tasks = 3, .num_records = 1
     };
-    struct backend_program *program = NULL;
-    check_ok(backend->ops->program_create(backend, &plan, &program));
+    struct hand_program *program = NULL;
+    check_ok(hand_program_create(backend, &braid_walker_player, &plan, &program));
     return program;
 }
 
-static unsigned run_frame(struct backend *backend, struct backend_program *program)
+static unsigned run_frame(struct backend *backend, struct hand_program *program)
 {
     atomic_store(&first_has_begun, false);
-    check_ok(backend->ops->program_launch(backend, program, NULL));
+    check_ok(hand_program_launch(program, NULL));
     synchronize(backend, NULL);
-    return atomic_load(&program->lanes[0].num_sleeps);
+    return atomic_load(&cpu_program_of(program->playing)->lanes[0].num_sleeps);
 }
 
 // All threads on one core: after a yield that took long the lane's walkers sleep for some waits,
@@ -86,7 +87,7 @@ static void a_walker_in_the_way_sleeps(void **state)
     CPU_SET((unsigned)core, &one);
     assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
     struct backend *backend = open_cpu(2); // its threads get the mask of the one that opens it
-    struct backend_program *program = create_program(backend);
+    struct hand_program *program = create_program(backend);
     unsigned num_sleeps = 0;
     int frame = 0;
     while (frame++ < MAX_FRAMES && !num_sleeps)
@@ -95,7 +96,7 @@ static void a_walker_in_the_way_sleeps(void **state)
     while (frame++ < MAX_FRAMES && run_frame(backend, program) >= num_sleeps)
         continue;
     assert_true(frame < MAX_FRAMES);
-    backend->ops->program_destroy(backend, program);
+    hand_program_destroy(program);
     close_cpu(backend);
     assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }

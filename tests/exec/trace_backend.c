@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/node_text.h"
-#include "device/device.h"
+#include "players/players.h"
 
 struct backend_stream {
     int number;
@@ -70,11 +70,9 @@ static void get_info(struct backend *backend, braid_device_info *out_info)
     *out_info = (braid_device_info){ .name = "trace" };
 }
 
-static void get_cost_model(struct backend *backend, braid_exec_mode mode,
-                           braid_cost_model *out_model)
+static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
 {
     (void)backend;
-    (void)mode;
     *out_model = (braid_cost_model){ 0 };
 }
 
@@ -245,53 +243,71 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
     return BRAID_OK;
 }
 
-struct backend_program {
-    int unused;
+// A player that only writes down that it played, and leaves the order of frames to the device.
+struct trace_playing {
+    struct playing base;
+    struct trace *trace;
 };
 
-static braid_status program_create(struct backend *backend, const struct backend_plan *plan,
-                                   struct backend_program **out_program)
+static struct trace *trace_of_playing(const struct playing *playing)
 {
-    (void)plan;
-    struct trace *trace = trace_of(backend);
-    if (trace->refuses_programs)
+    return ((const struct trace_playing *)playing)->trace;
+}
+
+static braid_status check(const struct stage *stage)
+{
+    if (trace_of(stage->device->backend)->refuses_programs)
         return braid_error(BRAID_UNSUPPORTED, "planted refusal of a program");
-    braid_status status = count_call(trace, "program_create");
+    return BRAID_OK;
+}
+
+static braid_status create(const struct stage *stage, struct playing **out_playing)
+{
+    struct trace *trace = trace_of(stage->device->backend);
+    braid_status status = count_call(trace, "create");
     if (status)
         return status;
     write_down(trace, (struct trace_entry){ .call = TRACE_PROGRAM_CREATE });
-    *out_program = calloc(1, sizeof(**out_program));
-    assert(*out_program);
+    struct trace_playing *playing = calloc(1, sizeof(*playing));
+    assert(playing);
+    playing->trace = trace;
+    *out_playing = &playing->base;
     return BRAID_OK;
 }
 
-static braid_status program_set_args(struct backend *backend, struct backend_program *program,
-                                     uint32_t task, void *const *args)
+static braid_status launch(struct playing *playing, braid_stream *stream,
+                           struct play_result *out_result)
 {
-    (void)backend;
-    (void)program;
-    (void)task;
-    (void)args;
-    return BRAID_OK;
-}
-
-static braid_status program_launch(struct backend *backend, struct backend_program *program,
-                                   struct backend_stream *stream)
-{
-    (void)program;
-    braid_status status = count_call(trace_of(backend), "program_launch");
+    struct trace *trace = trace_of_playing(playing);
+    braid_status status = count_call(trace, "launch");
+    out_result->queued = !status;
     if (status)
         return status;
-    write_down(trace_of(backend),
-               (struct trace_entry){ TRACE_PROGRAM_LAUNCH, stream_number(stream), 0, NULL });
+    write_down(trace,
+               (struct trace_entry){ TRACE_PROGRAM_LAUNCH,
+                                     stream_number(device_backend_stream(stream)), 0, NULL });
     return BRAID_OK;
 }
 
-static void program_destroy(struct backend *backend, struct backend_program *program)
+static void destroy(struct playing *playing)
 {
-    write_down(trace_of(backend), (struct trace_entry){ .call = TRACE_PROGRAM_DESTROY });
-    free(program);
+    write_down(trace_of_playing(playing), (struct trace_entry){ .call = TRACE_PROGRAM_DESTROY });
+    free(playing);
 }
+
+static const struct player trace_player = {
+    .name = "trace",
+    .mode = BRAID_MODE_NATIVE,
+    .get_cost_model = get_cost_model,
+    .check = check,
+    .create = create,
+    .launch = launch,
+    .destroy = destroy,
+};
+
+static const struct player *const streams_only[] = { &braid_streams_player, NULL };
+static const struct player *const renewing_only[] = { &braid_renewing_streams_player, NULL };
+static const struct player *const trace_first[] = { &trace_player, &braid_streams_player, NULL };
 
 #define TRACE_OPS                                                                                  \
     .name = "trace", .close = close_trace, .get_info = get_info, .get_cost_model = get_cost_model, \
@@ -302,16 +318,9 @@ static void program_destroy(struct backend *backend, struct backend_program *pro
     .event_synchronize = event_synchronize, .event_elapsed = event_elapsed,                        \
     .kernel_load = kernel_load, .kernel_unload = kernel_unload, .submit = submit
 
-static const struct backend_ops trace_ops = { TRACE_OPS };
-static const struct backend_ops renewing_ops = { TRACE_OPS, .renew_events = true };
-static const struct backend_ops native_ops = {
-    TRACE_OPS,
-    .prefers_native = true,
-    .program_create = program_create,
-    .program_set_args = program_set_args,
-    .program_launch = program_launch,
-    .program_destroy = program_destroy,
-};
+static const struct backend_ops trace_ops = { TRACE_OPS, .players = streams_only };
+static const struct backend_ops renewing_ops = { TRACE_OPS, .players = renewing_only };
+static const struct backend_ops native_ops = { TRACE_OPS, .players = trace_first };
 
 #undef TRACE_OPS
 

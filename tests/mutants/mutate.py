@@ -13,14 +13,14 @@ import os
 import re
 import sys
 
-# The driver's functions, what differs between vendors, and the backend as exec and device see it.
-CALL = re.compile(r"\b(?:[a-z_]+(?:->|\.))*(?:api|vendor|ops)->([a-z_0-9]+)\(")
+# The driver's functions, what differs between vendors, and backends and players as others see them.
+CALL = re.compile(r"\b(?:[a-z_]+(?:->|\.))*(?:api|vendor|ops|player)->([a-z_0-9]+)\(")
 
 # These return no status.
-NO_STATUS = {"describe", "close_device", "cost_model", "hip_error_name", "hip_error_string",
-             "close", "get_info", "get_cost_model", "release", "stream_native",
-             "kernel_unload", "task_finish", "program_destroy", "query"}
-VOID_OPS = {"stream_destroy", "event_destroy", "leave"}  # of the backend; the driver's have one
+NO_STATUS = {"describe", "close_device", "stream_cost_model", "graph_cost_model", "find_slot",
+             "hip_error_name", "hip_error_string", "close", "get_info", "get_cost_model", "release",
+             "stream_native", "kernel_unload", "task_finish", "destroy", "query"}
+VOID_OPS = {"stream_destroy", "event_destroy"}  # of the backend; the driver's have one
 
 # Results that mean nothing, or calls that no library under test makes: with the reason.
 LEFT_OUT = {

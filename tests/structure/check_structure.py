@@ -14,10 +14,12 @@ MAY_INCLUDE = {
     "plan": {"base", "graph"},
     "draw": {"base", "graph", "plan"},
     "memory": {"base", "graph", "plan"},
-    "verify": {"base", "graph", "plan", "memory"},
     "backends": {"base"},
     "device": {"base", "backends"},
-    "exec": {"base", "graph", "plan", "verify", "device", "backends"},
+    "program": {"base", "graph", "plan", "backends", "device"},
+    "verify": {"base", "graph", "plan", "memory", "program"},
+    "players": {"base", "backends", "device", "program"},
+    "exec": {"base", "graph", "plan", "verify", "device", "program"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)

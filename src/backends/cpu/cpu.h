@@ -90,7 +90,17 @@ enum cpu_command_kind {
     CPU_COMMAND_WORK,
     CPU_COMMAND_RECORD, // reaches point
     CPU_COMMAND_WAIT,   // waits for point
-    CPU_COMMAND_LAUNCH, // waits for point, runs program, reaches launch_end
+    CPU_COMMAND_LAUNCH, // waits for point, starts play, reaches launch_end
+};
+
+struct cpu_patch; // what a play is to be given when it starts
+
+// A launch that a player queues: it runs jobs of its own.
+struct cpu_play {
+    // Begins, and returns a job for the calling thread to run, or NULL if there is nothing to do.
+    // The thread that ends the last job of it runs `then`. Lock not held.
+    struct cpu_job *(*start)(struct cpu_backend *backend, struct cpu_play *play,
+                             struct cpu_patch *patch, struct cpu_job *then);
 };
 
 // An entry of a stream's queue. Blocks of several sizes are pooled: a recycled one is as large as
@@ -101,7 +111,7 @@ struct cpu_command {
     enum cpu_command_kind kind;
     struct cpu_point *point;
     struct cpu_point *launch_end;
-    struct backend_program *program;
+    struct cpu_play *play;
     struct cpu_patch *patch;
     struct cpu_work work;
     _Alignas(CPU_LINE_BYTES) unsigned char storage[]; // argument pointers and bytes

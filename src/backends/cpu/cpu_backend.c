@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU as a device: opening, closing, what it is, and the table of its operations.
-#include "backends/cpu/cpu_program.h"
+#include "backends/cpu/cpu.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -93,13 +93,12 @@ static void get_info(struct backend *base, braid_device_info *out_info)
 // take theirs at the same time, so a frame takes at least half of that for every wait.
 //
 // default_cost_ns is no measurement: who makes a node of something expects it to be worth one.
-static void get_cost_model(struct backend *base, braid_exec_mode mode, braid_cost_model *out_model)
+static void get_cost_model(struct backend *base, braid_cost_model *out_model)
 {
-    bool streams = mode == BRAID_MODE_STREAMS;
     *out_model = (braid_cost_model){
         .default_cost_ns = 10000,
-        .node_ns = streams ? 120 : 4,
-        .wait_ns = streams ? 600 : 300,
+        .node_ns = 120,
+        .wait_ns = 600,
         .root_ns = 3000,
         .max_concurrent = cpu_backend_of(base)->num_workers,
         .issue_wait_ns = 50,
@@ -108,7 +107,7 @@ static void get_cost_model(struct backend *base, braid_exec_mode mode, braid_cos
 
 static const struct backend_ops cpu_ops = {
     .name = "cpu",
-    .prefers_native = true,
+    .players = braid_cpu_players,
     .close = close_backend,
     .get_info = get_info,
     .get_cost_model = get_cost_model,
@@ -130,10 +129,6 @@ static const struct backend_ops cpu_ops = {
     .kernel_load = braid_cpu_kernel_load,
     .kernel_unload = braid_cpu_kernel_unload,
     .submit = braid_cpu_submit,
-    .program_create = braid_cpu_program_create,
-    .program_set_args = braid_cpu_program_set_args,
-    .program_launch = braid_cpu_program_launch,
-    .program_destroy = braid_cpu_program_destroy,
 };
 
 // Workers and host threads hold the lock for tens of nanoseconds: spinning a little before sleeping

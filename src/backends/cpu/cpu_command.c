@@ -48,7 +48,7 @@ struct cpu_command *braid_cpu_command_create(struct cpu_backend *backend, size_t
     command->next = NULL;
     command->point = NULL;
     command->launch_end = NULL;
-    command->program = NULL;
+    command->play = NULL;
     command->patch = NULL;
     return command;
 }

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "backends/cpu/cpu_program.h"
 #include "base/error.h"
 
 // After this many commands a stream goes behind the others that are ready, so that a long queue
@@ -44,7 +43,8 @@ static enum outcome run_launch(struct cpu_backend *backend, struct backend_strea
         return BLOCKED;
     stream->first_started = true;
     cpu_unlock(backend);
-    *out_next = braid_cpu_program_start(backend, command->program, command->patch, &stream->job);
+    struct cpu_play *play = command->play;
+    *out_next = play->start(backend, play, command->patch, &stream->job);
     cpu_lock(backend);
     return *out_next ? STARTED : ENDED;
 }

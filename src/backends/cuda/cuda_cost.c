@@ -7,7 +7,7 @@
 // Inside a native graph: a chain of empty kernels takes 505 ns a node, of 2 us kernels 2494 ns.
 // However many lanes there are, about 1000 empty kernels take 177 us and more with waits. The other
 // numbers are those whose choice of lanes was nearest to the best over a sweep of 1 to 128 lanes.
-static const braid_cost_model native_model = {
+static const braid_cost_model graph_model = {
     .default_cost_ns = 5000,
     .node_ns = 500,
     .wait_ns = 800,
@@ -35,12 +35,22 @@ static const braid_cost_model stream_model = {
     .early_ns = 600,
 };
 
-void braid_cuda_cost_model(const struct gpu_backend *gpu, braid_exec_mode mode,
-                           braid_cost_model *out_model)
+static void copy_model(const struct gpu_backend *gpu, const braid_cost_model *model,
+                       braid_cost_model *out_model)
 {
-    *out_model = mode == BRAID_MODE_STREAMS ? stream_model : native_model;
+    *out_model = *model;
     if (gpu->attributes[GPU_MAJOR] < 9)
         out_model->early_ns = 0;
     out_model->max_threads =
         (uint64_t)gpu->attributes[GPU_NUM_UNITS] * (uint64_t)gpu->attributes[GPU_UNIT_THREADS];
+}
+
+void braid_cuda_stream_cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model)
+{
+    copy_model(gpu, &stream_model, out_model);
+}
+
+void braid_cuda_graph_cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model)
+{
+    copy_model(gpu, &graph_model, out_model);
 }

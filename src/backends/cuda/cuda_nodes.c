@@ -4,15 +4,14 @@
 #include "backends/cuda/cuda_vendor.h"
 #include "backends/gpu/gpu_backend.h"
 
-static struct cuda_kernel_parameters kernel_parameters(const struct backend_launch *launch,
-                                                       void *const *args)
+static struct cuda_kernel_parameters kernel_parameters(const struct backend_launch *launch)
 {
     return (struct cuda_kernel_parameters){
         .function = launch->kernel->function,
         .grid = { launch->grid.x, launch->grid.y, launch->grid.z },
         .block = { launch->block.x, launch->block.y, launch->block.z },
         .shared_bytes = launch->shared_bytes,
-        .args = (void **)(uintptr_t)args,
+        .args = (void **)(uintptr_t)launch->args,
     };
 }
 
@@ -42,7 +41,7 @@ gpu_result braid_cuda_add_kernel(const struct gpu_backend *gpu, const struct gpu
                                  const struct backend_launch *launch, gpu_node *out_node,
                                  const void **out_slot)
 {
-    struct cuda_kernel_parameters parameters = kernel_parameters(launch, launch->args);
+    struct cuda_kernel_parameters parameters = kernel_parameters(launch);
     *out_slot = &gpu->api->graph_add_kernel;
     gpu_result result = gpu->api->graph_add_kernel(out_node, place->graph, place->after,
                                                    place->num_after, &parameters);
@@ -56,10 +55,9 @@ gpu_result braid_cuda_add_kernel(const struct gpu_backend *gpu, const struct gpu
 }
 
 gpu_result braid_cuda_set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
-                                 gpu_node node, const struct backend_launch *launch,
-                                 void *const *args)
+                                 gpu_node node, const struct backend_launch *launch)
 {
-    struct cuda_kernel_parameters parameters = kernel_parameters(launch, args);
+    struct cuda_kernel_parameters parameters = kernel_parameters(launch);
     return gpu->api->executable_set_kernel(executable, node, &parameters);
 }
 

@@ -18,7 +18,7 @@ static const char *const compiler_libraries[] = {
     NULL,
 };
 
-static gpu_result enter(const struct gpu_backend *gpu, struct backend_scope *scope)
+static gpu_result enter(const struct gpu_backend *gpu, struct gpu_scope *scope)
 {
     gpu_context before = NULL;
     gpu_result result = gpu->api->context_get_current(&before);
@@ -30,7 +30,7 @@ static gpu_result enter(const struct gpu_backend *gpu, struct backend_scope *sco
     return result;
 }
 
-static gpu_result leave(const struct gpu_backend *gpu, const struct backend_scope *scope,
+static gpu_result leave(const struct gpu_backend *gpu, const struct gpu_scope *scope,
                         const void **out_slot)
 {
     *out_slot = &gpu->api->context_set_current;
@@ -57,7 +57,7 @@ static braid_status open_adopted(struct gpu_backend *gpu)
     if (!gpu->context)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "there is no context to adopt: none is current on this thread");
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -138,11 +138,20 @@ static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
     return GPU_SUCCESS;
 }
 
-static braid_status check_plan(const struct gpu_backend *gpu, const struct backend_plan *plan,
-                               uint32_t max_fan_out)
+static const void *find_slot(const struct gpu_api *api, enum gpu_vendor_call call)
+{
+    const void *const slots[] = {
+        [GPU_COPY] = &api->copy,
+        [GPU_HOST_CALL] = &api->host_call,
+        [GPU_ADD_COPY] = &api->graph_add_copy,
+        [GPU_ADD_FILL] = &api->graph_add_fill,
+    };
+    return slots[call];
+}
+
+static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_out)
 {
     (void)gpu;
-    (void)plan;
     (void)max_fan_out;
     return BRAID_OK;
 }
@@ -170,7 +179,7 @@ const struct gpu_vendor braid_gpu_cuda = {
         [GPU_MEMORY_POOLS] = 115,
         [GPU_CLUSTERS] = 120,
     },
-    .prefers_native = true,
+    .players = braid_cuda_players,
     .enter = enter,
     .leave = leave,
     .describe = describe,
@@ -185,8 +194,10 @@ const struct gpu_vendor braid_gpu_cuda = {
     .set_kernel = braid_cuda_set_kernel,
     .add_copy = braid_cuda_add_copy,
     .add_fill = braid_cuda_add_fill,
-    .check_plan = check_plan,
-    .cost_model = braid_cuda_cost_model,
+    .find_slot = find_slot,
+    .check_graph = check_graph,
+    .stream_cost_model = braid_cuda_stream_cost_model,
+    .graph_cost_model = braid_cuda_graph_cost_model,
 };
 
 static void query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)

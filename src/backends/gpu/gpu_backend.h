@@ -100,17 +100,17 @@ static inline void braid_gpu_note_stream(struct gpu_backend *gpu, gpu_stream str
 }
 
 // Makes the device current until braid_gpu_leave. `what` is for the message.
-braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct backend_scope *scope,
+braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
                              const char *what);
 // The same, with the task named in the message.
-braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct backend_scope *scope,
+braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct gpu_scope *scope,
                                   const struct backend_task *task);
 // Tried again where it fails; a second failure is only logged.
-void braid_gpu_leave(const struct gpu_backend *gpu, const struct backend_scope *scope);
+void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope);
 
 // For what returns nothing: makes the device current, tried again where it fails. False: it could
 // not be, which is logged, and what was to be freed is kept.
-bool braid_gpu_enter_to_free(const struct gpu_backend *gpu, struct backend_scope *scope,
+bool braid_gpu_enter_to_free(const struct gpu_backend *gpu, struct gpu_scope *scope,
                              const char *what);
 // Logs the failure of a call that frees; the thread's message stays as it is.
 void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, const void *slot,
@@ -213,14 +213,6 @@ void braid_gpu_task_finish(struct backend *backend, struct backend_task *task);
 
 braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,
                               const struct backend_task *task);
-
-braid_status braid_gpu_program_create(struct backend *backend, const struct backend_plan *plan,
-                                      struct backend_program **out_program);
-braid_status braid_gpu_program_set_args(struct backend *backend, struct backend_program *program,
-                                        uint32_t task, void *const *args);
-braid_status braid_gpu_program_launch(struct backend *backend, struct backend_program *program,
-                                      struct backend_stream *stream);
-void braid_gpu_program_destroy(struct backend *backend, struct backend_program *program);
 
 // Counting and opening, with the library loaded once for the process.
 void braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices, char *out_reason,

@@ -199,7 +199,7 @@ braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task
     if (!detour)
         return braid_error_no_memory("a copy");
     detour->task = *task;
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "a look at the memory of a copy");
     if (!status) {
         status = prepare(gpu, task, detour);
@@ -241,26 +241,20 @@ static gpu_result copy_to_device(const struct gpu_backend *gpu, gpu_stream strea
     return gpu->vendor->copy(gpu, task->copy.to, detour->staging->memory, task->copy.bytes, stream);
 }
 
-static const void *copy_slot(const struct gpu_api *api)
-{
-    return api->copy ? (const void *)&api->copy : (const void *)&api->hip_copy;
-}
-
 braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
                                      const struct backend_task *task)
 {
-    const struct gpu_api *api = gpu->api;
     gpu_result result = copy_from_device(gpu, stream, task);
-    const void *slot = copy_slot(api);
+    enum gpu_vendor_call call = GPU_COPY;
     if (result == GPU_SUCCESS) {
-        slot = api->host_call ? (const void *)&api->host_call : (const void *)&api->stream_callback;
+        call = GPU_HOST_CALL;
         result = gpu->vendor->host_call(gpu, stream, task->detour->call, task->detour);
     }
     if (result == GPU_SUCCESS) {
-        slot = copy_slot(api);
+        call = GPU_COPY;
         result = copy_to_device(gpu, stream, task);
     }
-    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, call), task, NULL);
 }
 
 static const void *add_copy_slot(const struct gpu_api *api)

@@ -71,7 +71,7 @@ static void name_task(const struct backend_task *task, char *text, size_t size)
              braid_node_text(task->node, task->name).text);
 }
 
-braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct backend_scope *scope,
+braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct gpu_scope *scope,
                                   const struct backend_task *task)
 {
     braid_status status = braid_gpu_enter(gpu, scope, "queueing work");
@@ -95,10 +95,10 @@ braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result resu
     return report(gpu, result, slot, what, where, detail);
 }
 
-braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct backend_scope *scope,
+braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
                              const char *what)
 {
-    *scope = (struct backend_scope){ 0 };
+    *scope = (struct gpu_scope){ 0 };
     gpu_result result = gpu->vendor->enter(gpu, scope);
     if (result == GPU_SUCCESS)
         return BRAID_OK;
@@ -110,7 +110,7 @@ braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct backend_scope
 }
 
 // The call in between is done by now, so it cannot be the one that fails.
-void braid_gpu_leave(const struct gpu_backend *gpu, const struct backend_scope *scope)
+void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope)
 {
     if (!scope->changed)
         return;
@@ -120,10 +120,10 @@ void braid_gpu_leave(const struct gpu_backend *gpu, const struct backend_scope *
                               "making current again what was current before");
 }
 
-bool braid_gpu_enter_to_free(const struct gpu_backend *gpu, struct backend_scope *scope,
+bool braid_gpu_enter_to_free(const struct gpu_backend *gpu, struct gpu_scope *scope,
                              const char *what)
 {
-    *scope = (struct backend_scope){ 0 };
+    *scope = (struct gpu_scope){ 0 };
     if (gpu->vendor->enter(gpu, scope) == GPU_SUCCESS)
         return true;
     struct error_attempt attempt;

@@ -17,7 +17,7 @@ braid_status braid_gpu_event_create(struct backend *backend, bool timing,
     if (!event)
         return braid_error_no_memory("an event");
     event->timing = timing;
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (!status) {
         unsigned flags = timing ? GPU_EVENT_DEFAULT : GPU_EVENT_DISABLE_TIMING;
@@ -52,7 +52,7 @@ braid_status braid_gpu_event_wrap(struct backend *backend, void *native,
 void braid_gpu_event_destroy(struct backend *backend, struct backend_event *event)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     if (!event)
         return;
     // The driver keeps a record that is still pending by itself.
@@ -70,7 +70,7 @@ braid_status braid_gpu_event_record(struct backend *backend, struct backend_even
 {
     static const char what[] = "record of an event";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -86,7 +86,7 @@ braid_status braid_gpu_event_query(struct backend *backend, struct backend_event
 {
     static const char what[] = "query of an event";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -119,7 +119,7 @@ braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend
 {
     static const char what[] = "waiting for an event";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -146,7 +146,7 @@ braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_eve
 {
     static const char what[] = "time between two events";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = check_timed(start, "start");
     if (!status)
         status = check_timed(end, "end");

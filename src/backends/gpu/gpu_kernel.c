@@ -218,7 +218,7 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
                            "kernel '%s' has no code for %s: neither a function, nor an image, nor "
                            "source",
                            kernel->name, gpu->label);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "loading a kernel");
     if (status)
         return status;

@@ -22,7 +22,7 @@ braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind,
     char what[96];
     snprintf(what, sizeof(what), "allocation of %llu bytes of %s memory", (unsigned long long)bytes,
              host ? "pinned host" : "device");
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -42,7 +42,7 @@ void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *me
     struct gpu_backend *gpu = gpu_from(backend);
     static const char what[] = "release of memory";
     const struct gpu_api *api = gpu->api;
-    struct backend_scope scope;
+    struct gpu_scope scope;
     if (!memory || !braid_gpu_enter_to_free(gpu, &scope, what))
         return;
     if (kind == BRAID_MEMORY_HOST)
@@ -76,7 +76,7 @@ braid_status braid_gpu_stream_allocate(struct backend *backend, struct backend_s
 {
     static const char what[] = "stream-ordered allocation";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = check_pools(gpu);
     if (!status)
         status = braid_gpu_enter(gpu, &scope, what);
@@ -96,7 +96,7 @@ braid_status braid_gpu_stream_free(struct backend *backend, struct backend_strea
 {
     static const char what[] = "stream-ordered free";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = check_pools(gpu);
     if (!status)
         status = braid_gpu_enter(gpu, &scope, what);

@@ -123,7 +123,7 @@ static braid_status open_device(struct gpu_backend *gpu)
     braid_status status = gpu->vendor->open_device(gpu);
     if (status)
         return status;
-    struct backend_scope scope;
+    struct gpu_scope scope;
     status = braid_gpu_enter(gpu, &scope, "opening the device");
     if (!status) {
         status = read_info(gpu);
@@ -153,7 +153,7 @@ static void gpu_close(struct backend *backend)
 {
     static const char what[] = "closing the device";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     if (braid_gpu_enter_to_free(gpu, &scope, what)) {
         if (gpu->root_module)
             braid_gpu_check_freed(gpu, gpu->api->module_unload(gpu->root_module),
@@ -178,21 +178,23 @@ static void get_info(struct backend *backend, braid_device_info *out_info)
     *out_info = gpu_from(backend)->info;
 }
 
-static void get_cost_model(struct backend *backend, braid_exec_mode mode,
-                           braid_cost_model *out_model)
+static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    gpu->vendor->cost_model(gpu, mode, out_model);
+    gpu->vendor->stream_cost_model(gpu, out_model);
 }
 
-static braid_status enter(struct backend *backend, struct backend_scope *out_scope)
+static braid_status call_current(struct backend *backend, braid_status (*call)(void *user),
+                                 void *user)
 {
-    return braid_gpu_enter(gpu_from(backend), out_scope, "making the device current");
-}
-
-static void leave(struct backend *backend, const struct backend_scope *scope)
-{
-    braid_gpu_leave(gpu_from(backend), scope);
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "making the device current");
+    if (status)
+        return status;
+    status = call(user);
+    braid_gpu_leave(gpu, &scope);
+    return status;
 }
 
 // The same for every vendor but for the name.
@@ -220,8 +222,7 @@ static const struct backend_ops common_ops = {
     .event_query = braid_gpu_event_query,
     .event_synchronize = braid_gpu_event_synchronize,
     .event_elapsed = braid_gpu_event_elapsed,
-    .enter = enter,
-    .leave = leave,
+    .call_current = call_current,
     .kernel_load = braid_gpu_kernel_load,
     .can_start_early = braid_gpu_can_start_early,
     .kernel_waits_first = braid_gpu_kernel_waits_first,
@@ -229,10 +230,6 @@ static const struct backend_ops common_ops = {
     .task_prepare = braid_gpu_task_prepare,
     .task_finish = braid_gpu_task_finish,
     .submit = braid_gpu_submit,
-    .program_create = braid_gpu_program_create,
-    .program_set_args = braid_gpu_program_set_args,
-    .program_launch = braid_gpu_program_launch,
-    .program_destroy = braid_gpu_program_destroy,
 };
 
 static braid_status create_backend(const struct gpu_vendor *vendor, uint32_t ordinal, bool adopted,
@@ -246,9 +243,7 @@ static braid_status create_backend(const struct gpu_vendor *vendor, uint32_t ord
         return braid_error_no_memory("a device");
     gpu->ops = common_ops;
     gpu->ops.name = vendor->name;
-    gpu->ops.prefers_native = vendor->prefers_native;
-    gpu->ops.renew_events = vendor->renew_events;
-    gpu->ops.programs_overlap = vendor->programs_overlap;
+    gpu->ops.players = vendor->players;
     gpu->base.ops = &gpu->ops;
     gpu->vendor = vendor;
     gpu->api = &libraries[vendor->index].api;

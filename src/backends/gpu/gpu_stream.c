@@ -23,7 +23,7 @@ braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
     struct backend_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "creation of a stream");
     if (status) {
         free(stream);
@@ -84,7 +84,7 @@ void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *st
 {
     static const char what[] = "waiting for a stream that is destroyed";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     if (!stream)
         return;
     if (stream->wrapped) {
@@ -128,7 +128,7 @@ braid_status braid_gpu_drain(struct backend *backend)
 {
     static const char what[] = "waiting for the work of a device that is closed";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     if (!braid_gpu_enter_to_free(gpu, &scope, what))
         return BRAID_DEVICE_ERROR;
     bool idle = drain_kept(gpu, what);
@@ -148,7 +148,7 @@ braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backen
 {
     static const char what[] = "waiting for a stream";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -161,7 +161,7 @@ braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stre
 {
     static const char what[] = "query of a stream";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -175,7 +175,7 @@ braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_strea
 {
     static const char what[] = "wait of a stream for an event";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
@@ -191,7 +191,7 @@ braid_status braid_gpu_stream_check_launch(struct backend *backend, struct backe
 {
     static const char what[] = "launch of an exec";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     int capturing = 0;
     if (!gpu->api->stream_is_capturing)
         return BRAID_OK;

@@ -90,9 +90,8 @@ static braid_status submit_copy(const struct gpu_backend *gpu, gpu_stream stream
 {
     gpu_result result =
         gpu->vendor->copy(gpu, task->copy.to, task->copy.from, task->copy.bytes, stream);
-    const void *slot =
-        gpu->api->copy ? (const void *)&gpu->api->copy : (const void *)&gpu->api->hip_copy;
-    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, GPU_COPY), task,
+                                NULL);
 }
 
 static braid_status submit_fill(const struct gpu_backend *gpu, gpu_stream stream,
@@ -119,9 +118,8 @@ static braid_status submit_host(struct gpu_backend *gpu, gpu_stream stream,
                                 const struct backend_task *task)
 {
     gpu_result result = gpu->vendor->host_call(gpu, stream, task->host.call, task->host.user);
-    const void *slot = gpu->api->host_call ? (const void *)&gpu->api->host_call
-                                           : (const void *)&gpu->api->stream_callback;
-    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, GPU_HOST_CALL), task,
+                                NULL);
 }
 
 static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,
@@ -150,7 +148,7 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
                               const struct backend_task *task)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_scope scope;
+    struct gpu_scope scope;
     braid_status status = braid_gpu_enter_task(gpu, &scope, task);
     if (status)
         return status;

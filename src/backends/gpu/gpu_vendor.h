@@ -46,21 +46,34 @@ struct gpu_place {
     size_t num_after;
 };
 
+// What was current on the calling thread before the backend came.
+struct gpu_scope {
+    gpu_context context; // CUDA
+    int device;          // HIP
+    bool changed;
+};
+
+// What the vendors call by functions of their own.
+enum gpu_vendor_call {
+    GPU_COPY,
+    GPU_HOST_CALL,
+    GPU_ADD_COPY,
+    GPU_ADD_FILL,
+};
+
 struct gpu_vendor {
     enum gpu_vendor_index index;
     const char *name;                      // "cuda"
     const char *const *libraries;          // names to try, ended by NULL
     const char *const *compiler_libraries; // likewise
     int attributes[GPU_NUM_ATTRIBUTES];    // the vendor's numbers
-    bool prefers_native;                   // see backend_ops
-    bool renew_events;                     // likewise
-    bool programs_overlap;                 // likewise
+    const struct player *const *players;   // see backend_ops
     // While a thread waits for an event, other calls with it wait too: it is polled instead.
     bool waiting_locks_events;
 
     // Makes the backend's device current on this thread, and what was current before again.
-    gpu_result (*enter)(const struct gpu_backend *gpu, struct backend_scope *scope);
-    gpu_result (*leave)(const struct gpu_backend *gpu, const struct backend_scope *scope,
+    gpu_result (*enter)(const struct gpu_backend *gpu, struct gpu_scope *scope);
+    gpu_result (*leave)(const struct gpu_backend *gpu, const struct gpu_scope *scope,
                         const void **out_slot);
 
     void (*describe)(const struct gpu_api *api, gpu_result result, const char **out_name,
@@ -91,19 +104,22 @@ struct gpu_vendor {
                              const struct backend_launch *launch, gpu_node *out_node,
                              const void **out_slot); // the call that failed
     gpu_result (*set_kernel)(const struct gpu_backend *gpu, gpu_executable executable,
-                             gpu_node node, const struct backend_launch *launch, void *const *args);
+                             gpu_node node, const struct backend_launch *launch);
     gpu_result (*add_copy)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
                            const void *from, size_t bytes, gpu_node *out_node);
     gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
                            uint32_t value, uint32_t value_bytes, size_t num_values,
                            gpu_node *out_node);
 
-    // BRAID_OK when this runtime replays such a plan correctly; otherwise BRAID_UNSUPPORTED and
+    // Which slot of the table such a call goes through, for messages.
+    const void *(*find_slot)(const struct gpu_api *api, enum gpu_vendor_call call);
+
+    // BRAID_OK when this runtime replays such a graph correctly; otherwise BRAID_UNSUPPORTED and
     // the reason. `max_fan_out` is the largest number of edges that leave one node.
-    braid_status (*check_plan)(const struct gpu_backend *gpu, const struct backend_plan *plan,
-                               uint32_t max_fan_out);
-    void (*cost_model)(const struct gpu_backend *gpu, braid_exec_mode mode,
-                       braid_cost_model *out_model);
+    braid_status (*check_graph)(const struct gpu_backend *gpu, uint32_t max_fan_out);
+    // What ordering costs on streams, and in a graph.
+    void (*stream_cost_model)(const struct gpu_backend *gpu, braid_cost_model *out_model);
+    void (*graph_cost_model)(const struct gpu_backend *gpu, braid_cost_model *out_model);
 };
 
 extern const struct gpu_vendor braid_gpu_cuda;

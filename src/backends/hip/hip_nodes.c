@@ -4,15 +4,14 @@
 #include "backends/hip/hip_layouts.h"
 #include "backends/hip/hip_vendor.h"
 
-static struct hip_kernel_parameters kernel_parameters(const struct backend_launch *launch,
-                                                      void *const *args)
+static struct hip_kernel_parameters kernel_parameters(const struct backend_launch *launch)
 {
     return (struct hip_kernel_parameters){
         .function = launch->kernel->function,
         .grid = { launch->grid.x, launch->grid.y, launch->grid.z },
         .block = { launch->block.x, launch->block.y, launch->block.z },
         .shared_bytes = launch->shared_bytes,
-        .args = (void **)(uintptr_t)args,
+        .args = (void **)(uintptr_t)launch->args,
     };
 }
 
@@ -24,16 +23,15 @@ gpu_result braid_hip_add_kernel(const struct gpu_backend *gpu, const struct gpu_
     *out_slot = &gpu->api->graph_add_kernel;
     if (launch->cluster.x != 0)
         return GPU_NOT_SUPPORTED;
-    struct hip_kernel_parameters parameters = kernel_parameters(launch, launch->args);
+    struct hip_kernel_parameters parameters = kernel_parameters(launch);
     return gpu->api->graph_add_kernel(out_node, place->graph, place->after, place->num_after,
                                       &parameters);
 }
 
 gpu_result braid_hip_set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
-                                gpu_node node, const struct backend_launch *launch,
-                                void *const *args)
+                                gpu_node node, const struct backend_launch *launch)
 {
-    struct hip_kernel_parameters parameters = kernel_parameters(launch, args);
+    struct hip_kernel_parameters parameters = kernel_parameters(launch);
     return gpu->api->executable_set_kernel(executable, node, &parameters);
 }
 

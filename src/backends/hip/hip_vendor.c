@@ -21,7 +21,7 @@ static const char *const compiler_libraries[] = {
 
 // hipRuntimeGetVersion: major * 10000000 + minor * 100000 + patch.
 enum {
-    VERSION_NATIVE_GRAPHS = 50400000,    // see check_plan; seen with 5.2.3, 5.4 is from AMD's dates
+    VERSION_NATIVE_GRAPHS = 50400000, // see check_graph; seen with 5.2.3, 5.4 is from AMD's dates
     VERSION_SEGMENTED_GRAPHS = 70300000, // before, the executor below may run a graph
     GRAPH_QUEUES = 4,                    // of the classic executor
     DEFAULT_LANES = 4,                   // hardware queues that a process gets by default
@@ -34,7 +34,7 @@ enum { HIP_5_HOST = 0, HIP_HOST = 1 };
 
 enum { HIP_INVALID_DEVICE_POINTER = 17 };
 
-static gpu_result enter(const struct gpu_backend *gpu, struct backend_scope *scope)
+static gpu_result enter(const struct gpu_backend *gpu, struct gpu_scope *scope)
 {
     gpu_result result = gpu->api->device_get_current(&scope->device);
     int wanted = (int)gpu->info.ordinal;
@@ -45,7 +45,7 @@ static gpu_result enter(const struct gpu_backend *gpu, struct backend_scope *sco
     return result;
 }
 
-static gpu_result leave(const struct gpu_backend *gpu, const struct backend_scope *scope,
+static gpu_result leave(const struct gpu_backend *gpu, const struct gpu_scope *scope,
                         const void **out_slot)
 {
     *out_slot = &gpu->api->device_set_current;
@@ -170,10 +170,19 @@ static braid_status check_calls(const struct gpu_backend *gpu)
                        gpu->label, gpu->version);
 }
 
-static braid_status check_plan(const struct gpu_backend *gpu, const struct backend_plan *plan,
-                               uint32_t max_fan_out)
+static const void *find_slot(const struct gpu_api *api, enum gpu_vendor_call call)
 {
-    (void)plan;
+    const void *const slots[] = {
+        [GPU_COPY] = &api->hip_copy,
+        [GPU_HOST_CALL] = api->host_call ? (const void *)&api->host_call : &api->stream_callback,
+        [GPU_ADD_COPY] = &api->hip_graph_add_copy,
+        [GPU_ADD_FILL] = &api->hip_graph_add_fill,
+    };
+    return slots[call];
+}
+
+static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_out)
+{
     braid_status status = check_calls(gpu);
     if (status)
         return status;
@@ -197,11 +206,9 @@ static braid_status check_plan(const struct gpu_backend *gpu, const struct backe
 }
 
 // Not measured: no AMD device was at hand. The lanes are as many as a process has hardware queues.
-static void cost_model(const struct gpu_backend *gpu, braid_exec_mode mode,
-                       braid_cost_model *out_model)
+static void cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model)
 {
     (void)gpu;
-    (void)mode;
     *out_model = (braid_cost_model){
         .default_cost_ns = 5000,
         .node_ns = 1500,
@@ -234,13 +241,7 @@ const struct gpu_vendor braid_gpu_hip = {
         [GPU_MEMORY_POOLS] = 88,
         [GPU_CLUSTERS] = GPU_NO_ATTRIBUTE,
     },
-    // HIP's graphs drop edges or host calls in some versions (check_plan): only where asked for.
-    .prefers_native = false,
-    // HIP's text leaves a record of a pending event undefined. AMD's runtimes keep the earlier record
-    // alive for the waits that hold it (Event::enqueueRecordCommand); this makes it rare besides.
-    .renew_events = true,
-    // A launch of an executable waits for its stream only (hip::GraphExec::Run).
-    .programs_overlap = true,
+    .players = braid_hip_players,
     // hip::Event::synchronize() keeps the event's lock until the event has happened, and recording
     // it, asking for it and making a stream wait for it take the same lock.
     .waiting_locks_events = true,
@@ -259,8 +260,10 @@ const struct gpu_vendor braid_gpu_hip = {
     .set_kernel = braid_hip_set_kernel,
     .add_copy = braid_hip_add_copy,
     .add_fill = braid_hip_add_fill,
-    .check_plan = check_plan,
-    .cost_model = cost_model,
+    .find_slot = find_slot,
+    .check_graph = check_graph,
+    .stream_cost_model = cost_model,
+    .graph_cost_model = cost_model,
 };
 
 static void query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)

@@ -9,8 +9,7 @@ gpu_result braid_hip_add_kernel(const struct gpu_backend *gpu, const struct gpu_
                                 const struct backend_launch *launch, gpu_node *out_node,
                                 const void **out_slot);
 gpu_result braid_hip_set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
-                                gpu_node node, const struct backend_launch *launch,
-                                void *const *args);
+                                gpu_node node, const struct backend_launch *launch);
 gpu_result braid_hip_add_copy(const struct gpu_backend *gpu, const struct gpu_place *place,
                               void *to, const void *from, size_t bytes, gpu_node *out_node);
 gpu_result braid_hip_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patches: changed arguments, from set_args to the frame they are for.
-#include "backends/cpu/cpu_program.h"
+#include "players/walker/walker.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct cpu_patch {
     struct array bytes;
 };
 
-static struct cpu_patch *take_patch(struct backend_program *program)
+static struct cpu_patch *take_patch(struct cpu_program *program)
 {
     struct cpu_patch *patch = program->free_patches;
     if (!patch)
@@ -42,7 +42,7 @@ static size_t total_bytes(const struct cpu_arguments *arguments)
 }
 
 // The task's entry in the pending patch, made if it is not there; NULL: no memory.
-static struct entry *find_entry(struct backend_program *program, uint32_t task)
+static struct entry *find_entry(struct cpu_program *program, uint32_t task)
 {
     struct cpu_patch *patch = program->pending;
     struct cpu_arguments *arguments = &program->arguments[task];
@@ -60,7 +60,7 @@ static struct entry *find_entry(struct backend_program *program, uint32_t task)
     return entry;
 }
 
-static braid_status set_args(struct backend_program *program, uint32_t task, void *const *args)
+static braid_status set_args(struct cpu_program *program, uint32_t task, void *const *args)
 {
     if (!program->pending)
         program->pending = take_patch(program);
@@ -76,14 +76,13 @@ static braid_status set_args(struct backend_program *program, uint32_t task, voi
     return BRAID_OK;
 }
 
-braid_status braid_cpu_program_set_args(struct backend *base, struct backend_program *program,
-                                        uint32_t task, void *const *args)
+braid_status braid_cpu_program_set_args(struct playing *playing, const struct backend_task *task)
 {
-    (void)base;
-    if (!total_bytes(&program->arguments[task]))
+    struct cpu_program *program = cpu_program_of(playing);
+    if (!total_bytes(&program->arguments[task->node]))
         return BRAID_OK;
     pthread_mutex_lock(&program->patch_lock);
-    braid_status status = set_args(program, task, args);
+    braid_status status = set_args(program, task->node, task->launch.args);
     pthread_mutex_unlock(&program->patch_lock);
     return status;
 }
@@ -96,7 +95,7 @@ static void apply_entry(const struct cpu_arguments *arguments, const unsigned ch
     }
 }
 
-void braid_cpu_patch_apply(struct backend_program *program, struct cpu_patch *patch)
+void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch)
 {
     if (!patch)
         return;
@@ -119,7 +118,7 @@ static void free_patch(struct cpu_patch *patch)
     free(patch);
 }
 
-void braid_cpu_patches_finish(struct backend_program *program)
+void braid_cpu_patches_finish(struct cpu_program *program)
 {
     free_patch(program->pending);
     while (program->free_patches) {

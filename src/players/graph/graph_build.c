@@ -1,48 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turning a plan into nodes and edges of the driver's graph.
-#include "backends/gpu/gpu_program.h"
+// Turning a program into nodes and edges of the driver's graph.
+#include "players/graph/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_layouts.h"
+#include "base/array.h"
 #include "base/error.h"
 
 // Each root of a native graph costs the host about 0.65 us a launch (measured on an H200), and one
 // kernel before them all makes them ordinary nodes at the price of one more node on every path.
 enum { ROOTS_WORTH_A_KERNEL = 5 };
 
-// A lane while the steps are walked in issue order.
+// A lane while the operations are walked in issue order.
 struct lane_state {
-    size_t next_step;  // the lane's first step that was not walked yet
-    size_t first_wait; // the first step after the lane's last task
+    size_t first_wait; // the first operation after the lane's last node
     gpu_node last;     // NULL: none yet
     bool last_is_kernel;
 };
 
 struct builder {
     struct gpu_backend *gpu;
-    const struct backend_plan *plan;
-    struct backend_program *program;
+    const struct stage *stage;
+    struct graph_playing *playing;
     gpu_stream capture_stream;
     gpu_node root;            // NULL: none
     struct lane_state *lanes; // by lane
-    gpu_node *records;        // by record: the node that was recorded
+    gpu_node *published;      // by position: the node that it is the end of
     gpu_node *after;          // what the next node runs after
     size_t num_after;
 };
 
-// Whether the lane's first task waits for no other lane.
-static bool starts_at_root(const struct backend_lane *lane)
-{
-    return lane->num_steps > 0 && lane->steps[0].kind == BRAID_STEP_RUN;
-}
-
-static uint32_t count_roots(const struct backend_plan *plan)
+static uint32_t count_roots(const struct program *program)
 {
     uint32_t num = 0;
-    for (uint32_t i = 0; i < plan->num_lanes; i++)
-        num += starts_at_root(&plan->lanes[i]);
+    for (uint32_t i = 0; i < program->num_lanes; i++)
+        num += program->lanes[i].needs_fork;
     return num;
 }
 
@@ -51,7 +45,7 @@ static braid_status add_root(struct builder *builder)
     struct gpu_backend *gpu = builder->gpu;
     gpu_function function = NULL;
     braid_status status = BRAID_OK;
-    if (builder->program->num_roots >= ROOTS_WORTH_A_KERNEL)
+    if (count_roots(builder->stage->program) >= ROOTS_WORTH_A_KERNEL)
         status = braid_gpu_root_kernel(gpu, &function);
     if (!function)
         return status;
@@ -61,23 +55,23 @@ static braid_status add_root(struct builder *builder)
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
     };
-    struct gpu_place place = { .graph = builder->program->graph };
+    struct gpu_place place = { .graph = builder->playing->graph };
     const void *slot = NULL;
     gpu_result result = gpu->vendor->add_kernel(gpu, &place, &launch, &builder->root, &slot);
-    builder->program->num_nodes++;
+    builder->playing->num_nodes++;
     return braid_gpu_check(gpu, result, slot, "adding the root of a graph");
 }
 
-// Collects what the lane's next task runs after: the task before it and the waits between.
-static void collect_after(struct builder *builder, const struct backend_lane *lane,
-                          const struct lane_state *state, size_t run)
+// Collects what the lane's next node runs after: the node before it and the waits between.
+static void collect_after(struct builder *builder, const struct lane_state *state, size_t op)
 {
+    const struct program_op *ops = builder->stage->program->ops;
     builder->num_after = 0;
     if (state->last)
         builder->after[builder->num_after++] = state->last;
-    for (size_t i = state->first_wait; i < run; i++) {
-        if (lane->steps[i].kind == BRAID_STEP_WAIT)
-            builder->after[builder->num_after++] = builder->records[lane->steps[i].index];
+    for (size_t i = state->first_wait; i < op; i++) {
+        if (ops[i].kind == PROGRAM_WAIT)
+            builder->after[builder->num_after++] = builder->published[ops[i].index];
     }
     if (builder->num_after == 0 && builder->root)
         builder->after[builder->num_after++] = builder->root;
@@ -85,7 +79,7 @@ static void collect_after(struct builder *builder, const struct backend_lane *la
 
 static struct gpu_place place_here(const struct builder *builder)
 {
-    return (struct gpu_place){ .graph = builder->program->graph,
+    return (struct gpu_place){ .graph = builder->playing->graph,
                                .after = builder->after,
                                .num_after = builder->num_after };
 }
@@ -133,9 +127,8 @@ static braid_status add_copy(struct builder *builder, const struct backend_task 
     struct gpu_place place = place_here(builder);
     gpu_result result = gpu->vendor->add_copy(gpu, &place, task->copy.to, task->copy.from,
                                               task->copy.bytes, out_node);
-    const void *slot = gpu->api->graph_add_copy ? (const void *)&gpu->api->graph_add_copy
-                                                : (const void *)&gpu->api->hip_graph_add_copy;
-    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, GPU_ADD_COPY), task,
+                                NULL);
 }
 
 // A node refuses a value with more bits than its values have; a fill on a stream drops them.
@@ -152,9 +145,8 @@ static braid_status add_fill(struct builder *builder, const struct backend_task 
     uint32_t value = cut_value(task->fill.value, task->fill.value_bytes);
     gpu_result result = gpu->vendor->add_fill(
         gpu, &place, task->fill.to, value, task->fill.value_bytes, task->fill.num_values, out_node);
-    const void *slot = gpu->api->graph_add_fill ? (const void *)&gpu->api->graph_add_fill
-                                                : (const void *)&gpu->api->hip_graph_add_fill;
-    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, GPU_ADD_FILL), task,
+                                NULL);
 }
 
 static braid_status add_host(struct builder *builder, const struct backend_task *task,
@@ -162,7 +154,7 @@ static braid_status add_host(struct builder *builder, const struct backend_task 
 {
     const struct gpu_api *api = builder->gpu->api;
     struct gpu_host_parameters parameters = { .call = task->host.call, .user = task->host.user };
-    gpu_result result = api->graph_add_host(out_node, builder->program->graph, builder->after,
+    gpu_result result = api->graph_add_host(out_node, builder->playing->graph, builder->after,
                                             builder->num_after, &parameters);
     return braid_gpu_check_task(builder->gpu, result, &api->graph_add_host, task, NULL);
 }
@@ -172,7 +164,7 @@ static braid_status add_empty(struct builder *builder, const struct backend_task
 {
     const struct gpu_api *api = builder->gpu->api;
     gpu_result result =
-        api->graph_add_empty(out_node, builder->program->graph, builder->after, builder->num_after);
+        api->graph_add_empty(out_node, builder->playing->graph, builder->after, builder->num_after);
     return braid_gpu_check_task(builder->gpu, result, &api->graph_add_empty, task, NULL);
 }
 
@@ -203,7 +195,10 @@ static braid_status capture_call(struct builder *builder, const struct backend_t
     gpu_result result = gpu->api->capture_begin(stream.handle, GPU_CAPTURE_THREAD_LOCAL);
     if (result)
         return braid_gpu_check_task(gpu, result, &gpu->api->capture_begin, task, NULL);
-    braid_status status = builder->plan->call_native(task, &stream);
+    braid_stream wrapper = { .device = builder->stage->device,
+                             .backend = &stream,
+                             .wrapped = true };
+    braid_status status = braid_player_call_native(wrapper.device, task, &wrapper);
     gpu_graph graph = NULL;
     result = gpu->api->capture_end(stream.handle, &graph);
     if ((status || result) && graph)
@@ -224,7 +219,7 @@ static braid_status add_native(struct builder *builder, const struct backend_tas
     if (status)
         return status;
     // The node keeps a copy of the child.
-    gpu_result result = api->graph_add_child(out_node, builder->program->graph, builder->after,
+    gpu_result result = api->graph_add_child(out_node, builder->playing->graph, builder->after,
                                              builder->num_after, child);
     free_captured(builder->gpu, child);
     return braid_gpu_check_task(builder->gpu, result, &api->graph_add_child, task, NULL);
@@ -252,67 +247,81 @@ static braid_status add_node(struct builder *builder, const struct backend_task 
     return add_empty(builder, task, out_node);
 }
 
-static braid_status run_step(struct builder *builder, uint32_t lane_index, size_t step,
-                             uint32_t task_index)
+static braid_status run(struct builder *builder, uint32_t lane, size_t op, uint32_t index)
 {
-    struct lane_state *state = &builder->lanes[lane_index];
-    const struct backend_task *task = &builder->plan->tasks[task_index];
-    struct program_task *made = &builder->program->tasks[task_index];
-    collect_after(builder, &builder->plan->lanes[lane_index], state, step);
-    braid_status status = add_node(builder, task, state, &made->node);
+    struct lane_state *state = &builder->lanes[lane];
+    const struct backend_task *task = &builder->stage->frame->tasks[index];
+    gpu_node *node = &builder->playing->nodes[index];
+    collect_after(builder, state, op);
+    braid_status status = add_node(builder, task, state, node);
     if (status)
         return status;
-    made->task = *task;
-    if (task->kind == BACKEND_TASK_KERNEL)
-        made->task.launch.args = NULL;
-    state->last = made->node;
-    state->last_is_kernel = task->kind == BACKEND_TASK_KERNEL;
-    state->first_wait = step + 1;
-    builder->program->num_nodes++;
+    *state = (struct lane_state){ op + 1, *node, task->kind == BACKEND_TASK_KERNEL };
+    builder->playing->num_nodes++;
     return BRAID_OK;
 }
 
-static braid_status walk(struct builder *builder)
+// Behind waits that no task follows a position is the end of nodes of other lanes: one without work
+// joins them, so that every lane has nodes of its own and no node runs after another twice.
+static braid_status publish(struct builder *builder, uint32_t lane, size_t op, uint32_t position)
 {
-    const struct backend_plan *plan = builder->plan;
-    for (size_t i = 0; i < plan->num_order; i++) {
-        uint32_t lane = plan->order_lane[i];
-        struct lane_state *state = &builder->lanes[lane];
-        size_t step = state->next_step++;
-        braid_status status = BRAID_OK;
-        // A wait takes effect with the lane's next task.
-        if (plan->order[i].kind == BRAID_STEP_RUN)
-            status = run_step(builder, lane, step, plan->order[i].index);
-        else if (plan->order[i].kind == BRAID_STEP_RECORD)
-            builder->records[plan->order[i].index] = state->last;
-        if (status)
-            return status;
-    }
-    return BRAID_OK;
-}
-
-braid_status braid_gpu_program_build(struct gpu_backend *gpu, const struct backend_plan *plan,
-                                     struct backend_program *program, gpu_stream capture_stream)
-{
-    struct builder builder = {
-        .gpu = gpu,
-        .plan = plan,
-        .program = program,
-        .capture_stream = capture_stream,
-        .lanes = calloc((size_t)plan->num_lanes + 1, sizeof(*builder.lanes)),
-        .records = calloc((size_t)plan->num_records + 1, sizeof(gpu_node)),
-        .after = calloc((size_t)plan->num_records + 2, sizeof(gpu_node)),
-    };
+    const struct program *program = builder->stage->program;
+    struct lane_state *state = &builder->lanes[lane];
+    collect_after(builder, state, op);
     braid_status status = BRAID_OK;
-    if (!builder.lanes || !builder.records || !builder.after)
+    if (builder->num_after > 1 || !state->last) {
+        const uint32_t task = program->positions[position].task;
+        status = add_empty(builder, &program->tasks->items[task], &state->last);
+        state->last_is_kernel = false;
+        builder->playing->num_nodes++;
+    }
+    state->first_wait = op + 1;
+    builder->published[position] = state->last;
+    return status;
+}
+
+static braid_status walk_ops(struct builder *builder, struct program_walk *walk)
+{
+    const struct program *program = builder->stage->program;
+    const struct program_op *op;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < program->num_lanes; i++)
+        builder->lanes[i].first_wait = program->lanes[i].first_op;
+    while (!status && (op = program_walk_next(program, walk))) {
+        // A wait takes effect with the lane's next node.
+        if (op->kind == PROGRAM_RUN)
+            status = run(builder, walk->lane, (size_t)(op - program->ops), op->index);
+        else if (op->kind == PROGRAM_PUBLISH)
+            status = publish(builder, walk->lane, (size_t)(op - program->ops), op->index);
+    }
+    return status;
+}
+
+braid_status braid_graph_playing_build(const struct stage *stage, struct graph_playing *playing,
+                                       gpu_stream capture_stream)
+{
+    const struct program *program = stage->program;
+    struct program_walk walk;
+    struct builder builder = {
+        .gpu = playing->gpu,
+        .stage = stage,
+        .playing = playing,
+        .capture_stream = capture_stream,
+        .lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*builder.lanes)),
+        .published = braid_allocate_zeroed(program->num_positions, sizeof(gpu_node)),
+        .after = braid_allocate_zeroed((size_t)program->num_positions + 2, sizeof(gpu_node)),
+    };
+    bool has_walk = braid_program_walk_begin(program, &walk);
+    braid_status status = BRAID_OK;
+    if (!builder.lanes || !builder.published || !builder.after || !has_walk)
         status = braid_error_no_memory("a program");
-    program->num_roots = count_roots(plan);
     if (!status)
         status = add_root(&builder);
     if (!status)
-        status = walk(&builder);
+        status = walk_ops(&builder, &walk);
+    braid_program_walk_end(&walk);
     free(builder.lanes);
-    free(builder.records);
+    free(builder.published);
     free(builder.after);
     return status;
 }

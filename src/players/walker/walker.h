@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs: whole plans compiled for the lane walker.
-#ifndef BRAID_BACKENDS_CPU_CPU_PROGRAM_H
-#define BRAID_BACKENDS_CPU_CPU_PROGRAM_H
+// The inside of the walker, the CPU's own player: programs compiled for threads that walk lanes.
+#ifndef BRAID_PLAYERS_WALKER_WALKER_H
+#define BRAID_PLAYERS_WALKER_WALKER_H
 
 #include "backends/cpu/cpu.h"
 #include "base/array.h"
+#include "program/player.h"
 
-// A plan compiles to one array of steps a lane. A lane counts the records that other lanes wait
-// for: after the nth of them its progress is n. To wait for a record is to wait until the progress
-// of its lane is at least its position. Launches of one program never overlap, so there is one set
-// of progress words and of argument bytes a program.
+// A program compiles to one array of steps a lane. After a lane's nth position its progress is n:
+// to wait for a position is to wait until the progress of its lane is at least that. Launches of
+// one program never overlap, so there is one set of progress words and of argument bytes a program.
 
 enum cpu_step_kind {
     CPU_STEP_RUN,     // calls a function; then publishes position, if that is not 0
@@ -37,7 +37,7 @@ struct cpu_lane {
     _Alignas(CPU_LINE_BYTES) _Atomic uint64_t progress;
 
     _Alignas(CPU_LINE_BYTES) struct cpu_job job; // first of the second line
-    struct backend_program *program;
+    struct cpu_program *program;
     const struct cpu_step *steps; // ended by CPU_STEP_END
     const struct cpu_step *next;  // where a walker that left goes on; handed over by the lock
     atomic_bool walked;           // a hint: some thread walks the lane now
@@ -58,15 +58,17 @@ struct cpu_arguments {
     uint32_t entry; // index in the pending patch, valid if that entry is this task's
 };
 
-struct backend_program {
-    struct cpu_lane *lanes;   // as in the plan
+struct cpu_program {
+    struct playing base;
+    struct cpu_play play;
+    struct backend *backend;
+    struct cpu_lane *lanes;   // as in the program
     struct cpu_lane **active; // those with something to do
     uint32_t num_active;
     struct cpu_step *steps;
     braid_blocks *blocks;            // shapes of the steps that run
     struct cpu_work *works;          // of the steps that share
     unsigned char *arena;            // argument pointers and bytes
-    uint32_t *argument_bytes;        // sizes, as in the plan
     struct cpu_arguments *arguments; // a task
     struct cpu_job *then;            // the stream of the frame that runs
     uint32_t frame;                  // its number
@@ -100,29 +102,24 @@ static inline bool cpu_step_is_satisfied(const struct cpu_step *wait)
            2 * (uint64_t)wait->position;
 }
 
-// cpu_program.c
-braid_status braid_cpu_program_create(struct backend *backend, const struct backend_plan *plan,
-                                      struct backend_program **out_program);
-braid_status braid_cpu_program_launch(struct backend *backend, struct backend_program *program,
-                                      struct backend_stream *stream);
-void braid_cpu_program_destroy(struct backend *backend, struct backend_program *program);
+static inline struct cpu_program *cpu_program_of(struct playing *playing)
+{
+    return (struct cpu_program *)(void *)playing;
+}
 
-// cpu_compile.c: fills the program's lanes and steps; its arguments are there.
-braid_status braid_cpu_program_compile(const struct cpu_backend *backend,
-                                       const struct backend_plan *plan,
-                                       const struct cpu_work *works,
-                                       struct backend_program *program);
+// walker_compile.c: fills the lanes and steps; `works` has one a task, by index.
+braid_status braid_cpu_program_compile(const struct program *from, const struct cpu_work *works,
+                                       struct cpu_program *program);
 
-// cpu_lane.c
+// walker_lane.c
 struct cpu_job *braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
                                    const struct cpu_point *until);
 // Begins a frame of the program and returns a lane for the calling thread to run, or NULL if there
 // is nothing to do. The thread that ends the last lane runs `then`. Lock not held.
-struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend,
-                                        struct backend_program *program, struct cpu_patch *patch,
-                                        struct cpu_job *then);
+struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend, struct cpu_play *play,
+                                        struct cpu_patch *patch, struct cpu_job *then);
 
-// cpu_poll.c
+// walker_poll.c
 enum cpu_poll_end {
     CPU_POLL_REACHED,    // the wait is over
     CPU_POLL_LEFT,       // it is not, but there is something better to do
@@ -135,15 +132,14 @@ enum cpu_poll_end {
 enum cpu_poll_end braid_cpu_lane_poll(struct cpu_backend *backend, struct cpu_lane *lane,
                                       const struct cpu_step *step, struct cpu_lane **out_taken);
 // A lane of the frame that runs whose walker has stopped, taken over; NULL: there is none.
-struct cpu_lane *braid_cpu_program_take_over(struct backend_program *program);
+struct cpu_lane *braid_cpu_program_take_over(struct cpu_program *program);
 // Returns when no thread polls in the program any more. All its frames have ended.
-void braid_cpu_program_await_polls(const struct backend_program *program);
+void braid_cpu_program_await_polls(const struct cpu_program *program);
 
-// cpu_patch.c: changed arguments, from set_args to the frame they are for.
-braid_status braid_cpu_program_set_args(struct backend *backend, struct backend_program *program,
-                                        uint32_t task, void *const *args);
+// walker_patch.c: changed arguments, from set_args to the frame they are for.
+braid_status braid_cpu_program_set_args(struct playing *playing, const struct backend_task *task);
 // Writes the new bytes, at the start of the frame, and recycles the patch. NULL does nothing.
-void braid_cpu_patch_apply(struct backend_program *program, struct cpu_patch *patch);
-void braid_cpu_patches_finish(struct backend_program *program);
+void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch);
+void braid_cpu_patches_finish(struct cpu_program *program);
 
 #endif

@@ -1,40 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph's nodes as tasks of a backend.
-#include "exec/tasks.h"
+#include "program/tasks.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/node_text.h"
-#include "device/device.h"
-#include "exec/kernel_map.h"
 #include "plan/schedule.h"
+#include "program/kernel_map.h"
 
 static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t node)
 {
     return &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[node].payload];
 }
 
-// Copies all argument bytes in one piece and points each argument to its place.
-static braid_status copy_args(const braid_graph *graph, struct tasks *tasks)
+// All argument bytes in one piece, each argument where the graph has it, and bound to it.
+static braid_status bind_args(const braid_graph *graph, struct tasks *tasks)
 {
-    size_t num_args = graph->arg_sizes.num;
-    tasks->num_arg_bytes = graph->arg_bytes.num;
-    tasks->arg_bytes = braid_allocate_zeroed(tasks->num_arg_bytes, 1);
-    tasks->args = braid_allocate_zeroed(num_args, sizeof(*tasks->args));
+    size_t num_args = graph->arg_sizes.num, num_bytes = graph->arg_bytes.num;
+    unsigned char *bytes = braid_allocate_zeroed(num_bytes, 1);
+    tasks->slot_bytes[TASK_SLOT_ARGUMENTS] = bytes;
+    tasks->num_slot_bytes[TASK_SLOT_ARGUMENTS] = num_bytes;
+    tasks->bindings = braid_allocate_zeroed(num_args, sizeof(*tasks->bindings));
+    tasks->first_binding = braid_allocate_zeroed((size_t)tasks->num + 1, sizeof(uint32_t));
     tasks->arg_sizes = braid_allocate_zeroed(num_args, sizeof(*tasks->arg_sizes));
-    if (!tasks->arg_bytes || !tasks->args || !tasks->arg_sizes)
+    if (!bytes || !tasks->bindings || !tasks->first_binding || !tasks->arg_sizes)
         return braid_error_no_memory("the arguments of an exec");
+    tasks->num_args = (uint32_t)num_args;
     if (num_args == 0)
         return BRAID_OK;
-    memcpy(tasks->arg_bytes, graph->arg_bytes.items, tasks->num_arg_bytes);
+    memcpy(bytes, graph->arg_bytes.items, num_bytes);
     memcpy(tasks->arg_sizes, graph->arg_sizes.items, num_args * sizeof(*tasks->arg_sizes));
-    unsigned char *next = tasks->arg_bytes;
+    uint64_t offset = 0;
     for (size_t i = 0; i < num_args; i++) {
-        tasks->args[i] = next;
-        next += graph_arg_stride(tasks->arg_sizes[i]);
+        tasks->bindings[i] = (struct task_binding){ .slot = TASK_SLOT_ARGUMENTS, .offset = offset };
+        offset += graph_arg_stride(tasks->arg_sizes[i]);
     }
     return BRAID_OK;
+}
+
+// The arguments of nodes stand one behind the other, node by node.
+static void number_bindings(struct tasks *tasks, const struct graph_kernel *kernel, uint32_t node)
+{
+    for (uint32_t i = 0; i < kernel->num_args; i++)
+        tasks->bindings[kernel->first_arg + i].index = i;
+    tasks->first_binding[node + 1] = kernel->first_arg + kernel->num_args;
+    if (kernel->num_args > tasks->max_args)
+        tasks->max_args = kernel->num_args;
 }
 
 static struct node_text name_node(const braid_graph *graph, uint32_t node)
@@ -67,13 +79,11 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
         .shared_bytes = kernel->shared_bytes,
         .priority = kernel->priority,
         .num_args = kernel->num_args,
-        .args = tasks->args + kernel->first_arg,
         .arg_bytes = tasks->arg_sizes + kernel->first_arg,
     };
 }
 
-static struct backend_task describe_other(const braid_graph *graph, const struct graph_node *node,
-                                          braid_device *device)
+static struct backend_task describe_other(const braid_graph *graph, const struct graph_node *node)
 {
     const struct graph_copy *copies = graph->copies.items;
     const struct graph_fill *fills = graph->fills.items;
@@ -103,7 +113,6 @@ static struct backend_task describe_other(const braid_graph *graph, const struct
         task.kind = BACKEND_TASK_NATIVE;
         task.native.call = natives[node->payload].call;
         task.native.user = natives[node->payload].user;
-        task.native.device = device;
         break;
     case GRAPH_KERNEL:
     case GRAPH_EMPTY:
@@ -149,55 +158,48 @@ static braid_status prepare_task(struct backend *backend, const braid_graph *gra
     return BRAID_OK;
 }
 
-static braid_status describe_node(braid_device *device, const braid_graph *graph, uint32_t node,
-                                  struct kernel_map *map, struct tasks *tasks)
+static braid_status describe_node(const braid_graph *graph, uint32_t node, struct kernel_map *map,
+                                  struct tasks *tasks)
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     struct backend_task *task = &tasks->items[node];
+    tasks->first_binding[node + 1] = tasks->first_binding[node];
     if (graph_node->kind != GRAPH_KERNEL) {
-        *task = describe_other(graph, graph_node, device);
+        *task = describe_other(graph, graph_node);
         task->node = node;
-        tasks->has_native = tasks->has_native || task->kind == BACKEND_TASK_NATIVE;
         return prepare_task(tasks->backend, graph, node, task);
     }
     const struct graph_kernel *kernel = kernel_of(graph, node);
     task->kind = BACKEND_TASK_KERNEL;
     task->node = node;
     task->launch = describe_launch(tasks, kernel);
-    if (kernel->num_args > tasks->max_args)
-        tasks->max_args = kernel->num_args;
+    number_bindings(tasks, kernel, node);
     return load_kernel(graph, node, map, tasks);
 }
 
-static braid_status describe_all(braid_device *device, const braid_graph *graph,
-                                 struct tasks *tasks)
+static braid_status describe_all(const braid_graph *graph, struct tasks *tasks)
 {
     struct kernel_map map = { 0 };
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < tasks->num && !status; i++)
-        status = describe_node(device, graph, i, &map, tasks);
+        status = describe_node(graph, i, &map, tasks);
     braid_kernel_map_finish(&map);
     return status;
 }
 
-braid_status braid_tasks_create(braid_device *device, const braid_graph *graph,
+braid_status braid_tasks_create(struct backend *backend, const braid_graph *graph,
                                 struct tasks *out_tasks)
 {
-    struct tasks tasks = { .backend = device->backend, .num = graph_num_nodes(graph) };
+    struct tasks tasks = { .backend = backend, .num = graph_num_nodes(graph) };
     tasks.items = braid_allocate_zeroed(tasks.num, sizeof(*tasks.items));
     tasks.kernels = braid_allocate_zeroed(graph->kernels.num, sizeof(*tasks.kernels));
     braid_status status = BRAID_OK;
     if (!tasks.items || !tasks.kernels)
         status = braid_error_no_memory("the tasks of an exec");
     if (!status)
-        status = copy_args(graph, &tasks);
+        status = bind_args(graph, &tasks);
     if (!status)
-        status = describe_all(device, graph, &tasks);
-    if (!status) {
-        tasks.scratch_args = braid_allocate_zeroed(tasks.max_args, sizeof(*tasks.scratch_args));
-        if (!tasks.scratch_args)
-            status = braid_error_no_memory("the arguments of an exec");
-    }
+        status = describe_all(graph, &tasks);
     if (status) {
         braid_tasks_finish(&tasks);
         return status;
@@ -215,10 +217,11 @@ void braid_tasks_finish(struct tasks *tasks)
             tasks->backend->ops->task_finish(tasks->backend, &tasks->items[i]);
     }
     free(tasks->items);
-    free(tasks->arg_bytes);
-    free(tasks->args);
+    for (int i = 0; i < TASK_NUM_SLOTS; i++)
+        free(tasks->slot_bytes[i]);
+    free(tasks->bindings);
+    free(tasks->first_binding);
     free(tasks->arg_sizes);
-    free(tasks->scratch_args);
     free(tasks->kernels);
     *tasks = (struct tasks){ 0 };
 }

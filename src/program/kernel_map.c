@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hash table from kernels to their loaded form. Only look-ups depend on the addresses, never an
 // order, so plans and programs stay the same from run to run.
-#include "exec/kernel_map.h"
+#include "program/kernel_map.h"
 
 #include <stdlib.h>
 

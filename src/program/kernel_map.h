@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which kernels are loaded already, by address; used while an exec is made.
-#ifndef BRAID_EXEC_KERNEL_MAP_H
-#define BRAID_EXEC_KERNEL_MAP_H
+#ifndef BRAID_PROGRAM_KERNEL_MAP_H
+#define BRAID_PROGRAM_KERNEL_MAP_H
 
 #include "backends/backend.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lane walker: replays a program's frame, each lane walked by one thread at a time.
-#include "backends/cpu/cpu_program.h"
+#include "players/walker/walker.h"
 
 #include <sched.h>
 
@@ -90,7 +90,7 @@ static bool wait_longer(struct cpu_backend *backend, struct cpu_lane *lane,
 // The last lane to end sees all that the others did, and its thread goes on with the stream. Those
 // of the others go on with a lane that has been left open, or must not touch the program any more:
 // it may be gone.
-static struct cpu_job *finish(struct cpu_backend *backend, struct backend_program *program)
+static struct cpu_job *finish(struct cpu_backend *backend, struct cpu_program *program)
 {
     struct cpu_job *then = program->then;
     struct cpu_lane *taken = braid_cpu_program_take_over(program);
@@ -139,7 +139,7 @@ struct cpu_job *braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *
 }
 
 // The previous frame has ended, so all lanes are the caller's.
-static void go_to_start(struct backend_program *program, struct cpu_job *stream)
+static void go_to_start(struct cpu_program *program, struct cpu_job *stream)
 {
     for (uint32_t i = 0; i < program->num_active; i++) {
         struct cpu_lane *lane = program->active[i];
@@ -154,7 +154,7 @@ static void go_to_start(struct backend_program *program, struct cpu_job *stream)
 
 // To all lanes but the first. The thread that launched is often about to wait, and then takes one:
 // a worker woken for that comes too late, and in the way of the others.
-static void offer_others(struct cpu_backend *backend, const struct backend_program *program)
+static void offer_others(struct cpu_backend *backend, const struct cpu_program *program)
 {
     cpu_lock(backend);
     for (uint32_t i = 1; i < program->num_active; i++)
@@ -170,10 +170,11 @@ static void offer_others(struct cpu_backend *backend, const struct backend_progr
     cpu_unlock(backend);
 }
 
-struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend,
-                                        struct backend_program *program, struct cpu_patch *patch,
-                                        struct cpu_job *then)
+struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend, struct cpu_play *play,
+                                        struct cpu_patch *patch, struct cpu_job *then)
 {
+    struct cpu_program *program =
+        (struct cpu_program *)(void *)((char *)play - offsetof(struct cpu_program, play));
     braid_cpu_patch_apply(program, patch);
     if (!program->num_active)
         return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Polling: how a walker waits for another lane, and how it takes over one whose walker has stopped.
-#include "backends/cpu/cpu_program.h"
+#include "players/walker/walker.h"
 
 #include <sched.h>
 
@@ -212,7 +212,7 @@ enum cpu_poll_end braid_cpu_lane_poll(struct cpu_backend *backend, struct cpu_la
     return poll.in_the_way ? CPU_POLL_IN_THE_WAY : CPU_POLL_LEFT;
 }
 
-struct cpu_lane *braid_cpu_program_take_over(struct backend_program *program)
+struct cpu_lane *braid_cpu_program_take_over(struct cpu_program *program)
 {
     if (atomic_load_explicit(&program->num_unfinished, memory_order_relaxed) == 1)
         return NULL;
@@ -228,7 +228,7 @@ struct cpu_lane *braid_cpu_program_take_over(struct backend_program *program)
 }
 
 // A walker that lost its lane and then its core may come back after the frame.
-void braid_cpu_program_await_polls(const struct backend_program *program)
+void braid_cpu_program_await_polls(const struct cpu_program *program)
 {
     for (uint32_t i = 0; i < program->num_active; i++)
         while (atomic_load_explicit(&program->active[i]->num_polling, memory_order_acquire))

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Playing a program as the driver's own graph: instantiated once, launched on the caller's stream.
+//
+// The ordering laws come from the driver: a launch of an executable graph starts after earlier work
+// on its stream, and later work on the stream starts after it. On CUDA it also starts after the
+// executable's last launch, whatever stream that was on; on HIP it does not (launches_overlap).
+// Changes to an executable's node touch later launches only.
+#include "players/graph/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "players/players.h"
+
+static void destroy_handles(const struct gpu_backend *gpu, const struct graph_playing *playing)
+{
+    static const char what[] = "destruction of a program";
+    const struct gpu_api *api = gpu->api;
+    if (playing->executable)
+        braid_gpu_check_freed(gpu, api->executable_destroy(playing->executable),
+                              &api->executable_destroy, what);
+    if (playing->graph)
+        braid_gpu_check_freed(gpu, api->graph_destroy(playing->graph), &api->graph_destroy, what);
+}
+
+static void free_playing(struct graph_playing *playing)
+{
+    free(playing->nodes);
+    free(playing);
+}
+
+// The first launch uploads the graph. A graph that was uploaded before and is not launched yet
+// slows every other graph of the process down: on an H200 with driver 580 a chain of 1000 empty
+// kernels then takes 680 instead of 502 us, until the uploaded graph has been launched
+// (docs/cuda.md).
+static braid_status instantiate(const struct gpu_backend *gpu, struct graph_playing *playing)
+{
+    char what[96];
+    snprintf(what, sizeof(what), "instantiation of a graph of %u nodes", playing->num_nodes);
+    gpu_result result = gpu->api->graph_instantiate(&playing->executable, playing->graph, 0);
+    if (result)
+        playing->executable = NULL;
+    return braid_gpu_check(gpu, result, &gpu->api->graph_instantiate, what);
+}
+
+static bool has_native_calls(const struct tasks *tasks)
+{
+    for (uint32_t i = 0; i < tasks->num; i++) {
+        if (tasks->items[i].kind == BACKEND_TASK_NATIVE)
+            return true;
+    }
+    return false;
+}
+
+// Native calls are captured on a stream of its own, so that no stream of the program's is touched.
+static braid_status build(const struct stage *stage, struct graph_playing *playing)
+{
+    const struct gpu_backend *gpu = playing->gpu;
+    gpu_stream stream = NULL;
+    if (has_native_calls(stage->program->tasks)) {
+        gpu_result result = gpu->api->stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0);
+        if (result)
+            return braid_gpu_check(gpu, result, &gpu->api->stream_create, "creation of a program");
+    }
+    braid_status status = braid_graph_playing_build(stage, playing, stream);
+    if (stream)
+        braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream), &gpu->api->stream_destroy,
+                              "destruction of a stream for captures");
+    return status;
+}
+
+static braid_status fill(const struct stage *stage, struct graph_playing *playing)
+{
+    const struct gpu_backend *gpu = playing->gpu;
+    playing->nodes = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->nodes));
+    if (!playing->nodes)
+        return braid_error_no_memory("a program");
+    gpu_result result = gpu->api->graph_create(&playing->graph, 0);
+    if (result) {
+        playing->graph = NULL;
+        return braid_gpu_check(gpu, result, &gpu->api->graph_create, "creation of a graph");
+    }
+    braid_status status = build(stage, playing);
+    return status ? status : instantiate(gpu, playing);
+}
+
+// The largest number of edges that leave one task: its successor in the lane and the waits for it.
+static braid_status find_max_fan_out(const struct program *program, uint32_t *out_max)
+{
+    uint32_t max = 0;
+    uint32_t *num_waits = braid_allocate_zeroed(program->num_positions, sizeof(*num_waits));
+    if (!num_waits)
+        return braid_error_no_memory("a program");
+    for (size_t i = 0; i < program->num_ops; i++) {
+        const struct program_op *op = &program->ops[i];
+        if (op->kind == PROGRAM_WAIT && ++num_waits[op->index] > max)
+            max = num_waits[op->index];
+    }
+    free(num_waits);
+    *out_max = max + 1;
+    return BRAID_OK;
+}
+
+static braid_status check(const struct stage *stage)
+{
+    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    uint32_t max_fan_out = 0;
+    braid_status status = find_max_fan_out(stage->program, &max_fan_out);
+    return status ? status : gpu->vendor->check_graph(gpu, max_fan_out);
+}
+
+static braid_status create(const struct stage *stage, struct playing **out_playing)
+{
+    struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    struct graph_playing *playing = calloc(1, sizeof(*playing));
+    if (!playing)
+        return braid_error_no_memory("a program");
+    playing->gpu = gpu;
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "creation of a program");
+    if (status) {
+        free(playing);
+        return status;
+    }
+    status = fill(stage, playing);
+    if (status)
+        destroy_handles(gpu, playing);
+    braid_gpu_leave(gpu, &scope);
+    if (status)
+        free_playing(playing);
+    else
+        *out_playing = &playing->base;
+    return status;
+}
+
+static braid_status set_bindings(struct playing *base, const struct backend_task *task)
+{
+    const struct graph_playing *playing = (const struct graph_playing *)base;
+    const struct gpu_backend *gpu = playing->gpu;
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "change of arguments");
+    if (status)
+        return status;
+    gpu_result result = gpu->vendor->set_kernel(gpu, playing->executable,
+                                                playing->nodes[task->node], &task->launch);
+    braid_gpu_leave(gpu, &scope);
+    return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, NULL);
+}
+
+static braid_status launch(struct playing *base, braid_stream *stream,
+                           struct play_result *out_result)
+{
+    const struct graph_playing *playing = (const struct graph_playing *)base;
+    struct gpu_backend *gpu = playing->gpu;
+    gpu_stream queue = gpu_stream_of(device_backend_stream(stream));
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "launch of a graph");
+    if (status)
+        return status;
+    braid_gpu_note_stream(gpu, queue);
+    gpu_result result = gpu->api->executable_launch(playing->executable, queue);
+    braid_gpu_leave(gpu, &scope);
+    out_result->queued = result == GPU_SUCCESS;
+    return braid_gpu_check(gpu, result, &gpu->api->executable_launch, "launch of a graph");
+}
+
+static void destroy(struct playing *base)
+{
+    struct graph_playing *playing = (struct graph_playing *)base;
+    const struct gpu_backend *gpu = playing->gpu;
+    struct gpu_scope scope;
+    // Where the device cannot be made current, the driver's graph is kept: Braid's part has ended.
+    if (braid_gpu_enter_to_free(gpu, &scope, "destruction of a program")) {
+        destroy_handles(gpu, playing);
+        braid_gpu_leave(gpu, &scope);
+    }
+    free_playing(playing);
+}
+
+static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
+{
+    const struct gpu_backend *gpu = gpu_from(backend);
+    gpu->vendor->graph_cost_model(gpu, out_model);
+}
+
+#define GRAPH_PLAYER                                                                               \
+    .name = "graph", .mode = BRAID_MODE_NATIVE, .get_cost_model = get_cost_model, .check = check,  \
+    .create = create, .set_bindings = set_bindings, .launch = launch, .destroy = destroy
+
+const struct player braid_graph_player = { GRAPH_PLAYER };
+const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
+
+#undef GRAPH_PLAYER

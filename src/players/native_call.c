@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the program's own that queue on a stream which they are handed.
+#include "base/error.h"
+#include "base/node_text.h"
+#include "program/player.h"
+
+braid_status braid_player_call_native(braid_device *device, const struct backend_task *task,
+                                      braid_stream *stream)
+{
+    braid_status status = task->native.call(device, stream, task->native.user);
+    if (status)
+        return braid_error(status,
+                           "launch of node %s (%s, lane %u) failed: its native call returned %s",
+                           braid_node_text(task->node, task->name).text, device->label, task->lane,
+                           braid_status_name(status));
+    return BRAID_OK;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The players that there are.
+#ifndef BRAID_PLAYERS_PLAYERS_H
+#define BRAID_PLAYERS_PLAYERS_H
+
+#include "program/player.h"
+
+extern const struct player braid_streams_player;           // on any backend
+extern const struct player braid_renewing_streams_player;  // the same, with facts of its own
+extern const struct player braid_walker_player;            // on the CPU backend
+extern const struct player braid_graph_player;             // on the GPU backend
+extern const struct player braid_overlapping_graph_player; // the same, with facts of its own
+
+#endif

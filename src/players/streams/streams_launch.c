@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// One launch through streams: fork, submit, join.
+#include "base/error.h"
+#include "base/node_text.h"
+#include "players/streams/streams.h"
+
+static braid_status record(struct streams_playing *streams, braid_event *event,
+                           braid_stream *stream)
+{
+    struct backend *backend = streams->device->backend;
+    return backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+}
+
+static braid_status wait(struct streams_playing *streams, braid_stream *stream, braid_event *event)
+{
+    struct backend *backend = streams->device->backend;
+    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+}
+
+static braid_status fork_lanes(struct streams_playing *streams, braid_stream *stream)
+{
+    if (!streams->fork)
+        return BRAID_OK;
+    braid_status status = record(streams, streams->fork, stream);
+    for (uint32_t i = 1; i < streams->num_lanes && !status; i++) {
+        if (streams->lanes[i].needs_fork)
+            status = wait(streams, streams->lanes[i].stream, streams->fork);
+    }
+    return status;
+}
+
+// A lane that cannot be joined by an event is drained instead: the caller's later work must not
+// overtake it.
+static braid_status join_lane(struct streams_playing *streams, braid_stream *stream,
+                              const struct stream_lane *lane, bool *out_lost)
+{
+    braid_status status = record(streams, lane->join, lane->stream);
+    if (!status)
+        status = wait(streams, stream, lane->join);
+    if (!status)
+        return BRAID_OK;
+    struct backend *backend = streams->device->backend;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status waited = backend->ops->stream_synchronize(backend, lane->stream->backend);
+    braid_error_end_noted(&attempt, waited);
+    *out_lost = *out_lost || waited;
+    return status;
+}
+
+// After a failure every lane is joined, since any step may be its last.
+static braid_status join_lanes(struct streams_playing *streams, braid_stream *stream, bool all,
+                               bool *out_lost)
+{
+    struct error_attempt attempt; // begun by the first failure, which is the one to tell
+    braid_status first = BRAID_OK;
+    for (uint32_t i = 1; i < streams->num_lanes; i++) {
+        const struct stream_lane *lane = &streams->lanes[i];
+        if (!lane->join || (!lane->needs_join && !all))
+            continue;
+        braid_status status = join_lane(streams, stream, lane, out_lost);
+        if (!status || first)
+            continue;
+        first = status;
+        braid_error_begin_attempt(&attempt);
+    }
+    if (first)
+        braid_error_end_attempt(&attempt, BRAID_OK);
+    return first;
+}
+
+// Writes the message of a task that could not be queued: the last one, after the node's name.
+static braid_status name_failed(const struct streams_playing *streams,
+                                const struct backend_task *task, uint32_t lane, braid_status status)
+{
+    return braid_error(status, "launch of node %s (%s, lane %u) failed: %s",
+                       braid_node_text(task->node, task->name).text, streams->device->label, lane,
+                       braid_error_message());
+}
+
+struct native_call {
+    braid_device *device;
+    const struct backend_task *task;
+    braid_stream *stream;
+    bool made;
+};
+
+static braid_status call(void *user)
+{
+    struct native_call *native = user;
+    native->made = true;
+    return braid_player_call_native(native->device, native->task, native->stream);
+}
+
+static braid_status call_native(const struct streams_playing *streams,
+                                const struct backend_task *task, braid_stream *stream)
+{
+    struct backend *backend = streams->device->backend;
+    struct native_call native = { streams->device, task, stream, false };
+    if (!backend->ops->call_current)
+        return call(&native);
+    braid_status status = backend->ops->call_current(backend, call, &native);
+    return native.made ? status : name_failed(streams, task, task->lane, status);
+}
+
+static braid_status run_task(struct streams_playing *streams, const struct backend_task *task,
+                             braid_stream *stream)
+{
+    if (task->kind == BACKEND_TASK_NATIVE)
+        return call_native(streams, task, stream);
+    struct backend *backend = streams->device->backend;
+    return backend->ops->submit(backend, device_backend_stream(stream), task);
+}
+
+static braid_status submit_step(struct streams_playing *streams, const struct stream_step *step,
+                                braid_event *const *events)
+{
+    braid_stream *stream = streams->lanes[step->lane].stream;
+    if (step->kind == PROGRAM_RUN)
+        return run_task(streams, &streams->tasks[step->index], stream);
+    braid_status status = step->kind == PROGRAM_PUBLISH
+                              ? record(streams, events[step->index], stream)
+                              : wait(streams, stream, events[step->index]);
+    if (status)
+        return name_failed(streams, &streams->tasks[step->task], step->lane, status);
+    return BRAID_OK;
+}
+
+static braid_status submit_steps(struct streams_playing *streams)
+{
+    braid_event *const *events =
+        streams->events + (size_t)(streams->num_launches % streams->num_sets) * streams->num_events;
+    for (size_t i = 0; i < streams->num_steps; i++) {
+        braid_status status = submit_step(streams, &streams->steps[i], events);
+        if (status)
+            return status;
+    }
+    return BRAID_OK;
+}
+
+static braid_status submit_frame(struct streams_playing *streams, braid_stream *stream)
+{
+    if (streams->num_lanes == 0)
+        return BRAID_OK;
+    streams->lanes[0].stream = stream;
+    streams->num_launches++;
+    braid_status status = fork_lanes(streams, stream);
+    if (!status)
+        status = submit_steps(streams);
+    streams->lanes[0].stream = NULL;
+    return status;
+}
+
+// Where the join fails as well, it is still the first failure that tells what happened. Once a
+// frame has begun, something may be queued.
+braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
+                                  struct play_result *out_result)
+{
+    struct streams_playing *streams = (struct streams_playing *)playing;
+    out_result->queued = true;
+    braid_status status = submit_frame(streams, stream);
+    if (!status)
+        return join_lanes(streams, stream, false, &out_result->lost);
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    (void)join_lanes(streams, stream, true, &out_result->lost);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return status;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiling a program into the steps of the lane walker.
+#include "players/walker/walker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+struct compiler {
+    const struct program *from;
+    const struct cpu_work *works; // a task
+    struct cpu_program *program;
+    bool shares; // there is somebody to share a grid with
+    size_t num_steps, num_blocks, num_works;
+};
+
+static void emit(struct compiler *compiler, struct cpu_step step)
+{
+    compiler->program->steps[compiler->num_steps++] = step;
+}
+
+// Neighbours often have one shape and then share it, which keeps the walk's data small.
+static const braid_blocks *keep_blocks(struct compiler *compiler, const braid_blocks *blocks)
+{
+    braid_blocks *kept = compiler->program->blocks;
+    size_t num = compiler->num_blocks;
+    if (num && memcmp(&kept[num - 1], blocks, sizeof(*blocks)) == 0)
+        return &kept[num - 1];
+    kept[num] = *blocks;
+    compiler->num_blocks++;
+    return &kept[num];
+}
+
+static void emit_run(struct compiler *compiler, uint32_t task)
+{
+    const struct cpu_work *work = &compiler->works[task];
+    if (compiler->shares && work->blocks.end > 1) {
+        struct cpu_work *kept = &compiler->program->works[compiler->num_works++];
+        *kept = *work;
+        emit(compiler, (struct cpu_step){ .kind = CPU_STEP_SHARE, .work = kept });
+        return;
+    }
+    emit(compiler, (struct cpu_step){ .kind = CPU_STEP_RUN,
+                                      .call = work->call,
+                                      .blocks = keep_blocks(compiler, &work->blocks),
+                                      .args = work->args });
+}
+
+static void emit_wait(struct compiler *compiler, const struct program_position *position)
+{
+    emit(compiler, (struct cpu_step){ .kind = CPU_STEP_WAIT,
+                                      .position = position->number,
+                                      .producer = &compiler->program->lanes[position->lane] });
+}
+
+// A run step publishes by itself; after anything else it takes a step of its own.
+static void emit_publish(struct compiler *compiler, size_t first_step, uint32_t number)
+{
+    struct cpu_step *steps = compiler->program->steps;
+    size_t num = compiler->num_steps;
+    if (num > first_step && steps[num - 1].kind == CPU_STEP_RUN)
+        steps[num - 1].position = number;
+    else
+        emit(compiler, (struct cpu_step){ .kind = CPU_STEP_PUBLISH, .position = number });
+}
+
+static void emit_lane(struct compiler *compiler, uint32_t lane)
+{
+    const struct program *from = compiler->from;
+    const struct program_op *ops = &from->ops[from->lanes[lane].first_op];
+    size_t num_ops = from->lanes[lane].num_ops, first_step = compiler->num_steps;
+    for (size_t i = 0; i < num_ops; i++) {
+        if (ops[i].kind == PROGRAM_RUN)
+            emit_run(compiler, ops[i].index);
+        else if (ops[i].kind == PROGRAM_WAIT)
+            emit_wait(compiler, &from->positions[ops[i].index]);
+        else
+            emit_publish(compiler, first_step, from->positions[ops[i].index].number);
+    }
+    struct cpu_lane *to = &compiler->program->lanes[lane];
+    to->steps = &compiler->program->steps[first_step];
+    to->program = compiler->program;
+    to->job.run = braid_cpu_lane_run;
+    if (num_ops)
+        compiler->program->active[compiler->program->num_active++] = to;
+    emit(compiler, (struct cpu_step){ .kind = CPU_STEP_END });
+}
+
+braid_status braid_cpu_program_compile(const struct program *from, const struct cpu_work *works,
+                                       struct cpu_program *program)
+{
+    uint32_t num_tasks = from->tasks->num;
+    program->steps = braid_allocate_zeroed(from->num_ops + from->num_lanes, // and their ends
+                                           sizeof(*program->steps));
+    program->blocks = braid_allocate_zeroed(num_tasks, sizeof(*program->blocks));
+    program->works = braid_allocate_zeroed(num_tasks, sizeof(*program->works));
+    program->active = braid_allocate_zeroed(from->num_lanes, sizeof(*program->active));
+    if (!program->steps || !program->blocks || !program->works || !program->active)
+        return braid_error_no_memory("the steps of a program");
+    struct compiler compiler = {
+        .from = from,
+        .works = works,
+        .program = program,
+        .shares = cpu_backend_of(program->backend)->num_workers > 1,
+    };
+    for (uint32_t i = 0; i < from->num_lanes; i++)
+        emit_lane(&compiler, i);
+    return BRAID_OK;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A player: one way to play a program on a device.
+//
+// A backend lists its players, best first (backend.h); an exec has one of them play. One more
+// player is a folder in src/players and a row in its lists.
+#ifndef BRAID_PROGRAM_PLAYER_H
+#define BRAID_PROGRAM_PLAYER_H
+
+#include "device/device.h"
+#include "program/frame.h"
+#include "program/program.h"
+
+// What a player has made of a program for one frame at a time: a playing. Players embed it first.
+struct playing {
+    uint32_t num_streams, num_events; // leased from the device
+};
+
+// What a program is to be played with. Device, program and frame outlive the playing.
+struct stage {
+    const struct player *player;
+    braid_device *device;
+    const struct program *program;
+    const struct frame *frame;
+};
+
+// What a launch left behind, also where it failed. Zeroed before.
+struct play_result {
+    bool queued; // something was queued; false only with an error
+    bool lost;   // and of that, something could be neither joined to the stream nor awaited
+};
+
+// Calls are made with the exec's lock held, or before and after anyone else knows the exec.
+struct player {
+    const char *name;
+    braid_exec_mode mode; // by which the public interface asks for it
+
+    // Launches on two streams may overlap: each is queued behind the one before by the caller.
+    // Otherwise the player keeps that order itself.
+    bool launches_overlap;
+    // Streams: one event object a position and two sets of them in turn, so that objects are
+    // recorded again as late as that allows. The events of the fork, the joins and the frame's end
+    // are one each all the same, and with more than two frames in flight all are recorded again
+    // while they are pending: a backend must keep the earlier record for the waits that are queued
+    // already.
+    bool renews_events;
+
+    // What ordering costs this way, for the planner.
+    void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
+    // Optional: BRAID_UNSUPPORTED, and the reason, for a program that cannot be played this way.
+    braid_status (*check)(const struct stage *stage);
+    // Prepares launches. BRAID_UNSUPPORTED, and the reason, where that turns out only now.
+    braid_status (*create)(const struct stage *stage, struct playing **out_playing);
+    // Optional, for players that keep values of their own: takes a task's new arguments for later
+    // launches. `task` is the frame's with the new values in place of the old, for this call; if
+    // it fails, the old ones stand.
+    braid_status (*set_bindings)(struct playing *playing, const struct backend_task *task);
+    // Queues one frame: it starts after earlier work on the stream, and later work on the stream
+    // starts after it, also where the launch fails half-way.
+    braid_status (*launch)(struct playing *playing, braid_stream *stream,
+                           struct play_result *out_result);
+    // Optional: waits for streams of its own.
+    braid_status (*synchronize)(struct playing *playing);
+    // No launch is in flight.
+    void (*destroy)(struct playing *playing);
+};
+
+// Makes the call of a native task, whose device must be current, with a stream to queue on.
+braid_status braid_player_call_native(braid_device *device, const struct backend_task *task,
+                                      braid_stream *stream);
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program: a schedule and its tasks in the one form that every player plays.
+//
+// Each lane is a list of operations in the order in which it does them. A lane counts the positions
+// that it publishes: to publish the nth is to say that all before it on the lane has ended, and who
+// waits for the nth goes on when that many are published. Operations of all lanes also have one
+// issue order, in which each wait stands behind its position.
+//
+// What players need not know any more: empty tasks, positions that nobody waits for, waits for
+// something that an earlier wait of the lane covers, and which lanes the frame forks to and joins.
+#ifndef BRAID_PROGRAM_PROGRAM_H
+#define BRAID_PROGRAM_PROGRAM_H
+
+#include "plan/schedule.h"
+#include "program/tasks.h"
+
+enum program_op_kind {
+    PROGRAM_RUN,     // runs task `index`
+    PROGRAM_PUBLISH, // publishes position `index`
+    PROGRAM_WAIT,    // waits for position `index` of another lane
+};
+
+struct program_op {
+    uint32_t kind; // enum program_op_kind
+    uint32_t index;
+};
+
+// Positions of all lanes have one numbering, in issue order.
+struct program_position {
+    uint32_t lane;
+    uint32_t number; // on its lane, from 1
+    uint32_t task;   // after which it is published, for messages
+};
+
+// A lane whose first operation is a wait needs no fork: what it waits for was itself forked (the
+// first operation of a frame is no wait, and each wait stands behind its position). A lane whose
+// last operation publishes needs no join: some other lane waits for that, and of the lanes that so
+// wait for each other's ends the last one in issue order does not end by publishing.
+struct program_lane {
+    uint32_t place; // the device that it runs on; there is one so far, 0
+    bool needs_fork;
+    bool needs_join;
+    size_t first_op, num_ops; // of program.ops
+};
+
+// A task without work, left out: it has ended as soon as all operations before `op` have, which is
+// one of its lane or the end of that.
+struct program_empty {
+    uint32_t task, lane;
+    size_t op;
+};
+
+struct program {
+    const struct tasks *tasks;  // by node index; they outlive the program
+    struct program_lane *lanes; // as in the schedule
+    uint32_t num_lanes;
+    struct program_op *ops; // lane by lane
+    size_t num_ops;
+    uint32_t *order; // the lanes of all operations, in issue order
+    struct program_position *positions;
+    uint32_t num_positions;
+    struct program_empty *empties; // in issue order
+    uint32_t num_empties;
+};
+
+// A place in issue order: for (walk = start; next(program, &walk, &op);).
+struct program_walk {
+    size_t num_done;
+    size_t *next_op; // of each lane
+    uint32_t lane;   // of the operation at hand
+};
+
+// Zeroed, for as many lanes as the program has. False: no memory.
+bool braid_program_walk_begin(const struct program *program, struct program_walk *out_walk);
+void braid_program_walk_end(struct program_walk *walk);
+
+// The next operation in issue order, or NULL behind the last.
+static inline const struct program_op *program_walk_next(const struct program *program,
+                                                         struct program_walk *walk)
+{
+    if (walk->num_done == program->num_ops)
+        return NULL;
+    walk->lane = program->order[walk->num_done++];
+    return &program->ops[walk->next_op[walk->lane]++];
+}
+
+// Takes from the schedule what players need; the tasks are the schedule's nodes.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_program_create(const braid_schedule *schedule, const struct tasks *tasks,
+                                  struct program *out_program);
+void braid_program_finish(struct program *program);
+
+#endif

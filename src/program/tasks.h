@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph's nodes as tasks of a backend: loaded kernels, and values that are bytes or bindings.
+#ifndef BRAID_PROGRAM_TASKS_H
+#define BRAID_PROGRAM_TASKS_H
+
+#include "backends/backend.h"
+#include "graph/graph.h"
+
+// What of a task may differ from frame to frame.
+enum task_field {
+    TASK_ARGUMENT, // of a kernel: its address is that of the bytes
+    TASK_GRID,     // of a kernel: a braid_dim3
+    TASK_COPY_TO,
+    TASK_COPY_FROM,
+    TASK_COPY_BYTES,
+    TASK_FILL_TO,
+    TASK_FILL_VALUE,
+    TASK_USER, // of a host or native call
+};
+
+// The memory that a frame has for its values; see frame.h.
+enum task_slot {
+    TASK_SLOT_ARGUMENTS, // of kernels, as in the graph; then as set for later launches
+    TASK_NUM_SLOTS,
+};
+
+// A field whose value stands in a slot of the frame. Every other field is constant: its value
+// stands in the task.
+struct task_binding {
+    uint8_t field;   // enum task_field
+    uint8_t slot;    // enum task_slot
+    uint32_t index;  // which argument
+    uint64_t offset; // in the slot, suitably aligned
+};
+
+struct tasks {
+    struct backend *backend;
+    struct backend_task *items; // one a node, by node index; arguments are in frames only
+    uint32_t num;
+    struct task_binding *bindings; // those of task i are first_binding[i] .. first_binding[i + 1]
+    uint32_t *first_binding;       // num + 1
+    uint32_t *arg_sizes;           // of all arguments, node by node
+    unsigned char *slot_bytes[TASK_NUM_SLOTS]; // what a frame's slots begin with
+    size_t num_slot_bytes[TASK_NUM_SLOTS];
+    uint32_t num_args, max_args;     // of all nodes together, and of any
+    struct backend_kernel **kernels; // loaded, each once
+    size_t num_kernels;
+};
+
+// Loads the kernels of all nodes and copies their arguments. Names live in the schedule.
+// Errors: BRAID_UNSUPPORTED (a kernel has no code for the device), BRAID_INVALID_ARGUMENT (two
+// nodes give one kernel arguments of different sizes), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_tasks_create(struct backend *backend, const braid_graph *graph,
+                                struct tasks *out_tasks);
+
+void braid_tasks_finish(struct tasks *tasks);
+
+// Gives each task the name and lane it has in the schedule, for messages.
+void braid_tasks_name(struct tasks *tasks, const braid_schedule *schedule);
+
+#endif

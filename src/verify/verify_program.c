@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a program's operations as steps, which the proof then walks.
+//
+// A position becomes an event object of its own, recorded once. Tasks without work are put back
+// where the program says that they have ended. One with no operation before it on its lane has
+// ended when the frame begins, whoever asks: such tasks come first, and are given to the proof as
+// known to all lanes.
+#include "verify/verify_program.h"
+
+#include "base/array.h"
+#include "base/error.h"
+#include "verify/verify.h"
+
+struct expansion {
+    const struct program *program;
+    braid_step *steps;
+    size_t num_steps;
+    uint32_t *empties;        // indices, lane by lane, each lane's in order
+    uint32_t *next_empty;     // a lane
+    uint32_t *end_of_empties; // a lane
+    bool *ended_at_start;     // a node
+};
+
+static bool is_at_start(const struct program *program, const struct program_empty *empty)
+{
+    return empty->op <= program->lanes[empty->lane].first_op;
+}
+
+static void add_step(struct expansion *expansion, braid_step_kind kind, uint32_t lane,
+                     uint32_t node, uint32_t event)
+{
+    expansion->steps[expansion->num_steps++] = (braid_step){ kind, lane, node, event };
+}
+
+static void sort_empties(struct expansion *expansion)
+{
+    const struct program *program = expansion->program;
+    for (uint32_t i = 0; i < program->num_empties; i++)
+        expansion->end_of_empties[program->empties[i].lane]++;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < program->num_lanes; i++) {
+        uint32_t num = expansion->end_of_empties[i];
+        expansion->next_empty[i] = expansion->end_of_empties[i] = first;
+        first += num;
+    }
+    for (uint32_t i = 0; i < program->num_empties; i++)
+        expansion->empties[expansion->end_of_empties[program->empties[i].lane]++] = i;
+}
+
+// Those of a lane that stand before an operation, or at its end.
+static void add_empties(struct expansion *expansion, uint32_t lane, size_t op)
+{
+    const struct program *program = expansion->program;
+    for (; expansion->next_empty[lane] < expansion->end_of_empties[lane];
+         expansion->next_empty[lane]++) {
+        const struct program_empty *empty =
+            &program->empties[expansion->empties[expansion->next_empty[lane]]];
+        if (empty->op > op)
+            return;
+        if (!is_at_start(program, empty))
+            add_step(expansion, BRAID_STEP_RUN, lane, empty->task, 0);
+    }
+}
+
+static void add_op(struct expansion *expansion, const struct program_op *op, uint32_t lane)
+{
+    if (op->kind == PROGRAM_RUN) {
+        add_step(expansion, BRAID_STEP_RUN, lane, op->index, 0);
+        return;
+    }
+    add_step(expansion, op->kind == PROGRAM_WAIT ? BRAID_STEP_WAIT : BRAID_STEP_RECORD, lane,
+             expansion->program->positions[op->index].task, op->index);
+}
+
+static void expand(struct expansion *expansion, struct program_walk *walk)
+{
+    const struct program *program = expansion->program;
+    const struct program_op *op;
+    sort_empties(expansion);
+    for (uint32_t i = 0; i < program->num_empties; i++) {
+        const struct program_empty *empty = &program->empties[i];
+        expansion->ended_at_start[empty->task] = is_at_start(program, empty);
+        if (expansion->ended_at_start[empty->task])
+            add_step(expansion, BRAID_STEP_RUN, empty->lane, empty->task, 0);
+    }
+    while ((op = program_walk_next(program, walk))) {
+        add_empties(expansion, walk->lane, (size_t)(op - program->ops));
+        add_op(expansion, op, walk->lane);
+    }
+    for (uint32_t i = 0; i < program->num_lanes; i++)
+        add_empties(expansion, i, SIZE_MAX);
+}
+
+static bool allocate(struct expansion *expansion)
+{
+    const struct program *program = expansion->program;
+    uint32_t num_lanes = program->num_lanes;
+    expansion->steps =
+        braid_allocate_zeroed(program->num_ops + program->num_empties, sizeof(*expansion->steps));
+    expansion->empties = braid_allocate_zeroed(program->num_empties, sizeof(uint32_t));
+    expansion->next_empty = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
+    expansion->end_of_empties = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
+    expansion->ended_at_start = braid_allocate_zeroed(program->tasks->num, sizeof(bool));
+    return expansion->steps && expansion->empties && expansion->next_empty &&
+           expansion->end_of_empties && expansion->ended_at_start;
+}
+
+static braid_status prove(const struct expansion *expansion, const braid_graph *graph)
+{
+    const struct program *program = expansion->program;
+    const braid_schedule schedule = {
+        .steps = expansion->steps,
+        .num_steps = expansion->num_steps,
+        .info = { .num_nodes = program->tasks->num,
+                  .num_lanes = program->num_lanes,
+                  .num_events = program->num_positions },
+    };
+    return braid_verify_steps(&schedule, graph, NULL, expansion->ended_at_start, VERIFY_MOST_WORDS);
+}
+
+braid_status braid_program_verify(const struct program *program, const braid_graph *graph)
+{
+    struct expansion expansion = { .program = program };
+    struct program_walk walk;
+    bool has_walk = braid_program_walk_begin(program, &walk);
+    braid_status status = BRAID_OK;
+    if (!allocate(&expansion) || !has_walk)
+        status = braid_error_no_memory("the proof of a program");
+    if (!status) {
+        expand(&expansion, &walk);
+        status = prove(&expansion, graph);
+    }
+    braid_program_walk_end(&walk);
+    free(expansion.steps);
+    free(expansion.empties);
+    free(expansion.next_empty);
+    free(expansion.end_of_empties);
+    free(expansion.ended_at_start);
+    return status;
+}

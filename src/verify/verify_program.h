@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proof of a program: what players play, not only what the planner wrote.
+#ifndef BRAID_VERIFY_VERIFY_PROGRAM_H
+#define BRAID_VERIFY_VERIFY_PROGRAM_H
+
+#include "program/program.h"
+
+// Proves what braid_schedule_verify proves of a schedule: that every node runs once, that every
+// edge and conflicting pair is ordered, and that no wait can block for ever; from the operations
+// alone. Errors: BRAID_INTERNAL (names the first pair that is not ordered), BRAID_NO_MEMORY.
+braid_status braid_program_verify(const struct program *program, const braid_graph *graph);
+
+#endif
