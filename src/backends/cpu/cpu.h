@@ -121,7 +121,8 @@ struct backend_stream {
     struct cpu_job job;               // first: a job of a stream is its stream
     struct cpu_command *first, *last; // lock
     bool scheduled;                   // lock; ready, running or waiting: it needs no push
-    bool first_started;               // the walking thread's: first's work has begun
+    // The walking thread's: the last of the commands, from first on, that have begun; NULL: none.
+    struct cpu_command *started;
 };
 
 struct cpu_backend {

@@ -10,6 +10,8 @@
 // cannot keep a short one waiting for ever.
 enum { TURN_COMMANDS = 16 };
 
+enum { FEW_BYTES = 256 }; // of arguments
+
 // What became of the command at the head of the queue.
 enum outcome {
     ENDED,   // done
@@ -25,13 +27,30 @@ static enum outcome wait_for(struct cpu_point *point, struct cpu_job *job)
     return BLOCKED;
 }
 
-// Lock held before and after, but not while the work runs.
+static const struct cpu_command *last_of_batch(const struct cpu_command *command)
+{
+    for (int i = 1; i < TURN_COMMANDS; i++) {
+        if (!command->next || command->next->kind != CPU_COMMAND_WORK)
+            break;
+        command = command->next;
+    }
+    return command;
+}
+
+// Runs work that follows on work without a look at the queue between: nobody learns of the end of a
+// command that is no record. Lock held before and after, but not while the work runs.
 static enum outcome run_work(struct cpu_backend *backend, struct backend_stream *stream,
                              struct cpu_command *command)
 {
-    stream->first_started = true;
+    const struct cpu_command *last = last_of_batch(command);
+    bool ended;
     cpu_unlock(backend);
-    bool ended = braid_cpu_work_run(backend, &stream->job, &command->work);
+    for (;; command = command->next) {
+        stream->started = command;
+        ended = braid_cpu_work_run(backend, &stream->job, &command->work);
+        if (!ended || command == last)
+            break;
+    }
     cpu_lock(backend);
     return ended ? ENDED : STARTED;
 }
@@ -41,7 +60,7 @@ static enum outcome run_launch(struct cpu_backend *backend, struct backend_strea
 {
     if (wait_for(command->point, &stream->job) == BLOCKED)
         return BLOCKED;
-    stream->first_started = true;
+    stream->started = command;
     cpu_unlock(backend);
     struct cpu_play *play = command->play;
     *out_next = play->start(backend, play, command->patch, &stream->job);
@@ -73,12 +92,24 @@ static void remove_first(struct cpu_backend *backend, struct backend_stream *str
     stream->first = command->next;
     if (!stream->first)
         stream->last = NULL;
-    stream->first_started = false;
     if (command->kind == CPU_COMMAND_RECORD)
         braid_cpu_point_reach(backend, command->point);
     if (command->kind == CPU_COMMAND_LAUNCH)
         braid_cpu_point_reach(backend, command->launch_end);
     braid_cpu_command_recycle(backend, command);
+}
+
+// Removes the first command, and those that were begun with it. Returns how many.
+static uint32_t remove_ended(struct cpu_backend *backend, struct backend_stream *stream)
+{
+    const struct cpu_command *last = stream->started ? stream->started : stream->first;
+    stream->started = NULL;
+    for (uint32_t num = 1;; num++) {
+        bool is_last = stream->first == last;
+        remove_first(backend, stream);
+        if (is_last)
+            return num;
+    }
 }
 
 static bool turn_is_over(struct cpu_backend *backend, uint32_t num_commands,
@@ -95,7 +126,7 @@ static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *
                             const struct cpu_point *until)
 {
     struct cpu_job *next = NULL;
-    for (uint32_t num_commands = 0;; num_commands++) {
+    for (uint32_t num_commands = 0;;) {
         if (!stream->first) {
             stream->scheduled = false;
             return NULL;
@@ -106,7 +137,7 @@ static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *
         }
         if (run_command(backend, stream, stream->first, &next) != ENDED)
             return next;
-        remove_first(backend, stream);
+        num_commands += remove_ended(backend, stream);
     }
 }
 
@@ -116,8 +147,8 @@ static struct cpu_job *run_stream(struct cpu_backend *backend, struct cpu_job *j
 {
     struct backend_stream *stream = (struct backend_stream *)job;
     cpu_lock(backend);
-    if (stream->first_started)
-        remove_first(backend, stream);
+    if (stream->started)
+        remove_ended(backend, stream);
     struct cpu_job *next = walk(backend, stream, until);
     if (next)
         cpu_unlock(backend);
@@ -265,7 +296,14 @@ braid_status braid_cpu_stream_wait(struct backend *base, struct backend_stream *
     return status;
 }
 
-// The arguments are captured without the lock; only the queues need it.
+static void capture(struct cpu_command *command, const struct backend_task *task)
+{
+    command->kind = CPU_COMMAND_WORK;
+    braid_cpu_task_capture(task, command->storage, &command->work);
+}
+
+// Many arguments are captured without the lock, which only the queues need; few of them take less
+// time than taking it again.
 braid_status braid_cpu_submit(struct backend *base, struct backend_stream *stream,
                               const struct backend_task *task)
 {
@@ -274,15 +312,19 @@ braid_status braid_cpu_submit(struct backend *base, struct backend_stream *strea
     if (task->kind == BACKEND_TASK_EMPTY)
         return BRAID_OK;
     size_t bytes = braid_cpu_task_bytes(task);
+    bool few = bytes <= FEW_BYTES;
     cpu_lock(backend);
     struct cpu_command *command = braid_cpu_command_create(backend, bytes);
-    cpu_unlock(backend);
-    if (!command)
+    if (!command) {
+        cpu_unlock(backend);
         return braid_error(BRAID_NO_MEMORY, "cpu: out of memory to queue '%s' (%zu bytes)",
                            task->name ? task->name : "a task", bytes);
-    command->kind = CPU_COMMAND_WORK;
-    braid_cpu_task_capture(task, command->storage, &command->work);
-    cpu_lock(backend);
+    }
+    if (!few)
+        cpu_unlock(backend);
+    capture(command, task);
+    if (!few)
+        cpu_lock(backend);
     braid_cpu_stream_append(backend, stream, command);
     cpu_unlock(backend);
     return BRAID_OK;
