@@ -177,6 +177,8 @@ void braid_cpu_sleep(struct cpu_backend *backend, struct cpu_sleeper *sleeper,
 bool braid_cpu_wake_one(struct cpu_backend *backend, struct cpu_sleeper **list);
 void braid_cpu_wake_all(struct cpu_backend *backend, struct cpu_sleeper **list);
 void braid_cpu_post_all(struct cpu_sleeper *woken);
+void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted); // lock held
+bool braid_cpu_worker_is_idle(const struct cpu_backend *backend);              // a hint
 
 // Threads are woken without the lock, which they take first of all.
 static inline void cpu_unlock(struct cpu_backend *backend)
@@ -212,7 +214,6 @@ void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job);
 void braid_cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job);
 bool braid_cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream);
 void braid_cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream);
-void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted); // lock held
 // For threads that poll for a point, between begin and end: runs ready work that the point waits
 // for in its own stream, with the lock released meanwhile. False: there is none, or enough threads
 // are at work. No worker is woken for what such a thread may do. Lock held.
@@ -223,7 +224,6 @@ void braid_cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *
 // Lock held since then.
 bool braid_cpu_worker_is_in_the_way(struct cpu_backend *backend);
 bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
-bool braid_cpu_worker_is_idle(const struct cpu_backend *backend);      // a hint
 
 // cpu_split.c
 // Runs all of the work, with the help of idle workers where that pays. False: helpers are still at
@@ -273,19 +273,17 @@ braid_status braid_cpu_stream_create(struct backend *backend, int32_t priority,
 void braid_cpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
 braid_status braid_cpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
 braid_status braid_cpu_stream_query(struct backend *backend, struct backend_stream *stream);
-braid_status braid_cpu_stream_wait(struct backend *backend, struct backend_stream *stream,
-                                   struct backend_event *event);
 braid_status braid_cpu_submit(struct backend *backend, struct backend_stream *stream,
                               const struct backend_task *task);
 
 // cpu_event.c
-// A reference to the event's latest record, or NULL where there is nothing to wait for. Lock held.
-struct cpu_point *braid_cpu_event_latest(struct backend_event *event);
 braid_status braid_cpu_event_create(struct backend *backend, bool timing,
                                     struct backend_event **out_event);
 void braid_cpu_event_destroy(struct backend *backend, struct backend_event *event);
 braid_status braid_cpu_event_record(struct backend *backend, struct backend_event *event,
                                     struct backend_stream *stream);
+braid_status braid_cpu_stream_wait(struct backend *backend, struct backend_stream *stream,
+                                   struct backend_event *event);
 braid_status braid_cpu_event_query(struct backend *backend, struct backend_event *event);
 braid_status braid_cpu_event_synchronize(struct backend *backend, struct backend_event *event);
 braid_status braid_cpu_event_elapsed(struct backend *backend, struct backend_event *start,

@@ -16,7 +16,8 @@ static bool is_reached(const struct cpu_point *point)
     return !point || atomic_load_explicit(&point->reached, memory_order_acquire);
 }
 
-struct cpu_point *braid_cpu_event_latest(struct backend_event *event)
+// A reference to the latest record, or NULL where there is nothing to wait for. Lock held.
+static struct cpu_point *latest_record(struct backend_event *event)
 {
     if (is_reached(event->latest))
         return NULL;
@@ -73,6 +74,33 @@ braid_status braid_cpu_event_record(struct backend *base, struct backend_event *
     stream = braid_cpu_stream_or_default(backend, stream);
     cpu_lock(backend);
     braid_status status = append_record(backend, event, stream);
+    cpu_unlock(backend);
+    return status;
+}
+
+static braid_status append_wait(struct cpu_backend *backend, struct backend_stream *stream,
+                                struct cpu_point *point)
+{
+    struct cpu_command *command = braid_cpu_command_create(backend, 0);
+    if (!command) {
+        braid_cpu_point_release(backend, point);
+        return braid_error_no_memory("a wait");
+    }
+    command->kind = CPU_COMMAND_WAIT;
+    command->point = point;
+    braid_cpu_stream_append(backend, stream, command);
+    return BRAID_OK;
+}
+
+// A satisfied wait queues nothing.
+braid_status braid_cpu_stream_wait(struct backend *base, struct backend_stream *stream,
+                                   struct backend_event *event)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    stream = braid_cpu_stream_or_default(backend, stream);
+    cpu_lock(backend);
+    struct cpu_point *point = latest_record(event);
+    braid_status status = point ? append_wait(backend, stream, point) : BRAID_OK;
     cpu_unlock(backend);
     return status;
 }

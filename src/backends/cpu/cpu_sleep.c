@@ -66,3 +66,20 @@ void braid_cpu_post_all(struct cpu_sleeper *woken)
         woken = next;
     }
 }
+
+// Spinning threads see the new epoch by themselves; sleeping ones are woken for the rest. A thread
+// that stops spinning looks for work under lock before it sleeps, so none is overlooked. One that
+// was woken a moment ago does not count: systems put it behind a thread that runs as often as not,
+// while another core is idle.
+void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
+{
+    atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
+    for (uint32_t i = backend->num_spinning; i < num_wanted; i++)
+        if (!braid_cpu_wake_one(backend, &backend->parked))
+            return;
+}
+
+bool braid_cpu_worker_is_idle(const struct cpu_backend *backend)
+{
+    return atomic_load_explicit(&backend->num_active, memory_order_relaxed) < backend->num_workers;
+}

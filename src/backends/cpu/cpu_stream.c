@@ -269,33 +269,6 @@ braid_status braid_cpu_stream_query(struct backend *base, struct backend_stream 
     return idle ? BRAID_OK : BRAID_NOT_READY;
 }
 
-static braid_status append_wait(struct cpu_backend *backend, struct backend_stream *stream,
-                                struct cpu_point *point)
-{
-    struct cpu_command *command = braid_cpu_command_create(backend, 0);
-    if (!command) {
-        braid_cpu_point_release(backend, point);
-        return braid_error_no_memory("a wait");
-    }
-    command->kind = CPU_COMMAND_WAIT;
-    command->point = point;
-    braid_cpu_stream_append(backend, stream, command);
-    return BRAID_OK;
-}
-
-// A satisfied wait queues nothing.
-braid_status braid_cpu_stream_wait(struct backend *base, struct backend_stream *stream,
-                                   struct backend_event *event)
-{
-    struct cpu_backend *backend = cpu_backend_of(base);
-    stream = braid_cpu_stream_or_default(backend, stream);
-    cpu_lock(backend);
-    struct cpu_point *point = braid_cpu_event_latest(event);
-    braid_status status = point ? append_wait(backend, stream, point) : BRAID_OK;
-    cpu_unlock(backend);
-    return status;
-}
-
 static void capture(struct cpu_command *command, const struct backend_task *task)
 {
     command->kind = CPU_COMMAND_WORK;

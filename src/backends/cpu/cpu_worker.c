@@ -44,18 +44,6 @@ struct cpu_job *braid_cpu_job_list_take(struct cpu_job_list *list)
     return job;
 }
 
-// Spinning threads see the new epoch by themselves; sleeping ones are woken for the rest. A thread
-// that stops spinning looks for work under lock before it sleeps, so none is overlooked. One that
-// was woken a moment ago does not count: systems put it behind a thread that runs as often as not,
-// while another core is idle.
-void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
-{
-    atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
-    for (uint32_t i = backend->num_spinning; i < num_wanted; i++)
-        if (!braid_cpu_wake_one(backend, &backend->parked))
-            return;
-}
-
 static void count_ready(struct cpu_backend *backend, int change)
 {
     unsigned num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed);
@@ -108,11 +96,6 @@ void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
 bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend)
 {
     return atomic_load_explicit(&backend->num_ready, memory_order_relaxed) != 0;
-}
-
-bool braid_cpu_worker_is_idle(const struct cpu_backend *backend)
-{
-    return atomic_load_explicit(&backend->num_active, memory_order_relaxed) < backend->num_workers;
 }
 
 static void count_active(struct cpu_backend *backend, int heads, int helpers)
