@@ -22,7 +22,9 @@ typedef struct braid_schedule braid_schedule;
 // What ordering costs on a device, in nanoseconds, for choosing the number of lanes and for the
 // predicted makespan. All zero: waits and launches are free.
 typedef struct braid_cost_model {
-    uint64_t default_cost_ns; // a node whose cost is not known; 0: 1 ns. Empty nodes: always 1 ns
+    // A node whose cost is not known; 0: 1 ns. Host calls: a hundred times as much. Empty nodes:
+    // always 1 ns.
+    uint64_t default_cost_ns;
     uint64_t node_ns; // added to every node: from the end of its lane predecessor to its start
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
     uint64_t root_ns; // added to the frame for every lane used beyond the first (fork, join)
@@ -48,10 +50,14 @@ typedef enum braid_policy {
 } braid_policy;
 
 typedef struct braid_schedule_options {
-    // 0: the planner chooses, up to 128. Thousands of lanes take time and memory in proportion to
-    // lanes * waits: where that would be over half a gibibyte, BRAID_NO_MEMORY names the lanes.
+    // 0: the planner chooses, up to 128. Where costs are missing it takes as many as may run at
+    // once: a node that nobody measured may be the longest. Thousands of lanes take time and memory
+    // in proportion to lanes * waits: where that would be over half a gibibyte, fewer are taken, or
+    // with fixed_lanes BRAID_NO_MEMORY names the lanes.
     uint32_t max_lanes;
-    bool fixed_lanes;    // use max_lanes lanes if there is work for them, however small the gain
+    // Use max_lanes lanes if there is work for them, however small the gain; fewer only where that
+    // makes the plan shorter.
+    bool fixed_lanes;
     braid_policy policy; // 0: list scheduling
     bool widen;          // wait for a later node of a lane when that costs no planned time, so that
                          // further waits are implied: fewer waits, for trusted costs
@@ -112,6 +118,9 @@ typedef struct braid_schedule_info {
     uint64_t critical_path_ns;   // the heaviest path of the graph
     uint64_t work_ns;            // the sum of all costs
     uint64_t one_lane_ns;        // the planned makespan on one lane
+    // Nodes whose cost nobody gave, empty nodes apart: where there are any, times are guesses, and
+    // the plan is one for concurrency.
+    uint32_t num_guessed;
 } braid_schedule_info;
 
 BRAID_API void braid_schedule_get_info_sized(const braid_schedule *schedule,

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "plan/plan_heap.h"
 #include "plan/plan_match.h"
 #include "plan/plan_rank.h"
 #include "plan/plan_reduce.h"
@@ -14,33 +15,82 @@ struct chains {
     const struct plan_costs *costs;
     bool *implied;    // per edge
     uint32_t *before; // per node the node before it on its lane, or PLAN_NONE
+    uint32_t *left;   // per node: what it follows and what has no times yet, and 1 to start with
     struct plan_placement *placement;
 };
 
-// Every node starts as soon as what it follows allows.
-static void find_starts(struct chains *chains)
+// When all that a node follows lets it start; what it follows has been given its times.
+static uint64_t ready_ns(const struct chains *chains, uint32_t node)
 {
     const struct plan_graph *plan = chains->plan;
     const struct plan_costs *costs = chains->costs;
-    uint64_t *start_ns = chains->placement->start_ns;
-    for (uint32_t i = 0; i < plan->num_nodes; i++) {
-        uint32_t node = plan_ordered_node(plan, i);
-        uint32_t before = chains->before[node];
-        uint64_t start = before == PLAN_NONE
-                             ? 0
-                             : start_ns[before] + costs->node_ns[before] + costs->model.node_ns;
-        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
-            uint32_t pred = plan->pred_nodes[e];
-            if (chains->implied[e] || pred == before)
-                continue; // charged along the longer path, or already
-            uint64_t from = start_ns[pred] + costs->node_ns[pred] + costs->model.wait_ns;
-            if (from > start)
-                start = from;
-        }
-        start_ns[node] = start;
-        if (start + costs->node_ns[node] > chains->placement->makespan_ns)
-            chains->placement->makespan_ns = start + costs->node_ns[node];
+    const uint64_t *start_ns = chains->placement->start_ns;
+    uint32_t before = chains->before[node];
+    uint64_t ready = 0;
+    if (before != PLAN_NONE)
+        ready = start_ns[before] + costs->node_ns[before] + costs->model.node_ns;
+    for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+        uint32_t pred = plan->pred_nodes[e];
+        if (chains->implied[e] || pred == before)
+            continue; // charged along the longer path, or already
+        uint64_t from = start_ns[pred] + costs->node_ns[pred] + costs->model.wait_ns;
+        ready = from > ready ? from : ready;
     }
+    return ready;
+}
+
+// The next node may only start where one ends, if as many run as may run at once.
+static bool start_node(struct chains *chains, struct plan_heap *ends, uint32_t node, uint64_t start)
+{
+    struct plan_placement *placement = chains->placement;
+    if (ends->items.num >= chains->costs->model.max_concurrent) {
+        uint64_t end = plan_heap_pop(ends).key;
+        start = end > start ? end : start;
+    }
+    uint64_t end = start + chains->costs->node_ns[node];
+    placement->start_ns[node] = start;
+    if (end > placement->makespan_ns)
+        placement->makespan_ns = end;
+    return chains->costs->model.max_concurrent == UINT32_MAX || plan_heap_push(ends, end, node);
+}
+
+static bool release_node(struct chains *chains, struct plan_heap *ready, uint32_t node)
+{
+    return --chains->left[node] > 0 || plan_heap_push(ready, ready_ns(chains, node), node);
+}
+
+// Every node starts as soon as what it follows and what runs at once allow, first come first
+// served. What is ready behind a node is so no earlier than it, so nodes come in order of time.
+static bool find_starts(struct chains *chains, struct plan_heap *ready, struct plan_heap *ends)
+{
+    const struct plan_graph *plan = chains->plan;
+    chains->left = braid_allocate_zeroed(plan->num_nodes, sizeof(*chains->left));
+    bool done = chains->left;
+    for (uint32_t node = 0; done && node < plan->num_nodes; node++) {
+        bool follows = plan_member_before(plan, node) != PLAN_NONE;
+        chains->left[node] = 1 + follows + plan->pred_first[node + 1] - plan->pred_first[node];
+    }
+    for (uint32_t node = 0; done && node < plan->num_nodes; node++)
+        done = release_node(chains, ready, node);
+    while (done && plan_heap_first(ready)) {
+        struct plan_heap_item first = plan_heap_pop(ready);
+        uint32_t node = first.value, after = plan_member_after(plan, node);
+        done = start_node(chains, ends, node, first.key) &&
+               (after == PLAN_NONE || release_node(chains, ready, after));
+        for (uint32_t e = plan->succ_first[node]; done && e < plan->succ_first[node + 1]; e++)
+            done = release_node(chains, ready, plan->succ_nodes[e]);
+    }
+    return done;
+}
+
+static braid_status find_times(struct chains *chains)
+{
+    struct plan_heap ready = { 0 }, ends = { 0 };
+    bool done = find_starts(chains, &ready, &ends);
+    braid_array_finish(&ready.items);
+    braid_array_finish(&ends.items);
+    free(chains->left);
+    return done ? BRAID_OK : braid_error_no_memory("the chains of a plan");
 }
 
 // Issues by start time. Costs are never zero, so a node starts later than all it follows.
@@ -109,8 +159,9 @@ static braid_status fill_chains(struct chains *chains)
         status = braid_plan_match(plan, chains->implied, &chains->before);
     if (status)
         return status;
-    find_starts(chains);
-    status = issue_nodes(chains);
+    status = find_times(chains);
+    if (!status)
+        status = issue_nodes(chains);
     if (!status)
         status = list_waits(chains);
     if (!status && placement->num_lanes > 1)

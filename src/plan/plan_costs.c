@@ -17,9 +17,19 @@ static braid_status check_range(const struct plan_graph *plan, struct plan_costs
     for (uint32_t i = 0; i < plan->num_nodes; i++)
         overflow |= __builtin_add_overflow(sum, costs->node_ns[i], &sum);
     costs->work_ns = sum;
-    const uint64_t overheads[] = { model->node_ns, model->wait_ns, model->root_ns };
-    for (int i = 0; i < 3; i++) {
-        overflow |= __builtin_mul_overflow(overheads[i], num, &part);
+    // A plan has at most a wait for each edge.
+    uint64_t num_waits = (uint64_t)plan->num_edges + 1;
+    const struct {
+        uint64_t ns, num;
+    } overheads[] = {
+        { model->node_ns, num },
+        { model->wait_ns, num },
+        { model->root_ns, num },
+        { model->issue_ns, num },
+        { model->issue_wait_ns, num_waits },
+    };
+    for (size_t i = 0; i < sizeof(overheads) / sizeof(overheads[0]); i++) {
+        overflow |= __builtin_mul_overflow(overheads[i].ns, overheads[i].num, &part);
         overflow |= __builtin_add_overflow(sum, part, &sum);
     }
     if (overflow || sum > INT64_MAX)
@@ -28,12 +38,19 @@ static braid_status check_range(const struct plan_graph *plan, struct plan_costs
     return BRAID_OK;
 }
 
-// A join has no work to measure: unless told otherwise it costs next to nothing on any device.
-static uint64_t node_cost(const struct graph_node *node, const braid_cost_model *model)
+// What nobody has measured is not short. A host call waits for files and networks, and takes a
+// hundred times what a kernel does. A join has no work to measure: unless told otherwise it costs
+// next to nothing on any device, and that is no guess.
+static uint64_t node_cost(const struct graph_node *node, struct plan_costs *costs)
 {
-    if (node->cost_ns)
-        return node->cost_ns;
-    return node->kind == GRAPH_EMPTY ? 1 : model->default_cost_ns;
+    enum { KERNELS_A_HOST_CALL = 100 };
+    uint64_t cost = costs->model.default_cost_ns;
+    if (node->cost_ns || node->kind == GRAPH_EMPTY)
+        return node->cost_ns ? node->cost_ns : 1;
+    costs->num_guessed++;
+    if (node->kind == GRAPH_HOST && __builtin_mul_overflow(cost, KERNELS_A_HOST_CALL, &cost))
+        return UINT64_MAX;
+    return cost;
 }
 
 static void find_offsets(const struct plan_graph *plan, struct plan_costs *costs)
@@ -142,7 +159,7 @@ static braid_status fill_costs(const struct plan_graph *plan, const braid_graph 
                                struct plan_costs *costs)
 {
     for (uint32_t i = 0; i < plan->num_nodes; i++)
-        costs->node_ns[i] = node_cost(&graph_nodes(graph)[i], &costs->model);
+        costs->node_ns[i] = node_cost(&graph_nodes(graph)[i], costs);
     braid_status status = check_range(plan, costs);
     if (status)
         return status;

@@ -10,14 +10,16 @@
 #define MOST_VISITS 2000000
 
 // A gain must be worth the waits that more lanes bring.
-#define GAIN_OVER_ONE_LANE 20      // one part in
-#define GAIN_OVER_FEWER_LANES 128  // one part in
+#define GAIN_OVER_ONE_LANE 50                    // one part in
+#define GAIN_OVER_ONE_LANE_WHERE_ISSUE_LIMITS 20 // one part in; measured on a GPU (docs/cuda.md)
+#define GAIN_OVER_FEWER_LANES 256                // one part in
 #define GAIN_WHERE_ISSUE_LIMITS 60 // one part in, where the model says what issuing costs
 // One part in, where no two of the largest kernels fit the device: such kernels leave it partly
 // idle at both their ends, so a second lane gains twice what the model sees (docs/cuda.md).
 #define GAIN_WHERE_KERNELS_ARE_LARGE 60
 
-static const uint32_t candidates[] = { 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128 };
+static const uint32_t candidates[] = { 2,  3,  4,  5,  6,  7,  8,  9,  10, 12, 14,  16,
+                                       20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128 };
 #define NUM_CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
 #define MOST_LANES_CHOSEN 128
 
@@ -69,9 +71,10 @@ static bool is_worth(const struct plan_costs *costs, uint64_t expected, uint32_t
                      uint64_t chosen_ns)
 {
     uint64_t part = costs->model.issue_ns ? GAIN_WHERE_ISSUE_LIMITS : GAIN_OVER_FEWER_LANES;
-    if (chosen_lanes == 1)
-        part = costs->most_share * 2 > PLAN_WHOLE_DEVICE ? GAIN_WHERE_KERNELS_ARE_LARGE
-                                                         : GAIN_OVER_ONE_LANE;
+    if (chosen_lanes == 1 && costs->most_share * 2 > PLAN_WHOLE_DEVICE)
+        part = GAIN_WHERE_KERNELS_ARE_LARGE;
+    else if (chosen_lanes == 1)
+        part = costs->model.issue_ns ? GAIN_OVER_ONE_LANE_WHERE_ISSUE_LIMITS : GAIN_OVER_ONE_LANE;
     return expected < chosen_ns - chosen_ns / part;
 }
 
@@ -99,7 +102,7 @@ struct choice {
     const struct plan_ranks *ranks;
     struct plan_placement best; // no arrays yet while it stands for one lane
     uint64_t best_ns;           // what a frame of it is expected to take
-    uint32_t num_in_vain;       // candidates placed since the best one
+    bool is_enough;             // a plan left a lane unused
 };
 
 // Takes the placement over, or frees it.
@@ -107,12 +110,10 @@ static void consider(struct choice *choice, struct plan_placement *placement)
 {
     uint64_t expected =
         expected_ns(choice->plan, choice->costs, placement->makespan_ns, placement->waits.num);
-    choice->num_in_vain++;
     if (is_worth(choice->costs, expected, choice->best.num_lanes, choice->best_ns)) {
         struct plan_placement worse = choice->best;
         choice->best = *placement;
         choice->best_ns = expected;
-        choice->num_in_vain = 0;
         *placement = worse;
     }
     braid_plan_placement_finish(placement);
@@ -130,38 +131,38 @@ static braid_status try_lanes(struct choice *choice, uint32_t num_lanes)
         return BRAID_OK;
     struct plan_placement placement;
     braid_status status =
-        braid_plan_place(choice->plan, choice->costs, choice->ranks, num_lanes, &placement);
-    if (!status)
-        consider(choice, &placement);
-    return status;
+        braid_plan_place(choice->plan, choice->costs, choice->ranks, num_lanes, true, &placement);
+    if (status)
+        return status;
+    choice->is_enough = placement.num_lanes < num_lanes;
+    consider(choice, &placement);
+    return BRAID_OK;
 }
 
 // Candidates in rising order. The one that looks best is placed beforehand: few of the smaller ones
-// can then still be as good. Behind it, two in vain are taken for the end of all gains.
+// can then still be as good. Where a plan leaves a lane unused, more of them change nothing.
 static braid_status try_all(struct choice *choice, uint32_t limit)
 {
-    enum { ENOUGH_IN_VAIN = 2 };
     const struct plan_costs *costs = choice->costs;
     uint32_t guess = guess_lanes(choice->plan, costs, limit);
     struct plan_placement probe;
-    braid_status status = braid_plan_place(choice->plan, costs, choice->ranks, guess, &probe);
+    braid_status status = braid_plan_place(choice->plan, costs, choice->ranks, guess, true, &probe);
     if (status)
         return status;
     uint64_t probe_ns = expected_ns(choice->plan, costs, probe.makespan_ns, probe.waits.num);
+    uint32_t most = probe.num_lanes < guess ? guess : limit;
     bool probed = guess == 1;
     if (probed)
         choice->best = probe; // what its bare numbers stood for
     for (size_t i = 0; !status && i <= NUM_CANDIDATES; i++) {
-        uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
-        bool last = num == limit;
+        uint32_t num = i < NUM_CANDIDATES && candidates[i] < most ? candidates[i] : most;
         if (num == guess && !probed) {
             consider(choice, &probe);
             probed = true;
-        } else if (num > guess ? choice->num_in_vain < ENOUGH_IN_VAIN
-                               : !is_worth(costs, probe_ns, num, bound_of(choice, num))) {
+        } else if (num > guess || !is_worth(costs, probe_ns, num, bound_of(choice, num))) {
             status = try_lanes(choice, num);
         }
-        if (last)
+        if (num == most || choice->is_enough)
             break;
     }
     if (!probed)
@@ -169,15 +170,22 @@ static braid_status try_all(struct choice *choice, uint32_t limit)
     return status;
 }
 
+// What costs are missing may be long: as much as may run at once does, however little that seems to
+// gain.
+static bool wants_all_lanes(const struct plan_costs *costs, const braid_schedule_options *options)
+{
+    return costs->num_guessed > 0 || (options->fixed_lanes && options->max_lanes);
+}
+
 static braid_status place_by(const struct plan_graph *plan, const struct plan_costs *costs,
                              const struct plan_ranks *ranks, const braid_schedule_options *options,
                              uint32_t num_lanes, struct plan_placement *out_placement)
 {
     if (num_lanes)
-        return braid_plan_place(plan, costs, ranks, num_lanes, out_placement);
+        return braid_plan_place(plan, costs, ranks, num_lanes, false, out_placement);
     uint32_t limit = braid_plan_lane_limit(plan, costs, options);
-    if (options->fixed_lanes && options->max_lanes)
-        return braid_plan_place(plan, costs, ranks, limit, out_placement);
+    if (wants_all_lanes(costs, options))
+        return braid_plan_place(plan, costs, ranks, limit, !options->fixed_lanes, out_placement);
     struct choice choice = {
         .plan = plan,
         .costs = costs,
@@ -186,12 +194,12 @@ static braid_status place_by(const struct plan_graph *plan, const struct plan_co
         .best_ns = expected_ns(plan, costs, costs->one_lane_ns, 0),
     };
     braid_status status;
-    if (visits(plan, NUM_CANDIDATES) <= MOST_VISITS)
+    if (visits(plan, NUM_CANDIDATES) <= 2 * MOST_VISITS)
         status = try_all(&choice, limit);
     else
         status = try_lanes(&choice, guess_lanes(plan, costs, limit));
     if (!status && !choice.best.issued)
-        return braid_plan_place(plan, costs, ranks, 1, out_placement);
+        return braid_plan_place(plan, costs, ranks, 1, false, out_placement);
     if (status)
         braid_plan_placement_finish(&choice.best);
     else
@@ -234,18 +242,71 @@ static braid_status rank_by_level(const struct plan_graph *plan, const struct pl
     return status;
 }
 
-static braid_status try_levels(const struct plan_graph *plan, const struct plan_costs *costs,
-                               const struct plan_ranks *by_bottom, struct plan_placement *best)
+// Ready units by the heaviest path ahead, and by level; no rank_of in by_level: it is not tried.
+struct orders {
+    struct plan_ranks by_bottom, by_level;
+};
+
+static braid_status make_orders(const struct plan_graph *plan, const struct plan_costs *costs,
+                                struct orders *out_orders)
 {
-    struct plan_ranks by_level;
-    braid_status status = rank_by_level(plan, by_bottom, &by_level);
+    struct orders orders = { 0 };
+    braid_status status = rank_by_bottom(plan, costs, &orders.by_bottom);
+    if (!status && visits(plan, 2) <= MOST_VISITS)
+        status = rank_by_level(plan, &orders.by_bottom, &orders.by_level);
     if (status)
-        return status;
+        braid_plan_ranks_finish(&orders.by_bottom);
+    else
+        *out_orders = orders;
+    return status;
+}
+
+static void finish_orders(struct orders *orders)
+{
+    braid_plan_ranks_finish(&orders->by_bottom);
+    braid_plan_ranks_finish(&orders->by_level);
+}
+
+// Keeps the better of a placement and that by level, on as many lanes.
+static braid_status try_levels(const struct plan_graph *plan, const struct plan_costs *costs,
+                               const struct orders *orders, struct plan_placement *best)
+{
     struct plan_placement other;
-    status = braid_plan_place(plan, costs, &by_level, best->num_lanes, &other);
-    braid_plan_ranks_finish(&by_level);
+    if (best->num_lanes < 2 || !orders->by_level.rank_of)
+        return BRAID_OK;
+    braid_status status =
+        braid_plan_place(plan, costs, &orders->by_level, best->num_lanes, true, &other);
     if (!status)
         braid_plan_placement_keep(best, &other);
+    return status;
+}
+
+// List scheduling may do worse on more lanes (R. L. Graham, 1966). What a plan on fewer lanes gains
+// is taken: in a graph small enough to try them all more lanes never make a longer plan. In a
+// larger one every fourth part less is tried.
+static braid_status try_fewer(const struct plan_graph *plan, const struct plan_costs *costs,
+                              const struct orders *orders, uint32_t limit,
+                              struct plan_placement *best)
+{
+    bool all = visits(plan, 2 * (uint64_t)limit) <= MOST_VISITS;
+    braid_status status = BRAID_OK;
+    uint32_t num = limit;
+    while (!status && num > 1 && (all || visits(plan, 16) <= MOST_VISITS)) {
+        struct plan_placement other;
+        num -= all ? 1 : num / 4 + 1;
+        if (num == 0 || lower_bound(costs, num) >= best->makespan_ns)
+            break;
+        status = braid_plan_place(plan, costs, &orders->by_bottom, num, true, &other);
+        if (!status)
+            status = try_levels(plan, costs, orders, &other);
+        if (!status && other.makespan_ns < best->makespan_ns) {
+            struct plan_placement worse = *best;
+            *best = other;
+            other = worse;
+        }
+        if (!status)
+            braid_plan_placement_finish(&other);
+    }
     return status;
 }
 
@@ -253,19 +314,21 @@ braid_status braid_plan_place_best(const struct plan_graph *plan, const struct p
                                    const braid_schedule_options *options, uint32_t num_lanes,
                                    struct plan_placement *out_placement)
 {
-    struct plan_ranks by_bottom;
-    braid_status status = rank_by_bottom(plan, costs, &by_bottom);
+    struct orders orders;
+    struct plan_placement best = { 0 };
+    braid_status status = make_orders(plan, costs, &orders);
     if (status)
         return status;
-    struct plan_placement best;
-    status = place_by(plan, costs, &by_bottom, options, num_lanes, &best);
-    if (!status && best.num_lanes > 1 && visits(plan, 2) <= MOST_VISITS) {
-        status = try_levels(plan, costs, &by_bottom, &best);
-        if (status)
-            braid_plan_placement_finish(&best);
-    }
-    braid_plan_ranks_finish(&by_bottom);
+    status = place_by(plan, costs, &orders.by_bottom, options, num_lanes, &best);
     if (!status)
+        status = try_levels(plan, costs, &orders, &best);
+    if (!status && !num_lanes && options->fixed_lanes && options->max_lanes)
+        status =
+            try_fewer(plan, costs, &orders, braid_plan_lane_limit(plan, costs, options), &best);
+    finish_orders(&orders);
+    if (status)
+        braid_plan_placement_finish(&best);
+    else
         *out_placement = best;
     return status;
 }

@@ -42,6 +42,7 @@ void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_cos
     if (limit > costs->model.max_concurrent)
         limit = costs->model.max_concurrent;
     info->num_nodes = schedule->graph->num_nodes;
+    info->num_guessed = costs->num_guessed;
     info->critical_path_ns = costs->critical_ns;
     info->work_ns = costs->work_ns;
     info->one_lane_ns = costs->one_lane_ns;

@@ -330,28 +330,36 @@ static bool place_all(struct place *place)
     return false;
 }
 
-static braid_status place_once(const struct plan_graph *plan, const struct plan_costs *costs,
-                               const struct plan_ranks *ranks, uint32_t max_lanes, bool early,
+// Clocks of 128 lanes or fewer are never too long; see plan_clocks.c.
+static bool has_too_many_lanes(const struct place *place)
+{
+    return place->know.clocks.is_full;
+}
+
+static braid_status place_once(const struct place *start, bool or_fewer, bool early,
                                struct plan_placement *out_placement)
 {
-    uint32_t most = max_lanes < plan->num_units ? max_lanes : plan->num_units;
-    struct plan_placement out = { 0 };
-    struct place place = {
-        .plan = plan,
-        .costs = costs,
-        .ranks = ranks,
-        .out = &out,
-        .max_lanes = most ? most : 1,
-        .early = early,
-    };
-    bool done = allocate_place(&place) && place_all(&place);
-    finish_place(&place);
-    if (!done) {
-        braid_plan_placement_finish(&out);
+    struct plan_placement out;
+    struct place place;
+    uint32_t max_lanes = start->max_lanes;
+    bool done, again;
+    do {
+        out = (struct plan_placement){ 0 };
+        place = *start;
+        place.out = &out;
+        place.max_lanes = max_lanes;
+        place.early = early;
+        done = allocate_place(&place) && place_all(&place);
+        finish_place(&place);
+        again = !done && or_fewer && has_too_many_lanes(&place);
+        max_lanes /= 2;
+        if (!done)
+            braid_plan_placement_finish(&out);
+    } while (again);
+    if (!done)
         return braid_plan_clocks_error(&place.know.clocks, "the placement of a plan");
-    }
     if (out.num_lanes > 1)
-        out.makespan_ns += (out.num_lanes - 1) * costs->model.root_ns;
+        out.makespan_ns += (out.num_lanes - 1) * start->costs->model.root_ns;
     *out_placement = out;
     return BRAID_OK;
 }
@@ -359,22 +367,26 @@ static braid_status place_once(const struct plan_graph *plan, const struct plan_
 // A unit whose later nodes wait for others may start early and hold its lane idle, for the sake of
 // those that wait for its first nodes; or late, and leave the lane to others. Both are tried.
 braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_costs *costs,
-                              const struct plan_ranks *ranks, uint32_t max_lanes,
+                              const struct plan_ranks *ranks, uint32_t max_lanes, bool or_fewer,
                               struct plan_placement *out_placement)
 {
+    uint32_t most = max_lanes < plan->num_units ? max_lanes : plan->num_units;
+    const struct place start = {
+        .plan = plan,
+        .costs = costs,
+        .ranks = ranks,
+        .max_lanes = most ? most : 1,
+    };
     struct plan_placement late, early;
-    braid_status status = place_once(plan, costs, ranks, max_lanes, false, &late);
-    if (status || !plan->units.members) {
-        if (!status)
-            *out_placement = late;
-        return status;
+    braid_status status = place_once(&start, or_fewer, false, &late);
+    if (!status && plan->units.members) {
+        status = place_once(&start, or_fewer, true, &early);
+        if (status)
+            braid_plan_placement_finish(&late);
+        else
+            braid_plan_placement_keep(&late, &early);
     }
-    status = place_once(plan, costs, ranks, max_lanes, true, &early);
-    if (status) {
-        braid_plan_placement_finish(&late);
-        return status;
-    }
-    braid_plan_placement_keep(&late, &early);
-    *out_placement = late;
-    return BRAID_OK;
+    if (!status)
+        *out_placement = late;
+    return status;
 }

@@ -15,9 +15,10 @@
 // Let S be the lane orders. The waits that add no ordering beyond the graph and S have a unique
 // minimum: the cross-lane edges of the transitive reduction of the graph and S together. These are
 // the waits found here.
-// Errors: BRAID_NO_MEMORY.
+// Where what so many lanes know of each other would take too much memory, `or_fewer` says whether
+// fewer are taken instead. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_costs *costs,
-                              const struct plan_ranks *ranks, uint32_t max_lanes,
+                              const struct plan_ranks *ranks, uint32_t max_lanes, bool or_fewer,
                               struct plan_placement *out_placement);
 
 #endif

@@ -251,6 +251,11 @@ static void write_summary(const struct drawing *drawing)
     braid_dot_write_time(file, info->makespan_ns);
     fputs(", bound ", file);
     braid_dot_write_time(file, info->bound_ns);
+    if (info->num_guessed) {
+        fputs("; ", file);
+        write_count(file, info->num_guessed, "cost");
+        fputs(" guessed", file);
+    }
     fputs("\"];\n", file);
 }
 

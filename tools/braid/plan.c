@@ -22,6 +22,7 @@ static const char help[] =
     "\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay)\n"
+    "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
     "  --sync-cost N     what a wait between lanes costs, in the file's unit (default 0)\n"
     "  --widen           fewer waits at the same planned makespan, for costs that can be trusted\n"
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
@@ -38,6 +39,7 @@ struct plan_arguments {
 
 enum {
     OPTION_LANES = 256,
+    OPTION_MAX_CONCURRENCY,
     OPTION_SYNC_COST,
     OPTION_WIDEN,
     OPTION_DOT,
@@ -48,6 +50,7 @@ enum {
 
 static const struct option long_options[] = {
     { "lanes", required_argument, NULL, OPTION_LANES },
+    { "max-concurrency", no_argument, NULL, OPTION_MAX_CONCURRENCY },
     { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
     { "widen", no_argument, NULL, OPTION_WIDEN },
     { "dot", required_argument, NULL, OPTION_DOT },
@@ -70,6 +73,9 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
             arguments->options.fixed_lanes = true;
         }
         return status;
+    case OPTION_MAX_CONCURRENCY:
+        arguments->options.policy = BRAID_POLICY_MAX_CONCURRENCY;
+        return EXIT_DONE;
     case OPTION_SYNC_COST:
         return argument_read_number("--sync-cost", optarg, 0, (uint64_t)1 << 30,
                                     &arguments->options.costs.wait_ns);

@@ -18,6 +18,7 @@ static const char help[] =
     "  --frames N        how many frames to run (default 100)\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay on the device)\n"
+    "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
     "  --widen           fewer waits at the same planned makespan\n"
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: the best one here)\n"
     "  --workers N       worker threads of the CPU device (default: one a core, at least 2)\n"
@@ -33,6 +34,7 @@ static const char help[] =
 enum {
     OPTION_FRAMES = 256,
     OPTION_LANES,
+    OPTION_MAX_CONCURRENCY,
     OPTION_WIDEN,
     OPTION_DEVICE,
     OPTION_WORKERS,
@@ -46,6 +48,7 @@ enum {
 static const struct option long_options[] = {
     { "frames", required_argument, NULL, OPTION_FRAMES },
     { "lanes", required_argument, NULL, OPTION_LANES },
+    { "max-concurrency", no_argument, NULL, OPTION_MAX_CONCURRENCY },
     { "widen", no_argument, NULL, OPTION_WIDEN },
     { "device", required_argument, NULL, OPTION_DEVICE },
     { "workers", required_argument, NULL, OPTION_WORKERS },
@@ -112,6 +115,9 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
     case OPTION_LANES:
         arguments->plan.fixed_lanes = true;
         return read_count("--lanes", 65535, &arguments->plan.max_lanes);
+    case OPTION_MAX_CONCURRENCY:
+        arguments->plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
+        return EXIT_DONE;
     case OPTION_WIDEN:
         arguments->plan.widen = true;
         return EXIT_DONE;

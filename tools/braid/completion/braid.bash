@@ -14,8 +14,8 @@ _braid() {
     --dot | --svg | --trace | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
-    plan) options="--lanes --sync-cost --widen --dot --svg --trace --json --help" ;;
-    run) options="--frames --lanes --widen --device --workers --mode --time-scale --svg --trace --json --help" ;;
+    plan) options="--lanes --max-concurrency --sync-cost --widen --dot --svg --trace --json --help" ;;
+    run) options="--frames --lanes --max-concurrency --widen --device --workers --mode --time-scale --svg --trace --json --help" ;;
     simulate) options="--lanes --faster --sync-cost --json --help" ;;
     diff) options="--limit --help" ;;
     devices) options="--json --help" ;;
