@@ -137,6 +137,9 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
     printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s\n", file->num_nodes,
            output_plural(file->num_nodes), file->num_edges, output_plural(file->num_edges));
     output_print_missing_costs(file);
+    if (info.num_guessed)
+        printf("guesses    %" PRIu32 " cost%s: planned for concurrency, times are guesses too\n",
+               info.num_guessed, output_plural(info.num_guessed));
     printf("lanes      %" PRIu32 "\n", info.num_lanes);
     printf("waits      %" PRIu64 "\n", info.num_waits);
     printf("records    %" PRIu64 " on %" PRIu32 " event object%s\n", info.num_records,

@@ -52,16 +52,16 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
     json_t *json = output_start_json(kind);
-    json_t *numbers =
-        json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "file",
-                  plan_json_text(file->text.path), "nodes", integer(info.num_nodes), "edges",
-                  integer(file->num_edges), "without_cost", integer(file->without_cost),
-                  "num_lanes", integer(info.num_lanes), "num_waits", integer(info.num_waits),
-                  "records", integer(info.num_records), "events", integer(info.num_events),
-                  "makespan", plan_json_time(file, info.makespan_ns, unit_ns), "bound",
-                  plan_json_time(file, info.bound_ns, unit_ns), "work",
-                  plan_json_time(file, info.work_ns, unit_ns), "one_lane",
-                  plan_json_time(file, info.one_lane_ns, unit_ns));
+    json_t *numbers = json_pack(
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "file",
+        plan_json_text(file->text.path), "nodes", integer(info.num_nodes), "edges",
+        integer(file->num_edges), "without_cost", integer(file->without_cost), "guessed",
+        integer(info.num_guessed), "num_lanes", integer(info.num_lanes), "num_waits",
+        integer(info.num_waits), "records", integer(info.num_records), "events",
+        integer(info.num_events), "makespan", plan_json_time(file, info.makespan_ns, unit_ns),
+        "bound", plan_json_time(file, info.bound_ns, unit_ns), "work",
+        plan_json_time(file, info.work_ns, unit_ns), "one_lane",
+        plan_json_time(file, info.one_lane_ns, unit_ns));
     if (!json || !numbers || json_object_update(json, numbers) != 0) {
         json_decref(json);
         json = NULL;
