@@ -68,12 +68,13 @@ typedef struct braid_node_options {
 } braid_node_options;
 
 // Preludes and epilogues. A prelude belongs to one main node and runs on the same lane, just before
-// it; an epilogue just after it. Several run in the order of adding. The bundle is one unit to the
-// planner, nothing comes between, and it stands in insertion order where its main node stands.
-// Each has accesses of its own: two loops whose preludes write one list get an edge.
+// it; an epilogue just after it. Several run in the order of adding. The bundle has one lane,
+// nothing comes between, and it stands in insertion order where its main node stands. Edges and
+// accesses are those of each node: two loops whose preludes write one list get an edge between
+// these, and may overlap but for that. A node that uses what its prelude made must declare it.
 // A task with several consumers is not a prelude but a node with an edge to each.
 // A main node may not itself be a prelude or epilogue. An edge from a bundle's member to another
-// member that runs before it is a cycle.
+// member that runs before it is a cycle, and so are bundles that wait for nodes of each other.
 
 #ifndef __cplusplus
 // Fills .node.after and .node.num_after: BRAID_AFTER(load, blur).
