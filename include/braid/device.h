@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-// An opened backend and ordinal. Everything made from a device must be destroyed before it. A
+// An opened backend and ordinal. Everything made from a device must be destroyed before it, and
+// keeps it open until then: see braid_device_close. A
 // device belongs to the process that opened it: a child made by fork must not use it, not even to
 // close it. Thread-safety: any thread.
 typedef struct braid_device braid_device;
@@ -38,9 +39,15 @@ BRAID_MUST_CHECK static inline braid_status braid_backend_query(size_t index,
     return braid_backend_query_sized(index, out_info, sizeof(*out_info));
 }
 
+// BRAID_BACKENDS in the environment names the backends that a process may use, for example "cpu" or
+// "hip,cpu"; nothing is loaded for any other, which braid_backend_query reports as left out. Not
+// set or empty: all. A program that is linked statically needs it where a driver's library does not
+// bear to be loaded by such a program (docs/install.md).
 typedef struct braid_device_options {
-    const char *backend; // NULL: the first of cuda, hip, cpu that has a device
-    uint32_t ordinal;    // which of the backend's devices
+    // One backend, or several with commas between them: the first that has a device. Nothing is
+    // loaded for any other. NULL: those of BRAID_BACKENDS, else "cuda,hip,cpu".
+    const char *backend;
+    uint32_t ordinal; // which of the backend's devices
     // CPU: how many streams and lanes run at once, 1 to 1,024; 0: one a core, at least 2. Twice as
     // many threads less one are started: where a worker that helps with another's grid is held up
     // in it, a spare thread takes its place, so that as many as promised still run. Spare threads
@@ -49,8 +56,9 @@ typedef struct braid_device_options {
 } braid_device_options;
 
 // Opens a device. NULL options are all defaults. CUDA: retains the device's primary context.
-// Errors: BRAID_UNAVAILABLE (the message names every library tried), BRAID_INVALID_ARGUMENT,
-// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Errors: BRAID_UNAVAILABLE (the message names every library tried, or BRAID_BACKENDS where that
+// leaves the backend out), BRAID_INVALID_ARGUMENT (also a backend, here or in BRAID_BACKENDS, that
+// does not exist), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_options *options,
                                                           braid_device **out_device);
 
@@ -59,11 +67,15 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_opt
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
                                                                 braid_device **out_device);
 
-// Waits for Braid's own work on the device, then frees what it holds. All streams, events, execs
-// and allocations of the device must be gone. Wrapped streams are the program's: what was queued on
-// one of them has to have ended before, unless it is the null stream. A device whose work cannot be
-// told to have ended, since the driver fails to answer, is kept with all that it holds.
-BRAID_API void braid_device_close(braid_device *device);
+// Waits for Braid's own work on the device, then frees what it holds. Where execs, streams, events
+// (wrapped ones too) or allocations of the device are left, it refuses: the message counts them,
+// the device stays open and all of them usable, and it can be closed once they are gone. The status
+// may be left unread; the log callback sees the message all the same. Wrapped streams are the
+// program's: what was queued on one of them has to have ended before, unless it is the null stream.
+// A device whose work cannot be told to have ended, since the driver fails to answer, is kept with
+// all that it holds, and the program is done with it.
+// Errors: BRAID_BUSY, BRAID_INVALID_ARGUMENT (inside a host call), BRAID_DEVICE_ERROR (kept).
+BRAID_API braid_status braid_device_close(braid_device *device);
 
 typedef struct braid_device_info {
     char name[128];

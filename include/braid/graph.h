@@ -97,7 +97,7 @@ typedef struct braid_launch {
     braid_dim3 cluster;         // in blocks, CUDA only; all zero: none
     uint32_t shared_bytes;      // dynamic shared memory of a block
     int32_t priority;           // smaller is more urgent, as for streams; 0: the lane's
-    const braid_arg *args;      // copied
+    const braid_arg *args;      // copied; as many, of the same sizes, in all nodes of one kernel
     size_t num_args;
 } braid_launch;
 
@@ -123,7 +123,9 @@ typedef struct braid_fill {
     uint64_t num_values; // more than 0
 } braid_fill;
 
-// A function run on a host thread when its turn comes. It must not call Braid or the driver. What
+// A function run on a host thread when its turn comes. It must not call Braid or the driver: calls
+// that wait for work, and those that launch, change or destroy an exec, are refused there
+// (BRAID_INVALID_ARGUMENT), since they could wait for themselves. What
 // `user` points to is read when the function runs, not captured at a launch; it must live as long
 // as every exec of the graph.
 typedef struct braid_host_call {
@@ -138,8 +140,8 @@ typedef struct braid_host_call {
 // is current on the thread during the call, whatever was before. In a native graph it is called
 // once, under capture; where it does what a capture forbids (waits, allocates) or returns
 // BRAID_UNSUPPORTED, BRAID_MODE_AUTO takes streams instead. It must neither block nor keep the
-// stream. A status other than BRAID_OK fails the launch. `user` must live as long as every exec of
-// the graph.
+// stream, and what would launch, change, wait for or destroy its own exec is refused. A status
+// other than BRAID_OK fails the launch. `user` must live as long as every exec of the graph.
 typedef braid_status braid_native_function(braid_device *device, braid_stream *stream, void *user);
 
 typedef struct braid_native {

@@ -67,11 +67,31 @@ typedef struct braid_arg {
     size_t bytes;
 } braid_arg;
 
-// An argument from a variable: BRAID_ARG(radius).
+// An argument from a variable: BRAID_ARG(radius). Not from an array, whose elements would all be
+// copied where most kernels expect a pointer: C does not compile that. Give it a variable that
+// points to the array, or where the elements are meant write { array, sizeof(array) }.
 #ifdef __cplusplus
 #define BRAID_ARG(variable) (braid_arg{ &(variable), sizeof(variable) })
 #else
-#define BRAID_ARG(variable) ((braid_arg){ &(variable), sizeof(variable) })
+#define BRAID_ARG(variable)                                                                        \
+    ((braid_arg){ &(variable), sizeof(variable) + BRAID_REFUSE_ARRAY(variable) })
+
+// 0, or no program where the variable is an array: only arrays change their type when their value
+// is taken, but for _Atomic with clang.
+#ifdef __GNUC__
+#define BRAID_REFUSE_ARRAY(variable)                                                               \
+    (0 * sizeof(struct {                                                                           \
+         _Static_assert(                                                                           \
+             __builtin_types_compatible_p(__typeof__(variable),                                    \
+                                          __typeof__((void)0, (variable))) ||                      \
+                 __builtin_types_compatible_p(__typeof__(variable),                                \
+                                              _Atomic(__typeof__((void)0, (variable)))),           \
+             "BRAID_ARG takes no array: give it a variable that points to the first element");     \
+         int unused;                                                                               \
+     }))
+#else
+#define BRAID_REFUSE_ARRAY(variable) 0
+#endif
 
 // Fills .args and .num_args of a braid_launch from a list of arguments. C only, as are the other
 // macros that fill fields: C++ has no literals of arrays, so give it an array and its length.

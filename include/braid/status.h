@@ -41,6 +41,7 @@ typedef enum braid_status {
     BRAID_DEVICE_ERROR = 7,     // the driver or a native call reported a failure
     BRAID_IO_ERROR = 8,         // a file could not be written or read
     BRAID_INTERNAL = 9,         // Braid broke one of its own laws; please report it
+    BRAID_BUSY = 10,            // still in use; the message says by what
 } braid_status;
 
 // The constant's name, for example "BRAID_NO_MEMORY". Never NULL.

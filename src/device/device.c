@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/inside.h"
 #include "base/sized.h"
 
 // Idle streams and events kept for the next exec; more than the widest plan needs is waste.
@@ -17,37 +18,28 @@ size_t braid_num_backends(void)
     return braid_num_drivers;
 }
 
+// What is left out is not even looked for.
+static bool is_left_out(const char *name, char *out_reason, size_t size)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    bool left_out = braid_device_check_allowed(name) != BRAID_OK;
+    if (left_out)
+        snprintf(out_reason, size, "%s", braid_error_message());
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return left_out;
+}
+
 braid_status braid_backend_query_sized(size_t index, braid_backend_info *out_info, size_t bytes)
 {
     if (!out_info || index >= braid_num_drivers)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_backend_query: %s",
                            out_info ? "there is no backend with that index" : "out_info is NULL");
     braid_backend_info info = { .name = braid_drivers[index]->name };
-    braid_drivers[index]->query(&info.num_devices, info.reason, sizeof(info.reason));
+    if (!is_left_out(info.name, info.reason, sizeof(info.reason)))
+        braid_drivers[index]->query(&info.num_devices, info.reason, sizeof(info.reason));
     write_sized(out_info, bytes, &info, sizeof(info));
     return BRAID_OK;
-}
-
-static const struct backend_driver *find_driver(const char *name)
-{
-    for (size_t i = 0; i < braid_num_drivers; i++) {
-        if (strcmp(braid_drivers[i]->name, name) == 0)
-            return braid_drivers[i];
-    }
-    return NULL;
-}
-
-// The first backend that has a device; the CPU always has one.
-static const struct backend_driver *best_driver(void)
-{
-    for (size_t i = 0; i + 1 < braid_num_drivers; i++) {
-        uint32_t num_devices = 0;
-        char reason[512];
-        braid_drivers[i]->query(&num_devices, reason, sizeof(reason));
-        if (num_devices)
-            return braid_drivers[i];
-    }
-    return braid_drivers[braid_num_drivers - 1];
 }
 
 braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
@@ -74,13 +66,12 @@ braid_status braid_device_open(const braid_device_options *options, braid_device
     if (!out_device)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_open: out_device is NULL");
     options = options ? options : &defaults;
-    const struct backend_driver *driver =
-        options->backend ? find_driver(options->backend) : best_driver();
-    if (!driver)
-        return braid_error(BRAID_INVALID_ARGUMENT, "there is no backend named '%s'",
-                           options->backend);
+    const struct backend_driver *driver = NULL;
+    braid_status status = braid_device_choose(options->backend, &driver);
+    if (status)
+        return status;
     struct backend *backend = NULL;
-    braid_status status = driver->open(options, &backend);
+    status = driver->open(options, &backend);
     if (status)
         return status;
     return braid_device_create(backend, options->ordinal, out_device);
@@ -90,11 +81,12 @@ braid_status braid_device_adopt_cuda(void *context, braid_device **out_device)
 {
     if (!out_device)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_adopt_cuda: out_device is NULL");
-    const struct backend_driver *driver = find_driver("cuda");
-    if (!driver || !driver->adopt)
-        return braid_error(BRAID_UNAVAILABLE, "this build of Braid has no CUDA backend");
+    const struct backend_driver *driver = NULL;
+    braid_status status = braid_device_choose("cuda", &driver);
+    if (status)
+        return status;
     struct backend *backend = NULL;
-    braid_status status = driver->adopt(context, &backend);
+    status = driver->adopt(context, &backend);
     if (status)
         return status;
     braid_device_info info = { 0 };
@@ -118,13 +110,51 @@ void braid_device_empty_pools(braid_device *device)
     braid_array_finish(&device->events.idle);
 }
 
-void braid_device_close(braid_device *device)
+// Adds ", 2 streams" to a list of what is left.
+static void add_left(char *list, size_t size, uint64_t num, const char *what)
 {
-    if (!device || !braid_device_finish_kept(device))
-        return;
+    size_t used = strlen(list);
+    if (num)
+        snprintf(list + used, size - used, "%s%llu %s%s", used ? ", " : "", (unsigned long long)num,
+                 what, num == 1 ? "" : "s");
+}
+
+// Objects of a pool that the program has: neither idle nor leased to an exec.
+static uint64_t num_public(const struct pool *pool)
+{
+    return pool->live - pool->leased - pool->idle.num + pool->wrapped;
+}
+
+static braid_status check_unused(braid_device *device)
+{
+    char left[160] = "";
+    pthread_mutex_lock(&device->lock);
+    add_left(left, sizeof(left), device->num_execs, "exec");
+    add_left(left, sizeof(left), num_public(&device->streams), "stream");
+    add_left(left, sizeof(left), num_public(&device->events), "event");
+    add_left(left, sizeof(left), device->num_allocations, "allocation");
+    pthread_mutex_unlock(&device->lock);
+    if (!left[0])
+        return BRAID_OK;
+    return braid_error(BRAID_BUSY, "%s stays open: the program still has %s of it", device->label,
+                       left);
+}
+
+braid_status braid_device_close(braid_device *device)
+{
+    if (!device)
+        return BRAID_OK;
+    braid_status status = braid_inside_check("braid_device_close", NULL);
+    if (!status)
+        status = check_unused(device);
+    if (!status)
+        status = braid_device_finish_kept(device);
+    if (status)
+        return status;
     device->backend->ops->close(device->backend);
     pthread_mutex_destroy(&device->lock);
     free(device);
+    return BRAID_OK;
 }
 
 void braid_device_get_info_sized(const braid_device *device, braid_device_info *out_info,
@@ -139,10 +169,20 @@ void braid_device_get_info_sized(const braid_device *device, braid_device_info *
     write_sized(out_info, bytes, &info, sizeof(info));
 }
 
-void braid_device_count(braid_device *device, struct pool *pool, int change)
+void braid_device_hold(braid_device *device, uint64_t *count, int change)
 {
     pthread_mutex_lock(&device->lock);
-    if (change > 0) {
+    if (change > 0 || *count > 0)
+        *count = change > 0 ? *count + 1 : *count - 1;
+    pthread_mutex_unlock(&device->lock);
+}
+
+void braid_device_count(braid_device *device, struct pool *pool, bool wrapped, int change)
+{
+    pthread_mutex_lock(&device->lock);
+    if (wrapped) {
+        pool->wrapped = change > 0 ? pool->wrapped + 1 : pool->wrapped - 1;
+    } else if (change > 0) {
         pool->created++;
         pool->live++;
     } else {

@@ -16,7 +16,9 @@ struct braid_device {
     pthread_mutex_t lock;
     struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
     struct pool events;  // struct braid_event, likewise
-    struct kept *kept;   // guarded by lock
+    uint64_t num_execs;  // guarded by lock; what the program holds besides streams and events
+    uint64_t num_allocations;
+    struct kept *kept;            // guarded by lock
     braid_device *next_abandoned; // see kept.c
 };
 
@@ -46,7 +48,18 @@ braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
 void braid_device_empty_pools(braid_device *device);
 
 // Counts a stream or an event made (1) or destroyed (-1); takes the lock.
-void braid_device_count(braid_device *device, struct pool *pool, int change);
+void braid_device_count(braid_device *device, struct pool *pool, bool wrapped, int change);
+
+// Counts an exec or an allocation, by its count in the device; takes the lock.
+void braid_device_hold(braid_device *device, uint64_t *count, int change);
+
+// The backend to open for braid_device_options.backend. Errors: BRAID_INVALID_ARGUMENT,
+// BRAID_UNAVAILABLE.
+braid_status braid_device_choose(const char *names, const struct backend_driver **out_driver);
+
+// Whether BRAID_BACKENDS lets a backend be used. Errors: BRAID_UNAVAILABLE, BRAID_INVALID_ARGUMENT
+// (it names one that does not exist).
+braid_status braid_device_check_allowed(const char *name);
 
 // The backend's stream of a public one, NULL for the default stream.
 static inline struct backend_stream *device_backend_stream(const braid_stream *stream)

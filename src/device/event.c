@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events: public ones, and those leased to execs.
 #include "base/error.h"
+#include "base/inside.h"
 #include "device/device.h"
 
 // Makes the object round a backend event, which it owns from then on, also if this fails.
@@ -15,8 +16,7 @@ static braid_status make_event(braid_device *device, struct backend_event *backe
     event.device = device;
     event.backend = backend;
     *made = event;
-    if (!event.wrapped)
-        braid_device_count(device, &device->events, 1);
+    braid_device_count(device, &device->events, event.wrapped, 1);
     *out_event = made;
     return BRAID_OK;
 }
@@ -56,8 +56,7 @@ void braid_event_destroy(braid_event *event)
 {
     if (!event)
         return;
-    if (!event->wrapped)
-        braid_device_count(event->device, &event->device->events, -1);
+    braid_device_count(event->device, &event->device->events, event->wrapped, -1);
     event->device->backend->ops->event_destroy(event->device->backend, event->backend);
     free(event);
 }
@@ -102,6 +101,8 @@ braid_status braid_event_query(braid_event *event)
 braid_status braid_event_synchronize(braid_event *event)
 {
     braid_status status = check_event("braid_event_synchronize", event);
+    if (!status)
+        status = braid_inside_check("braid_event_synchronize", NULL);
     if (status)
         return status;
     return event->device->backend->ops->event_synchronize(event->device->backend, event->backend);

@@ -64,25 +64,18 @@ static bool close_pools(braid_device *device)
     return drain(device); // a stream of the pools may have had to be kept
 }
 
-static void abandon(braid_device *device)
+static braid_status abandon(braid_device *device)
 {
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_error_end_noted(&attempt,
-                          braid_error(BRAID_DEVICE_ERROR,
-                                      "%s is not closed but kept: its work cannot be told to have "
-                                      "ended",
-                                      device->label));
     pthread_mutex_lock(&abandoned_lock);
     device->next_abandoned = abandoned;
     abandoned = device;
     pthread_mutex_unlock(&abandoned_lock);
+    return braid_error(BRAID_DEVICE_ERROR,
+                       "%s is not closed but kept: its work cannot be told to have ended",
+                       device->label);
 }
 
-bool braid_device_finish_kept(braid_device *device)
+braid_status braid_device_finish_kept(braid_device *device)
 {
-    bool idle = close_pools(device);
-    if (!idle)
-        abandon(device);
-    return idle;
+    return close_pools(device) ? BRAID_OK : abandon(device);
 }

@@ -21,8 +21,8 @@ void braid_device_keep(braid_device *device, struct kept *kept);
 // Frees what has become idle.
 void braid_device_free_kept(braid_device *device);
 
-// Before the device is closed, the same with all its work ended. False where that cannot be told:
-// then the device is kept for good, and stays where leak checkers find it.
-bool braid_device_finish_kept(braid_device *device);
+// Before the device is closed, the same with all its work ended. Where that cannot be told, the
+// device is kept for good, and stays where leak checkers find it. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_device_finish_kept(braid_device *device);
 
 #endif

@@ -13,13 +13,18 @@ braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind,
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_memory_allocate: %llu bytes of memory kind %d",
                            (unsigned long long)bytes, (int)kind);
-    return device->backend->ops->allocate(device->backend, kind, bytes, out_memory);
+    braid_status status = device->backend->ops->allocate(device->backend, kind, bytes, out_memory);
+    if (!status)
+        braid_device_hold(device, &device->num_allocations, 1);
+    return status;
 }
 
 void braid_memory_free(braid_device *device, braid_memory_kind kind, void *memory)
 {
-    if (device && memory)
-        device->backend->ops->release(device->backend, kind, memory);
+    if (!device || !memory)
+        return;
+    device->backend->ops->release(device->backend, kind, memory);
+    braid_device_hold(device, &device->num_allocations, -1);
 }
 
 braid_status braid_stream_allocate(braid_device *device, braid_stream *stream, uint64_t bytes,
@@ -34,7 +39,11 @@ braid_status braid_stream_allocate(braid_device *device, braid_stream *stream, u
     const struct backend_ops *ops = device->backend->ops;
     if (!ops->stream_allocate)
         return braid_error(BRAID_UNSUPPORTED, "%s has no stream-ordered memory", device->label);
-    return ops->stream_allocate(device->backend, device_backend_stream(stream), bytes, out_memory);
+    status =
+        ops->stream_allocate(device->backend, device_backend_stream(stream), bytes, out_memory);
+    if (!status)
+        braid_device_hold(device, &device->num_allocations, 1);
+    return status;
 }
 
 braid_status braid_stream_free(braid_device *device, braid_stream *stream, void *memory)
@@ -45,5 +54,8 @@ braid_status braid_stream_free(braid_device *device, braid_stream *stream, void 
     const struct backend_ops *ops = device->backend->ops;
     if (!ops->stream_free)
         return braid_error(BRAID_UNSUPPORTED, "%s has no stream-ordered memory", device->label);
-    return ops->stream_free(device->backend, device_backend_stream(stream), memory);
+    status = ops->stream_free(device->backend, device_backend_stream(stream), memory);
+    if (!status)
+        braid_device_hold(device, &device->num_allocations, -1);
+    return status;
 }

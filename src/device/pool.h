@@ -16,6 +16,7 @@ struct pool {
     // For braid_device_get_stats; public objects count as well as pooled ones.
     uint64_t created; // ever made
     uint64_t live;    // and not yet destroyed
+    uint64_t wrapped; // the program's own, round which there is an object now
 };
 
 // Takes an idle object; NULL when there is none and the caller must make one.

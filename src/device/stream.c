@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: public ones, and those leased to execs.
 #include "base/error.h"
+#include "base/inside.h"
 #include "device/device.h"
 
 braid_status braid_device_check_stream(const char *function, const braid_device *device,
@@ -25,8 +26,7 @@ static braid_status make_stream(braid_device *device, struct backend_stream *bac
         return braid_error_no_memory("a stream");
     }
     *stream = (braid_stream){ .device = device, .backend = backend, .wrapped = wrapped };
-    if (!wrapped)
-        braid_device_count(device, &device->streams, 1);
+    braid_device_count(device, &device->streams, wrapped, 1);
     *out_stream = stream;
     return BRAID_OK;
 }
@@ -61,11 +61,10 @@ braid_status braid_stream_wrap(braid_device *device, void *native, braid_stream 
 
 void braid_stream_destroy(braid_stream *stream)
 {
-    if (!stream)
+    if (!stream || braid_inside_check("braid_stream_destroy", NULL))
         return;
     struct backend *backend = stream->device->backend;
-    if (!stream->wrapped)
-        braid_device_count(stream->device, &stream->device->streams, -1);
+    braid_device_count(stream->device, &stream->device->streams, stream->wrapped, -1);
     backend->ops->stream_destroy(backend, stream->backend);
     free(stream);
 }
@@ -82,6 +81,8 @@ void *braid_stream_native(braid_device *device, braid_stream *stream)
 braid_status braid_stream_synchronize(braid_device *device, braid_stream *stream)
 {
     braid_status status = braid_device_check_stream("braid_stream_synchronize", device, stream);
+    if (!status)
+        status = braid_inside_check("braid_stream_synchronize", NULL);
     if (status)
         return status;
     return device->backend->ops->stream_synchronize(device->backend, device_backend_stream(stream));

@@ -5,14 +5,16 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/inside.h"
 #include "base/node_text.h"
 #include "base/sized.h"
 
+// Also refuses what would wait for itself.
 static braid_status check_exec(const char *function, const braid_exec *exec)
 {
     if (!exec)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: exec is NULL", function);
-    return BRAID_OK;
+        return braid_error_null(function, "exec");
+    return braid_inside_check(function, exec);
 }
 
 // Where the end of a frame cannot be recorded, nothing could wait for it later: the stream may
@@ -60,7 +62,10 @@ static braid_status launch(braid_exec *exec, braid_stream *stream)
     if (status)
         return status;
     struct play_result result = { 0 };
+    struct inside inside; // native calls are made on this thread
+    braid_inside_begin(&inside, exec);
     status = exec->player->launch(slot->playing, stream, &result);
+    braid_inside_end(&inside);
     if (result.lost)
         braid_exec_lose(exec, stream);
     if (!status)
@@ -100,11 +105,10 @@ braid_status braid_exec_wait(braid_exec *exec)
 
 braid_status braid_exec_query(braid_exec *exec)
 {
-    braid_status status = check_exec("braid_exec_query", exec);
-    if (status)
-        return status;
+    if (!exec)
+        return braid_error_null("braid_exec_query", "exec");
     struct backend *backend = exec->device->backend;
-    status = backend->ops->event_query(backend, exec->slot.done->backend);
+    braid_status status = backend->ops->event_query(backend, exec->slot.done->backend);
     return status ? status : braid_exec_check_lost(exec);
 }
 
@@ -204,7 +208,7 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
         return status;
     if (num_args && !args)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s: args is NULL",
-                           name_node(&exec->tasks.items[node.index]).text);
+                           name_node(&exec->slot.frame.tasks[node.index]).text);
     if (num_args != launch->num_args)
         return braid_error(
             BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s has %u arguments, %zu were given",

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/inside.h"
 #include "base/sized.h"
 #include "exec/early.h"
 #include "exec/exec.h"
@@ -213,6 +214,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
         return status;
     }
     exec->info.argument_bytes = exec->tasks.num_slot_bytes[TASK_SLOT_ARGUMENTS];
+    braid_device_hold(device, &device->num_execs, 1);
     *out_exec = exec;
     return BRAID_OK;
 }
@@ -235,9 +237,10 @@ static void free_kept(struct kept *kept)
 // A frame that failed was reported to whoever waited for it; here only its end counts.
 void braid_exec_destroy(braid_exec *exec)
 {
-    if (!exec)
+    if (!exec || braid_inside_check("braid_exec_destroy", exec))
         return;
     braid_device *device = exec->device;
+    braid_device_hold(device, &device->num_execs, -1);
     braid_device_free_kept(device);
     if (braid_exec_is_idle(exec, true, false)) {
         free_exec(exec);

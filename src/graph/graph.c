@@ -45,6 +45,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->natives);
     braid_array_finish(&graph->arg_sizes);
     braid_array_finish(&graph->arg_bytes);
+    braid_pointer_map_finish(&graph->first_nodes);
     braid_names_finish(&graph->names);
     free(graph);
 }
@@ -98,7 +99,7 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->hosts.capacity * sizeof(struct graph_host) +
            graph->natives.capacity * sizeof(struct graph_native) +
            graph->arg_sizes.capacity * sizeof(uint32_t) + graph->arg_bytes.capacity +
-           graph->names.bytes;
+           graph->first_nodes.num_slots * sizeof(struct pointer_slot) + graph->names.bytes;
 }
 
 static const char *derived_name(const braid_graph *graph, const struct graph_node *node)

@@ -10,6 +10,7 @@
 #include <braid/graph.h>
 
 #include "base/array.h"
+#include "base/pointer_map.h"
 #include "graph/names.h"
 
 #define GRAPH_NONE UINT32_MAX
@@ -92,19 +93,20 @@ struct graph_native {
 };
 
 struct braid_graph {
-    uint32_t id;            // distinct in this process, never 0
-    uint64_t version;       // grows with every change, so that a schedule knows its graph
-    struct array nodes;     // struct graph_node
-    struct array edges;     // struct graph_edge, explicit ones
-    struct array accesses;  // struct graph_access, node by node
-    struct array resources; // struct graph_resource
-    struct array kernels;   // struct graph_kernel
-    struct array copies;    // struct graph_copy
-    struct array fills;     // struct graph_fill
-    struct array hosts;     // struct graph_host
-    struct array natives;   // struct graph_native
-    struct array arg_sizes; // uint32_t
-    struct array arg_bytes; // unsigned char
+    uint32_t id;                    // distinct in this process, never 0
+    uint64_t version;               // grows with every change, so that a schedule knows its graph
+    struct array nodes;             // struct graph_node
+    struct array edges;             // struct graph_edge, explicit ones
+    struct array accesses;          // struct graph_access, node by node
+    struct array resources;         // struct graph_resource
+    struct array kernels;           // struct graph_kernel
+    struct array copies;            // struct graph_copy
+    struct array fills;             // struct graph_fill
+    struct array hosts;             // struct graph_host
+    struct array natives;           // struct graph_native
+    struct array arg_sizes;         // uint32_t
+    struct array arg_bytes;         // unsigned char
+    struct pointer_map first_nodes; // of each kernel the first node that launches it
     struct names names;
     uint32_t num_bundled; // nodes that are preludes or epilogues
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/node_text.h"
 #include "graph/add.h"
 
 static const char *launch_name(const braid_launch *launch)
@@ -83,6 +84,33 @@ static braid_status check_args(const braid_graph *graph, const char *name,
     return BRAID_OK;
 }
 
+// All nodes of a kernel give it arguments of the same sizes, since it has one list of parameters.
+static braid_status check_same_args(const braid_graph *graph, const char *name,
+                                    const braid_launch *launch, uint32_t first)
+{
+    if (first == POINTER_MAP_NONE)
+        return BRAID_OK;
+    const struct graph_kernel *kernel =
+        &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[first].payload];
+    if (launch->num_args != kernel->num_args)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node '%s': %zu arguments for kernel '%s', to which node %s gives %u",
+                           name, launch->num_args, kernel->kernel->name,
+                           braid_node_text(first, braid_graph_name(graph, first)).text,
+                           kernel->num_args);
+    const uint32_t *sizes = (const uint32_t *)graph->arg_sizes.items + kernel->first_arg;
+    for (uint32_t i = 0; i < kernel->num_args; i++) {
+        if (launch->args[i].bytes != sizes[i])
+            return braid_error(
+                BRAID_INVALID_ARGUMENT,
+                "node '%s': argument %u of kernel '%s' has %zu bytes, and %u in node "
+                "%s",
+                name, i, kernel->kernel->name, launch->args[i].bytes, sizes[i],
+                braid_node_text(first, braid_graph_name(graph, first)).text);
+    }
+    return BRAID_OK;
+}
+
 static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t bytes)
 {
     uint32_t *sizes = braid_array_append(&graph->arg_sizes, launch->num_args, sizeof(*sizes));
@@ -92,6 +120,14 @@ static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t
         memcpy(to, launch->args[i].data, sizes[i]);
         to += graph_arg_stride(sizes[i]);
     }
+}
+
+static bool reserve_kernel(braid_graph *graph, const braid_launch *launch, uint64_t arg_bytes)
+{
+    return braid_array_reserve(&graph->kernels, 1, sizeof(struct graph_kernel)) &&
+           braid_array_reserve(&graph->arg_sizes, launch->num_args, sizeof(uint32_t)) &&
+           braid_array_reserve(&graph->arg_bytes, arg_bytes, 1) &&
+           braid_pointer_map_reserve(&graph->first_nodes);
 }
 
 static void append_kernel(braid_graph *graph, const braid_launch *launch, uint64_t arg_bytes)
@@ -131,14 +167,18 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *laun
         status = check_sizes(name, launch);
     if (!status)
         status = check_args(graph, name, launch, &arg_bytes);
+    if (status)
+        return status;
+    uint32_t first = braid_pointer_map_get(&graph->first_nodes, launch->kernel);
+    status = check_same_args(graph, name, launch, first);
     if (!status)
         status = braid_graph_reserve_node(graph, name, &launch->node);
     if (status)
         return status;
-    if (!braid_array_reserve(&graph->kernels, 1, sizeof(struct graph_kernel)) ||
-        !braid_array_reserve(&graph->arg_sizes, launch->num_args, sizeof(uint32_t)) ||
-        !braid_array_reserve(&graph->arg_bytes, arg_bytes, 1))
+    if (!reserve_kernel(graph, launch, arg_bytes))
         return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
+    if (first == POINTER_MAP_NONE)
+        braid_pointer_map_put(&graph->first_nodes, launch->kernel, graph_num_nodes(graph));
     uint32_t payload = (uint32_t)graph->kernels.num;
     append_kernel(graph, launch, arg_bytes);
     braid_graph_append_node(graph, GRAPH_KERNEL, payload, &launch->node, out_node);

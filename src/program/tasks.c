@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/inside.h"
 #include "base/node_text.h"
+#include "base/pointer_map.h"
 #include "plan/schedule.h"
-#include "program/kernel_map.h"
 
 static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t node)
 {
@@ -54,21 +55,6 @@ static struct node_text name_node(const braid_graph *graph, uint32_t node)
     return braid_node_text(node, braid_graph_name(graph, node));
 }
 
-static braid_status check_same_args(const braid_graph *graph, uint32_t first, uint32_t node)
-{
-    const struct graph_kernel *a = kernel_of(graph, first);
-    const struct graph_kernel *b = kernel_of(graph, node);
-    const uint32_t *sizes = graph->arg_sizes.items;
-    bool same = a->num_args == b->num_args;
-    for (uint32_t i = 0; same && i < a->num_args; i++)
-        same = sizes[a->first_arg + i] == sizes[b->first_arg + i];
-    if (same)
-        return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "nodes %s and %s give kernel '%s' arguments of different sizes",
-                       name_node(graph, first).text, name_node(graph, node).text, a->kernel->name);
-}
-
 static struct backend_launch describe_launch(const struct tasks *tasks,
                                              const struct graph_kernel *kernel)
 {
@@ -83,11 +69,32 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
     };
 }
 
-static struct backend_task describe_other(const braid_graph *graph, const struct graph_node *node)
+// Stands for the program's host calls, so that what they must not do is known as theirs.
+static void run_host_call(void *user)
+{
+    const struct graph_host *host = user;
+    struct inside inside;
+    braid_inside_begin(&inside, NULL);
+    host->call(host->user);
+    braid_inside_end(&inside);
+}
+
+static braid_status copy_hosts(const braid_graph *graph, struct tasks *tasks)
+{
+    size_t num = graph->hosts.num;
+    tasks->hosts = braid_allocate_zeroed(num, sizeof(*tasks->hosts));
+    if (!tasks->hosts)
+        return braid_error_no_memory("the host calls of an exec");
+    if (num)
+        memcpy(tasks->hosts, graph->hosts.items, num * sizeof(*tasks->hosts));
+    return BRAID_OK;
+}
+
+static struct backend_task describe_other(const struct tasks *tasks, const braid_graph *graph,
+                                          const struct graph_node *node)
 {
     const struct graph_copy *copies = graph->copies.items;
     const struct graph_fill *fills = graph->fills.items;
-    const struct graph_host *hosts = graph->hosts.items;
     const struct graph_native *natives = graph->natives.items;
     struct backend_task task = { .kind = BACKEND_TASK_EMPTY };
     switch ((enum graph_node_kind)node->kind) {
@@ -106,8 +113,8 @@ static struct backend_task describe_other(const braid_graph *graph, const struct
         break;
     case GRAPH_HOST:
         task.kind = BACKEND_TASK_HOST;
-        task.host.call = hosts[node->payload].call;
-        task.host.user = hosts[node->payload].user;
+        task.host.call = run_host_call;
+        task.host.user = &tasks->hosts[node->payload];
         break;
     case GRAPH_NATIVE:
         task.kind = BACKEND_TASK_NATIVE;
@@ -122,27 +129,26 @@ static struct backend_task describe_other(const braid_graph *graph, const struct
 }
 
 // Finds the kernel among those loaded, or loads it.
-static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct kernel_map *map,
+static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct pointer_map *map,
                                 struct tasks *tasks)
 {
     const struct graph_kernel *kernel = kernel_of(graph, node);
-    struct kernel_slot *slot = braid_kernel_map_find(map, kernel->kernel);
-    if (!slot)
-        return braid_error_no_memory("the kernels of an exec");
-    if (slot->loaded) {
-        tasks->items[node].launch.kernel = slot->loaded;
-        return check_same_args(graph, slot->first_node, node);
+    uint32_t loaded = braid_pointer_map_get(map, kernel->kernel);
+    if (loaded != POINTER_MAP_NONE) {
+        tasks->items[node].launch.kernel = tasks->kernels[loaded];
+        return BRAID_OK;
     }
+    if (!braid_pointer_map_reserve(map))
+        return braid_error_no_memory("the kernels of an exec");
     struct backend *backend = tasks->backend;
-    braid_status status =
-        backend->ops->kernel_load(backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg,
-                                  kernel->num_args, &slot->loaded);
+    struct backend_kernel **slot = &tasks->kernels[tasks->num_kernels];
+    braid_status status = backend->ops->kernel_load(
+        backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg, kernel->num_args, slot);
     if (status)
         return braid_error(status, "node %s: %s", name_node(graph, node).text,
                            braid_error_message());
-    slot->first_node = node;
-    tasks->kernels[tasks->num_kernels++] = slot->loaded;
-    tasks->items[node].launch.kernel = slot->loaded;
+    braid_pointer_map_put(map, kernel->kernel, (uint32_t)tasks->num_kernels++);
+    tasks->items[node].launch.kernel = *slot;
     return BRAID_OK;
 }
 
@@ -158,14 +164,14 @@ static braid_status prepare_task(struct backend *backend, const braid_graph *gra
     return BRAID_OK;
 }
 
-static braid_status describe_node(const braid_graph *graph, uint32_t node, struct kernel_map *map,
+static braid_status describe_node(const braid_graph *graph, uint32_t node, struct pointer_map *map,
                                   struct tasks *tasks)
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     struct backend_task *task = &tasks->items[node];
     tasks->first_binding[node + 1] = tasks->first_binding[node];
     if (graph_node->kind != GRAPH_KERNEL) {
-        *task = describe_other(graph, graph_node);
+        *task = describe_other(tasks, graph, graph_node);
         task->node = node;
         return prepare_task(tasks->backend, graph, node, task);
     }
@@ -179,11 +185,11 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
 
 static braid_status describe_all(const braid_graph *graph, struct tasks *tasks)
 {
-    struct kernel_map map = { 0 };
+    struct pointer_map map = { 0 };
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < tasks->num && !status; i++)
         status = describe_node(graph, i, &map, tasks);
-    braid_kernel_map_finish(&map);
+    braid_pointer_map_finish(&map);
     return status;
 }
 
@@ -198,6 +204,8 @@ braid_status braid_tasks_create(struct backend *backend, const braid_graph *grap
         status = braid_error_no_memory("the tasks of an exec");
     if (!status)
         status = bind_args(graph, &tasks);
+    if (!status)
+        status = copy_hosts(graph, &tasks);
     if (!status)
         status = describe_all(graph, &tasks);
     if (status) {
@@ -217,6 +225,7 @@ void braid_tasks_finish(struct tasks *tasks)
             tasks->backend->ops->task_finish(tasks->backend, &tasks->items[i]);
     }
     free(tasks->items);
+    free(tasks->hosts);
     for (int i = 0; i < TASK_NUM_SLOTS; i++)
         free(tasks->slot_bytes[i]);
     free(tasks->bindings);

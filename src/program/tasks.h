@@ -45,11 +45,12 @@ struct tasks {
     uint32_t num_args, max_args;     // of all nodes together, and of any
     struct backend_kernel **kernels; // loaded, each once
     size_t num_kernels;
+    struct graph_host *hosts; // the program's host calls
 };
 
 // Loads the kernels of all nodes and copies their arguments. Names live in the schedule.
-// Errors: BRAID_UNSUPPORTED (a kernel has no code for the device), BRAID_INVALID_ARGUMENT (two
-// nodes give one kernel arguments of different sizes), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Errors: BRAID_UNSUPPORTED (a kernel has no code for the device), BRAID_INVALID_ARGUMENT (its
+// code takes other arguments), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_tasks_create(struct backend *backend, const braid_graph *graph,
                                 struct tasks *out_tasks);
 

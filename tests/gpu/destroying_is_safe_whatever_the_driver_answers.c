@@ -288,7 +288,9 @@ static void a_device_that_answers_nothing(void **state)
     int *num_calls = &frame.num_host_calls;
     braid_exec_destroy(frame.exec);
     braid_stream_destroy(frame.stream);
-    braid_device_close(frame.device);
+    braid_memory_free(frame.device, BRAID_MEMORY_HOST, frame.read);
+    braid_memory_free(frame.device, BRAID_MEMORY_DEVICE, frame.words);
+    check_fails(braid_device_close(frame.device), BRAID_DEVICE_ERROR, "not closed but kept");
     assert_non_null(strstr(logged, "not closed but kept"));
     fail_calls(NULL);
     while (*(volatile int *)num_calls < NUM_FRAMES)

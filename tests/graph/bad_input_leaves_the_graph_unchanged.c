@@ -36,6 +36,7 @@ static braid_status native(braid_device *device, braid_stream *stream, void *use
 }
 
 static const braid_kernel kernel = { .name = "victim", .cpu = cpu };
+static const braid_kernel loader = { .name = "loader", .cpu = cpu };
 static const braid_kernel nameless = { .cpu = cpu };
 static char memory[64];
 
@@ -49,7 +50,7 @@ static int set_up(void **state)
     check_ok(braid_graph_add_range(graph, world->image, 16, 16, &world->part));
     check_ok(braid_graph_add_resource(graph, "list", &world->list));
     int value = 3;
-    braid_launch load = { .kernel = &kernel,
+    braid_launch load = { .kernel = &loader,
                           .node.name = "load",
                           BRAID_ARGS(BRAID_ARG(value)),
                           BRAID_ACCESSES({ world->image, BRAID_WRITE }) };

@@ -114,7 +114,8 @@ static void arguments_are_aligned_to_16_bytes(void **state)
     char odd[7] = { 1, 2, 3, 4, 5, 6, 7 };
     for (int i = 0; i < 50; i++) {
         braid_launch launch = { .kernel = &blur,
-                                BRAID_ARGS(BRAID_ARG(odd), BRAID_ARG(odd[3]), BRAID_ARG(odd)) };
+                                BRAID_ARGS({ odd, sizeof(odd) }, BRAID_ARG(odd[3]),
+                                           { odd, sizeof(odd) }) };
         check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     }
     for (uint32_t i = 0; i < 50; i++)

@@ -28,6 +28,7 @@ static braid_status native(braid_device *device, braid_stream *stream, void *use
 }
 
 static const braid_kernel kernel = { .name = "kernel", .cpu = cpu };
+static const braid_kernel other = { .name = "other", .cpu = cpu };
 static char memory[64];
 
 // The calls under test, one a step: every kind of thing a graph can hold.
@@ -53,7 +54,7 @@ static braid_status add_kernel(struct world *world)
 static braid_status add_prelude(struct world *world)
 {
     uint64_t value = 7;
-    braid_launch launch = { .kernel = &kernel,
+    braid_launch launch = { .kernel = &other,
                             .node.name = "prelude",
                             BRAID_ACCESSES({ world->buffer, BRAID_READ }),
                             BRAID_ARGS(BRAID_ARG(value)) };

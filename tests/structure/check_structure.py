@@ -32,13 +32,13 @@ FORMATTER = "clang-format-14"  # other versions format some lines differently
 
 def list_files(root):
     """Tracked files where git knows them, else every file outside build folders."""
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others",
-                             "--exclude-standard"], stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL, check=False)
-    if listed.returncode == 0:
-        names = listed.stdout.decode().split("\0")
-    else:
-        names = list(walk(root))
+    names = list(walk(root))
+    if shutil.which("git") and os.path.exists(os.path.join(root, ".git")):
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others",
+                                 "--exclude-standard"], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, check=False)
+        if listed.returncode == 0:
+            names = listed.stdout.decode().split("\0")
     return sorted(name for name in names if os.path.isfile(os.path.join(root, name)))
 
 

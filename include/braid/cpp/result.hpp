@@ -214,7 +214,7 @@ template <class T> class view
 namespace detail
 {
 // A C object and the function that frees it.
-template <class T, void (*destroy)(T *)> class owned
+template <class T, auto destroy> class owned
 {
   public:
     owned() = default;

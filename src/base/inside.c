@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the program's calls this thread is inside of.
+#include "base/inside.h"
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+static _Thread_local const struct inside *innermost;
+
+void braid_inside_begin(struct inside *inside, const void *exec)
+{
+    *inside = (struct inside){ .exec = exec, .before = innermost };
+    innermost = inside;
+}
+
+void braid_inside_end(const struct inside *inside)
+{
+    innermost = inside->before;
+}
+
+braid_status braid_inside_check(const char *function, const void *exec)
+{
+    for (const struct inside *inside = innermost; inside; inside = inside->before) {
+        if (!inside->exec)
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "%s: called inside a host call, which must not wait for work, nor "
+                               "launch or change an exec",
+                               function);
+        if (inside->exec == exec)
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "%s: called inside a native call of the same exec", function);
+    }
+    return BRAID_OK;
+}

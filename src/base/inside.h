@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the program's calls this thread is inside of, so that what would wait for itself is
+// refused instead.
+#ifndef BRAID_BASE_INSIDE_H
+#define BRAID_BASE_INSIDE_H
+
+#include <braid/status.h>
+
+// On the stack of the thread that makes the call.
+struct inside {
+    const void *exec; // whose native call it is; NULL: a host call
+    const struct inside *before;
+};
+
+void braid_inside_begin(struct inside *inside, const void *exec);
+void braid_inside_end(const struct inside *inside);
+
+// Errors: BRAID_INVALID_ARGUMENT inside any host call, and inside a native call of `exec`.
+braid_status braid_inside_check(const char *function, const void *exec);
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hash table from addresses to numbers.
+#include "base/pointer_map.h"
+
+#include <stdlib.h>
+
+// Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): things are aligned, so the low
+// bits of their addresses say nothing.
+static struct pointer_slot *probe(struct pointer_slot *slots, size_t num_slots, const void *key)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15);
+    size_t at = (size_t)(hash >> 32) & (num_slots - 1);
+    while (slots[at].key && slots[at].key != key)
+        at = (at + 1) & (num_slots - 1);
+    return &slots[at];
+}
+
+bool braid_pointer_map_reserve(struct pointer_map *map)
+{
+    if (2 * (map->num_used + 1) <= map->num_slots)
+        return true;
+    size_t num_slots = map->num_slots ? 2 * map->num_slots : 16;
+    struct pointer_slot *slots = calloc(num_slots, sizeof(*slots));
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < map->num_slots; i++) {
+        if (map->slots[i].key)
+            *probe(slots, num_slots, map->slots[i].key) = map->slots[i];
+    }
+    free(map->slots);
+    map->slots = slots;
+    map->num_slots = num_slots;
+    return true;
+}
+
+uint32_t braid_pointer_map_get(const struct pointer_map *map, const void *key)
+{
+    if (!map->num_slots)
+        return POINTER_MAP_NONE;
+    const struct pointer_slot *slot = probe(map->slots, map->num_slots, key);
+    return slot->key ? slot->value : POINTER_MAP_NONE;
+}
+
+void braid_pointer_map_put(struct pointer_map *map, const void *key, uint32_t value)
+{
+    *probe(map->slots, map->num_slots, key) = (struct pointer_slot){ .key = key, .value = value };
+    map->num_used++;
+}
+
+void braid_pointer_map_finish(struct pointer_map *map)
+{
+    free(map->slots);
+    *map = (struct pointer_map){ 0 };
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// BRAID_BACKENDS and braid_device_options.backend say which backends may be used; nothing is loaded
+// for any other.
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+
+static braid_backend_info query(const char *name)
+{
+    braid_backend_info info = { 0 };
+    for (size_t i = 0; i < braid_num_backends(); i++) {
+        check_ok(braid_backend_query(i, &info));
+        if (strcmp(info.name, name) == 0)
+            return info;
+    }
+    fail_msg("there is no backend %s", name);
+    return info;
+}
+
+static void check_opens(const char *backend, const char *expected)
+{
+    const braid_device_options options = { .backend = backend, .num_workers = 1 };
+    braid_device *device;
+    braid_device_info info;
+    check_ok(braid_device_open(&options, &device));
+    braid_device_get_info(device, &info);
+    assert_string_equal(info.backend, expected);
+    check_ok(braid_device_close(device));
+}
+
+static void check_refused(const char *backend, braid_status status, const char *text)
+{
+    const braid_device_options options = { .backend = backend, .num_workers = 1 };
+    braid_device *device;
+    check_fails(braid_device_open(&options, &device), status, text);
+}
+
+// Whether a library is loaded in this process.
+static bool is_loaded(const char *library)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+    if (handle)
+        dlclose(handle);
+    return handle != NULL;
+}
+
+static void a_backend_left_out_is_not_looked_for(void **state)
+{
+    (void)state;
+    setenv("BRAID_BACKENDS", "cpu", 1);
+    assert_string_equal(query("cuda").reason, "cuda is left out by BRAID_BACKENDS=cpu");
+    assert_int_equal(query("hip").num_devices, 0);
+    assert_int_equal(query("cpu").num_devices, 1);
+    check_opens(NULL, "cpu");
+    check_refused("cuda", BRAID_UNAVAILABLE, "cuda is left out by BRAID_BACKENDS=cpu");
+    check_refused("hip,cuda", BRAID_UNAVAILABLE, "hip is left out by BRAID_BACKENDS=cpu; cuda");
+    braid_device *device;
+    check_fails(braid_device_adopt_cuda(NULL, &device), BRAID_UNAVAILABLE, "left out");
+    assert_false(is_loaded("libcuda.so.1"));
+    assert_false(is_loaded("libamdhip64.so.5"));
+    assert_false(is_loaded("libamdhip64.so.6"));
+}
+
+static void the_program_may_name_several(void **state)
+{
+    (void)state;
+    unsetenv("BRAID_BACKENDS");
+    check_opens("cpu", "cpu");
+    check_opens("cpu,cuda", "cpu");
+    check_opens(" cpu, hip", "cpu");
+    assert_false(is_loaded("libcuda.so.1"));
+    setenv("BRAID_BACKENDS", "hip,cpu", 1);
+    check_opens("cuda,cpu", "cpu");
+}
+
+static void what_does_not_exist_is_named(void **state)
+{
+    (void)state;
+    unsetenv("BRAID_BACKENDS");
+    check_refused("vulkan", BRAID_INVALID_ARGUMENT, "there is no backend named 'vulkan'");
+    check_refused("cpu,cudaa", BRAID_INVALID_ARGUMENT, "there is no backend named 'cudaa'");
+    check_refused(",", BRAID_INVALID_ARGUMENT, "names no backend");
+    setenv("BRAID_BACKENDS", "cpuu", 1);
+    check_refused(NULL, BRAID_INVALID_ARGUMENT, "BRAID_BACKENDS: there is no backend named 'cpuu'");
+    check_refused("cpu", BRAID_INVALID_ARGUMENT, "BRAID_BACKENDS");
+    assert_non_null(strstr(query("cpu").reason, "there is no backend named 'cpuu'"));
+    setenv("BRAID_BACKENDS", "", 1); // as if it were not set
+    check_opens("cpu", "cpu");
+    unsetenv("BRAID_BACKENDS");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_backend_left_out_is_not_looked_for),
+        cmocka_unit_test(the_program_may_name_several),
+        cmocka_unit_test(what_does_not_exist_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host or native call that would wait for itself gets an error that says so, instead of hanging.
+#include <unistd.h>
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+
+enum { PATIENCE_SECONDS = 60 }; // what waits for itself would wait for ever
+
+struct fixture {
+    braid_device *device;
+    braid_graph *graph;
+    braid_node node;
+    braid_exec *exec, *other; // `other` has no calls in it
+    braid_event *event;
+    int num_refused, num_calls;
+};
+
+static void expect_refused(struct fixture *all, braid_status status)
+{
+    all->num_refused += status == BRAID_INVALID_ARGUMENT;
+    all->num_calls++;
+}
+
+static void call_everything(void *user)
+{
+    struct fixture *all = user;
+    expect_refused(all, braid_exec_launch(all->exec, NULL));
+    expect_refused(all, braid_exec_wait(all->exec));
+    expect_refused(all, braid_exec_set_args(all->exec, all->node, NULL, 0));
+    expect_refused(all, braid_exec_launch(all->other, NULL));
+    expect_refused(all, braid_exec_wait(all->other));
+    expect_refused(all, braid_stream_synchronize(all->device, NULL));
+    expect_refused(all, braid_event_synchronize(all->event));
+    expect_refused(all, braid_device_close(all->device));
+    braid_exec_destroy(all->exec); // refused too: the frame goes on
+}
+
+static braid_status call_own(braid_device *device, braid_stream *stream, void *user)
+{
+    struct fixture *all = user;
+    (void)device;
+    expect_refused(all, braid_exec_launch(all->exec, stream));
+    expect_refused(all, braid_exec_wait(all->exec));
+    expect_refused(all, braid_exec_set_args(all->exec, all->node, NULL, 0));
+    braid_exec_destroy(all->exec);
+    return braid_exec_launch(all->other, stream); // another exec may be launched
+}
+
+static void on_cpu(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks, (void)args;
+}
+
+static const braid_kernel kernel = { .name = "kernel", .cpu = on_cpu };
+
+static void open_fixture(struct fixture *all)
+{
+    // One worker: what a call launched and waited for could not run.
+    const braid_device_options options = { .backend = "cpu", .num_workers = 1 };
+    const braid_launch launch = { .kernel = &kernel };
+    alarm(PATIENCE_SECONDS);
+    check_ok(braid_device_open(&options, &all->device));
+    check_ok(braid_event_create(all->device, NULL, &all->event));
+    check_ok(braid_graph_create(&all->graph));
+    check_ok(braid_graph_add_kernel(all->graph, &launch, &all->node));
+    check_ok(braid_exec_create(all->device, all->graph, NULL, &all->other));
+}
+
+static void run_and_close(struct fixture *all, braid_exec_mode mode, int num_expected)
+{
+    const braid_exec_options options = { .mode = mode };
+    check_ok(braid_exec_create(all->device, all->graph, &options, &all->exec));
+    check_ok(braid_exec_launch(all->exec, NULL));
+    check_ok(braid_exec_wait(all->exec));
+    assert_int_equal(all->num_calls, num_expected);
+    assert_int_equal(all->num_refused, num_expected);
+    check_ok(braid_exec_launch(all->exec, NULL)); // nothing is held or broken
+    check_ok(braid_exec_wait(all->exec));
+    braid_exec_destroy(all->exec);
+    braid_exec_destroy(all->other);
+    braid_event_destroy(all->event);
+    braid_graph_destroy(all->graph);
+    check_ok(braid_device_close(all->device));
+    alarm(0);
+}
+
+static void host_calls(braid_exec_mode mode)
+{
+    struct fixture all = { 0 };
+    open_fixture(&all);
+    check_ok(braid_graph_add_host_call(
+        all.graph, &(braid_host_call){ .call = call_everything, .user = &all }, NULL));
+    run_and_close(&all, mode, 8);
+}
+
+static void host_calls_on_streams(void **state)
+{
+    (void)state;
+    host_calls(BRAID_MODE_STREAMS);
+}
+
+static void host_calls_of_the_walker(void **state)
+{
+    (void)state;
+    host_calls(BRAID_MODE_NATIVE);
+}
+
+static void native_calls_and_their_own_exec(void **state)
+{
+    (void)state;
+    struct fixture all = { 0 };
+    open_fixture(&all);
+    check_ok(
+        braid_graph_add_native(all.graph, &(braid_native){ .call = call_own, .user = &all }, NULL));
+    run_and_close(&all, BRAID_MODE_STREAMS, 3);
+}
+
+static void wait_for_own(void *user)
+{
+    struct fixture *all = user;
+    check_fails(braid_exec_wait(all->exec), BRAID_INVALID_ARGUMENT,
+                "braid_exec_wait: called inside a host call");
+}
+
+static void the_message_says_why(void **state)
+{
+    (void)state;
+    struct fixture all = { 0 };
+    open_fixture(&all);
+    check_ok(braid_graph_add_host_call(
+        all.graph, &(braid_host_call){ .call = wait_for_own, .user = &all }, NULL));
+    run_and_close(&all, BRAID_MODE_STREAMS, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(host_calls_on_streams),
+        cmocka_unit_test(host_calls_of_the_walker),
+        cmocka_unit_test(native_calls_and_their_own_exec),
+        cmocka_unit_test(the_message_says_why),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

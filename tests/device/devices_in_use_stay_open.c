@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device that is still used is not closed: the message counts what is left, all of it stays
+// usable, and it can be closed later.
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+
+static char logged[512];
+
+static void keep_message(void *user, braid_status status, const char *message)
+{
+    (void)user;
+    if (status == BRAID_BUSY)
+        strncpy(logged, message, sizeof(logged) - 1);
+}
+
+static braid_device *open_cpu(void)
+{
+    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
+    braid_device *device;
+    check_ok(braid_device_open(&options, &device));
+    return device;
+}
+
+static void add_one(void *user)
+{
+    ++*(int *)user;
+}
+
+static void all_that_is_left_is_counted(void **state)
+{
+    (void)state;
+    braid_device *device = open_cpu();
+    braid_graph *graph;
+    braid_exec *execs[2];
+    braid_stream *stream;
+    braid_event *events[3];
+    void *memory;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_exec_create(device, graph,
+                                   &(braid_exec_options){ .mode = BRAID_MODE_STREAMS }, &execs[i]));
+    check_ok(braid_stream_create(device, NULL, &stream));
+    for (int i = 0; i < 3; i++)
+        check_ok(braid_event_create(device, NULL, &events[i]));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 8, &memory));
+    braid_log_set(keep_message, NULL);
+    check_fails(
+        braid_device_close(device), BRAID_BUSY,
+        "cpu:0 stays open: the program still has 2 execs, 1 stream, 3 events, 1 allocation");
+    braid_log_set(NULL, NULL);
+    assert_non_null(strstr(logged, "2 execs"));
+    braid_exec_destroy(execs[0]);
+    check_fails(braid_device_close(device), BRAID_BUSY, "1 exec, 1 stream, 3 events, 1 allocation");
+    braid_memory_free(device, BRAID_MEMORY_HOST, memory);
+    for (int i = 0; i < 3; i++)
+        braid_event_destroy(events[i]);
+    braid_stream_destroy(stream);
+    check_fails(braid_device_close(device), BRAID_BUSY, "still has 1 exec of it");
+    braid_exec_destroy(execs[1]);
+    check_ok(braid_device_close(device));
+    braid_graph_destroy(graph);
+}
+
+static void what_is_left_still_works(void **state)
+{
+    (void)state;
+    int calls = 0;
+    braid_device *device = open_cpu();
+    braid_graph *graph;
+    braid_exec *exec;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = add_one, .user = &calls },
+                                       NULL));
+    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_fails(braid_device_close(device), BRAID_BUSY, "1 exec");
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(calls, 2);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
+static void idle_objects_of_execs_hold_nothing_open(void **state)
+{
+    (void)state;
+    braid_device *device = open_cpu();
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    for (int i = 0; i < 5; i++)
+        check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
+                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
+    for (int i = 0; i < 3; i++) {
+        braid_exec *exec;
+        check_ok(braid_exec_create(device, graph, &options, &exec));
+        check_ok(braid_exec_launch(exec, NULL));
+        braid_exec_destroy(exec);
+    }
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_that_is_left_is_counted),
+        cmocka_unit_test(what_is_left_still_works),
+        cmocka_unit_test(idle_objects_of_execs_hold_nothing_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
