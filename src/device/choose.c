@@ -13,11 +13,14 @@ struct name {
     size_t length;
 };
 
+// Names end at a comma; spaces round them do not count.
 static bool next_name(const char **list, struct name *out_name)
 {
-    *list += strspn(*list, ", \t");
-    *out_name = (struct name){ .begin = *list, .length = strcspn(*list, ", \t") };
+    *list += strspn(*list, ", ");
+    *out_name = (struct name){ .begin = *list, .length = strcspn(*list, ",") };
     *list += out_name->length;
+    while (out_name->length > 0 && out_name->begin[out_name->length - 1] == ' ')
+        out_name->length--;
     return out_name->length > 0;
 }
 

@@ -71,7 +71,7 @@ static void the_program_may_name_several(void **state)
     unsetenv("BRAID_BACKENDS");
     check_opens("cpu", "cpu");
     check_opens("cpu,cuda", "cpu");
-    check_opens(" cpu, hip", "cpu");
+    check_opens(" cpu , hip ", "cpu");
     assert_false(is_loaded("libcuda.so.1"));
     setenv("BRAID_BACKENDS", "hip,cpu", 1);
     check_opens("cuda,cpu", "cpu");

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Other projects find the installed library with pkg-config and CMake, and build it as a subproject
+of Meson. Speaks TAP. check_install.py BUILD_DIR SOURCE_DIR VERSION"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "structure"))
+from check_structure import list_files  # noqa: E402
+
+PROGRAM = os.path.join(HERE, "outside.c")
+CMAKE_PROJECT = """cmake_minimum_required(VERSION 3.16)
+project(outside C)
+find_package(braid {version} REQUIRED {components})
+add_executable(outside outside.c)
+target_link_libraries(outside PRIVATE {target})
+"""
+MESON_PROJECT = """project('outside', 'c', default_options: ['default_library={kind}'])
+executable('outside', 'outside.c', dependencies: dependency('braid', version: '>=0.1'),
+  install: false)
+"""
+
+
+class Skip(Exception):
+    """The case cannot run here."""
+
+
+class Trial:
+    """Folders, and programs that must succeed."""
+
+    def __init__(self, build, source, version, top):
+        self.build, self.source, self.version, self.top = build, source, version, top
+        self.stage = os.path.join(top, "stage")
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(("PKG_CONFIG", "LD_LIBRARY_PATH", "MESON",
+                                                    "DESTDIR", "CFLAGS", "LDFLAGS"))}
+
+    def run(self, *command, folder=None, **environment):
+        done = subprocess.run(command, cwd=folder or self.top, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False,
+                              env={**self.environment, **environment})
+        if done.returncode != 0:
+            raise AssertionError(f"{' '.join(command)} failed:\n{done.stdout}")
+        return done.stdout
+
+    def folder(self, name):
+        folder = os.path.join(self.top, name)
+        os.makedirs(folder)
+        shutil.copy(PROGRAM, folder)
+        return folder
+
+    def find(self, name, top=None):
+        for folder, _, files in os.walk(top or self.stage):
+            if name in files:
+                return os.path.join(folder, name)
+        raise AssertionError(f"{name} is not in {top or self.stage}")
+
+    def install(self):
+        self.run("meson", "install", "--no-rebuild", "--quiet", "-C", self.build, "--destdir",
+                 self.stage)
+
+    def pkg_config(self, *options):
+        folder = os.path.dirname(self.find("braid.pc"))
+        return self.run("pkg-config", *options, "braid", PKG_CONFIG_LIBDIR=folder,
+                        PKG_CONFIG_SYSROOT_DIR=self.stage).split()
+
+    def check_runs(self, program, shared):
+        """It prints the version, and needs the shared library or does not."""
+        library_path = os.path.dirname(self.find("libbraid.a")) if shared else "/nowhere"
+        said = self.run(program, BRAID_BACKENDS="cpu", LD_LIBRARY_PATH=library_path)
+        assert said == f"braid {self.version}\n", said
+        needed = re.findall(r"NEEDED.*libbraid\S*", self.run("readelf", "--dynamic", program))
+        assert bool(needed) == shared, needed
+
+
+def by_pkg_config(trial):
+    folder = trial.folder("pkg-config")
+    trial.run("cc", "outside.c", "-o", "outside", *trial.pkg_config("--cflags", "--libs"),
+              folder=folder)
+    trial.check_runs(os.path.join(folder, "outside"), True)
+    said = trial.pkg_config("--modversion")
+    assert said == [trial.version], said
+
+
+def statically_by_pkg_config(trial):
+    folder = trial.folder("pkg-config-static")
+    trial.run("cc", "-static", "outside.c", "-o", "outside",
+              *trial.pkg_config("--static", "--cflags", "--libs"), folder=folder)
+    trial.check_runs(os.path.join(folder, "outside"), False)
+
+
+def by_cmake(trial, name, components, target, shared):
+    if not shutil.which("cmake"):
+        raise Skip("cmake is not installed")
+    folder = trial.folder("cmake-" + name)
+    version = ".".join(trial.version.split(".")[:2])
+    with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write(CMAKE_PROJECT.format(version=version, components=components, target=target))
+    config = os.path.dirname(trial.find("braidConfig.cmake"))
+    trial.run("cmake", "-S", ".", "-B", "build", f"-Dbraid_DIR={config}", folder=folder)
+    trial.run("cmake", "--build", "build", folder=folder)
+    trial.check_runs(os.path.join(folder, "build", "outside"), shared)
+
+
+def cmake_refuses_other_versions(trial):
+    if not shutil.which("cmake"):
+        raise Skip("cmake is not installed")
+    config = os.path.dirname(trial.find("braidConfig.cmake"))
+    for version, fits in ((trial.version, True), ("99.0", False), ("0.0.1", False)):
+        folder = trial.folder("cmake-version-" + version)
+        with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+            file.write(CMAKE_PROJECT.format(version=version, components="", target="braid::braid"))
+        try:
+            trial.run("cmake", "-S", ".", "-B", "build", f"-Dbraid_DIR={config}", folder=folder)
+            accepted = True
+        except AssertionError:
+            accepted = False
+        assert accepted == fits, f"version {version}: accepted is {accepted}"
+
+
+def pack_sources(trial, folder):
+    """The archive of a release, and the wrap file that names it."""
+    name = f"braid-{trial.version}"
+    os.makedirs(os.path.join(folder, "subprojects", "packagefiles"))
+    archive = os.path.join(folder, "subprojects", "packagefiles", name + ".tar.xz")
+    with tarfile.open(archive, "w:xz", preset=0) as tar:
+        for path in list_files(trial.source):
+            tar.add(os.path.join(trial.source, path), f"{name}/{path}")
+    with open(os.path.join(trial.source, "packaging", "braid.wrap"), encoding="utf-8") as file:
+        wrap = file.read().replace("VERSION", trial.version)
+    with open(os.path.join(folder, "subprojects", "braid.wrap"), "w", encoding="utf-8") as file:
+        file.write(wrap)
+
+
+def as_subproject(trial, kind):
+    folder = trial.folder("subproject-" + kind)
+    with open(os.path.join(folder, "meson.build"), "w", encoding="utf-8") as file:
+        file.write(MESON_PROJECT.format(kind=kind))
+    pack_sources(trial, folder)
+    trial.run("meson", "setup", "build", "-Dbuildtype=debug", folder=folder,
+              PKG_CONFIG_LIBDIR="/nowhere")
+    trial.run("ninja", "-C", "build", folder=folder)
+    build = os.path.join(folder, "build")
+    library = os.path.join(build, "subprojects", f"braid-{trial.version}", "src")
+    said = trial.run(os.path.join(build, "outside"), BRAID_BACKENDS="cpu")
+    assert said == f"braid {trial.version}\n", said
+    built = os.listdir(library)
+    assert ("libbraid.a" in built) == (kind == "static"), built
+    assert ("libbraid.so" in built) == (kind == "shared"), built
+    others = os.listdir(os.path.dirname(library))
+    assert not {"tests", "tools", "bench", "examples", "standin"} & set(others), others
+
+
+def only_the_library_is_installed(trial):
+    stage = os.path.join(trial.top, "subproject-stage")
+    trial.run("meson", "install", "--no-rebuild", "--quiet", "-C",
+              os.path.join(trial.top, "subproject-static", "build"), "--destdir", stage)
+    for folder, _, files in os.walk(stage):
+        for name in files:
+            expected = name.startswith("libbraid.") or name.endswith((".h", ".hpp", ".pc", ".cmake"))
+            assert expected, os.path.join(folder, name)
+    trial.find("braid.h", stage)
+    trial.find("libbraid.a", stage)
+
+
+CASES = [
+    ("a program links by pkg-config", by_pkg_config),
+    ("a static program links by pkg-config", statically_by_pkg_config),
+    ("CMake finds the shared library", lambda t: by_cmake(t, "any", "", "braid::braid", True)),
+    ("CMake finds the static library when asked for it",
+     lambda t: by_cmake(t, "static", "COMPONENTS static", "braid::braid", False)),
+    ("CMake names both libraries",
+     lambda t: by_cmake(t, "named", "COMPONENTS shared static", "braid::static", False)),
+    ("CMake refuses versions with another ABI", cmake_refuses_other_versions),
+    ("Meson builds a static library as a subproject", lambda t: as_subproject(t, "static")),
+    ("Meson builds a shared library as a subproject", lambda t: as_subproject(t, "shared")),
+    ("a subproject installs the library alone", only_the_library_is_installed),
+]
+
+
+def main():
+    build, source, version = sys.argv[1:]
+    failed = False
+    print(f"1..{len(CASES)}", flush=True)
+    with tempfile.TemporaryDirectory() as top:
+        trial = Trial(build, source, version, top)
+        trial.install()
+        for number, (title, case) in enumerate(CASES, 1):
+            try:
+                case(trial)
+                print(f"ok {number} - {title}", flush=True)
+            except Skip as reason:
+                print(f"{reason}\nok {number} - {title} # SKIP", flush=True)
+            except AssertionError as error:
+                failed = True
+                print(f"not ok {number} - {title}", flush=True)
+                print("".join(f"# {line}\n" for line in str(error).splitlines()), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
