@@ -74,7 +74,8 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // Replaces one argument (or all) of a kernel node for later launches; frames in flight keep theirs.
-// This is what can change from frame to frame: time steps, pointers. To swap two buffers, declare
+// This is what can change from frame to frame: time steps, pointers; what many nodes use alike is a
+// parameter, see braid_exec_set_param. To swap two buffers, declare
 // them by their roles (front, back) and swap the pointers of the kernels; frames of one exec run
 // one after another. Grids, the ends of copies and fills, and calls stay as they were added; for
 // another size give the kernel the count and let surplus blocks return. Sizes must be those given
@@ -84,6 +85,18 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_arg(braid_exec *exec, bra
                                                            size_t index, braid_arg arg);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, braid_node node,
                                                             const braid_arg *args, size_t num_args);
+
+// Gives a parameter another value, for later launches: a frame in flight keeps its own. `value`
+// points to as many bytes as the parameter has. All nodes that use it get it, whatever
+// braid_exec_set_arg gave them before; it costs in proportion to their number, and what later calls
+// allocate again is no more than for braid_exec_set_arg of each.
+// Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph as it was when the exec was
+// made, value is NULL), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR (the driver refused the change of a
+// node, which the message names). Then all users keep what they had, unless the driver refuses that
+// as well, which the log tells.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
+                                                             braid_parameter parameter,
+                                                             const void *value);
 
 // Blocks until this exec's last launch has ended; query does not block and returns BRAID_NOT_READY
 // before that. BRAID_OK when it was never launched.

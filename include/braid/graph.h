@@ -235,6 +235,38 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_epilogue(braid_graph *gr
                                                                  const braid_launch *launch,
                                                                  braid_node *out_node);
 
+// A value that changes from frame to frame and that many nodes use: a position, a time step, a
+// pointer. { 0 } is no parameter.
+typedef struct braid_parameter {
+    uint32_t index;
+    uint32_t graph;
+} braid_parameter;
+
+// Declares a parameter of `bytes` > 0 bytes. Until it is set (braid_exec_set_param) its users have
+// the arguments that they were added with. Errors: BRAID_INVALID_ARGUMENT (empty name, zero size,
+// over 4096 bytes), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *graph,
+                                                                  const char *name, uint64_t bytes,
+                                                                  braid_parameter *out_parameter);
+
+// Where a parameter goes: into an argument of a kernel node, or a part of one.
+typedef struct braid_parameter_use {
+    braid_node node;          // a kernel
+    size_t argument;          // which of its arguments
+    uint64_t argument_offset; // where in the argument, in bytes
+    uint64_t offset;          // from where in the parameter
+    uint64_t bytes;           // how many; 0: all from `offset` to the parameter's end
+} braid_parameter_use;
+
+// Has a node use a parameter. A parameter may have any number of uses and a node may use several;
+// where two write the same bytes, the one set last counts.
+// Errors: BRAID_INVALID_ARGUMENT (a handle of no or another graph, a node that is no kernel, no
+// such argument, a part of 0 bytes or beyond the argument's or the parameter's end: the message
+// names parameter and node), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_use_parameter(braid_graph *graph,
+                                                                  braid_parameter parameter,
+                                                                  const braid_parameter_use *use);
+
 // Orders two nodes: `from` ends before `to` starts. A cycle is found when the graph is planned.
 // Errors: BRAID_INVALID_ARGUMENT (unknown node, from equals to), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_edge(braid_graph *graph, braid_node from,

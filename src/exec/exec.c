@@ -160,9 +160,7 @@ static braid_status check_arg(const char *function, const braid_exec *exec, brai
     return BRAID_OK;
 }
 
-// Hands the player the new arguments, and keeps their bytes only if it took them. The caller holds
-// the lock and has put the arguments' addresses into scratch_args.
-static braid_status take_args(braid_exec *exec, uint32_t node)
+braid_status braid_exec_take_args(braid_exec *exec, uint32_t node)
 {
     struct backend_task changed = exec->slot.frame.tasks[node];
     void *const *kept = changed.launch.args;
@@ -194,7 +192,7 @@ braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index,
     pthread_mutex_lock(&exec->lock);
     for (uint32_t i = 0; i < launch->num_args; i++)
         exec->scratch_args[i] = i == index ? (void *)(uintptr_t)arg.data : launch->args[i];
-    status = take_args(exec, node.index);
+    status = braid_exec_take_args(exec, node.index);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }
@@ -220,7 +218,7 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
     pthread_mutex_lock(&exec->lock);
     for (size_t i = 0; i < num_args; i++)
         exec->scratch_args[i] = (void *)(uintptr_t)args[i].data;
-    status = take_args(exec, node.index);
+    status = braid_exec_take_args(exec, node.index);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <braid/exec.h>
 
 #include "device/kept.h"
+#include "exec/exec_params.h"
 #include "program/player.h"
 
 // A frame that may be in flight. There is one so far: the next launch is queued behind the last,
@@ -26,10 +27,11 @@ struct braid_exec {
     struct program program;
     const struct player *player;
     struct frame_slot slot;
-    void **scratch_args;  // as many as any node has, for changing arguments
-    pthread_mutex_t lock; // guards launches and the slot
-    braid_exec_info info; // constant once the exec is made
-    struct kept kept;     // once destroyed, where its frames could not be told to have ended
+    struct exec_params params; // its room is guarded by lock
+    void **scratch_args;       // as many as any node has, for changing arguments
+    pthread_mutex_t lock;      // guards launches and the slot
+    braid_exec_info info;      // constant once the exec is made
+    struct kept kept;          // once destroyed, where its frames could not be told to have ended
     // Guarded by lock: some frame's end could be neither recorded nor awaited, so that `done` does
     // not stand for it, and the stream it was launched on. See exec_lost.c.
     bool lost;
@@ -51,5 +53,9 @@ braid_status braid_exec_check_lost(braid_exec *exec);
 // Whether all frames have ended, as far as the device tells. With `wait` it waits for them, twice
 // where that fails. The exec is used by nobody else. `drained`: see kept.h.
 bool braid_exec_is_idle(braid_exec *exec, bool wait, bool drained);
+
+// Hands the player the arguments in scratch_args, and keeps their bytes only if it took them. The
+// caller holds the lock.
+braid_status braid_exec_take_args(braid_exec *exec, uint32_t node);
 
 #endif

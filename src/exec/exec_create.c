@@ -174,6 +174,7 @@ static void free_exec(braid_exec *exec)
     braid_tasks_finish(&exec->tasks);
     if (exec->slot.done)
         braid_device_return_event(exec->device, exec->slot.done);
+    braid_exec_params_finish(&exec->params);
     free(exec->scratch_args);
     pthread_mutex_destroy(&exec->lock);
     free(exec);
@@ -188,6 +189,9 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph)
     exec->scratch_args = braid_allocate_zeroed(exec->tasks.max_args, sizeof(*exec->scratch_args));
     if (!exec->scratch_args)
         return braid_error_no_memory("the arguments of an exec");
+    status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
+    if (status)
+        return status;
     return braid_device_lease_event(exec->device, &exec->slot.done);
 }
 

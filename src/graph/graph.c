@@ -46,6 +46,8 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->arg_sizes);
     braid_array_finish(&graph->arg_bytes);
     braid_pointer_map_finish(&graph->first_nodes);
+    braid_array_finish(&graph->parameters);
+    braid_array_finish(&graph->uses);
     braid_names_finish(&graph->names);
     free(graph);
 }
@@ -99,6 +101,8 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->hosts.capacity * sizeof(struct graph_host) +
            graph->natives.capacity * sizeof(struct graph_native) +
            graph->arg_sizes.capacity * sizeof(uint32_t) + graph->arg_bytes.capacity +
+           graph->parameters.capacity * sizeof(struct graph_parameter) +
+           graph->uses.capacity * sizeof(struct graph_parameter_use) +
            graph->first_nodes.num_slots * sizeof(struct pointer_slot) + graph->names.bytes;
 }
 

@@ -92,6 +92,17 @@ struct graph_native {
     void *user;
 };
 
+struct graph_parameter {
+    uint32_t name;  // place in names
+    uint32_t bytes; // of its value
+};
+
+// Bytes of a parameter that go into bytes of an argument.
+struct graph_parameter_use {
+    uint32_t parameter, node, argument;
+    uint32_t argument_offset, offset, bytes;
+};
+
 struct braid_graph {
     uint32_t id;                    // distinct in this process, never 0
     uint64_t version;               // grows with every change, so that a schedule knows its graph
@@ -107,6 +118,8 @@ struct braid_graph {
     struct array arg_sizes;         // uint32_t
     struct array arg_bytes;         // unsigned char
     struct pointer_map first_nodes; // of each kernel the first node that launches it
+    struct array parameters;        // struct graph_parameter
+    struct array uses;              // struct graph_parameter_use
     struct names names;
     uint32_t num_bundled; // nodes that are preludes or epilogues
 };

@@ -19,6 +19,7 @@ static const struct group groups[] = {
     { "streams_and_events_keep_their_laws", run_streams_and_events },
     { "streams_do_not_wait_for_the_null_stream", run_null_stream },
     { "arguments_are_captured_at_launch", run_arguments },
+    { "one_parameter_reaches_all_its_users", run_parameters },
     { "frames_make_nothing_grow", run_growth },
     { "a_failed_launch_leaves_no_trace", run_failures },
     { "destroy_waits_for_its_own_work_only", run_destroy },

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of an exec: for each, the parts of arguments that it goes to.
+#ifndef BRAID_EXEC_EXEC_PARAMS_H
+#define BRAID_EXEC_EXEC_PARAMS_H
+
+#include "graph/graph.h"
+#include "program/frame.h"
+
+struct exec_params {
+    uint32_t num;
+    uint32_t *bytes;                  // of each parameter's value
+    uint32_t *first_use;              // num + 1: those of parameter p are first_use[p] .. [p + 1]
+    struct graph_parameter_use *uses; // by parameter, then by node, then as declared
+    unsigned char *scratch;           // room for all arguments of any node that uses one
+    unsigned char *old;               // room for what all uses of any parameter had
+};
+
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_params_create(const braid_graph *graph, const struct tasks *tasks,
+                                      struct exec_params *out_params);
+void braid_exec_params_finish(struct exec_params *params);
+
+#endif

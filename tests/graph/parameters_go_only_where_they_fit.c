@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A parameter is refused where it does not fit, by name, and the graph stays as it was.
+#include "graph/graph.h"
+#include "graph/graph_state.h"
+#include "support/check.h"
+#include "support/failing_memory.h"
+
+static void cpu(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+static const braid_kernel kernel = { .name = "attend", .cpu = cpu };
+
+struct world {
+    braid_graph *graph;
+    braid_node attend, join;
+    braid_parameter position; // of 8 bytes
+};
+
+static struct world make_world(void)
+{
+    struct world world;
+    uint64_t wide = 0;
+    uint32_t narrow = 0;
+    check_ok(braid_graph_create(&world.graph));
+    braid_launch launch = { .kernel = &kernel, BRAID_ARGS(BRAID_ARG(wide), BRAID_ARG(narrow)) };
+    check_ok(braid_graph_add_kernel(world.graph, &launch, &world.attend));
+    braid_empty join = { .node.name = "join" };
+    check_ok(braid_graph_add_empty(world.graph, &join, &world.join));
+    check_ok(braid_graph_add_parameter(world.graph, "position", 8, &world.position));
+    return world;
+}
+
+static void uses_that_do_not_fit_are_refused_by_name(void **state)
+{
+    (void)state;
+    struct world world = make_world();
+    const struct {
+        braid_parameter_use use;
+        const char *named;
+    } bad[] = {
+        { { .node = world.join }, "join" },
+        { { .node = { 9, world.attend.graph } }, "position" },
+        { { .node = { 0 } }, "position" },
+        { { .node = world.attend, .argument = 2 }, "attend" },
+        { { .node = world.attend, .argument = 1 }, "attend" }, // 8 bytes do not fit into 4
+        { { .node = world.attend, .argument_offset = 1 }, "attend" },
+        { { .node = world.attend, .argument_offset = UINT64_MAX }, "attend" },
+        { { .node = world.attend, .offset = 8 }, "position" },
+        { { .node = world.attend, .offset = 4, .bytes = 5 }, "position" },
+        { { .node = world.attend, .offset = 4, .bytes = UINT64_MAX }, "position" },
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        check_fails(braid_graph_use_parameter(world.graph, world.position, &bad[i].use),
+                    BRAID_INVALID_ARGUMENT, bad[i].named);
+    const braid_parameter_use good = { .node = world.attend };
+    check_fails(braid_graph_use_parameter(world.graph, (braid_parameter){ 1, 0 }, &good),
+                BRAID_INVALID_ARGUMENT, "parameter 1 of graph 0");
+    assert_int_equal(world.graph->uses.num, 0);
+    check_ok(braid_graph_use_parameter(world.graph, world.position, &good));
+    check_ok(braid_graph_use_parameter(
+        world.graph, world.position,
+        &(braid_parameter_use){ .node = world.attend, .argument = 1, .offset = 4 }));
+    braid_graph_destroy(world.graph);
+}
+
+static void parameters_need_a_name_and_a_size(void **state)
+{
+    (void)state;
+    struct world world = make_world();
+    braid_parameter out = { 7, 7 };
+    check_fails(braid_graph_add_parameter(world.graph, NULL, 4, &out), BRAID_INVALID_ARGUMENT,
+                "name");
+    check_fails(braid_graph_add_parameter(world.graph, "x", 0, &out), BRAID_INVALID_ARGUMENT,
+                "'x'");
+    check_fails(braid_graph_add_parameter(world.graph, "x", 4097, &out), BRAID_INVALID_ARGUMENT,
+                "4097");
+    assert_int_equal(out.index, 7);
+    assert_int_equal(world.graph->parameters.num, 1);
+    braid_graph_destroy(world.graph);
+}
+
+static void running_out_of_memory_changes_nothing(void **state)
+{
+    (void)state;
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        struct world world = make_world();
+        braid_parameter out = { 7, 7 };
+        const braid_parameter_use use = { .node = world.attend };
+        failing_memory_arm(nth);
+        braid_status used = braid_graph_use_parameter(world.graph, world.position, &use);
+        braid_status added = braid_graph_add_parameter(world.graph, "another", 4, &out);
+        failed = failing_memory_disarm();
+        assert_true(used == BRAID_OK || used == BRAID_NO_MEMORY);
+        assert_true(failed == (used == BRAID_NO_MEMORY || added == BRAID_NO_MEMORY));
+        assert_int_equal(world.graph->uses.num, used == BRAID_OK);
+        assert_int_equal(world.graph->parameters.num, 1 + (added == BRAID_OK));
+        braid_graph_destroy(world.graph);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uses_that_do_not_fit_are_refused_by_name),
+        cmocka_unit_test(parameters_need_a_name_and_a_size),
+        cmocka_unit_test(running_out_of_memory_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
