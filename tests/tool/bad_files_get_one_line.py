@@ -145,6 +145,7 @@ def bad_command_lines_are_told():
             (["plan", "-", "--dot", "-", "--json", "-"], "only one"),
             (["plan", "-", "--svg", "-", "--trace", "-"], "only one"),
             (["run", "-", "--svg", "-", "--json", "-"], "only one"),
+            (["report", "-"], "where to?"), (["report", "--out", "-"], "which file?"),
             (["run", "-", "--device", "tpu"], "--device takes"),
             (["run", "-", "--frames", "0"], "--frames takes"),
             (["run", "-", "--mode", "x"], "--mode takes"),

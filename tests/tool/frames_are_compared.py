@@ -107,7 +107,7 @@ def what_cannot_be_compared_is_refused():
 
 
 def help_has_topics():
-    for topic in ("plan", "run", "simulate", "diff", "devices"):
+    for topic in ("plan", "run", "report", "simulate", "diff", "devices"):
         assert braid("help", topic).out == braid(topic, "--help").out != "", topic
     for topic, word in (("files", "prelude_of"), ("pictures", "--svg"), ("status", "1 a device")):
         result = braid("help", topic)

@@ -57,6 +57,14 @@ static enum exit_status close_output(const char *path, FILE *file, bool written)
     return fail(EXIT_FAILED, "cannot write %s: %s", path, error ? strerror(error) : "write failed");
 }
 
+enum exit_status output_write(const char *path, output_writer *write, const void *user)
+{
+    FILE *file = open_output(path);
+    if (!file)
+        return EXIT_FAILED;
+    return close_output(path, file, write(file, user) == BRAID_OK);
+}
+
 json_t *output_start_json(const char *kind)
 {
     return json_pack("{s:s, s:i, s:s}", "braid", braid_version(), "format", JSON_FORMAT, "kind",

@@ -16,6 +16,10 @@
 // Whether an output path means standard output.
 bool output_is_stdout(const char *path);
 
+// Writes what `write` does, which gets `user`, as the others below do.
+typedef braid_status output_writer(FILE *file, const void *user);
+enum exit_status output_write(const char *path, output_writer *write, const void *user);
+
 // Each writes to `path` ("-": standard output); a file cut short is reported, never left silently.
 enum exit_status output_write_json(const char *path, const json_t *json);
 enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule);

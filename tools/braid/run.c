@@ -66,22 +66,24 @@ static enum exit_status run_frames(const struct run_arguments *arguments, struct
 
 static enum exit_status run_exec(const struct run_arguments *arguments, struct run *run)
 {
-    braid_graph *graph;
-    enum exit_status status = task_graph_create(run->file, add_node, run->memory.on_device, &graph);
+    enum exit_status status =
+        task_graph_create(run->file, add_node, run->memory.on_device, &run->graph);
     if (status != EXIT_DONE)
         return status;
     braid_exec_options options = { .mode = arguments->mode, .plan = arguments->plan };
     progress_show("planning", 0, 0);
-    braid_status created = braid_exec_create(run->device, graph, &options, &run->exec);
+    braid_status created = braid_exec_create(run->device, run->graph, &options, &run->exec);
     progress_clear();
-    braid_graph_destroy(graph);
-    if (created != BRAID_OK)
-        return task_graph_fail(run->file, created);
-    announce(arguments, run);
-    status = run_frames(arguments, run);
-    if (status == EXIT_DONE)
-        status = run_report(arguments, run);
-    braid_exec_destroy(run->exec);
+    if (created != BRAID_OK) {
+        status = task_graph_fail(run->file, created);
+    } else {
+        announce(arguments, run);
+        status = run_frames(arguments, run);
+        if (status == EXIT_DONE)
+            status = run_report(arguments, run);
+        braid_exec_destroy(run->exec);
+    }
+    braid_graph_destroy(run->graph);
     return status;
 }
 
@@ -92,7 +94,7 @@ static enum exit_status run_on_device(const struct run_arguments *arguments,
     braid_device_options options = { .backend = arguments->backend,
                                      .ordinal = arguments->ordinal,
                                      .num_workers = arguments->num_workers };
-    bool is_kept = arguments->timeline || arguments->trace;
+    bool is_kept = arguments->timeline || arguments->trace || arguments->page;
     run.frames = calloc(arguments->num_frames, sizeof(*run.frames));
     if (is_kept)
         run.kept = calloc((size_t)file->num_nodes * KEPT_FRAMES, sizeof(*run.kept));

@@ -28,6 +28,7 @@ static const char help[] =
     "  --svg OUT         draw a frame as measured as a timeline: of the last 16, the one nearest\n"
     "                    to the median of all\n"
     "  --trace OUT       write the last 16 frames as a trace for Perfetto; OUT.json: for Chrome\n"
+    "  --report OUT      write a page of HTML: as 'braid report', with the measured frame beside\n"
     "  --json OUT        write the results as JSON ('-': standard output, in place of the text)\n"
     "  --help            print this text\n";
 
@@ -42,6 +43,7 @@ enum {
     OPTION_TIME_SCALE,
     OPTION_SVG,
     OPTION_TRACE,
+    OPTION_REPORT,
     OPTION_JSON,
 };
 
@@ -56,6 +58,7 @@ static const struct option long_options[] = {
     { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
     { "svg", required_argument, NULL, OPTION_SVG },
     { "trace", required_argument, NULL, OPTION_TRACE },
+    { "report", required_argument, NULL, OPTION_REPORT },
     { "json", required_argument, NULL, OPTION_JSON },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
@@ -135,6 +138,9 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
     case OPTION_TRACE:
         arguments->trace = optarg;
         return EXIT_DONE;
+    case OPTION_REPORT:
+        arguments->page = optarg;
+        return EXIT_DONE;
     case OPTION_JSON:
         arguments->json = optarg;
         return EXIT_DONE;
@@ -155,9 +161,9 @@ enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments 
             return status;
     }
     if (output_is_stdout(arguments->timeline) + output_is_stdout(arguments->trace) +
-            output_is_stdout(arguments->json) >
+            output_is_stdout(arguments->page) + output_is_stdout(arguments->json) >
         1)
         return fail(EXIT_BAD_FILE,
-                    "only one of --svg, --trace and --json can go to standard output");
+                    "only one of --svg, --trace, --report and --json can go to standard output");
     return argument_read_file("run", argc, argv, optind, &arguments->path);
 }

@@ -12,6 +12,7 @@
 #include "dot_cost.h"
 #include "output.h"
 #include "plan_json.h"
+#include "report_page.h"
 
 struct spread {
     uint64_t least, median, most;
@@ -158,6 +159,23 @@ static enum exit_status write_trace(const struct run_arguments *arguments, const
     return status;
 }
 
+static enum exit_status write_page(const struct run_arguments *arguments, const struct run *run,
+                                   uint64_t median_ns, uint64_t launch_ns)
+{
+    uint64_t typical = find_typical(run, arguments->num_frames, median_ns);
+    struct report report = { .file = run->file,
+                             .graph = run->graph,
+                             .schedule = braid_exec_schedule(run->exec),
+                             .options = arguments->plan,
+                             .measured = run->kept + typical % KEPT_FRAMES * run->file->num_nodes,
+                             .measured_ns = median_ns,
+                             .launch_ns = launch_ns };
+    braid_exec_info exec;
+    braid_exec_get_info(run->exec, &exec);
+    braid_device_get_cost_model(run->device, exec.mode, &report.options.costs);
+    return report_page_write(arguments->page, &report);
+}
+
 enum exit_status run_report(const struct run_arguments *arguments, const struct run *run)
 {
     uint64_t num = arguments->num_frames;
@@ -178,8 +196,11 @@ enum exit_status run_report(const struct run_arguments *arguments, const struct 
         status = write_timeline(arguments, run, makespan.median);
     if (arguments->trace && status == EXIT_DONE)
         status = write_trace(arguments, run);
+    if (arguments->page && status == EXIT_DONE)
+        status = write_page(arguments, run, makespan.median, launch.median);
     if (status == EXIT_DONE && !output_is_stdout(arguments->json) &&
-        !output_is_stdout(arguments->timeline) && !output_is_stdout(arguments->trace))
+        !output_is_stdout(arguments->timeline) && !output_is_stdout(arguments->trace) &&
+        !output_is_stdout(arguments->page))
         print_report(arguments, run, &makespan, &launch);
     return status;
 }

@@ -13,6 +13,7 @@ struct run {
     const struct dot_file *file;
     braid_device *device;
     struct frame_memory memory;
+    braid_graph *graph;
     braid_exec *exec;
     struct frame *frames; // num_frames of the arguments
     // When the nodes of the last frames ran; frame i is at i % KEPT_FRAMES. NULL: nobody asked.

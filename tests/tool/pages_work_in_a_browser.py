@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports and timelines: what they say follows from the plan, they need no network, and in a headless
+browser their scripts run: nodes are found by name, zooming shows more, a click tells."""
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from braid_tool import braid, plan  # noqa: E402
+from tap import Skip, run  # noqa: E402
+
+GRAPH = """digraph { cost_unit=us; load [cost=2]; left [cost=40]; right [cost=30]; "mix <&>" [cost=8]
+  pre [prelude_of=right, cost=3]
+  load -> left; load -> right; left -> "mix <&>"; right -> "mix <&>" }"""
+
+
+def large(num):
+    lines = [f'n{i} [cost={1 + i * 7 % 13}, label="step_{i}"];' for i in range(num)]
+    lines += [f"n{i // 3} -> n{i};" for i in range(1, num)]
+    return "digraph { cost_unit=us;\n" + "\n".join(lines) + "\n}"
+
+
+def report(text, *options):
+    result = braid("report", "-", "--out", "-", *options, text=text)
+    assert result.status == 0, result.err
+    return result.out
+
+
+def rows(page, name):
+    table = re.search(rf'<table id="{name}">(.*?)</table>', page, re.DOTALL).group(1)
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in table.split("</tr>")]
+    clean = [[html.unescape(re.sub(r"<[^>]*>", "", cell)).replace("\xa0", " ") for cell in row]
+             for row in cells]
+    return [row for row in clean if row]
+
+
+def a_report_says_what_would_change_the_frame():
+    page = report(GRAPH, "--lanes", "2")
+    changes = {row[0]: row[1:] for row in rows(page, "changes")}
+    halved = plan(GRAPH.replace("cost=40", "cost=20"), "--lanes", "2")
+    before = plan(GRAPH, "--lanes", "2")
+    assert before["makespan"] == 50 and halved["makespan"] == 41
+    assert changes["left took half"] == ["41.0 us", "18.0 % shorter"], changes
+    assert changes["there were one more lane"] == ["50.0 us", "nothing"], changes
+    assert "The critical path" in page and "<td>mix &lt;&amp;>" in page.replace("&gt;", ">")
+    nodes = rows(page, "nodes")
+    assert [row[0] for row in nodes] == ["left", "mix <&>", "load"], nodes
+    assert nodes[0][1:3] == ["40.0 us", "80.0 %"], nodes
+
+
+def a_report_says_what_waits_cost():
+    # b's lane is idle until a ends; e ends long after b, on the lane of late.
+    page = report("""digraph { cost_unit=us; a [cost=5]; b [cost=4]; e [cost=20]; late [cost=3]
+      a -> b; a -> e; b -> late; e -> late }""", "--lanes", "2")
+    waits = rows(page, "waits")
+    assert waits == [["b", "a", "5.00 us"]], waits
+    assert "1 of 2 waits kept a lane idle" in page
+    free = report("digraph { a [cost=3]; b [cost=4] }")
+    assert "0 of 0 waits" in free and 'id="waits"' not in free
+
+
+def a_measured_report_has_both_frames():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.html")
+        result = braid("run", "-", "--device", "cpu", "--frames", "3", "--report", path, text=GRAPH)
+        assert result.status == 0, result.err
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+    assert "As measured" in page and "As planned" in page and "<th>measured</th>" in page
+    assert page.count("<svg") == 2
+
+
+def nothing_is_fetched():
+    for page in (report(GRAPH), braid("plan", "-", "--svg", "-", text=GRAPH).out):
+        links = set(re.findall(r"[a-z]+://[^\s\"'<>)]*", page))
+        assert links <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"}, links
+        assert not re.search(r"<(link|img|iframe)\b|@import|\bsrc=|\burl\(", page)
+
+
+def in_browser(page, script):
+    """What `script` returns, run in the page once it is loaded; `svg` is its last timeline."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+                   None)
+    if not browser:
+        raise Skip("no chromium here")
+    if not page.startswith("<!DOCTYPE"):
+        page = f"<!DOCTYPE html><html><body>{page}</body></html>"
+    page = page.replace("</body>", f"""<pre id="answer"></pre><script>
+        window.onerror = function (text) {{ answer.textContent = JSON.stringify("error: " + text); }};
+        var svg = Array.from(document.querySelectorAll(".braid-timeline")).pop();
+        document.getElementById("answer").textContent = JSON.stringify((function () {{ {script} }})());
+        </script></body>""")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "page.html")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page)
+        process = subprocess.run(
+            [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom",
+             f"--user-data-dir={folder}/profile", "file://" + path],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=90, check=False)
+    found = re.search(r'<pre id="answer">(.*?)</pre>', process.stdout.decode("utf-8", "replace"),
+                      re.DOTALL)
+    if not found and process.returncode != 0:
+        raise Skip(f"chromium cannot start here: exit status {process.returncode}")
+    return json.loads(html.unescape(found.group(1)))
+
+
+LOOK = """
+    var nodes = svg.querySelectorAll("[data-node]").length, blocks = svg.querySelectorAll(".rows .block").length;
+    svg.braid.search("STEP_77"); var hits = svg.querySelector(".info").textContent;
+    svg.braid.next(1);
+    var near = svg.querySelectorAll("[data-node]").length, info = svg.querySelector(".info").textContent;
+    var shown = svg.querySelectorAll(".node.hit").length, names = svg.querySelectorAll(".rows .name").length;
+    return [nodes, blocks, hits, near, info, shown, names, svg.querySelectorAll("input").length];"""
+
+
+def large_plans_can_be_searched_and_zoomed():
+    page = report(large(10000), "--lanes", "8")
+    nodes, blocks, hits, near, info, shown, names, inputs = in_browser(page, LOOK)
+    assert nodes + blocks < 4000 and blocks > 8, (nodes, blocks)
+    assert hits.startswith("111 of 10000 nodes"), hits  # 77, 77x, 77xx
+    assert info.startswith("step_77: lane "), info
+    assert 0 < near < 400 and shown >= 1 and names >= 1 and inputs == 1, (near, shown, names)
+
+
+def small_plans_show_every_node_with_its_waits():
+    nodes, info = in_browser(report(GRAPH, "--lanes", "2"), """
+        svg.braid.choose(3);
+        return [Array.from(svg.querySelectorAll("[data-node] title")).map(function (title) {
+            return title.textContent.split(":")[0]; }), svg.querySelector(".info").textContent];""")
+    assert sorted(nodes) == sorted(["load", "left", "right", "mix <&>", "pre"]), nodes
+    assert info.startswith("mix <&>: lane") and "on the critical path" in info, info
+    assert "waits for right" in info or "waits for left" in info, info
+
+
+def a_timeline_alone_works_too():
+    picture = braid("plan", "-", "--svg", "-", text=GRAPH).out
+    zoomed = in_browser(picture, """svg.braid.show(0, 1000);
+        return Array.from(svg.querySelectorAll(".time")).map(function (e) { return e.textContent; });""")
+    assert zoomed[0] == "0 ns" and zoomed[-1] in ("1.00 us", "900 ns"), zoomed
+
+
+if __name__ == "__main__":
+    sys.exit(run([
+        a_report_says_what_would_change_the_frame,
+        a_report_says_what_waits_cost,
+        a_measured_report_has_both_frames,
+        nothing_is_fetched,
+        large_plans_can_be_searched_and_zoomed,
+        small_plans_show_every_node_with_its_waits,
+        a_timeline_alone_works_too,
+    ]))

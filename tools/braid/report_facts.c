@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a report tells of a plan: which waits cost time, which nodes matter, what would change it.
+#include "report_facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "progress.h"
+
+braid_interval report_interval(const struct report *report, uint32_t node)
+{
+    braid_placement placement = { 0 };
+    if (report->measured)
+        return report->measured[node];
+    if (braid_schedule_get_placement(report->schedule, braid_graph_node(report->graph, node),
+                                     &placement) != BRAID_OK)
+        return (braid_interval){ 0 };
+    return (braid_interval){ placement.start_ns, placement.end_ns };
+}
+
+// Keeps the waits that cost most in order, the earlier one on a tie.
+static void keep_wait(struct report_facts *facts, struct report_wait wait)
+{
+    uint32_t place = facts->num_waits;
+    while (place > 0 && facts->waits[place - 1].idle_ns < wait.idle_ns)
+        place--;
+    if (place == REPORT_WAITS)
+        return;
+    if (facts->num_waits < REPORT_WAITS)
+        facts->num_waits++;
+    memmove(&facts->waits[place + 1], &facts->waits[place],
+            (facts->num_waits - place - 1) * sizeof(wait));
+    facts->waits[place] = wait;
+}
+
+// The waits before a node, of which the one that ended last counts.
+struct lane_state {
+    uint64_t end_ns; // of its last node
+    uint32_t waited; // UINT32_MAX: nothing since
+    uint64_t waited_ns;
+};
+
+static void take_run(struct report_facts *facts, struct lane_state *lane, uint32_t node,
+                     uint64_t end_ns)
+{
+    if (lane->waited != UINT32_MAX && lane->waited_ns > lane->end_ns) {
+        uint64_t idle_ns = lane->waited_ns - lane->end_ns;
+        facts->num_idle_waits++;
+        facts->idle_ns += idle_ns;
+        keep_wait(facts, (struct report_wait){ lane->waited, node, idle_ns });
+    }
+    *lane = (struct lane_state){ .end_ns = end_ns, .waited = UINT32_MAX };
+}
+
+static uint64_t find_origin(const struct report *report)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; i < report->file->num_nodes && report->measured; i++)
+        first = report->measured[i].start_ns < first ? report->measured[i].start_ns : first;
+    return first == UINT64_MAX ? 0 : first;
+}
+
+static bool find_waits(const struct report *report, struct report_facts *facts)
+{
+    struct lane_state *lanes = calloc((size_t)facts->info.num_lanes + 1, sizeof(*lanes));
+    uint64_t origin = find_origin(report);
+    size_t num_steps;
+    const braid_step *steps = braid_schedule_steps(report->schedule, &num_steps);
+    if (!lanes)
+        return false;
+    for (uint32_t i = 0; i < facts->info.num_lanes; i++)
+        lanes[i] = (struct lane_state){ .end_ns = origin, .waited = UINT32_MAX };
+    for (size_t i = 0; i < num_steps; i++) {
+        struct lane_state *lane = &lanes[steps[i].lane];
+        uint64_t end_ns = report_interval(report, steps[i].node).end_ns;
+        if (steps[i].kind == BRAID_STEP_RUN) {
+            take_run(facts, lane, steps[i].node, end_ns);
+        } else if (steps[i].kind == BRAID_STEP_WAIT &&
+                   (lane->waited == UINT32_MAX || end_ns > lane->waited_ns)) {
+            lane->waited = steps[i].node;
+            lane->waited_ns = end_ns;
+        }
+    }
+    free(lanes);
+    return true;
+}
+
+static uint64_t length_of(const struct report *report, uint32_t node)
+{
+    braid_placement placement = { 0 };
+    if (braid_schedule_get_placement(report->schedule, braid_graph_node(report->graph, node),
+                                     &placement) != BRAID_OK)
+        return 0;
+    return placement.end_ns - placement.start_ns;
+}
+
+// The longest nodes of the critical path: halving any other changes nothing, but for lanes it
+// frees.
+static void find_nodes(const struct report *report, struct report_facts *facts)
+{
+    size_t num;
+    const uint32_t *path = braid_schedule_critical_path(report->schedule, &num);
+    for (size_t i = 0; i < num; i++) {
+        uint64_t length = length_of(report, path[i]);
+        uint32_t place = facts->num_nodes;
+        while (place > 0 && length_of(report, facts->nodes[place - 1].node) < length)
+            place--;
+        if (place == REPORT_NODES)
+            continue;
+        if (facts->num_nodes < REPORT_NODES)
+            facts->num_nodes++;
+        memmove(&facts->nodes[place + 1], &facts->nodes[place],
+                (facts->num_nodes - place - 1) * sizeof(facts->nodes[0]));
+        facts->nodes[place] = (struct report_node){ .node = path[i] };
+    }
+}
+
+static enum exit_status plan_again(const struct report *report, uint32_t num_lanes,
+                                   uint64_t *out_makespan_ns)
+{
+    braid_schedule_options options = report->options;
+    braid_schedule *schedule;
+    braid_schedule_info info;
+    options.max_lanes = num_lanes;
+    options.fixed_lanes = true;
+    if (braid_schedule_create(report->graph, &options, &schedule) != BRAID_OK)
+        return fail_in_library();
+    braid_schedule_get_info(schedule, &info);
+    braid_schedule_destroy(schedule);
+    *out_makespan_ns = info.makespan_ns;
+    return EXIT_DONE;
+}
+
+static enum exit_status halve(const struct report *report, uint32_t num_lanes,
+                              struct report_node *node)
+{
+    uint64_t length = length_of(report, node->node);
+    braid_node handle = braid_graph_node(report->graph, node->node);
+    if (braid_graph_set_cost(report->graph, handle, length > 1 ? length / 2 : 1) != BRAID_OK)
+        return fail_in_library();
+    enum exit_status status = plan_again(report, num_lanes, &node->half_ns);
+    if (braid_graph_set_cost(report->graph, handle, length) != BRAID_OK)
+        return fail_in_library();
+    return status;
+}
+
+static enum exit_status find_changes(const struct report *report, struct report_facts *facts)
+{
+    uint32_t num_lanes = facts->info.num_lanes > 0 ? facts->info.num_lanes : 1;
+    enum exit_status status = plan_again(report, num_lanes + 1, &facts->more_lane_ns);
+    for (uint32_t i = 0; i < facts->num_nodes && status == EXIT_DONE; i++) {
+        progress_show("planning what would change it", i, facts->num_nodes);
+        status = halve(report, num_lanes, &facts->nodes[i]);
+    }
+    progress_clear();
+    return status;
+}
+
+// How often each resource keeps two nodes apart; the first of those that do so most often is told.
+static bool find_serialisations(const struct report *report, struct report_facts *facts)
+{
+    uint32_t *times = calloc((size_t)report->file->num_resources + 1, sizeof(*times)), most = 0;
+    if (!times)
+        return false;
+    for (size_t i = 0; i < facts->info.num_serialisations; i++) {
+        braid_serialisation pair;
+        if (braid_schedule_get_serialisation(report->schedule, i, &pair) != BRAID_OK)
+            continue;
+        facts->num_by_lanes += pair.cause == BRAID_SERIALISED_BY_LANES;
+        if (pair.cause != BRAID_SERIALISED_BY_RESOURCE ||
+            pair.resource >= report->file->num_resources)
+            continue;
+        facts->num_by_resource++;
+        if (++times[pair.resource] > most) {
+            most = times[pair.resource];
+            snprintf(facts->resource, sizeof(facts->resource), "%s", pair.resource_name);
+        }
+    }
+    free(times);
+    return true;
+}
+
+enum exit_status report_find_facts(const struct report *report, struct report_facts *out_facts)
+{
+    struct report_facts facts = { 0 };
+    braid_schedule_get_info(report->schedule, &facts.info);
+    if (!find_waits(report, &facts) || !find_serialisations(report, &facts))
+        return fail(EXIT_FAILED, "out of memory for a report");
+    find_nodes(report, &facts);
+    enum exit_status status = find_changes(report, &facts);
+    if (status == EXIT_DONE)
+        *out_facts = facts;
+    return status;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a report tells of a plan: which waits cost time, which nodes matter, what would change it.
+#ifndef BRAID_TOOL_REPORT_FACTS_H
+#define BRAID_TOOL_REPORT_FACTS_H
+
+#include <stdbool.h>
+
+#include <braid/schedule.h>
+#include <braid/timeline.h>
+
+#include "dot_file.h"
+
+enum { REPORT_NODES = 10, REPORT_WAITS = 20 };
+
+// What a report is about.
+struct report {
+    const struct dot_file *file;
+    braid_graph *graph; // as planned; its costs are changed for a while and put back
+    const braid_schedule *schedule;
+    braid_schedule_options options; // that it was planned with
+    const braid_interval *measured; // of each node in a typical frame; NULL: nothing was run
+    uint64_t measured_ns;           // median of the frames
+    uint64_t launch_ns;             // median; how long a launch held up the host
+};
+
+// How long a wait kept its lane idle: from the end of the lane's node before, or of the frame's
+// start, to the end of what it waited for; nothing if another wait of the same node ended later.
+struct report_wait {
+    uint32_t from, to;
+    uint64_t idle_ns;
+};
+
+struct report_node {
+    uint32_t node;
+    uint64_t half_ns; // planned makespan if it took half
+};
+
+struct report_facts {
+    braid_schedule_info info;
+    struct report_wait waits[REPORT_WAITS]; // those that cost most, first
+    uint32_t num_waits;                     // of these
+    uint64_t num_idle_waits, idle_ns;       // of all: how many cost anything, and what together
+    struct report_node nodes[REPORT_NODES]; // of the critical path, the longest first
+    uint32_t num_nodes;
+    uint64_t more_lane_ns; // planned makespan with one more lane
+    uint32_t num_by_resource, num_by_lanes;
+    char resource[128]; // the one that serialises most pairs; "" where none does
+};
+
+// When a node ran: measured where that is known, else planned.
+braid_interval report_interval(const struct report *report, uint32_t node);
+
+enum exit_status report_find_facts(const struct report *report, struct report_facts *out_facts);
+
+#endif
