@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proof of a program takes what the planner made of random graphs, and finds every wait that is
+// taken out of it, every task that is, and every lane that publishes too early.
+#include <string.h>
+
+#include "exec/exec.h"
+#include "support/check.h"
+#include "support/random.h"
+#include "verify/verify_program.h"
+
+enum { NUM_GRAPHS = 300, MAX_NODES = 40 };
+
+static void nothing(void *user)
+{
+    (void)user;
+}
+
+// Of ten nodes so many have no work.
+static braid_graph *make_graph(struct random *random, uint32_t num_empty)
+{
+    braid_graph *graph = NULL;
+    braid_node nodes[MAX_NODES];
+    uint32_t num_nodes = 2 + random_below(random, MAX_NODES - 2);
+    check_ok(braid_graph_create(&graph));
+    for (uint32_t i = 0; i < num_nodes; i++) {
+        if (random_below(random, 10) < num_empty)
+            check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, &nodes[i]));
+        else
+            check_ok(braid_graph_add_host_call(
+                graph, &(braid_host_call){ .call = nothing, .node.cost_ns = 1000 }, &nodes[i]));
+        for (uint32_t k = 0; i > 0 && k < 2; k++)
+            if (random_below(random, 2))
+                (void)!braid_graph_add_edge(graph, nodes[random_below(random, i)], nodes[i]);
+    }
+    return graph;
+}
+
+// An exec for its program, which may be changed while it is not launched.
+static braid_exec *make_exec(braid_device *device, const braid_graph *graph)
+{
+    braid_exec *exec = NULL;
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
+                                         .plan = { .max_lanes = 4, .fixed_lanes = true } };
+    check_ok(braid_exec_create(device, graph, &options, &exec));
+    return exec;
+}
+
+static braid_device *open_device(void)
+{
+    braid_device *device = NULL;
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 }, &device));
+    return device;
+}
+
+// The proof with an operation taken out of its lane.
+static braid_status verify_without(struct program *program, const braid_graph *graph, uint32_t lane,
+                                   size_t op)
+{
+    struct program_op *ops = program->ops;
+    const struct program_op taken = ops[op];
+    // A task that runs twice would be told first, so the hole is closed and the lane one shorter.
+    size_t end = program->lanes[lane].first_op + program->lanes[lane].num_ops;
+    size_t num_before = op - program->lanes[lane].first_op, place = 0;
+    while (program->order[place] != lane || num_before--)
+        place++;
+    memmove(&ops[op], &ops[op + 1], (end - op - 1) * sizeof(*ops));
+    memmove(&program->order[place], &program->order[place + 1],
+            (program->num_ops - place - 1) * sizeof(*program->order));
+    program->num_ops--;
+    braid_status status = braid_program_verify(program, graph);
+    program->num_ops++;
+    memmove(&program->order[place + 1], &program->order[place],
+            (program->num_ops - place - 1) * sizeof(*program->order));
+    program->order[place] = lane;
+    memmove(&ops[op + 1], &ops[op], (end - op - 1) * sizeof(*ops));
+    ops[op] = taken;
+    return status;
+}
+
+static unsigned take_out_each(struct program *program, const braid_graph *graph)
+{
+    unsigned num = 0;
+    for (uint32_t lane = 0; lane < program->num_lanes; lane++) {
+        for (size_t i = 0; i < program->lanes[lane].num_ops; i++, num++) {
+            size_t op = program->lanes[lane].first_op + i;
+            assert_int_equal(verify_without(program, graph, lane, op), BRAID_INTERNAL);
+        }
+    }
+    return num;
+}
+
+static void every_operation_is_needed(void **state)
+{
+    (void)state;
+    struct random random = { 1 };
+    braid_device *device = open_device();
+    unsigned num = 0;
+    for (int i = 0; i < NUM_GRAPHS; i++) {
+        braid_graph *graph = make_graph(&random, 0);
+        braid_exec *exec = make_exec(device, graph);
+        num += take_out_each(&exec->program, graph);
+        check_ok(braid_program_verify(&exec->program, graph));
+        braid_exec_destroy(exec);
+        braid_graph_destroy(graph);
+    }
+    print_message("summary: %u operations taken out of programs, every one missed\n", num);
+    braid_device_close(device);
+}
+
+static void nodes_without_work_order_what_is_behind_them(void **state)
+{
+    (void)state;
+    struct random random = { 2 };
+    braid_device *device = open_device();
+    unsigned num_found = 0;
+    for (int i = 0; i < NUM_GRAPHS; i++) {
+        braid_graph *graph = make_graph(&random, 4);
+        braid_exec *exec = make_exec(device, graph); // verifies
+        struct program *program = &exec->program;
+        for (uint32_t lane = 0; lane < program->num_lanes; lane++)
+            for (size_t k = 0; k < program->lanes[lane].num_ops; k++) {
+                size_t op = program->lanes[lane].first_op + k;
+                if (program->ops[op].kind == PROGRAM_WAIT)
+                    num_found += verify_without(program, graph, lane, op) == BRAID_INTERNAL;
+            }
+        braid_exec_destroy(exec);
+        braid_graph_destroy(graph);
+    }
+    assert_true(num_found > NUM_GRAPHS);
+    braid_device_close(device);
+}
+
+// A lane that publishes before the task that others wait for.
+static void a_position_published_too_early_is_found(void **state)
+{
+    (void)state;
+    struct random random = { 3 };
+    braid_device *device = open_device();
+    unsigned num_found = 0;
+    for (int i = 0; i < NUM_GRAPHS; i++) {
+        braid_graph *graph = make_graph(&random, 0);
+        braid_exec *exec = make_exec(device, graph);
+        struct program *program = &exec->program;
+        for (size_t op = 1; op < program->num_ops; op++) {
+            if (program->ops[op].kind != PROGRAM_PUBLISH ||
+                program->ops[op - 1].kind != PROGRAM_RUN)
+                continue;
+            struct program_op run = program->ops[op - 1];
+            program->ops[op - 1] = program->ops[op];
+            program->ops[op] = run;
+            assert_int_equal(braid_program_verify(program, graph), BRAID_INTERNAL);
+            program->ops[op] = program->ops[op - 1];
+            program->ops[op - 1] = run;
+            num_found++;
+        }
+        braid_exec_destroy(exec);
+        braid_graph_destroy(graph);
+    }
+    assert_true(num_found > 0);
+    braid_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operation_is_needed),
+        cmocka_unit_test(nodes_without_work_order_what_is_behind_them),
+        cmocka_unit_test(a_position_published_too_early_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
