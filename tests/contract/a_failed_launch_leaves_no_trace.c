@@ -117,7 +117,7 @@ static void a_native_call_that_fails_when_the_exec_is_made_is_named(void **state
 static void a_kernel_without_code_for_the_device_is_named(void **state)
 {
     struct contract *contract = *state;
-    const bool on_cpu = strcmp(contract->backend, "cpu") == 0;
+    const bool on_cpu = contract_is_on_host();
     const braid_kernel nowhere = { .name = "nowhere",
                                    .cpu = on_cpu ? NULL : test_axpy.cpu,
                                    .source = on_cpu ? test_axpy.source : NULL };

@@ -6,11 +6,17 @@
 #include <string.h>
 
 #include "contract/nodes.h"
+#include "skeleton/skeleton_backend.h"
 
 const char *contract_backend(void)
 {
     const char *backend = getenv("BRAID_TEST_BACKEND");
     return backend && *backend ? backend : "cpu";
+}
+
+bool contract_is_on_host(void)
+{
+    return strcmp(contract_backend(), "cpu") == 0 || strcmp(contract_backend(), "skeleton") == 0;
 }
 
 braid_exec_mode contract_mode(void)
@@ -23,6 +29,8 @@ braid_status contract_open_device(braid_device **out_device)
 {
     braid_device_options options = { .backend = contract_backend(),
                                      .num_workers = contract_num_workers };
+    if (strcmp(options.backend, "skeleton") == 0)
+        return skeleton_open(out_device);
     return braid_device_open(&options, out_device);
 }
 

@@ -56,6 +56,7 @@ int contract_tear_down(void **state);
 // The backend and mode under test.
 braid_status contract_open_device(braid_device **out_device);
 const char *contract_backend(void);
+bool contract_is_on_host(void); // kernels are C functions, and streams are the backend's own
 braid_exec_mode contract_mode(void);
 
 braid_graph *contract_graph(struct contract *contract);

@@ -171,7 +171,7 @@ static void the_device_describes_itself(void **state)
     assert_string_equal(info.backend, contract->backend);
     assert_true(info.memory_bytes > 0);
     assert_true(info.num_units > 0);
-    bool found = false;
+    bool found = strcmp(contract->backend, "skeleton") == 0; // which is no backend of the library
     for (size_t i = 0; i < braid_num_backends(); i++) {
         braid_backend_info backend;
         check_ok(braid_backend_query(i, &backend));
