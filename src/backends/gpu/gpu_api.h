@@ -25,6 +25,7 @@ enum {
     GPU_NOT_FOUND = 500,
     GPU_NOT_READY = 600,
     GPU_OUT_OF_RESOURCES = 701,
+    GPU_INVALID_CLUSTER = 912, // CUDA
     GPU_NOT_SUPPORTED = 801,
     GPU_CAPTURE_IMPLICIT =
         906, // the null stream's answer while a stream that it waits for captures

@@ -140,7 +140,8 @@ void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backen
                               gpu_result result, char *text, size_t size)
 {
     *text = '\0';
-    if (result != GPU_INVALID_VALUE && result != GPU_OUT_OF_RESOURCES)
+    if (result != GPU_INVALID_VALUE && result != GPU_OUT_OF_RESOURCES &&
+        result != GPU_INVALID_CLUSTER)
         return;
     if (explain_threads(gpu, launch->block, text, size) || explain_sides(gpu, launch, text, size) ||
         explain_shared(gpu, launch, text, size) || explain_cluster(gpu, launch, text, size) ||

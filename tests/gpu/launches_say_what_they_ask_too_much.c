@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel asks of its launch reaches the driver, in both modes; what it asks too much is
+// named with the limit, and the device goes on working.
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+static const char image[] = ".version 7.0\n"
+                            ".target sm_90\n"
+                            ".address_size 64\n"
+                            ".visible .entry asks()\n"
+                            "{\n"
+                            "    ret;\n"
+                            "}\n";
+
+typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                             void **args);
+BRAID_API kernel_function braid_standin_asks;
+
+static int num_runs;
+
+void braid_standin_asks(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                        void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes, (void)args;
+    num_runs++;
+}
+
+static const braid_kernel asks = { .name = "asks", .cuda = { .data = image } };
+
+static braid_device *open_device(void)
+{
+    braid_device *device;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    return device;
+}
+
+// The first failure of making and running the launch, in the mode.
+static braid_status run(braid_device *device, braid_launch launch, braid_exec_mode mode)
+{
+    braid_graph *graph;
+    braid_exec *exec = NULL;
+    launch.kernel = &asks;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    braid_status status =
+        braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec);
+    if (!status)
+        status = braid_exec_launch(exec, NULL);
+    if (!status)
+        status = braid_exec_wait(exec);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+static void limits_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        braid_launch launch;
+        const char *text;
+    } cases[] = {
+        { { .block = { 2048, 1, 1 } }, "block 2048x1x1 exceeds 1024 threads" },
+        { { .block = { 64, 64, 1 } }, "block 64x64x1 exceeds 1024 threads" },
+        { { .block = { 1, 1, 128 } }, "block depth 128 exceeds 64" },
+        { { .grid = { 1, 70000, 1 } }, "grid height 70000 exceeds 65535" },
+        { { .grid = { 1, 1, 70000 } }, "grid depth 70000 exceeds 65535" },
+        { { .shared_bytes = 1 << 20 }, "1048576 bytes of dynamic and 0 of static shared memory" },
+    };
+    braid_device *device = open_device();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        num_runs = 0;
+        check_fails(run(device, cases[i].launch, BRAID_MODE_STREAMS), BRAID_DEVICE_ERROR,
+                    cases[i].text);
+        check_fails(run(device, cases[i].launch, BRAID_MODE_NATIVE), BRAID_DEVICE_ERROR, "asks");
+        assert_int_equal(num_runs, 0);
+        check_ok(run(device, (braid_launch){ 0 }, BRAID_MODE_STREAMS));
+        assert_int_equal(num_runs, 1);
+    }
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+static void a_grid_is_a_multiple_of_its_cluster(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    const braid_launch right = { .grid.x = 8, .cluster.x = 4 },
+                       wrong = { .grid.x = 9, .cluster.x = 4 };
+    num_runs = 0;
+    check_ok(run(device, right, BRAID_MODE_STREAMS));
+    check_ok(run(device, right, BRAID_MODE_NATIVE));
+    assert_int_equal(num_runs, 2);
+    check_fails(run(device, wrong, BRAID_MODE_STREAMS), BRAID_DEVICE_ERROR,
+                "grid 9x1x1 is no multiple of cluster 4x1x1");
+    check_fails(run(device, wrong, BRAID_MODE_NATIVE), BRAID_DEVICE_ERROR, "asks");
+    assert_int_equal(num_runs, 2);
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    long before = standin_calls("cuLaunchKernelEx");
+    check_ok(run(device, (braid_launch){ 0 }, BRAID_MODE_STREAMS));
+    assert_int_equal(standin_calls("cuLaunchKernelEx"), before);
+    check_ok(run(device, (braid_launch){ .priority = -1 }, BRAID_MODE_STREAMS));
+    check_ok(run(device, (braid_launch){ .priority = -1000, .grid.x = 2, .cluster.x = 2 },
+                 BRAID_MODE_STREAMS));
+    assert_int_equal(standin_calls("cuLaunchKernelEx"), before + 2);
+    before = standin_calls("cuGraphKernelNodeSetAttribute");
+    check_ok(run(device, (braid_launch){ 0 }, BRAID_MODE_NATIVE));
+    assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before);
+    check_ok(run(device, (braid_launch){ .priority = -1 }, BRAID_MODE_NATIVE));
+    check_ok(run(device, (braid_launch){ .grid.x = 2, .cluster.x = 2 }, BRAID_MODE_NATIVE));
+    assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before + 2);
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_are_named),
+        cmocka_unit_test(a_grid_is_a_multiple_of_its_cluster),
+        cmocka_unit_test(only_launches_that_ask_for_more_go_the_longer_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

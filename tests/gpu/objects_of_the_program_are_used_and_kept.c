@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A context, streams and events that the program made: Braid works with them, and they are as the
+// program left them when Braid is done.
+#include "gpu/gpu_testing.h"
+#include "standin/cuda/cuda_abi.h"
+#include "support/check.h"
+
+struct program {
+    CUcontext context;
+    CUstream stream;
+    CUevent event;
+};
+
+static void start_program(struct program *program)
+{
+    reset_standin();
+    assert_int_equal(cuInit(0), CUDA_SUCCESS);
+    assert_int_equal(cuCtxCreate_v2(&program->context, 0, 0), CUDA_SUCCESS); // now current
+    assert_int_equal(cuStreamCreate(&program->stream, 1), CUDA_SUCCESS);
+    assert_int_equal(cuEventCreate(&program->event, 0), CUDA_SUCCESS);
+}
+
+static void check_current(CUcontext expected)
+{
+    CUcontext current;
+    assert_int_equal(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+    assert_ptr_equal(current, expected);
+}
+
+// What the program made still works, and goes.
+static void end_program(struct program *program)
+{
+    check_current(program->context);
+    assert_int_equal(cuEventQuery(program->event), CUDA_SUCCESS);
+    assert_int_equal(cuEventDestroy_v2(program->event), CUDA_SUCCESS);
+    assert_int_equal(cuStreamDestroy_v2(program->stream), CUDA_SUCCESS);
+    assert_int_equal(cuCtxDestroy_v2(program->context), CUDA_SUCCESS);
+    check_nothing_is_left();
+}
+
+static void an_adopted_context_stays_the_programs(void **state)
+{
+    (void)state;
+    struct program program;
+    start_program(&program);
+    braid_device *named, *current;
+    braid_device_info info;
+    void *memory;
+    check_ok(braid_device_adopt_cuda(program.context, &named));
+    check_ok(braid_device_adopt_cuda(NULL, &current)); // the one that is current
+    braid_device_get_info(named, &info);
+    assert_string_equal(info.backend, "cuda");
+    assert_int_equal(info.ordinal, 0);
+    long retained = standin_calls("cuDevicePrimaryCtxRetain");
+    check_ok(braid_memory_allocate(current, BRAID_MEMORY_DEVICE, 256, &memory));
+    check_ok(braid_stream_fill(named, NULL, memory, 7, 1, 256)); // one context, two devices
+    check_ok(braid_stream_synchronize(named, NULL));
+    braid_memory_free(current, BRAID_MEMORY_DEVICE, memory);
+    assert_int_equal(standin_calls("cuDevicePrimaryCtxRetain"), retained);
+    braid_device_close(named);
+    braid_device_close(current);
+    end_program(&program);
+}
+
+static void without_a_current_context_there_is_none_to_adopt(void **state)
+{
+    (void)state;
+    braid_device *device = NULL;
+    reset_standin();
+    assert_int_equal(cuInit(0), CUDA_SUCCESS);
+    assert_int_equal(cuCtxSetCurrent(NULL), CUDA_SUCCESS);
+    check_fails(braid_device_adopt_cuda(NULL, &device), BRAID_INVALID_ARGUMENT,
+                "no context to adopt");
+    assert_null(device);
+    check_nothing_is_left();
+}
+
+static void wrapped_events_order_work_and_stay(void **state)
+{
+    (void)state;
+    struct program program;
+    start_program(&program);
+    braid_device *device;
+    braid_stream *theirs, *ours;
+    braid_event *event;
+    void *words;
+    uint32_t *host;
+    check_ok(braid_device_adopt_cuda(program.context, &device));
+    check_ok(braid_stream_wrap(device, program.stream, &theirs));
+    check_ok(braid_stream_create(device, NULL, &ours));
+    check_ok(braid_event_wrap(device, program.event, &event));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &words));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 4, (void **)&host));
+    check_ok(braid_event_query(event)); // never recorded
+    check_ok(braid_stream_fill(device, theirs, words, 5, 4, 1));
+    check_ok(braid_event_record(event, theirs));
+    check_ok(braid_stream_wait(ours, event));
+    check_ok(braid_stream_copy(device, ours, host, words, 4));
+    check_ok(braid_stream_synchronize(device, ours));
+    assert_int_equal(*host, 5);
+    check_ok(braid_event_synchronize(event));
+    assert_ptr_equal(braid_stream_native(device, theirs), program.stream);
+    braid_event_destroy(event);
+    braid_stream_destroy(ours);
+    braid_stream_destroy(theirs);
+    braid_memory_free(device, BRAID_MEMORY_HOST, host);
+    braid_memory_free(device, BRAID_MEMORY_DEVICE, words);
+    braid_device_close(device);
+    end_program(&program);
+}
+
+static void the_cpu_has_nothing_to_wrap(void **state)
+{
+    (void)state;
+    braid_device *device;
+    braid_event *event = NULL;
+    braid_stream *stream = NULL;
+    int something;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    check_fails(braid_event_wrap(device, &something, &event), BRAID_UNSUPPORTED,
+                "no native events");
+    check_fails(braid_stream_wrap(device, &something, &stream), BRAID_UNSUPPORTED,
+                "no native streams");
+    assert_true(event == NULL && stream == NULL);
+    braid_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_adopted_context_stays_the_programs),
+        cmocka_unit_test(without_a_current_context_there_is_none_to_adopt),
+        cmocka_unit_test(wrapped_events_order_work_and_stay),
+        cmocka_unit_test(the_cpu_has_nothing_to_wrap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
