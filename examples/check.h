@@ -28,4 +28,17 @@ static inline void *check_memory(void *memory)
     exit(EXIT_FAILURE);
 }
 
+// The plan as Graphviz DOT, where a file is named.
+static inline void write_picture(const braid_schedule *schedule, const char *path)
+{
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (file) {
+        CHECK(braid_schedule_write_dot(schedule, file));
+        fclose(file);
+    } else if (path) {
+        fprintf(stderr, "%s: cannot be written\n", path);
+        exit(EXIT_FAILURE);
+    }
+}
+
 #endif

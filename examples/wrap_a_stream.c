@@ -1,78 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside a program that has CUDA streams already: a graph runs between two pieces of the program's
 // own work on its own stream, and one node is a call that queues work itself, as cuBLAS would.
-//
-// To need no CUDA header, the program loads the few driver functions it calls.
-#include <dlfcn.h>
-#include <string.h>
-
-#include "check.h"
+#include "cuda_driver.h"
 
 enum { NUM_WORDS = 1 << 16 };
 
-// What the program uses of the CUDA driver: int is CUresult, uint64_t is CUdeviceptr.
-struct driver {
-    int (*init)(unsigned flags);
-    int (*device_get)(int *out_device, int ordinal);
-    int (*context_retain)(void **out_context, int device);
-    int (*context_release)(int device);
-    int (*context_set_current)(void *context);
-    int (*stream_create)(void **out_stream, unsigned flags);
-    int (*stream_synchronize)(void *stream);
-    int (*stream_destroy)(void *stream);
-    int (*memory_allocate)(uint64_t *out_memory, size_t bytes);
-    int (*memory_free)(uint64_t memory);
-    int (*memory_fill)(uint64_t memory, unsigned value, size_t num_values, void *stream);
-    int (*memory_read)(void *to, uint64_t from, size_t bytes, void *stream);
-};
-
-static void check_cuda(int result, const char *call)
-{
-    if (result == 0)
-        return;
-    fprintf(stderr, "%s: CUDA error %d\n", call, result);
-    exit(EXIT_FAILURE);
-}
-
-static bool load(void *library, const char *name, void *out_function)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(out_function, &symbol, sizeof(symbol));
-    return symbol != NULL;
-}
-
-static bool load_driver(struct driver *driver)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    return library && load(library, "cuInit", &driver->init) &&
-           load(library, "cuDeviceGet", &driver->device_get) &&
-           load(library, "cuDevicePrimaryCtxRetain", &driver->context_retain) &&
-           load(library, "cuDevicePrimaryCtxRelease_v2", &driver->context_release) &&
-           load(library, "cuCtxSetCurrent", &driver->context_set_current) &&
-           load(library, "cuStreamCreate", &driver->stream_create) &&
-           load(library, "cuStreamSynchronize", &driver->stream_synchronize) &&
-           load(library, "cuStreamDestroy_v2", &driver->stream_destroy) &&
-           load(library, "cuMemAlloc_v2", &driver->memory_allocate) &&
-           load(library, "cuMemFree_v2", &driver->memory_free) &&
-           load(library, "cuMemsetD32Async", &driver->memory_fill) &&
-           load(library, "cuMemcpyDtoHAsync_v2", &driver->memory_read);
-}
-
 // The program's own state: a context, a stream and two arrays.
 struct program {
-    struct driver driver;
-    int ordinal;
+    struct cuda_driver driver;
     void *context, *stream;
     uint64_t from, to;
 };
 
 static bool start_program(struct program *program)
 {
-    struct driver *driver = &program->driver;
-    if (!load_driver(driver) || driver->init(0) != 0 || driver->device_get(&program->ordinal, 0))
+    struct cuda_driver *driver = &program->driver;
+    if (!start_cuda(driver, &program->context))
         return false;
-    check_cuda(driver->context_retain(&program->context, program->ordinal), "retain");
-    check_cuda(driver->context_set_current(program->context), "set current");
     check_cuda(driver->stream_create(&program->stream, 1), "stream"); // 1: non-blocking
     check_cuda(driver->memory_allocate(&program->from, NUM_WORDS * 4), "allocate");
     check_cuda(driver->memory_allocate(&program->to, NUM_WORDS * 4), "allocate");
@@ -84,7 +28,7 @@ static void end_program(struct program *program)
     check_cuda(program->driver.memory_free(program->from), "free");
     check_cuda(program->driver.memory_free(program->to), "free");
     check_cuda(program->driver.stream_destroy(program->stream), "stream destroy");
-    check_cuda(program->driver.context_release(program->ordinal), "release");
+    check_cuda(program->driver.context_release(0), "release");
 }
 
 // The native node: queues its work on the stream it is handed and returns at once.
@@ -117,7 +61,7 @@ static void add_nodes(braid_graph *graph, struct program *program)
                                  NULL));
 }
 
-static void run_graph(struct program *program, braid_device *device)
+static void run_graph(struct program *program, braid_device *device, const char *picture)
 {
     braid_stream *theirs;
     braid_graph *graph;
@@ -126,6 +70,7 @@ static void run_graph(struct program *program, braid_device *device)
     CHECK(braid_graph_create(&graph));
     add_nodes(graph, program);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
+    write_picture(braid_exec_schedule(exec), picture);
     CHECK(braid_exec_launch(exec, theirs)); // after what the program queued, before what it queues
     CHECK(braid_exec_wait(exec));
     braid_exec_destroy(exec);
@@ -133,9 +78,9 @@ static void run_graph(struct program *program, braid_device *device)
     braid_stream_destroy(theirs); // unwraps it
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    struct program program = { .ordinal = 0 };
+    struct program program = { .context = NULL };
     braid_device *device;
     if (!start_program(&program)) {
         printf("skipped: no CUDA here (libcuda.so.1 cannot be loaded, or finds no device)\n");
@@ -143,7 +88,7 @@ int main(void)
     }
     CHECK(braid_device_adopt_cuda(program.context, &device));
     check_cuda(program.driver.memory_fill(program.from, 5, NUM_WORDS, program.stream), "fill");
-    run_graph(&program, device);
+    run_graph(&program, device, argc > 1 ? argv[1] : NULL);
     static uint32_t words[NUM_WORDS];
     check_cuda(program.driver.memory_read(words, program.to, sizeof(words), program.stream),
                "read");
