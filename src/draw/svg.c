@@ -84,6 +84,9 @@ static void write_heading(const struct svg *svg)
     braid_timeline_write_time(timeline, info->makespan_ns, file);
     fputs(", no plan is shorter than ", file);
     braid_timeline_write_time(timeline, info->bound_ns, file);
+    if (info->num_guessed > 0 && !timeline->options.intervals)
+        fprintf(file, "; %" PRIu32 " cost%s guessed", info->num_guessed,
+                info->num_guessed == 1 ? " is" : "s are");
     fputs("</text>\n", file);
 }
 

@@ -35,6 +35,18 @@ static void write_times(const struct svg *svg)
     fputs("],\n", svg->file);
 }
 
+static void write_guesses(const struct svg *svg)
+{
+    const char *comma = "";
+    fputs("],\n\"guesses\":[", svg->file);
+    for (uint32_t i = 0; i < svg->timeline->num_nodes; i++) {
+        if (!braid_timeline_is_guess(svg->timeline, i))
+            continue;
+        fprintf(svg->file, "%s%" PRIu32, comma, i);
+        comma = ",";
+    }
+}
+
 // The nodes of each lane in order, and for members of bundles their main node.
 static void write_lanes(const struct svg *svg)
 {
@@ -48,6 +60,7 @@ static void write_lanes(const struct svg *svg)
                     schedule->lane_nodes[i]);
         fputc(']', svg->file);
     }
+    write_guesses(svg);
     fputs("],\n\"bundled\":{", svg->file);
     const char *comma = "";
     for (uint32_t i = 0; i < svg->timeline->num_nodes; i++) {

@@ -59,9 +59,10 @@ static void write_node(const struct svg *svg, uint32_t node, const braid_interva
     const struct timeline *timeline = svg->timeline;
     const char *name = braid_schedule_node_name(timeline->schedule, node);
     bool is_bundled = braid_timeline_is_bundled(timeline, node);
-    char class_name[32];
-    snprintf(class_name, sizeof(class_name), "node%s%s", is_bundled ? " bundled" : "",
-             timeline->is_critical[node] ? " critical" : "");
+    bool is_guess = braid_timeline_is_guess(timeline, node);
+    char class_name[40];
+    snprintf(class_name, sizeof(class_name), "node%s%s%s", is_bundled ? " bundled" : "",
+             timeline->is_critical[node] ? " critical" : "", is_guess ? " guess" : "");
     double x = braid_svg_x(svg, interval->start_ns), width = braid_svg_x(svg, interval->end_ns) - x;
     double y = braid_svg_lane_y(svg, timeline->schedule->lane_of[node]);
     braid_svg_write_rectangle(svg, class_name, x, y + (is_bundled ? 3 : 0),
@@ -70,6 +71,8 @@ static void write_node(const struct svg *svg, uint32_t node, const braid_interva
     braid_text_write_xml(svg->file, name);
     fputs(": ", svg->file);
     write_times(svg, interval->start_ns, interval->end_ns);
+    if (is_guess)
+        fputs(", a guess", svg->file);
     if (is_bundled) {
         fputs(", ", svg->file);
         braid_timeline_write_role(timeline, node, braid_text_write_xml, svg->file);

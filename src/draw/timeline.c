@@ -207,6 +207,12 @@ bool braid_timeline_is_bundled(const struct timeline *timeline, uint32_t node)
     return plan_main_of(graph, plan_unit_of(graph, node)) != node;
 }
 
+bool braid_timeline_is_guess(const struct timeline *timeline, uint32_t node)
+{
+    const bool *is_unknown = timeline->schedule->is_unknown;
+    return is_unknown && is_unknown[node] && !timeline->options.intervals;
+}
+
 void braid_timeline_write_role(const struct timeline *timeline, uint32_t node,
                                void (*write)(FILE *file, const char *text), FILE *file)
 {

@@ -51,6 +51,9 @@ void braid_timeline_write_role(const struct timeline *timeline, uint32_t node,
 // Whether a node is a prelude or epilogue.
 bool braid_timeline_is_bundled(const struct timeline *timeline, uint32_t node);
 
+// Whether a node's length is planned from a cost that nobody gave.
+bool braid_timeline_is_guess(const struct timeline *timeline, uint32_t node);
+
 // Ends a file: BRAID_IO_ERROR if any write to it failed.
 braid_status braid_timeline_close(FILE *file);
 

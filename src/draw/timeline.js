@@ -6,7 +6,7 @@
     var data = JSON.parse(svg.querySelector(".data").textContent);
     var view = { from: 0, to: Math.max(data.span, 1) };
     var chosen = -1, hits = null, hitAt = -1;
-    var critical = new Set(data.critical), bottom = data.top + data.lanes.length * data.pitch;
+    var critical = new Set(data.critical), guesses = new Set(data.guesses), bottom = data.top + data.lanes.length * data.pitch;
     var laneOf = new Int32Array(data.names.length);
     data.lanes.forEach(function (nodes, lane) {
         nodes.forEach(function (node) { laneOf[node] = lane; });
@@ -39,9 +39,10 @@
         var left = clamp(x(start(node))), width = clamp(x(end(node))) - left, lane = laneOf[node];
         var bundled = data.bundled[node] !== undefined;
         var name = "node" + (bundled ? " bundled" : "") + (critical.has(node) ? " critical" : "") +
-            (hits && hits.has(node) ? " hit" : "") + (node === chosen ? " chosen" : "");
+            (guesses.has(node) ? " guess" : "") + (hits && hits.has(node) ? " hit" : "") + (node === chosen ? " chosen" : "");
         out.push(rect(name, left, y(lane) + (bundled ? 3 : 0), width,
-            data.height - (bundled ? 6 : 0), data.names[node] + ": " + span(start(node), end(node)))
+            data.height - (bundled ? 6 : 0), data.names[node] + ": " + span(start(node), end(node)) +
+            (guesses.has(node) ? ", a guess" : ""))
             .replace("<rect", '<rect data-node="' + node + '"'));
         var room = Math.floor((width - 8) / 7), text = data.names[node];
         if (width >= 36 && data.height >= 20)

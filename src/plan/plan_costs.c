@@ -155,6 +155,22 @@ static bool allocate_costs(const struct plan_graph *plan, struct plan_costs *cos
            (costs->unit_share || !costs->model.max_threads);
 }
 
+// Kept for drawings only: a cost that nobody gave is not shown.
+static bool mark_unknown(const struct plan_graph *plan, const braid_graph *graph,
+                         struct plan_costs *costs)
+{
+    for (uint32_t i = 0; i < plan->num_nodes; i++) {
+        if (graph_nodes(graph)[i].cost_ns)
+            continue;
+        if (!costs->is_unknown)
+            costs->is_unknown = braid_allocate_zeroed(plan->num_nodes, sizeof(bool));
+        if (!costs->is_unknown)
+            return false;
+        costs->is_unknown[i] = true;
+    }
+    return true;
+}
+
 static braid_status fill_costs(const struct plan_graph *plan, const braid_graph *graph,
                                struct plan_costs *costs)
 {
@@ -182,7 +198,7 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
     if (!costs.model.max_concurrent)
         costs.model.max_concurrent = UINT32_MAX;
     braid_status status = BRAID_OK;
-    if (!allocate_costs(plan, &costs))
+    if (!allocate_costs(plan, &costs) || !mark_unknown(plan, graph, &costs))
         status = braid_error_no_memory("the costs of a plan");
     if (!status)
         status = fill_costs(plan, graph, &costs);
@@ -196,6 +212,7 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
 void braid_plan_costs_finish(struct plan_costs *costs)
 {
     free(costs->node_ns);
+    free(costs->is_unknown);
     free(costs->offset_ns);
     free(costs->bottom_ns);
     free(costs->unit_share);

@@ -18,7 +18,8 @@ struct plan_costs {
     uint32_t *unit_share;   // per unit: of PLAN_WHOLE_DEVICE, what its largest kernel takes; NULL
                             // where the model has no limit of threads
     uint32_t most_share;    // the largest of them, or 0
-    uint32_t num_guessed;   // nodes whose cost nobody gave
+    uint32_t num_guessed;   // nodes whose cost nobody gave, empty ones apart
+    bool *is_unknown;       // per node: nobody gave its cost; NULL where all are given
     uint64_t critical_ns, work_ns, one_lane_ns;
     uint64_t area_ns; // the sum of all units' costs times shares: no plan is shorter
 };

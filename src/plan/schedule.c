@@ -25,6 +25,7 @@ void braid_schedule_destroy(braid_schedule *schedule)
     }
     free(schedule->start_ns);
     free(schedule->cost_ns);
+    free(schedule->is_unknown);
     free(schedule->critical);
     braid_schedule_destroy(schedule->kept_from);
     free(schedule);

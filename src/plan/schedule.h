@@ -25,7 +25,7 @@ struct braid_schedule {
     struct plan_graph *graph; // units, edges and names; shared with re-plans, never changed
 
     // A re-plan that keeps the lanes and steps of another schedule is a user of that one, and
-    // points into it: all below but start_ns, cost_ns and critical. Otherwise NULL.
+    // points into it: all below but start_ns, cost_ns, is_unknown and critical. Otherwise NULL.
     struct braid_schedule *kept_from;
 
     braid_step *steps; // in issue order
@@ -37,6 +37,7 @@ struct braid_schedule {
     uint32_t *lane_of;    // num_nodes
     uint64_t *start_ns;   // num_nodes
     uint64_t *cost_ns;    // num_nodes, unknown costs filled in; a node ends at start + cost
+    bool *is_unknown;     // num_nodes: its cost was filled in; NULL: no one's was
 
     uint32_t *critical; // nodes of a heaviest path, first to last
     size_t num_critical;

@@ -244,9 +244,36 @@ static void an_empty_plan_is_drawn(void **state)
     braid_graph_destroy(graph);
 }
 
+// Costs that nobody gave are not drawn, whatever they were planned as; a cost of 1 ns is.
+static void only_costs_that_were_given_are_drawn(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    braid_schedule *schedule, *again;
+    check_ok(braid_graph_create(&graph));
+    add_task(graph, "one", 1, UINT32_MAX);
+    const braid_launch launch = { .kernel = &loop_kernel };
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    braid_schedule_options options = { .costs.default_cost_ns = 10000 };
+    check_ok(braid_schedule_create(graph, &options, &schedule));
+    char *drawing = draw(schedule);
+    assert_has(drawing, "[label=\"one\\n1 ns\"");
+    assert_has(drawing, "[label=\"loop\", tooltip");
+    free(drawing);
+    check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, 1), 7000));
+    check_ok(braid_schedule_replan(schedule, graph, NULL, &again));
+    drawing = draw(again);
+    assert_has(drawing, "[label=\"loop\\n7.0 us\"");
+    free(drawing);
+    braid_schedule_destroy(again);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_costs_that_were_given_are_drawn),
         cmocka_unit_test(lanes_waits_and_the_critical_path_are_drawn),
         cmocka_unit_test(what_a_resource_serialises_is_dotted_with_its_name),
         cmocka_unit_test(nodes_that_share_a_lane_for_want_of_others_are_dotted),

@@ -135,6 +135,28 @@ static void measured_times_are_drawn_where_given(void **state)
     braid_schedule_destroy(schedule);
 }
 
+static void guesses_are_told(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    braid_schedule *schedule;
+    const braid_launch launch = { .kernel = &kernel };
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    char *picture = draw(schedule, NULL);
+    assert_has(picture, ", a guess</title>");
+    assert_has(picture, "; 1 cost is guessed</text>");
+    assert_has(picture, "\"guesses\":[0]");
+    free(picture);
+    const braid_interval interval = { 1, 2 };
+    picture = draw(schedule, &(braid_timeline_options){ .intervals = &interval });
+    assert_null(strstr(picture, "a guess</title>")); // what was measured is none
+    free(picture);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void times_are_shown_in_the_unit_given(void **state)
 {
     (void)state;
@@ -227,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_stand_where_they_are_planned),
         cmocka_unit_test(measured_times_are_drawn_where_given),
+        cmocka_unit_test(guesses_are_told),
         cmocka_unit_test(times_are_shown_in_the_unit_given),
         cmocka_unit_test(large_plans_are_drawn_in_blocks),
         cmocka_unit_test(the_same_plan_gives_the_same_text),
