@@ -98,14 +98,15 @@ static braid_status check_same_args(const braid_graph *graph, const char *name,
                            name, launch->num_args, kernel->kernel->name,
                            braid_node_text(first, braid_graph_name(graph, first)).text,
                            kernel->num_args);
-    const uint32_t *sizes = (const uint32_t *)graph->arg_sizes.items + kernel->first_arg;
+    const uint32_t *sizes = graph->arg_sizes.items; // NULL where no kernel has any
     for (uint32_t i = 0; i < kernel->num_args; i++) {
-        if (launch->args[i].bytes != sizes[i])
+        uint32_t bytes = sizes[kernel->first_arg + i];
+        if (launch->args[i].bytes != bytes)
             return braid_error(
                 BRAID_INVALID_ARGUMENT,
                 "node '%s': argument %u of kernel '%s' has %zu bytes, and %u in node "
                 "%s",
-                name, i, kernel->kernel->name, launch->args[i].bytes, sizes[i],
+                name, i, kernel->kernel->name, launch->args[i].bytes, bytes,
                 braid_node_text(first, braid_graph_name(graph, first)).text);
     }
     return BRAID_OK;
