@@ -155,11 +155,58 @@ static void work_that_a_waiting_thread_runs_ends_first(void **state)
     close_cpu(backend);
 }
 
+struct destroyer {
+    struct backend *backend;
+    struct backend_stream *stream;
+    atomic_uint has_returned;
+};
+
+static void *destroy_cancelled(void *user)
+{
+    struct destroyer *destroyer = user;
+    pthread_cancel(pthread_self());
+    braid_cpu_give_way(); // a round of the wait, so that one at least meets the cancellation
+    destroyer->backend->ops->stream_destroy(destroyer->backend, destroyer->stream);
+    atomic_store(&destroyer->has_returned, 1);
+    pthread_testcancel();
+    return NULL;
+}
+
+static void let_go_later(struct backend *base, struct backend_stream *stream)
+{
+    struct cpu_backend *backend = cpu_backend_of(base);
+    for (int i = 0; i < 100; i++)
+        braid_cpu_give_way();
+    cpu_lock(backend);
+    stream->job.num_hosts--;
+    cpu_unlock(backend);
+}
+
+// Destroying a stream waits for threads that look at it, in short sleeps.
+static void a_stream_that_is_destroyed_goes_whole(void **state)
+{
+    (void)state;
+    struct backend *backend = open_cpu(2);
+    struct destroyer destroyer = { .backend = backend };
+    check_ok(backend->ops->stream_create(backend, 0, &destroyer.stream));
+    destroyer.stream->job.num_hosts = 1; // as if a thread waited
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, destroy_cancelled, &destroyer), 0);
+    let_go_later(backend, destroyer.stream);
+    void *result = NULL;
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(atomic_load(&destroyer.has_returned), 1);
+    check_works(backend);
+    close_cpu(backend);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_that_sleeps_ends_first),
         cmocka_unit_test(work_that_a_waiting_thread_runs_ends_first),
+        cmocka_unit_test(a_stream_that_is_destroyed_goes_whole),
     };
     return cmocka_run_group_tests_name("cpu: cancelled waits leave all whole", tests, NULL, NULL);
 }

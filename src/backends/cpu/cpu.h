@@ -193,7 +193,8 @@ static inline void cpu_unlock(struct cpu_backend *backend)
 // cpu_time.c
 uint64_t braid_cpu_now_ns(void);
 void braid_cpu_relax(void);
-void braid_cpu_give_way(void); // to threads of any priority, for some microseconds
+// To threads of any priority, for some microseconds. No cancellation point.
+void braid_cpu_give_way(void);
 // How long a thread without work polls: CPU_SPIN_NS, and no longer than its core is its own.
 struct cpu_spin {
     uint64_t offer_ns, end_ns;

@@ -28,9 +28,13 @@ void braid_cpu_relax(void)
 #endif
 }
 
+// Sleeping is a cancellation point, and calls that wait for work are none.
 void braid_cpu_give_way(void)
 {
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     nanosleep(&(struct timespec){ .tv_nsec = 10000 }, NULL);
+    pthread_setcancelstate(cancel_state, NULL);
 }
 
 struct cpu_spin braid_cpu_spin_begin(void)
