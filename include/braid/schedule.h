@@ -51,9 +51,11 @@ typedef enum braid_policy {
 
 typedef struct braid_schedule_options {
     // 0: the planner chooses, up to 128. Where costs are missing it takes as many as may run at
-    // once: a node that nobody measured may be the longest. Thousands of lanes take time and memory
-    // in proportion to lanes * waits: where that would be over half a gibibyte, fewer are taken, or
-    // with fixed_lanes BRAID_NO_MEMORY names the lanes.
+    // once: a node that nobody measured may be the longest. Fewer where by the cost model that
+    // would make the frame over half longer than the best number, were all such nodes as short as
+    // the model's default. Thousands of lanes take time and memory in proportion to lanes * waits:
+    // where that would be over half a gibibyte, fewer are taken, or with fixed_lanes
+    // BRAID_NO_MEMORY names the lanes.
     uint32_t max_lanes;
     // Use max_lanes lanes if there is work for them, however small the gain; fewer only where that
     // makes the plan shorter.

@@ -14,8 +14,12 @@ static bool add_asks(struct place *place, uint32_t node, uint32_t latest, uint64
     braid_plan_know_ask(know, node, latest);
     if (know->num_asks == 0)
         return true;
-    struct plan_ask *asks = braid_array_append(&place->asks, know->num_asks, sizeof(*asks));
-    for (uint32_t i = 0; asks && i < know->num_asks; i++) {
+    if (place->asks.capacity - place->asks.num < know->num_asks &&
+        !braid_array_reserve(&place->asks, know->num_asks, sizeof(struct plan_ask)))
+        return false;
+    struct plan_ask *asks = (struct plan_ask *)place->asks.items + place->asks.num;
+    place->asks.num += know->num_asks;
+    for (uint32_t i = 0; i < know->num_asks; i++) {
         uint32_t pred = know->asks[i];
         asks[i] = (struct plan_ask){ know->spots[pred].lane, know->issue_of[pred], 0 };
         if (!costs->model.wait_ns && !costs->offset_ns)
@@ -23,7 +27,7 @@ static bool add_asks(struct place *place, uint32_t node, uint32_t latest, uint64
         uint64_t seen_ns = place->out->start_ns[pred] + costs->node_ns[pred] + costs->model.wait_ns;
         asks[i].seen_ns = seen_ns > offset_ns ? seen_ns - offset_ns : 0;
     }
-    return asks;
+    return true;
 }
 
 bool braid_plan_ask_node(struct place *place, uint32_t node, uint32_t latest)

@@ -17,6 +17,8 @@
 // One part in, where no two of the largest kernels fit the device: such kernels leave it partly
 // idle at both their ends, so a second lane gains twice what the model sees (docs/cuda.md).
 #define GAIN_WHERE_KERNELS_ARE_LARGE 60
+// Lanes for nodes of unknown cost may make the frame this part longer, should the nodes be short.
+#define PRICE_OF_GUESSES 2 // one part in
 
 static const uint32_t candidates[] = { 2,  3,  4,  5,  6,  7,  8,  9,  10, 12, 14,  16,
                                        20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128 };
@@ -170,11 +172,47 @@ static braid_status try_all(struct choice *choice, uint32_t limit)
     return status;
 }
 
-// What costs are missing may be long: as much as may run at once does, however little that seems to
-// gain.
-static bool wants_all_lanes(const struct plan_costs *costs, const braid_schedule_options *options)
+static braid_status try_numbers(struct choice *choice, uint32_t limit)
 {
-    return costs->num_guessed > 0 || (options->fixed_lanes && options->max_lanes);
+    if (visits(choice->plan, NUM_CANDIDATES) <= 2 * MOST_VISITS)
+        return try_all(choice, limit);
+    return try_lanes(choice, guess_lanes(choice->plan, choice->costs, limit));
+}
+
+static bool is_bearable(const struct choice *choice, uint64_t expected)
+{
+    return expected <= choice->best_ns + choice->best_ns / PRICE_OF_GUESSES;
+}
+
+// Where costs are missing a node may be the longest of all: as many lanes are taken as may run at
+// once, or the most that cost little should all nodes be as short as the model's default. A graph
+// too big to try all numbers gets one try.
+static braid_status try_many(struct choice *choice, uint32_t limit)
+{
+    bool big = visits(choice->plan, NUM_CANDIDATES) > 2 * MOST_VISITS, found = false;
+    for (size_t i = NUM_CANDIDATES + 1; i-- > 0 && !found;) {
+        uint32_t num = i < NUM_CANDIDATES ? candidates[i] : limit;
+        uint64_t roots = (num - 1) * choice->costs->model.root_ns;
+        if (num > limit || num <= choice->best.num_lanes ||
+            !is_bearable(choice, lower_bound(choice->costs, num) + roots))
+            continue;
+        struct plan_placement other;
+        braid_status status =
+            braid_plan_place(choice->plan, choice->costs, choice->ranks, num, true, &other);
+        if (status)
+            return status;
+        uint64_t expected =
+            expected_ns(choice->plan, choice->costs, other.makespan_ns, other.waits.num);
+        found = is_bearable(choice, expected);
+        if (found) {
+            struct plan_placement fewer = choice->best;
+            choice->best = other;
+            other = fewer;
+        }
+        braid_plan_placement_finish(&other);
+        found |= big;
+    }
+    return BRAID_OK;
 }
 
 static braid_status place_by(const struct plan_graph *plan, const struct plan_costs *costs,
@@ -184,8 +222,8 @@ static braid_status place_by(const struct plan_graph *plan, const struct plan_co
     if (num_lanes)
         return braid_plan_place(plan, costs, ranks, num_lanes, false, out_placement);
     uint32_t limit = braid_plan_lane_limit(plan, costs, options);
-    if (wants_all_lanes(costs, options))
-        return braid_plan_place(plan, costs, ranks, limit, !options->fixed_lanes, out_placement);
+    if (options->fixed_lanes && options->max_lanes)
+        return braid_plan_place(plan, costs, ranks, limit, false, out_placement);
     struct choice choice = {
         .plan = plan,
         .costs = costs,
@@ -193,11 +231,9 @@ static braid_status place_by(const struct plan_graph *plan, const struct plan_co
         .best = { .num_lanes = 1, .makespan_ns = costs->one_lane_ns },
         .best_ns = expected_ns(plan, costs, costs->one_lane_ns, 0),
     };
-    braid_status status;
-    if (visits(plan, NUM_CANDIDATES) <= 2 * MOST_VISITS)
-        status = try_all(&choice, limit);
-    else
-        status = try_lanes(&choice, guess_lanes(plan, costs, limit));
+    braid_status status = try_numbers(&choice, limit);
+    if (!status && costs->num_guessed)
+        status = try_many(&choice, limit);
     if (!status && !choice.best.issued)
         return braid_plan_place(plan, costs, ranks, 1, false, out_placement);
     if (status)

@@ -61,7 +61,7 @@ static uint32_t share_of(const struct place *place, uint32_t unit)
 }
 
 // Nothing of a unit is held up by this predecessor any more.
-static void free_unit(struct place *place, uint32_t unit)
+static inline void free_unit(struct place *place, uint32_t unit)
 {
     struct inputs *inputs = &place->inputs[unit];
     if (--inputs->left)
@@ -225,19 +225,28 @@ static bool fill_lanes(struct place *place)
     return true;
 }
 
-// A node that ended no longer holds up the units that start with a successor of it.
+// One predecessor less holds up the start of a unit.
+static inline void release_unit(struct place *place, uint32_t unit, uint32_t issue)
+{
+    struct inputs *inputs = &place->inputs[unit];
+    if (issue > inputs->latest)
+        inputs->latest = issue;
+    free_unit(place, unit);
+}
+
+// A node that ended no longer holds up the units that start with a successor of it. Every edge
+// passes here: without bundles, a node is its unit, and nothing is asked about them.
 static void release_successors(struct place *place, uint32_t node)
 {
     const struct plan_graph *plan = place->plan;
     uint32_t issue = place->know.issue_of[node] + 1;
-    for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
-        uint32_t succ = plan->succ_nodes[e], unit = plan_unit_of(plan, succ);
-        if (!is_first_member(plan, succ))
-            continue;
-        struct inputs *inputs = &place->inputs[unit];
-        if (issue > inputs->latest)
-            inputs->latest = issue;
-        free_unit(place, unit);
+    uint32_t first = plan->succ_first[node], end = plan->succ_first[node + 1];
+    for (uint32_t e = first; e < end && !plan->units.members; e++)
+        release_unit(place, plan->succ_nodes[e], issue);
+    for (uint32_t e = first; e < end && plan->units.members; e++) {
+        uint32_t succ = plan->succ_nodes[e];
+        if (is_first_member(plan, succ))
+            release_unit(place, plan_unit_of(plan, succ), issue);
     }
 }
 
