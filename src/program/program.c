@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/error.h"
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 // A moment of a lane that the schedule records.
 struct moment {

@@ -17,9 +17,11 @@ struct point {
     unsigned num_references;
 };
 
+enum { ITEM_TASK, ITEM_RECORD, ITEM_WAIT };
+
 struct item {
     struct item *next; // in the queue or the free list
-    enum { ITEM_TASK, ITEM_RECORD, ITEM_WAIT } kind;
+    int kind;          // ITEM_TASK, ITEM_RECORD or ITEM_WAIT
     struct point *point;
     struct backend_task task;
     void *args[MAX_ARGS];
