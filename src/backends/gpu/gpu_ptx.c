@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_edit.h"
+
 enum { OLDEST_TARGET = 70, EARLY_TARGET = 90 };
 
 static const char start[] = "\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n";
@@ -77,37 +79,15 @@ bool braid_gpu_is_ptx(const char *image)
     return word_is(next_word(&image), ".version");
 }
 
-// What stands in place of a piece of the old text.
-struct edit {
-    const char *from, *to; // of the old text
-    const char *with;
-};
-
 struct editor {
-    struct edit *edits;
-    size_t num, room;
-    const char *reason; // why the text stays as it is; NULL: it does not, or memory ran out
-    bool failed;
+    struct gpu_edits edits;
+    const char *reason; // why the text stays as it is
+    bool refused;
 };
-
-static void add_edit(struct editor *editor, const char *from, const char *to, const char *with)
-{
-    if (editor->num == editor->room) {
-        size_t room = editor->room ? 2 * editor->room : 16;
-        struct edit *edits = realloc(editor->edits, room * sizeof(*edits));
-        if (!edits) {
-            editor->failed = true;
-            return;
-        }
-        editor->edits = edits;
-        editor->room = room;
-    }
-    editor->edits[editor->num++] = (struct edit){ from, to, with };
-}
 
 static void refuse(struct editor *editor, const char *reason)
 {
-    editor->failed = true;
+    editor->refused = true;
     editor->reason = reason;
 }
 
@@ -119,7 +99,7 @@ static void read_version(struct editor *editor, const char **text)
     long major = strtol(version.at, &end, 10);
     long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
     if (major < 7 || (major == 7 && minor < 8))
-        add_edit(editor, version.at, version.at + version.length, "7.8");
+        braid_gpu_edit(&editor->edits, version.at, version.at + version.length, "7.8");
 }
 
 // .target sm_80, debug
@@ -134,7 +114,7 @@ static void read_target(struct editor *editor, const char **text)
     if (number < OLDEST_TARGET)
         refuse(editor, "it is for a device before sm_70");
     else if (number < EARLY_TARGET)
-        add_edit(editor, target.at, target.at + target.length, "sm_90");
+        braid_gpu_edit(&editor->edits, target.at, target.at + target.length, "sm_90");
 }
 
 // From behind .entry to behind the brace that opens the body, or the semicolon of a declaration.
@@ -150,7 +130,7 @@ static void read_entry(struct editor *editor, const char **text)
         word = next_word(text);
     }
     if (word_is(word, "{"))
-        add_edit(editor, *text, *text, start);
+        braid_gpu_edit(&editor->edits, *text, *text, start);
 }
 
 static void look_at(struct editor *editor, struct word word, const char **text)
@@ -167,37 +147,17 @@ static void look_at(struct editor *editor, struct word word, const char **text)
         refuse(editor, "it uses clusters");
 }
 
-static char *apply(const struct editor *editor, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    for (size_t i = 0; i < editor->num; i++)
-        bytes += strlen(editor->edits[i].with);
-    char *made = malloc(bytes);
-    char *to = made;
-    for (size_t i = 0; made && i < editor->num; i++) {
-        const struct edit *edit = &editor->edits[i];
-        size_t before = (size_t)(edit->from - text), length = strlen(edit->with);
-        memcpy(to, text, before);
-        memcpy(to + before, edit->with, length);
-        to += before + length;
-        text = edit->to;
-    }
-    if (made)
-        memcpy(to, text, strlen(text) + 1);
-    return made;
-}
-
 char *braid_gpu_ptx_with_early_start(const char *text, const char **out_reason)
 {
     struct editor editor = { 0 };
     const char *at = text;
     struct word word = next_word(&at);
-    while (word.length > 0 && !editor.failed) {
+    while (word.length > 0 && !editor.refused) {
         look_at(&editor, word, &at);
         word = next_word(&at);
     }
-    char *made = editor.failed ? NULL : apply(&editor, text);
-    free(editor.edits);
+    char *made = editor.refused ? NULL : braid_gpu_apply_edits(&editor.edits, text);
+    braid_gpu_edits_finish(&editor.edits);
     *out_reason = editor.reason;
     return made;
 }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text with pieces of it replaced, in order.
+#include "backends/gpu/gpu_edit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, const char *with)
+{
+    if (edits->num == edits->room) {
+        size_t room = edits->room ? 2 * edits->room : 16;
+        struct gpu_edit *items = realloc(edits->items, room * sizeof(*items));
+        if (!items) {
+            edits->failed = true;
+            return;
+        }
+        edits->items = items;
+        edits->room = room;
+    }
+    edits->items[edits->num++] = (struct gpu_edit){ from, to, with };
+}
+
+char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    for (size_t i = 0; i < edits->num; i++)
+        bytes += strlen(edits->items[i].with);
+    char *made = edits->failed ? NULL : malloc(bytes);
+    char *to = made;
+    for (size_t i = 0; made && i < edits->num; i++) {
+        const struct gpu_edit *edit = &edits->items[i];
+        size_t before = (size_t)(edit->from - text), length = strlen(edit->with);
+        memcpy(to, text, before);
+        memcpy(to + before, edit->with, length);
+        to += before + length;
+        text = edit->to;
+    }
+    if (made)
+        memcpy(to, text, strlen(text) + 1);
+    return made;
+}
+
+void braid_gpu_edits_finish(struct gpu_edits *edits)
+{
+    free(edits->items);
+    *edits = (struct gpu_edits){ 0 };
+}

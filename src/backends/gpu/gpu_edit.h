@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text with pieces of it replaced, in order.
+#ifndef BRAID_BACKENDS_GPU_GPU_EDIT_H
+#define BRAID_BACKENDS_GPU_GPU_EDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gpu_edit {
+    const char *from, *to; // of the old text
+    const char *with;      // lives until the edits are applied
+};
+
+struct gpu_edits {
+    struct gpu_edit *items;
+    size_t num, room;
+    bool failed; // memory ran out
+};
+
+// Puts `with` in place of what is between two places of the old text, none before an earlier edit.
+void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, const char *with);
+
+// The new text, for the caller to free; NULL: memory ran out.
+char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text);
+
+void braid_gpu_edits_finish(struct gpu_edits *edits);
+
+#endif

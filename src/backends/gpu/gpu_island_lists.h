@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an island is to do: lanes of calls with waits, and the words that its kernel reads of them.
+//
+// In an island a lane is a group of threads of one kernel, and a call runs a kernel's blocks one
+// after another. A chain is an island of one lane whose groups share the blocks of each call.
+#ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_LISTS_H
+#define BRAID_BACKENDS_GPU_GPU_ISLAND_LISTS_H
+
+#include "backends/gpu/gpu_backend.h"
+
+// Waits until `lane` has published that many calls.
+struct island_wait {
+    uint32_t lane, number;
+};
+
+struct island_call {
+    const struct backend_task *task; // a kernel; NULL: nothing to run, only to wait or publish
+    uint32_t first_wait, num_waits;  // of island_lists.waits
+    bool publishes;
+};
+
+struct island_lists {
+    struct island_call *calls; // lane by lane
+    uint32_t *lane_first;      // num_lanes + 1
+    uint32_t num_lanes, num_calls;
+    struct island_wait *waits;
+    uint32_t num_waits;
+};
+
+// How the lanes are laid out on the device.
+struct island_layout {
+    uint32_t group_threads; // of a lane, whole warps
+    uint32_t num_groups;    // in a block
+    uint32_t num_blocks;
+    uint32_t num_threads; // of a block: those of its groups, and perhaps some that only load
+    uint32_t num_args;    // of a frame, in 16 bytes
+    uint32_t most_units;  // of any block's list, in 16 bytes
+    uint32_t span;        // by how much each lane's progress grows in a frame
+    bool chain, flat;     // flat: all blocks are one-dimensional
+};
+
+// All that the island's kernel reads: for each block a head, then its shapes, lists and waits.
+struct island_words {
+    uint32_t *words;
+    size_t num_units; // of 16 bytes
+};
+
+// Whether the lists can run to their end: each lane in its order, each wait for something that is
+// published. That nothing waits in a circle is shown by running them; so is that every kernel task
+// of the lists runs once.
+braid_status braid_island_lists_check(const struct island_lists *lists);
+
+void braid_island_lists_finish(struct island_lists *lists);
+
+// Where an argument stands behind `at` bytes of others; the island's code says the same.
+static inline uint32_t island_arg_place(uint32_t at, uint32_t bytes)
+{
+    uint32_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
+    return (at + align - 1) / align * align;
+}
+
+// The bytes of a call's arguments, in whole 16 bytes.
+uint32_t braid_island_arg_bytes(const struct backend_launch *launch);
+void braid_island_put_args(const struct backend_launch *launch, unsigned char *to);
+
+// Writes the words. entry_of[call] and args_of[call] (in bytes) belong to lists->calls; fills
+// layout->most_units. Errors: BRAID_NO_MEMORY, BRAID_UNSUPPORTED (too many shapes or waits).
+braid_status braid_island_words_create(const struct island_lists *lists, const uint32_t *entry_of,
+                                       const uint32_t *args_of, struct island_layout *layout,
+                                       struct island_words *out_words);
+
+#endif
