@@ -40,6 +40,7 @@ struct backend_launch {
     braid_dim3 grid, block, cluster;
     uint32_t shared_bytes;
     int32_t priority;
+    bool cooperative;  // all its blocks must run at once; refused where they cannot
     bool starts_early; // is launched while its lane predecessor, also a kernel, still runs
     uint32_t num_args;
     void *const *args;

@@ -48,6 +48,7 @@ enum {
     GPU_FUNCTION_MAX_THREADS = 0,
     GPU_FUNCTION_SHARED_BYTES = 1,
     GPU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
+    GPU_LAUNCH_COOPERATIVE = 2,
     GPU_LAUNCH_CLUSTER = 4,
     GPU_LAUNCH_PROGRAMMATIC = 6,
     GPU_LAUNCH_PRIORITY = 8,
@@ -75,6 +76,7 @@ union gpu_attribute_value {
         uint32_t x, y, z;
     } cluster;
     int programmatic;
+    int cooperative;
     int priority;
 };
 
@@ -170,6 +172,8 @@ struct gpu_api {
     gpu_result (*function_set)(gpu_function function, int attribute, int value); // CUDA
     gpu_result (*function_parameter)(gpu_function function, size_t index, size_t *offset,
                                      size_t *bytes); // CUDA
+    gpu_result (*function_occupancy)(int *blocks, gpu_function function, int block_threads,
+                                     size_t shared_bytes); // CUDA
 
     // Graphs. Kernel and fill parameters have a layout for each vendor.
     gpu_result (*graph_create)(gpu_graph *graph, unsigned flags);

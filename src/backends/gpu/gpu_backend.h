@@ -72,6 +72,7 @@ struct backend_kernel {
     const void *key;           // the image, the source, or the function it came from
     struct gpu_module *module; // NULL: the program's function
     char *entry;
+    const char *source; // what it was compiled from; NULL: an image, or the program's function
     gpu_function function;
     bool waits_first;              // all its threads begin with griddepcontrol.wait: see gpu_ptx.h
     uint32_t references;           // guarded by gpu_backend.lock
@@ -134,6 +135,10 @@ int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
 // Why a launch was refused, as far as its numbers tell; "" when they do not.
 void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backend_launch *launch,
                               gpu_result result, char *text, size_t size);
+
+// A launch with what it needs beyond a plain one; the driver has launch_config.
+gpu_result braid_gpu_launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
+                                            const struct backend_launch *launch);
 
 // Raises the kernel's limit of dynamic shared memory where the launch needs more. *out_slot is
 // the call that failed.

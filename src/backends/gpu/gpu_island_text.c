@@ -57,9 +57,6 @@ static const char *const walker_text[] = {
     "    uint3 grid, dim;\n",
     "    unsigned pad[2];\n",
     "};\n",
-    "struct braid_island_args {\n",
-    "    uint4 bytes[BRAID_ARGS];\n",
-    "};\n",
     "static __device__ __forceinline__ unsigned braid_island_look(const unsigned *at)\n",
     "{\n",
     "    unsigned value;\n",
@@ -94,13 +91,13 @@ static const char *const walker_text[] = {
     "    const uint4 head = program[blockIdx.x];\n",
     "    uint4 *const own = braid_island_memory + BRAID_ARGS;\n",
     "    for (unsigned i = threadIdx.x; i < BRAID_ARGS; i += BRAID_THREADS)\n",
-    "        braid_island_memory[i] = args.bytes[i];\n",
+    "        braid_island_memory[i] = make_uint4((unsigned)args.bytes[2 * i], (unsigned)(args.bytes[2 * i] >> 32), (unsigned)args.bytes[2 * i + 1], (unsigned)(args.bytes[2 * i + 1] >> 32));\n",
     "    for (unsigned i = threadIdx.x; i < head.y; i += BRAID_THREADS)\n",
     "        own[i] = program[head.x + i];\n",
     "    if (threadIdx.x < BRAID_GROUPS)\n",
     "        braid_island_done[threadIdx.x] = 0;\n",
     "    __syncthreads();\n",
-    "    if (group >= BRAID_GROUPS)\n",
+    "    if (threadIdx.x >= BRAID_GROUPS * BRAID_GROUP)\n",
     "        return;\n",
     "    const braid_island_shape *const shapes = (const braid_island_shape *)own;\n",
     "    const unsigned *const waits = (const unsigned *)(own + head.w);\n",
@@ -274,6 +271,8 @@ static void put_layout(FILE *file, const struct island_layout *layout)
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);
+    fprintf(file, "typedef struct { unsigned long long bytes[%u]; } braid_island_args;\n",
+            2 * layout->num_args);
 }
 
 static uint32_t bytes_of(const struct island_kernel *kernel)

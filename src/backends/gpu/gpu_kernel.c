@@ -126,6 +126,7 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
         return braid_error_no_memory("a kernel");
     loaded->entry = strdup(code->entry);
     loaded->key = code->key;
+    loaded->source = code->source;
     braid_status status = loaded->entry ? BRAID_OK : braid_error_no_memory("a kernel");
     if (!status)
         status = find_function(gpu, kernel, code, loaded);

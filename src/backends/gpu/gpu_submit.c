@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 
-enum { MAX_LAUNCH_ATTRIBUTES = 3 };
+enum { MAX_LAUNCH_ATTRIBUTES = 4 };
 
 static bool has_cluster(const struct backend_launch *launch)
 {
@@ -27,6 +27,10 @@ static uint32_t list_attributes(const struct gpu_backend *gpu, const struct back
         attributes[num] = (struct gpu_attribute){ .id = GPU_LAUNCH_PRIORITY };
         attributes[num++].value.priority = braid_gpu_clamp_priority(gpu, launch->priority);
     }
+    if (launch->cooperative) {
+        attributes[num] = (struct gpu_attribute){ .id = GPU_LAUNCH_COOPERATIVE };
+        attributes[num++].value.cooperative = 1;
+    }
     if (launch->starts_early) {
         attributes[num] = (struct gpu_attribute){ .id = GPU_LAUNCH_PROGRAMMATIC };
         attributes[num++].value.programmatic = 1;
@@ -42,8 +46,8 @@ static gpu_result launch_plain(const struct gpu_backend *gpu, gpu_stream stream,
                             launch->shared_bytes, stream, (void **)(uintptr_t)launch->args, NULL);
 }
 
-static gpu_result launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
-                                         const struct backend_launch *launch)
+gpu_result braid_gpu_launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
+                                            const struct backend_launch *launch)
 {
     struct gpu_attribute attributes[MAX_LAUNCH_ATTRIBUTES];
     uint32_t num = list_attributes(gpu, launch, attributes);
@@ -73,7 +77,7 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_SUCCESS) {
-        result = with_attributes ? launch_with_attributes(gpu, stream, launch)
+        result = with_attributes ? braid_gpu_launch_with_attributes(gpu, stream, launch)
                                  : launch_plain(gpu, stream, launch);
         slot = with_attributes ? (const void *)&gpu->api->launch_config
                                : (const void *)&gpu->api->launch;

@@ -127,6 +127,9 @@ static const struct gpu_symbol driver_rows[] = {
     { .offset = offsetof(struct gpu_api, function_parameter),
       .names = { { "cuFuncGetParamInfo" } },
       .optional = { [GPU_CUDA] = true } },
+    { .offset = offsetof(struct gpu_api, function_occupancy),
+      .names = { { "cuOccupancyMaxActiveBlocksPerMultiprocessor" } },
+      .optional = { [GPU_CUDA] = true } },
 
     // Graphs
     { .offset = offsetof(struct gpu_api, graph_create),

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island: many kernels' calls inside one kernel, loaded on a device.
+#ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_H
+#define BRAID_BACKENDS_GPU_GPU_ISLAND_H
+
+#include "backends/gpu/gpu_island_lists.h"
+
+struct gpu_island;
+
+// Why a task cannot be inside an island, a constant; NULL: it can, as far as can be told without
+// compiling it.
+const char *braid_gpu_island_refusal(const struct gpu_backend *gpu,
+                                     const struct backend_task *task);
+
+// Compiles and loads the calls of the lists, whose arguments are those of now; `chain`: one lane.
+// The lists are taken over, also on failure; tasks, their kernels and sources outlive the island.
+// The device is current. Errors: BRAID_UNSUPPORTED (a task cannot be inside, and why; too many
+// arguments; more blocks than run at once), BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
+braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_lists *lists,
+                                     bool chain, struct gpu_island **out_island);
+// No launch is in flight. NULL is destroyed to no effect.
+void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island);
+
+// Takes the arguments of a call's task as they are now, for later launches.
+void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call);
+
+// The launch that runs it, for one frame or several with equal arguments; its args are read when it
+// is submitted. Valid until the next call for the island.
+const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island,
+                                                     uint32_t num_frames);
+
+#endif
