@@ -29,6 +29,14 @@ typedef enum braid_exec_mode {
     BRAID_MODE_NATIVE = 2,  // the backend's own replay: a CUDA or HIP graph, the CPU's lane walker
 } braid_exec_mode;
 
+// Whether kernels of a plan may become calls inside one kernel, an island (CUDA; docs/cuda.md).
+typedef enum braid_islands {
+    BRAID_ISLANDS_AUTO = 0,  // none so far
+    BRAID_ISLANDS_NEVER = 1, //
+    BRAID_ISLANDS_WHOLE = 2, // the whole graph is one island, or creating the exec fails with
+                             // BRAID_UNSUPPORTED and names the first node that cannot be inside
+} braid_islands;
+
 typedef struct braid_exec_options {
     braid_exec_mode mode;
     const braid_schedule *schedule; // NULL: plan the graph here, with `plan` and, where its costs
@@ -40,6 +48,7 @@ typedef struct braid_exec_options {
     // pays, and wait for its end before they do anything. True: they are launched after it, and
     // so are kernels with braid_kernel.programmatic.
     bool no_early_start;
+    braid_islands islands;
 } braid_exec_options;
 
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels and allocates
@@ -116,6 +125,7 @@ typedef struct braid_exec_info {
     uint32_t num_events;       // events leased while the exec lives
     uint64_t argument_bytes;   // of all kernels
     uint32_t num_early_starts; // kernels launched while their lane predecessor still runs
+    uint32_t num_island_nodes; // nodes that are calls inside an island
 } braid_exec_info;
 
 BRAID_API void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info,

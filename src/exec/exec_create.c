@@ -93,7 +93,8 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
 static const struct player *const *find_player(const struct player *const *players,
                                                braid_exec_mode mode)
 {
-    while (*players && mode != BRAID_MODE_AUTO && (*players)->mode != mode)
+    while (*players &&
+           ((*players)->is_island || (mode != BRAID_MODE_AUTO && (*players)->mode != mode)))
         players++;
     return players;
 }
@@ -133,6 +134,49 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
         snprintf(reason, size, "streams: the default on %s", device);
 }
 
+// The predicted time of a frame with a player's own plan; UINT64_MAX with an error.
+static uint64_t predict(const braid_exec *exec, const braid_graph *graph,
+                        const braid_exec_options *options, const struct player *player)
+{
+    braid_schedule_options plan = options->plan;
+    braid_schedule *schedule = NULL;
+    braid_schedule_info info = { .makespan_ns = UINT64_MAX };
+    player->get_cost_model(exec->device->backend, &plan.costs);
+    if (braid_schedule_create(graph, &plan, &schedule) == BRAID_OK)
+        braid_schedule_get_info(schedule, &info);
+    braid_schedule_destroy(schedule);
+    return info.makespan_ns;
+}
+
+// The whole graph as one island, of the width whose plan is shortest.
+static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options)
+{
+    const struct player *best = NULL;
+    uint64_t best_ns = UINT64_MAX;
+    const struct player *const *player = exec->device->backend->ops->players;
+    for (; *player; player++) {
+        if (!(*player)->is_island)
+            continue;
+        uint64_t ns = options->schedule ? 0 : predict(exec, graph, options, *player);
+        if (!best || ns < best_ns) {
+            best = *player;
+            best_ns = ns;
+        }
+    }
+    if (!best || options->mode == BRAID_MODE_STREAMS)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no islands%s", exec->device->label,
+                           best ? " in streams mode" : "");
+    braid_status status = make_program(exec, graph, options, best);
+    if (status)
+        return status;
+    exec->info.num_early_starts = 0;
+    for (size_t i = 0; i < exec->program.num_ops; i++)
+        exec->info.num_island_nodes += exec->program.ops[i].kind == PROGRAM_RUN;
+    snprintf(exec->info.reason, sizeof(exec->info.reason), "native: one island, as asked for");
+    return BRAID_OK;
+}
+
 // The best player that can play it, of those that the mode allows.
 static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
                                   const braid_exec_options *options)
@@ -164,6 +208,10 @@ static braid_status check_arguments(const braid_device *device, const braid_grap
     int mode = (int)options->mode;
     if (mode < BRAID_MODE_AUTO || mode > BRAID_MODE_NATIVE)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown mode %d", mode);
+    int islands = (int)options->islands;
+    if (islands < BRAID_ISLANDS_AUTO || islands > BRAID_ISLANDS_WHOLE)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown islands %d",
+                           islands);
     return options->schedule ? check_schedule(options->schedule, graph) : BRAID_OK;
 }
 
@@ -212,7 +260,8 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     pthread_mutex_init(&exec->lock, NULL);
     status = make_parts(exec, graph);
     if (!status)
-        status = choose_player(exec, graph, options);
+        status = options->islands == BRAID_ISLANDS_WHOLE ? choose_island(exec, graph, options)
+                                                         : choose_player(exec, graph, options);
     if (status) {
         free_exec(exec);
         return status;

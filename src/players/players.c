@@ -9,6 +9,8 @@ const struct player *const braid_cpu_players[] = {
 };
 
 const struct player *const braid_cuda_players[] = {
+    &braid_narrow_island_player,
+    &braid_wide_island_player,
     &braid_graph_player,
     &braid_streams_player,
     NULL,

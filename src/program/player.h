@@ -34,6 +34,8 @@ struct player {
     const char *name;
     braid_exec_mode mode; // by which the public interface asks for it
 
+    bool is_island; // taken only where the program allows islands, and by its predicted time
+
     // Launches on two streams may overlap: each is queued behind the one before by the caller.
     // Otherwise the player keeps that order itself.
     bool launches_overlap;

@@ -16,7 +16,7 @@ static const braid_cost_model graph_model = {
     .issue_ns = 160,
     .issue_wait_ns = 8,
     .early_ns = 220,
-    .early_least_ns = 500,
+    .early_least_ns = 100,
 };
 
 // A kernel launched early starts 220 ns sooner behind one of 0.5 to 10 us, and 75 ns later behind

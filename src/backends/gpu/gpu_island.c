@@ -47,7 +47,7 @@ struct maker {
     uint32_t num_kernels;
     uint32_t *entry_of; // by call
     struct island_facts facts;
-    uint32_t most_threads, most_blocks;
+    uint32_t most_threads, least_threads, most_blocks;
 };
 
 static uint64_t volume(braid_dim3 size)
@@ -55,7 +55,7 @@ static uint64_t volume(braid_dim3 size)
     return (uint64_t)size.x * size.y * size.z;
 }
 
-const char *braid_gpu_island_refusal(const struct gpu_backend *gpu, const struct backend_task *task)
+static const char *find_refusal(const struct gpu_backend *gpu, const struct backend_task *task)
 {
     if (gpu->vendor->index != GPU_CUDA)
         return "islands are for CUDA so far";
@@ -76,6 +76,12 @@ static braid_status refuse(const struct backend_task *task, const char *reason)
 {
     return braid_error(BRAID_UNSUPPORTED, "node %s cannot be in an island: %s",
                        braid_node_text(task->node, task->name).text, reason);
+}
+
+braid_status braid_gpu_island_check(const struct gpu_backend *gpu, const struct backend_task *task)
+{
+    const char *reason = find_refusal(gpu, task);
+    return reason ? refuse(task, reason) : BRAID_OK;
 }
 
 static braid_status find_source(struct maker *maker, const struct backend_task *task,
@@ -120,12 +126,14 @@ static braid_status find_kernel(struct maker *maker, const struct backend_task *
 static braid_status read_call(struct maker *maker, uint32_t call)
 {
     const struct backend_task *task = maker->island->lists.calls[call].task;
-    if (!task)
+    if (!task) { // a call that runs nothing
+        maker->least_threads = 0;
         return BRAID_OK;
-    const char *reason = braid_gpu_island_refusal(maker->gpu, task);
-    if (reason)
-        return refuse(task, reason);
-    braid_status status = find_kernel(maker, task, &maker->entry_of[call]);
+    }
+    const char *reason = NULL;
+    braid_status status = braid_gpu_island_check(maker->gpu, task);
+    if (!status)
+        status = find_kernel(maker, task, &maker->entry_of[call]);
     if (status)
         return status;
     const struct island_kernel *kernel = &maker->kernels[maker->entry_of[call]];
@@ -136,6 +144,8 @@ static braid_status read_call(struct maker *maker, uint32_t call)
         return refuse(task, reason);
     maker->facts.shared |= facts.shared;
     maker->most_threads = threads > maker->most_threads ? (uint32_t)threads : maker->most_threads;
+    maker->least_threads =
+        threads < maker->least_threads ? (uint32_t)threads : maker->least_threads;
     maker->most_blocks = blocks > maker->most_blocks ? (uint32_t)blocks : maker->most_blocks;
     maker->island->layout.flat &= task->launch.block.y == 1 && task->launch.block.z == 1;
     return BRAID_OK;
@@ -160,6 +170,8 @@ static braid_status lay_out(struct maker *maker, bool chain)
     layout->group_threads = group;
     layout->chain = chain;
     layout->num_blocks = 1;
+    layout->wide = maker->most_blocks > 1;
+    layout->whole = maker->least_threads == group;
     if (chain) {
         layout->num_groups = smaller(most, maker->most_blocks ? maker->most_blocks : 1);
     } else if (lanes <= most) {
@@ -355,8 +367,10 @@ static braid_status make(struct maker *maker, bool chain)
     if (status)
         return status;
     describe_launch(island);
-    for (uint32_t i = 0; i < island->lists.num_calls; i++)
-        braid_gpu_island_set_args(island, i);
+    for (uint32_t i = 0; i < island->lists.num_calls; i++) {
+        if (island->lists.calls[i].task)
+            braid_gpu_island_set_args(island, i, &island->lists.calls[i].task->launch);
+    }
     return check_room(maker);
 }
 
@@ -394,7 +408,7 @@ braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_list
     }
     island->lists = *lists;
     *lists = (struct island_lists){ 0 };
-    struct maker maker = { .gpu = gpu, .island = island };
+    struct maker maker = { .gpu = gpu, .island = island, .least_threads = UINT32_MAX };
     braid_status status =
         allocate_maker(&maker) ? make(&maker, chain) : braid_error_no_memory("an island");
     finish_maker(&maker);
@@ -421,11 +435,10 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
     free(island);
 }
 
-void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call)
+void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call,
+                               const struct backend_launch *launch)
 {
-    const struct backend_task *task = island->lists.calls[call].task;
-    if (task)
-        braid_island_put_args(&task->launch, island->args + island->args_of[call]);
+    braid_island_put_args(launch, island->args + island->args_of[call]);
 }
 
 const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island, uint32_t num_frames)

@@ -7,10 +7,9 @@
 
 struct gpu_island;
 
-// Why a task cannot be inside an island, a constant; NULL: it can, as far as can be told without
-// compiling it.
-const char *braid_gpu_island_refusal(const struct gpu_backend *gpu,
-                                     const struct backend_task *task);
+// Whether a task can be inside an island, as far as can be told without reading its source.
+// Errors: BRAID_UNSUPPORTED; the message says why.
+braid_status braid_gpu_island_check(const struct gpu_backend *gpu, const struct backend_task *task);
 
 // Compiles and loads the calls of the lists, whose arguments are those of now; `chain`: one lane.
 // The lists are taken over, also on failure; tasks, their kernels and sources outlive the island.
@@ -21,8 +20,9 @@ braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_list
 // No launch is in flight. NULL is destroyed to no effect.
 void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island);
 
-// Takes the arguments of a call's task as they are now, for later launches.
-void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call);
+// Takes new arguments of a call, for later launches.
+void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call,
+                               const struct backend_launch *launch);
 
 // The launch that runs it, for one frame or several with equal arguments; its args are read when it
 // is submitted. Valid until the next call for the island.

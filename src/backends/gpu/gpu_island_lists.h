@@ -36,7 +36,10 @@ struct island_layout {
     uint32_t num_args;    // of a frame, in 16 bytes
     uint32_t most_units;  // of any block's list, in 16 bytes
     uint32_t span;        // by how much each lane's progress grows in a frame
-    bool chain, flat;     // flat: all blocks are one-dimensional
+    bool chain;
+    bool flat;  // all blocks are one-dimensional
+    bool wide;  // some call has several blocks
+    bool whole; // every call that runs something takes all threads of its group
 };
 
 // All that the island's kernel reads: for each block a head, then its shapes, lists and waits.

@@ -136,8 +136,8 @@ static const char *const walker_text[] = {
     "                }\n",
     "                braid_island_join(BRAID_GROUP);\n",
     "            }\n",
-    "            if (blocks == 1) {\n",
-    "                if (index < threads && (!BRAID_CHAIN || group == 0))\n",
+    "            if (!BRAID_WIDE || blocks == 1) {\n",
+    "                if ((BRAID_WHOLE || index < threads) && (!BRAID_CHAIN || group == 0))\n",
     "                    braid_island_call(entry, row_args + task.y);\n",
     "            } else {\n",
     "                for (unsigned b = BRAID_CHAIN ? group : 0; b < blocks;\n",
@@ -267,6 +267,7 @@ static void put_layout(FILE *file, const struct island_layout *layout)
         { "GROUP", layout->group_threads }, { "GROUPS", layout->num_groups },
         { "BLOCKS", layout->num_blocks },   { "LANES", layout->num_blocks * layout->num_groups },
         { "CHAIN", layout->chain },         { "FLAT", layout->flat },
+        { "WIDE", layout->wide },           { "WHOLE", layout->whole },
         { "THREADS", layout->num_threads }, { "ARGS", layout->num_args },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
