@@ -141,7 +141,7 @@ static void run_by_hand(braid_device *device, float *state)
     close_driver(&driver);
 }
 
-static braid_exec *make_exec(braid_device *device, float *state, braid_exec_mode mode,
+static braid_exec *make_exec(braid_device *device, float *state, const braid_exec_options *options,
                              braid_node *nodes)
 {
     braid_graph *graph;
@@ -157,17 +157,18 @@ static braid_exec *make_exec(braid_device *device, float *state, braid_exec_mode
         };
         must(braid_graph_add_kernel(graph, &launch, &nodes[stage]));
     }
-    must(braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec));
+    must(braid_exec_create(device, graph, options, &exec));
     braid_graph_destroy(graph);
     return exec;
 }
 
-static void run_braid(braid_device *device, float *state, braid_exec_mode mode, const char *name)
+static void run_braid(braid_device *device, float *state, braid_exec_options options,
+                      const char *name)
 {
     braid_node nodes[NUM_KERNELS];
     double step_us[NUM_RUNS];
     braid_stream *stream;
-    braid_exec *exec = make_exec(device, state, mode, nodes);
+    braid_exec *exec = make_exec(device, state, &options, nodes);
     must(braid_stream_create(device, NULL, &stream));
     for (uint32_t run = 0; run < NUM_RUNS; run++) {
         double start = now_us();
@@ -199,8 +200,13 @@ int main(void)
            NUM_KERNELS);
     printf("|---|---|---|\n");
     run_by_hand(device, state);
-    run_braid(device, state, BRAID_MODE_STREAMS, "Braid streams");
-    run_braid(device, state, BRAID_MODE_NATIVE, "Braid native");
+    run_braid(device, state, (braid_exec_options){ .mode = BRAID_MODE_STREAMS }, "Braid streams");
+    run_braid(device, state, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, "Braid native");
+    run_braid(device, state,
+              (braid_exec_options){ .mode = BRAID_MODE_NATIVE, .no_early_start = true },
+              "Braid native, no early start");
+    run_braid(device, state, (braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE },
+              "Braid, one island");
     braid_memory_free(device, BRAID_MEMORY_DEVICE, state);
     braid_device_close(device);
     return 0;

@@ -22,7 +22,13 @@ bool contract_is_on_host(void)
 braid_exec_mode contract_mode(void)
 {
     const char *mode = getenv("BRAID_TEST_MODE");
-    return mode && strcmp(mode, "native") == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS;
+    return mode && strcmp(mode, "streams") != 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS;
+}
+
+braid_islands contract_islands(void)
+{
+    const char *mode = getenv("BRAID_TEST_MODE");
+    return mode && strcmp(mode, "island") == 0 ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_AUTO;
 }
 
 braid_status contract_open_device(braid_device **out_device)
@@ -134,7 +140,9 @@ void contract_own_exec(struct contract *contract, braid_exec *exec)
 braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *graph,
                                   const braid_schedule_options *plan)
 {
-    braid_exec_options options = { .mode = contract->mode, .plan = *plan };
+    braid_exec_options options = { .mode = contract->mode,
+                                   .plan = *plan,
+                                   .islands = contract_islands() };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)

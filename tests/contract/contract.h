@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all contract tests share: the device under test, and objects that are freed after each test,
 // however it ends. The same tests run on every backend and in every mode:
-// BRAID_TEST_BACKEND=cpu|cuda|hip (default cpu), BRAID_TEST_MODE=streams|native (default streams).
+// BRAID_TEST_BACKEND=cpu|cuda|hip (default cpu), BRAID_TEST_MODE=streams|native|island (default
+// streams).
 #ifndef BRAID_TESTS_CONTRACT_H
 #define BRAID_TESTS_CONTRACT_H
 
@@ -58,6 +59,7 @@ braid_status contract_open_device(braid_device **out_device);
 const char *contract_backend(void);
 bool contract_is_on_host(void); // kernels are C functions, and streams are the backend's own
 braid_exec_mode contract_mode(void);
+braid_islands contract_islands(void); // whether each graph is to be one island
 
 braid_graph *contract_graph(struct contract *contract);
 braid_stream *contract_stream(struct contract *contract);

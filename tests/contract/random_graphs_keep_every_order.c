@@ -119,13 +119,16 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     braid_graph *graph;
     check_ok(braid_graph_create(&graph));
     random_graph_build(&model, &random, &field->memory, graph);
-    braid_exec_options options = { .mode = contract->mode, .plan = choose_plan(&random) };
+    braid_exec_options options = { .mode = contract->mode,
+                                   .plan = choose_plan(&random),
+                                   .islands = contract_islands() };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE) {
         if (field->num_refused++ == 0)
             print_message("on streams instead: %s\n", braid_error_message());
         options.mode = BRAID_MODE_STREAMS;
+        options.islands = BRAID_ISLANDS_AUTO;
         status = braid_exec_create(contract->device, graph, &options, &exec);
     }
     check_ok(status);
