@@ -12,7 +12,7 @@
 #     mpm        sparse_mpm on the device, against the CPU
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
-#                device; rigid: a launch-bound step
+#                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #
 # Each part ends well inside ten minutes. Logs and tables go to $OUT, or to gpu-results/.
 set -u -o pipefail
@@ -171,6 +171,20 @@ rigid() {
     step rigid "$build/bench/bench_gpu_rigid"
 }
 
+# Creating an island loads code, and the driver may wait for a held-up kernel then: what is tested
+# here is what does not create execs behind one.
+islands() {
+    for group in a_launch_keeps_the_graphs_order a_launch_forks_from_its_stream_and_joins_it \
+        arguments_are_captured_at_launch frames_make_nothing_grow destroy_waits_for_its_own_work_only \
+        every_call_works_from_any_thread; do
+        BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step "contract-island-$group" \
+            timeout 60 "$build/tests/contract/contract" $group
+    done
+    BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step memcheck-island sanitized memcheck \
+        "$build/tests/contract/contract" a_launch_keeps_the_graphs_order
+    step islands "$build/bench/bench_gpu_islands"
+}
+
 if [ "${1:-}" = pack ]; then
     pack
     exit
@@ -178,11 +192,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch sweep large rigid}"; do
+for part in "${@:-build contract hip mpm sanitize launch sweep large rigid islands}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | sweep | large | rigid) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | sweep | large | rigid | islands) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

@@ -32,9 +32,10 @@ typedef enum braid_exec_mode {
 // Whether kernels of a plan may become calls inside one kernel, an island (CUDA; docs/cuda.md).
 typedef enum braid_islands {
     BRAID_ISLANDS_AUTO = 0,  // none so far
-    BRAID_ISLANDS_NEVER = 1, //
+    BRAID_ISLANDS_NEVER = 1, // none
     BRAID_ISLANDS_WHOLE = 2, // the whole graph is one island, or creating the exec fails with
-                             // BRAID_UNSUPPORTED and names the first node that cannot be inside
+                             // BRAID_UNSUPPORTED and names the first node that cannot be inside.
+                             // Creating one compiles, and may wait for other work on the device
 } braid_islands;
 
 typedef struct braid_exec_options {

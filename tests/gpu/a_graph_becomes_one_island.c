@@ -262,7 +262,7 @@ static void what_cannot_be_inside_is_named(void **state)
     const braid_kernel on_cpu = { .name = "on_cpu", .cpu = run_other_on_cpu };
     check_refusal("cuda", &without, 0, "'outsider' cannot be in an island: it has no source");
     check_refusal("cuda", &other, 64, "'outsider' cannot be in an island: it uses dynamic shared");
-    check_refusal("cpu", &on_cpu, 0, "cpu has no islands");
+    check_refusal("cpu", &on_cpu, 0, "has no islands");
 }
 
 static void check_source(const char *text, const char *reason)

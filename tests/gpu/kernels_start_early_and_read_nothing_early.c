@@ -133,7 +133,7 @@ static void an_option_turns_it_off(void **state)
 static void it_is_left_where_it_does_not_pay(void **state)
 {
     (void)state;
-    check_chain(TEXT, 100, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
+    check_chain(TEXT, 50, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
 }
 
 static void other_text_stays_as_it_is(void **state)

@@ -13,6 +13,8 @@
 struct gpu_module;
 struct gpu_staging;
 struct gpu_host_record;
+struct gpu_island_code;
+struct gpu_left_memory;
 
 struct gpu_backend {
     struct backend base;
@@ -34,18 +36,20 @@ struct gpu_backend {
     // Held while code is loaded or unloaded, for which a driver may wait for all work on the
     // device; never taken by who only gives kernels back, and taken before `lock`.
     pthread_mutex_t load_lock;
-    gpu_module root_module;     // guarded by load_lock; see braid_gpu_root_kernel
-    gpu_function root_function; // guarded by load_lock
-    bool root_tried;            // guarded by load_lock
+    gpu_module root_module;               // guarded by load_lock; see braid_gpu_root_kernel
+    gpu_function root_function;           // guarded by load_lock
+    bool root_tried;                      // guarded by load_lock
+    struct gpu_island_code *island_codes; // guarded by load_lock
 
-    pthread_mutex_t lock;             // never held during a driver call that may wait
-    struct gpu_module *modules;       // guarded by lock
-    struct gpu_module *retired;       // guarded by lock; see gpu_module.h
-    uint32_t num_retired;             // guarded by lock
-    struct backend_kernel *kernels;   // guarded by lock
-    struct backend_stream *kept;      // guarded by lock; see braid_gpu_drain
-    struct gpu_staging *free_staging; // guarded by lock; see gpu_detour.c
-    uint32_t num_free_staging;        // guarded by lock
+    pthread_mutex_t lock;                  // never held during a driver call that may wait
+    struct gpu_module *modules;            // guarded by lock
+    struct gpu_module *retired;            // guarded by lock; see gpu_module.h
+    uint32_t num_retired;                  // guarded by lock
+    struct backend_kernel *kernels;        // guarded by lock
+    struct backend_stream *kept;           // guarded by lock; see braid_gpu_drain
+    struct gpu_left_memory *island_memory; // guarded by lock; see gpu_island_code.h
+    struct gpu_staging *free_staging;      // guarded by lock; see gpu_detour.c
+    uint32_t num_free_staging;             // guarded by lock
 
     pthread_mutex_t record_lock;
     pthread_cond_t records_ended;         // no call is queued any more

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_island_text.h"
 #include "base/error.h"
 #include "base/node_text.h"
@@ -23,7 +24,7 @@ enum {
 };
 
 struct gpu_island {
-    gpu_module module;
+    struct gpu_island_code *code;
     struct backend_kernel kernel;
     struct island_lists lists;
     struct island_layout layout;
@@ -232,27 +233,15 @@ static braid_status place_args(struct maker *maker)
 
 static braid_status load(struct maker *maker)
 {
-    struct gpu_backend *gpu = maker->gpu;
     struct gpu_island *island = maker->island;
     char *text = braid_island_text(&island->layout, maker->sources, maker->num_sources,
                                    maker->kernels, maker->num_kernels);
     if (!text)
         return braid_error_no_memory("the code of an island");
-    const braid_kernel source = { .name = "braid_island", .source = text };
-    char *image = NULL;
-    braid_status status = braid_gpu_compile(gpu, &source, false, &image);
-    free(text);
-    if (status) // the program's text is fine by itself: what it met here it need not know
-        return braid_error(BRAID_UNSUPPORTED, "an island cannot be compiled: %s",
-                           braid_error_message());
-    gpu_result result = gpu->api->module_load(&island->module, image);
-    free(image);
-    if (result) {
-        island->module = NULL;
-        return braid_gpu_check(gpu, result, &gpu->api->module_load, "loading an island");
-    }
-    result = gpu->api->module_function(&island->kernel.function, island->module, "braid_island");
-    return braid_gpu_check(gpu, result, &gpu->api->module_function, "loading an island");
+    braid_status status = braid_gpu_island_code_acquire(maker->gpu, text, &island->code);
+    if (!status)
+        island->kernel.function = island->code->function;
+    return status;
 }
 
 // On a stream of its own, since the null stream would wait for the program's.
@@ -423,12 +412,9 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
 {
     if (!island)
         return;
-    if (island->words)
-        braid_gpu_release(&gpu->base, BRAID_MEMORY_DEVICE, island->words);
-    if (island->progress)
-        braid_gpu_release(&gpu->base, BRAID_MEMORY_DEVICE, island->progress);
-    if (island->module)
-        gpu->api->module_unload(island->module);
+    braid_gpu_island_memory_leave(gpu, island->words);
+    braid_gpu_island_memory_leave(gpu, island->progress);
+    braid_gpu_island_code_release(gpu, island->code);
     braid_island_lists_finish(&island->lists);
     free(island->args_of);
     free(island->args);

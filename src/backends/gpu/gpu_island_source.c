@@ -180,7 +180,8 @@ static void read_assembly(struct reader *reader)
                                          "ntid",    "%tid", "gridid",   "setmaxnreg",
                                          "ret;",    "trap", "bulk",     "%%tid",
                                          NULL };
-    facts_here(reader)->fences = true;
+    static const char *const memory_words[] = { "ld",    "st",     "atom",  "red",
+                                                "fence", "membar", "sleep", NULL };
     struct token token = braid_token_next(&reader->lexer);
     while (token.kind == TOKEN_WORD)
         token = braid_token_next(&reader->lexer);
@@ -193,6 +194,8 @@ static void read_assembly(struct reader *reader)
         size_t length = token.length < sizeof(text) - 1 ? token.length : sizeof(text) - 1;
         memcpy(text, token.at, length);
         text[length] = '\0';
+        for (const char *const *word = memory_words; *word; word++)
+            facts_here(reader)->fences |= strstr(text, *word) != NULL;
         for (const char *const *word = words; *word; word++) {
             if (strstr(text, *word) || token.length >= sizeof(text))
                 refuse(reader, "its assembly may touch what an island stands in for");

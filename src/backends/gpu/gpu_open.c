@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_module.h"
 #include "base/error.h"
 
@@ -159,10 +160,12 @@ static void gpu_close(struct backend *backend)
             braid_gpu_check_freed(gpu, gpu->api->module_unload(gpu->root_module),
                                   &gpu->api->module_unload, what);
         braid_gpu_modules_finish(gpu, true);
+        braid_gpu_island_codes_finish(gpu, true);
         braid_gpu_staging_finish(gpu, true);
         braid_gpu_leave(gpu, &scope);
     }
     braid_gpu_modules_finish(gpu, false);
+    braid_gpu_island_codes_finish(gpu, false);
     braid_gpu_staging_finish(gpu, false);
     braid_gpu_host_records_finish(gpu);
     gpu->vendor->close_device(gpu);

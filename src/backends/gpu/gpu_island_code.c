@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaded code of islands, shared by text, and what islands leave behind.
+#include "backends/gpu/gpu_island_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { MOST_UNUSED = 16 }; // codes kept for nobody when another is loaded
+
+// Memory that waits to be freed.
+struct gpu_left_memory {
+    struct gpu_left_memory *next;
+    void *memory;
+};
+
+static void free_code(const struct gpu_backend *gpu, struct gpu_island_code *code, bool current)
+{
+    if (code->module && current)
+        braid_gpu_check_freed(gpu, gpu->api->module_unload(code->module), &gpu->api->module_unload,
+                              "unloading an island");
+    free(code->text);
+    free(code);
+}
+
+// With load_lock held.
+static uint32_t count_unused(struct gpu_backend *gpu)
+{
+    uint32_t num = 0;
+    pthread_mutex_lock(&gpu->lock);
+    for (const struct gpu_island_code *code = gpu->island_codes; code; code = code->next)
+        num += code->references == 0;
+    pthread_mutex_unlock(&gpu->lock);
+    return num;
+}
+
+static bool is_unused(struct gpu_backend *gpu, const struct gpu_island_code *code)
+{
+    pthread_mutex_lock(&gpu->lock);
+    bool unused = code->references == 0;
+    pthread_mutex_unlock(&gpu->lock);
+    return unused;
+}
+
+// With load_lock held, so that nobody finds a code that is about to go.
+static void free_unused(struct gpu_backend *gpu, bool current)
+{
+    struct gpu_island_code **link = &gpu->island_codes;
+    while (*link) {
+        struct gpu_island_code *code = *link;
+        if (is_unused(gpu, code)) {
+            *link = code->next;
+            free_code(gpu, code, current);
+        } else {
+            link = &code->next;
+        }
+    }
+}
+
+static void free_memory(struct gpu_backend *gpu, bool current)
+{
+    pthread_mutex_lock(&gpu->lock);
+    struct gpu_left_memory *left = gpu->island_memory;
+    gpu->island_memory = NULL;
+    pthread_mutex_unlock(&gpu->lock);
+    while (left) {
+        struct gpu_left_memory *next = left->next;
+        if (current)
+            braid_gpu_release(&gpu->base, BRAID_MEMORY_DEVICE, left->memory);
+        free(left);
+        left = next;
+    }
+}
+
+static braid_status load(struct gpu_backend *gpu, struct gpu_island_code *code)
+{
+    const braid_kernel source = { .name = "braid_island", .source = code->text };
+    const struct gpu_api *api = gpu->api;
+    char *image = NULL;
+    if (braid_gpu_compile(gpu, &source, false, &image))
+        return braid_error(BRAID_UNSUPPORTED, "an island cannot be compiled: %s",
+                           braid_error_message());
+    gpu_result result = api->module_load(&code->module, image);
+    free(image);
+    if (result) {
+        code->module = NULL;
+        return braid_gpu_check(gpu, result, &api->module_load, "loading an island");
+    }
+    result = api->module_function(&code->function, code->module, "braid_island");
+    return braid_gpu_check(gpu, result, &api->module_function, "loading an island");
+}
+
+static struct gpu_island_code *find(struct gpu_backend *gpu, const char *text)
+{
+    struct gpu_island_code *code = gpu->island_codes;
+    while (code && strcmp(code->text, text) != 0)
+        code = code->next;
+    if (code) {
+        pthread_mutex_lock(&gpu->lock);
+        code->references++;
+        pthread_mutex_unlock(&gpu->lock);
+    }
+    return code;
+}
+
+static braid_status create(struct gpu_backend *gpu, char *text, struct gpu_island_code **out_code)
+{
+    struct gpu_island_code *code = calloc(1, sizeof(*code));
+    if (!code) {
+        free(text);
+        return braid_error_no_memory("the code of an island");
+    }
+    free_memory(gpu, true);
+    if (count_unused(gpu) >= MOST_UNUSED)
+        free_unused(gpu, true);
+    code->text = text;
+    code->references = 1;
+    braid_status status = load(gpu, code);
+    if (status) {
+        free_code(gpu, code, true);
+        return status;
+    }
+    code->next = gpu->island_codes;
+    gpu->island_codes = code;
+    *out_code = code;
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu, char *text,
+                                           struct gpu_island_code **out_code)
+{
+    braid_status status = BRAID_OK;
+    pthread_mutex_lock(&gpu->load_lock);
+    struct gpu_island_code *code = find(gpu, text);
+    if (code)
+        free(text);
+    else
+        status = create(gpu, text, &code);
+    pthread_mutex_unlock(&gpu->load_lock);
+    if (!status)
+        *out_code = code;
+    return status;
+}
+
+void braid_gpu_island_code_release(struct gpu_backend *gpu, struct gpu_island_code *code)
+{
+    if (!code)
+        return;
+    pthread_mutex_lock(&gpu->lock);
+    code->references--;
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+void braid_gpu_island_memory_leave(struct gpu_backend *gpu, void *memory)
+{
+    if (!memory)
+        return;
+    struct gpu_left_memory *left = malloc(sizeof(*left));
+    if (!left) { // then it is freed at once, and may wait
+        braid_gpu_release(&gpu->base, BRAID_MEMORY_DEVICE, memory);
+        return;
+    }
+    left->memory = memory;
+    pthread_mutex_lock(&gpu->lock);
+    left->next = gpu->island_memory;
+    gpu->island_memory = left;
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+void braid_gpu_island_codes_finish(struct gpu_backend *gpu, bool current)
+{
+    free_memory(gpu, current);
+    free_unused(gpu, current);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaded code of islands, shared by text, and what islands leave behind.
+//
+// To unload a module, and to free memory, a driver waits for all work on the device, and destroying
+// an exec may wait for its own only. So both are kept until another island is made, which may wait
+// anyway, or the device is closed; code is found again until then.
+#ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_CODE_H
+#define BRAID_BACKENDS_GPU_GPU_ISLAND_CODE_H
+
+#include "backends/gpu/gpu_backend.h"
+
+struct gpu_island_code {
+    struct gpu_island_code *next; // guarded by gpu_backend.load_lock
+    char *text;
+    gpu_module module;
+    gpu_function function;
+    uint32_t references; // guarded by gpu_backend.lock
+};
+
+// Finds or compiles and loads the text, which is taken over, also on failure. The device is
+// current. Errors: BRAID_UNSUPPORTED (it cannot be compiled), BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
+braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu, char *text,
+                                           struct gpu_island_code **out_code);
+void braid_gpu_island_code_release(struct gpu_backend *gpu, struct gpu_island_code *code);
+
+// Device memory that nothing in flight uses; NULL is left to no effect.
+void braid_gpu_island_memory_leave(struct gpu_backend *gpu, void *memory);
+
+// Frees what was left behind, before the device is closed; only forgets it where the device could
+// not be made current.
+void braid_gpu_island_codes_finish(struct gpu_backend *gpu, bool current);
+
+#endif
