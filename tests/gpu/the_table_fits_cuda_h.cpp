@@ -65,6 +65,7 @@ static void check_stream_calls()
     DRIVER(function_get, cuFuncGetAttribute);
     DRIVER(function_set, cuFuncSetAttribute);
     DRIVER(function_parameter, cuFuncGetParamInfo);
+    DRIVER(function_occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor);
 }
 
 static void check_graph_calls()
@@ -132,6 +133,7 @@ static_assert(GPU_POINTER_MEMORY_TYPE == CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
 static_assert(GPU_FUNCTION_MAX_THREADS == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 static_assert(GPU_FUNCTION_SHARED_BYTES == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 static_assert(GPU_FUNCTION_MAX_DYNAMIC_SHARED == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+static_assert(GPU_LAUNCH_COOPERATIVE == CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
 static_assert(GPU_LAUNCH_CLUSTER == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
 static_assert(GPU_LAUNCH_PROGRAMMATIC == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 static_assert(GPU_LAUNCH_PRIORITY == CU_LAUNCH_ATTRIBUTE_PRIORITY);
