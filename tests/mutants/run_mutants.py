@@ -5,7 +5,8 @@
 usage: run_mutants.py --sources FILE... --tests PROGRAM... [--calls NAME...] [--jobs N]
 
 Prints a table of the calls, each with the test that noticed; exit status 1 when one survives. With
---calls only calls of these names are tried, the first of each in each file.
+--calls only calls of these names are tried, the first of each in each file. BRAID_MUTANTS, when set,
+holds words: only sites (FILE:LINE) that contain one of them are tried.
 """
 import argparse
 import concurrent.futures
@@ -40,9 +41,11 @@ def find_witness(programs, site):
 
 
 def list_mutants(sources, calls):
-    chosen, seen = [], set()
+    chosen, seen, words = [], set(), os.environ.get("BRAID_MUTANTS", "").split()
     for source in sources:
         for _, _, site, name in mutate.find_calls(source):
+            if words and not any(word in site for word in words):
+                continue
             if calls and (name not in calls or (source, name) in seen):
                 continue
             seen.add((source, name))
