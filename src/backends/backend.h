@@ -173,8 +173,9 @@ struct backend_ops {
 struct backend_driver {
     const char *name;
     // Writes the number of devices; where it is 0, writes why, with every name tried, to
-    // out_reason.
-    void (*query)(uint32_t *out_num_devices, char *out_reason, size_t reason_size);
+    // out_reason. BRAID_OK also where there is no library or no device: BRAID_DEVICE_ERROR where a
+    // driver is there and fails, so that nobody knows.
+    braid_status (*query)(uint32_t *out_num_devices, char *out_reason, size_t reason_size);
     braid_status (*open)(const braid_device_options *options, struct backend **out_backend);
     // Optional: opens on a context that the program owns.
     braid_status (*adopt)(void *context, struct backend **out_backend);

@@ -79,17 +79,31 @@ static void add_reason(char *reasons, size_t size, const char *name, const char 
     snprintf(reasons + used, size - used, "%s%s: %s", used ? "; " : "", name, reason);
 }
 
+// Whoever has a GPU whose driver fails is told that it is passed over: the program asked for what
+// there is, so it gets that.
+static void note_passed_over(const struct backend_driver *driver, const char *reason)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt, braid_error(BRAID_DEVICE_ERROR,
+                                                "%s is passed over: its driver failed: %s",
+                                                driver->name, reason));
+}
+
 static bool has_device(const struct backend_driver *driver, char *reasons, size_t size)
 {
     uint32_t num_devices = 0;
     char reason[512] = "";
+    braid_status status = BRAID_OK;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     if (braid_device_check_allowed(driver->name))
         snprintf(reason, sizeof(reason), "%s", braid_error_message());
     else
-        driver->query(&num_devices, reason, sizeof(reason));
+        status = driver->query(&num_devices, reason, sizeof(reason));
     braid_error_end_attempt(&attempt, BRAID_OK);
+    if (status)
+        note_passed_over(driver, reason);
     if (!num_devices)
         add_reason(reasons, size, driver->name, reason);
     return num_devices > 0;

@@ -37,7 +37,7 @@ braid_status braid_backend_query_sized(size_t index, braid_backend_info *out_inf
                            out_info ? "there is no backend with that index" : "out_info is NULL");
     braid_backend_info info = { .name = braid_drivers[index]->name };
     if (!is_left_out(info.name, info.reason, sizeof(info.reason)))
-        braid_drivers[index]->query(&info.num_devices, info.reason, sizeof(info.reason));
+        (void)braid_drivers[index]->query(&info.num_devices, info.reason, sizeof(info.reason));
     write_sized(out_info, bytes, &info, sizeof(info));
     return BRAID_OK;
 }

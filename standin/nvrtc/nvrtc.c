@@ -28,6 +28,16 @@ const char *nvrtcGetErrorString(nvrtcResult result)
     return "NVRTC_ERROR unknown";
 }
 
+// BRAID_STANDIN_NVRTC_FAIL=function=code: every call of the function fails and does nothing.
+static nvrtcResult failure_of(const char *function)
+{
+    const char *rule = getenv("BRAID_STANDIN_NVRTC_FAIL");
+    size_t length = strlen(function);
+    if (rule == NULL || strncmp(rule, function, length) != 0 || rule[length] != '=')
+        return NVRTC_SUCCESS;
+    return (nvrtcResult)atoi(rule + length + 1);
+}
+
 nvrtcResult nvrtcVersion(int *out_major, int *out_minor)
 {
     if (out_major == NULL || out_minor == NULL)
@@ -41,6 +51,9 @@ static const int architectures[] = { 75, 80, 86, 89, 90 };
 
 nvrtcResult nvrtcGetNumSupportedArchs(int *out_count)
 {
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
     if (out_count == NULL)
         return NVRTC_ERROR_INVALID_INPUT;
     *out_count = (int)(sizeof(architectures) / sizeof(architectures[0]));
@@ -49,6 +62,9 @@ nvrtcResult nvrtcGetNumSupportedArchs(int *out_count)
 
 nvrtcResult nvrtcGetSupportedArchs(int *into)
 {
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
     if (into == NULL)
         return NVRTC_ERROR_INVALID_INPUT;
     memcpy(into, architectures, sizeof(architectures));
@@ -59,6 +75,9 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *out_program, const char *source, co
                                int num_headers, const char *const *headers,
                                const char *const *include_names)
 {
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
     if (out_program == NULL || source == NULL || num_headers < 0 ||
         (num_headers > 0 && (headers == NULL || include_names == NULL)))
         return NVRTC_ERROR_INVALID_INPUT;
@@ -111,6 +130,9 @@ static int target_of(int num_options, const char *const *options)
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const char *const *options)
 {
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
     if (program == NULL)
         return NVRTC_ERROR_INVALID_PROGRAM;
     if (num_options < 0 || (num_options > 0 && options == NULL))
@@ -134,6 +156,9 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const cha
 
 nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *out_bytes)
 {
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
     if (program == NULL || !program->compiled)
         return NVRTC_ERROR_INVALID_PROGRAM;
     if (out_bytes == NULL)
@@ -144,6 +169,9 @@ nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *out_bytes)
 
 nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
 {
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
     if (program == NULL || !program->compiled)
         return NVRTC_ERROR_INVALID_PROGRAM;
     if (ptx == NULL)
@@ -152,17 +180,25 @@ nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
     return NVRTC_SUCCESS;
 }
 
-// Machine code is not made here.
+// Machine code is not made here: there is none of it, as for a virtual architecture.
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *out_bytes)
 {
-    (void)program;
-    if (out_bytes != NULL)
-        *out_bytes = 0;
-    return NVRTC_ERROR_INVALID_PROGRAM;
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
+    if (program == NULL || !program->compiled)
+        return NVRTC_ERROR_INVALID_PROGRAM;
+    if (out_bytes == NULL)
+        return NVRTC_ERROR_INVALID_INPUT;
+    *out_bytes = 0;
+    return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
 {
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
     (void)program, (void)cubin;
     return NVRTC_ERROR_INVALID_PROGRAM;
 }

@@ -2,6 +2,8 @@
 // A driver that fails to answer a question is not taken for one that answered: the call says so,
 // and works when tried again.
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
@@ -90,11 +92,148 @@ static void what_the_device_has(void **state)
     check_nothing_is_left();
 }
 
+static void fail_calls(const char *rules)
+{
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
+}
+
+static char logged[1024];
+
+static void take_log(void *user, braid_status status, const char *message)
+{
+    (void)user, (void)status;
+    snprintf(logged, sizeof(logged), "%s", message);
+}
+
+// Opens whatever there is while the driver answers so: the CPU, for there is no HIP either.
+static void check_passed_over(const char *rules, const char *log)
+{
+    braid_device *device = NULL;
+    braid_device_info info;
+    reset_standin();
+    fail_calls(rules);
+    logged[0] = '\0';
+    braid_log_set(take_log, NULL);
+    check_ok(braid_device_open(NULL, &device));
+    braid_log_set(NULL, NULL);
+    fail_calls(NULL);
+    braid_device_get_info(device, &info);
+    assert_string_equal(info.backend, "cpu");
+    if (log ? !strstr(logged, log) : logged[0] != '\0')
+        fail_msg("with %s the log said '%s'", rules, logged);
+    braid_device_close(device);
+}
+
+static void whether_there_is_a_gpu(void **state)
+{
+    (void)state;
+    enum { NOT_INITIALIZED = 3, STUB_LIBRARY = 34, NO_DEVICE = 100, SYSTEM_NOT_READY = 802 };
+    static const struct {
+        const char *function;
+        int code;
+        bool fails;
+    } cases[] = {
+        { "cuInit", NO_DEVICE, false },           { "cuInit", STUB_LIBRARY, false },
+        { "cuDeviceGetCount", NO_DEVICE, false }, { "cuInit", NOT_INITIALIZED, true },
+        { "cuInit", SYSTEM_NOT_READY, true },     { "cuDeviceGetCount", NOT_INITIALIZED, true },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char rule[64], log[96];
+        snprintf(rule, sizeof(rule), "%s:1+=%d", cases[i].function, cases[i].code);
+        snprintf(log, sizeof(log), "cuda is passed over: its driver failed: %s", cases[i].function);
+        check_passed_over(rule, cases[i].fails ? log : NULL);
+    }
+}
+
+static void check_frame(struct frame *frame)
+{
+    check_ok(frame_create_exec(frame, BRAID_MODE_STREAMS));
+    check_ok(frame_run(frame, 7));
+    check_ok(frame_read(frame));
+    assert_int_equal(frame->read[5], frame_result(7));
+    frame_finish(frame);
+    check_nothing_is_left();
+}
+
+// The text changed for an early start is refused: it is loaded as it stands. Any other failure is
+// one, and so is the failure of what stands.
+static void whether_text_is_refused(void **state)
+{
+    (void)state;
+    enum { OUT_OF_MEMORY = 2, UNSUPPORTED_TEXT_VERSION = 222 };
+    struct frame frame;
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    fail_calls("cuModuleLoadData:1=2");
+    check_fails(frame_create_exec(&frame, BRAID_MODE_STREAMS), BRAID_NO_MEMORY, "cuModuleLoadData");
+    fail_calls("cuModuleLoadData:1+=222");
+    check_fails(frame_create_exec(&frame, BRAID_MODE_STREAMS), BRAID_DEVICE_ERROR,
+                "cuModuleLoadData");
+    long before = standin_calls("cuModuleLoadData");
+    fail_calls("cuModuleLoadData:1=222");
+    check_frame(&frame);
+    assert_int_equal(standin_calls("cuModuleLoadData") - before, 2);
+}
+
+static braid_status create_compiled(braid_device *device, braid_exec **out_exec)
+{
+    uint32_t c = 0;
+    uint32_t *none = NULL;
+    braid_graph *graph = NULL;
+    braid_kernel kernel = { .name = "sum", .source = sum_kernel.source };
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_kernel(graph,
+                                    &(braid_launch){ .kernel = &kernel,
+                                                     BRAID_ARGS(BRAID_ARG(none), BRAID_ARG(none),
+                                                                BRAID_ARG(none), BRAID_ARG(c)) },
+                                    NULL));
+    braid_status status = braid_exec_create(device, graph, NULL, out_exec);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+// Text, and where the driver refuses that, machine code, of which this compiler has none.
+static void what_the_compiler_gives(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *function, *driver;
+    } cases[] = {
+        { "nvrtcCreateProgram", NULL },
+        { "nvrtcCompileProgram", NULL },
+        { "nvrtcGetNumSupportedArchs", NULL },
+        { "nvrtcGetSupportedArchs", NULL },
+        { "nvrtcGetPTXSize", NULL },
+        { "nvrtcGetPTX", NULL },
+        { "nvrtcGetCUBINSize", "cuModuleLoadData:1=222" },
+    };
+    braid_device *device = NULL;
+    braid_exec *exec = NULL;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char rule[64];
+        snprintf(rule, sizeof(rule), "%s=11", cases[i].function); // an internal error
+        assert_int_equal(setenv("BRAID_STANDIN_NVRTC_FAIL", rule, 1), 0);
+        fail_calls(cases[i].driver);
+        print_message("# %s\n", rule);
+        check_fails(create_compiled(device, &exec), BRAID_DEVICE_ERROR, "NVRTC_ERROR_INTERNAL");
+        unsetenv("BRAID_STANDIN_NVRTC_FAIL");
+        fail_calls(cases[i].driver); // and without the failure either way works
+        check_ok(create_compiled(device, &exec));
+        fail_calls(NULL);
+        braid_exec_destroy(exec);
+    }
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(where_memory_is),
-        cmocka_unit_test(what_the_device_has),
+        cmocka_unit_test(where_memory_is),         cmocka_unit_test(what_the_device_has),
+        cmocka_unit_test(whether_there_is_a_gpu),  cmocka_unit_test(whether_text_is_refused),
+        cmocka_unit_test(what_the_compiler_gives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

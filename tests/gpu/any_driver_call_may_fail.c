@@ -22,7 +22,6 @@ static const struct {
     { "cuCtxSetCurrent", false, "made a second time: while destroying, and to go back" },
     { "cuStreamSynchronize", true, "made a second time" },
     { "cuEventSynchronize", true, "made a second time" },
-    { "cuModuleLoadData", false, "text changed for an early start is loaded as it stands instead" },
 };
 
 static bool may_be_silent(const char *function, bool destroying)

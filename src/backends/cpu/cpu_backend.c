@@ -32,11 +32,12 @@ static uint32_t choose_num_workers(const braid_device_options *options)
     return cores < 2 ? 2 : cores;
 }
 
-static void query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
+static braid_status query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
 {
     *out_num_devices = 1;
     if (reason_size)
         out_reason[0] = '\0';
+    return BRAID_OK;
 }
 
 // For a backend whose streams are all idle, half-open ones included.

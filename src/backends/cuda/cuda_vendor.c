@@ -200,9 +200,9 @@ const struct gpu_vendor braid_gpu_cuda = {
     .graph_cost_model = braid_cuda_graph_cost_model,
 };
 
-static void query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
+static braid_status query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
 {
-    braid_gpu_query(&braid_gpu_cuda, out_num_devices, out_reason, reason_size);
+    return braid_gpu_query(&braid_gpu_cuda, out_num_devices, out_reason, reason_size);
 }
 
 static braid_status open(const braid_device_options *options, struct backend **out_backend)

@@ -224,8 +224,8 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
                               const struct backend_task *task);
 
 // Counting and opening, with the library loaded once for the process.
-void braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices, char *out_reason,
-                     size_t reason_size);
+braid_status braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices,
+                             char *out_reason, size_t reason_size);
 braid_status braid_gpu_open(const struct gpu_vendor *vendor, uint32_t ordinal,
                             struct backend **out_backend);
 // On a context that the program owns; NULL: the calling thread's current one.

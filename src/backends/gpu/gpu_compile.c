@@ -57,36 +57,42 @@ static const struct gpu_compiler_api *find_compiler(const struct gpu_backend *gp
     return NULL;
 }
 
-// The newest architecture that the compiler knows and the device runs.
-static int best_architecture(const struct gpu_compiler_api *api, int wanted)
+// The newest architecture that the compiler knows and the device runs. A compiler that is too old
+// to list what it knows is asked for what the device is.
+static gpu_result best_architecture(const struct gpu_compiler_api *api, int wanted, int *out_best)
 {
     int known[128], num = 0, best = 0;
-    if (!api->num_architectures || !api->architectures || api->num_architectures(&num) || num < 1 ||
-        num > (int)(sizeof(known) / sizeof(known[0])) || api->architectures(known))
-        return wanted;
-    for (int i = 0; i < num; i++) {
+    *out_best = wanted;
+    if (!api->num_architectures || !api->architectures)
+        return GPU_SUCCESS;
+    gpu_result result = api->num_architectures(&num);
+    if (result || num < 1 || num > (int)(sizeof(known) / sizeof(known[0])))
+        return result;
+    result = api->architectures(known);
+    for (int i = 0; i < num && !result; i++) {
         if (known[i] <= wanted && known[i] > best)
             best = known[i];
     }
-    return best ? best : wanted;
+    *out_best = best ? best : wanted;
+    return result;
 }
 
 // A compiler older than the device gives text for the newest architecture it knows, which the
 // driver compiles for the device.
-static struct target choose_target(const struct gpu_backend *gpu,
-                                   const struct gpu_compiler_api *api, bool as_text)
+static gpu_result choose_target(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
+                                bool as_text, struct target *target)
 {
-    struct target target = { .text = false };
+    *target = (struct target){ .text = false };
     if (gpu->vendor->index == GPU_HIP) {
-        snprintf(target.option, sizeof(target.option), "--offload-arch=%s", gpu->architecture);
-        return target;
+        snprintf(target->option, sizeof(target->option), "--offload-arch=%s", gpu->architecture);
+        return GPU_SUCCESS;
     }
-    int wanted = atoi(gpu->architecture);
-    int best = best_architecture(api, wanted);
-    target.text = as_text || best != wanted || !api->code || !api->code_bytes;
-    snprintf(target.option, sizeof(target.option), "--gpu-architecture=%s_%d",
-             target.text ? "compute" : "sm", best);
-    return target;
+    int wanted = atoi(gpu->architecture), best = wanted;
+    gpu_result result = best_architecture(api, wanted, &best);
+    target->text = as_text || best != wanted || !api->code || !api->code_bytes;
+    snprintf(target->option, sizeof(target->option), "--gpu-architecture=%s_%d",
+             target->text ? "compute" : "sm", best);
+    return result;
 }
 
 // The first lines of the compiler's log, on one line, as far as they fit.
@@ -120,12 +126,15 @@ static braid_status read_code(const struct gpu_compiler_api *api, gpu_compilatio
 {
     size_t bytes = 0;
     gpu_result result = code_bytes(api, program, as_text, &bytes);
-    // A compiler without an assembler gives text whatever the target.
-    if ((result || bytes == 0) && !as_text && api->text_bytes) {
+    // A compiler without an assembler says that there are no bytes, and gives text.
+    if (result == GPU_SUCCESS && bytes == 0 && !as_text && api->text_bytes) {
         as_text = true;
         result = code_bytes(api, program, as_text, &bytes);
     }
-    char *image = result || bytes == 0 ? NULL : calloc(bytes + 1, 1);
+    bool has_code = result == GPU_SUCCESS && bytes > 0;
+    char *image = has_code ? calloc(bytes + 1, 1) : NULL;
+    if (has_code && !image)
+        return braid_error_no_memory("a compiled kernel");
     if (image)
         result = as_text ? api->text(program, image) : api->code(program, image);
     if (image && result == GPU_SUCCESS) {
@@ -141,9 +150,15 @@ static braid_status compile(const struct gpu_backend *gpu, const struct gpu_comp
                             gpu_compilation program, const braid_kernel *kernel, bool as_text,
                             char **out_image)
 {
-    struct target target = choose_target(gpu, api, as_text);
+    struct target target;
+    gpu_result result = choose_target(gpu, api, as_text, &target);
+    if (result)
+        return braid_error(BRAID_DEVICE_ERROR,
+                           "compiling kernel '%s' (%s) failed: %s from asking what the compiler "
+                           "can compile for",
+                           kernel->name, gpu->label, api->error_string(result));
     const char *options[] = { target.option };
-    gpu_result result = api->compile(program, 1, options);
+    result = api->compile(program, 1, options);
     if (result) {
         char log[800];
         read_log(api, program, log, sizeof(log));

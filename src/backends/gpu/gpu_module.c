@@ -23,43 +23,56 @@ struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_k
         struct gpu_code){ .key = kernel->source, .entry = kernel->name, .source = kernel->source };
 }
 
-static braid_status load_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                               const void *image, gpu_module *out_handle)
+bool braid_gpu_refuses_text(gpu_result result)
 {
-    braid_status status = gpu->vendor->check_image(gpu, kernel, image);
-    if (status)
-        return status;
-    gpu_result result = gpu->api->module_load(out_handle, image);
-    if (result == GPU_SUCCESS)
-        return BRAID_OK;
+    return result == GPU_NO_BINARY || result == GPU_INVALID_TEXT ||
+           result == GPU_COMPILER_NOT_FOUND || result == GPU_UNSUPPORTED_TEXT_VERSION ||
+           result == GPU_COMPILING_DISABLED || result == GPU_NOT_SUPPORTED;
+}
+
+static braid_status check_loaded(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                 gpu_result result)
+{
     char what[160];
     snprintf(what, sizeof(what), "loading the module of kernel '%.120s'", kernel->name);
     return braid_gpu_check(gpu, result, &gpu->api->module_load, what);
 }
 
-// The text with its kernels waiting first. False: it stays as it is, or the driver does not take
-// it, be it because its compiler is older than the text.
-static bool load_waiting(const struct gpu_backend *gpu, const char *text, gpu_module *out_handle)
+static braid_status load_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                               const void *image, gpu_module *out_handle)
+{
+    braid_status status = gpu->vendor->check_image(gpu, kernel, image);
+    return status ? status : check_loaded(gpu, kernel, gpu->api->module_load(out_handle, image));
+}
+
+// The text with its kernels waiting first. *out_loaded false: it stays as it is, or the driver does
+// not take it, be it because its compiler is older than the text.
+static braid_status load_waiting(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                 const char *text, gpu_module *out_handle, bool *out_loaded)
 {
     const char *reason = NULL;
     char *changed = braid_gpu_ptx_with_early_start(text, &reason);
-    bool loaded = changed && gpu->api->module_load(out_handle, changed) == GPU_SUCCESS;
+    *out_loaded = false;
+    if (!changed)
+        return reason ? BRAID_OK : braid_error_no_memory("a kernel's text");
+    gpu_result result = gpu->api->module_load(out_handle, changed);
     free(changed);
-    return loaded;
+    *out_loaded = result == GPU_SUCCESS;
+    return braid_gpu_refuses_text(result) ? BRAID_OK : check_loaded(gpu, kernel, result);
 }
 
-// Text costs no more than machine code: then the driver assembles it, and keeps what it made.
-static bool compile_waiting(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                            gpu_module *out_handle)
+// Text costs no more than machine code: then the driver assembles it, and keeps what it made. Where
+// the compiler fails it would fail for machine code too.
+static braid_status compile_waiting(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                    gpu_module *out_handle, bool *out_loaded)
 {
     char *text = NULL;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    bool loaded = braid_gpu_compile(gpu, kernel, true, &text) == BRAID_OK &&
-                  load_waiting(gpu, text, out_handle);
+    *out_loaded = false;
+    braid_status status = braid_gpu_compile(gpu, kernel, true, &text);
+    if (!status)
+        status = load_waiting(gpu, kernel, text, out_handle, out_loaded);
     free(text);
-    braid_error_end_attempt(&attempt, BRAID_OK);
-    return loaded;
+    return status;
 }
 
 static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_kernel *kernel,
@@ -82,14 +95,15 @@ static bool may_start_early(const struct gpu_backend *gpu)
 static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel *kernel,
                               const struct gpu_code *code, struct gpu_module *module)
 {
-    if (code->image) {
-        module->waits_first = may_start_early(gpu) && braid_gpu_is_ptx(code->image) &&
-                              load_waiting(gpu, code->image, &module->handle);
-        return module->waits_first ? BRAID_OK
-                                   : load_image(gpu, kernel, code->image, &module->handle);
-    }
-    module->waits_first = may_start_early(gpu) && compile_waiting(gpu, kernel, &module->handle);
-    return module->waits_first ? BRAID_OK : compile_and_load(gpu, kernel, &module->handle);
+    braid_status status = BRAID_OK;
+    if (may_start_early(gpu) && !code->image)
+        status = compile_waiting(gpu, kernel, &module->handle, &module->waits_first);
+    else if (may_start_early(gpu) && braid_gpu_is_ptx(code->image))
+        status = load_waiting(gpu, kernel, code->image, &module->handle, &module->waits_first);
+    if (status || module->waits_first)
+        return status;
+    return code->image ? load_image(gpu, kernel, code->image, &module->handle)
+                       : compile_and_load(gpu, kernel, &module->handle);
 }
 
 static struct gpu_module *find_module(struct gpu_backend *gpu, const struct gpu_code *code)

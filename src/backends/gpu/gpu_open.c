@@ -36,8 +36,10 @@ static struct library *load_library(const struct gpu_vendor *vendor)
     return library;
 }
 
-static void explain_result(const struct gpu_vendor *vendor, const struct gpu_api *api,
-                           gpu_result result, const void *slot, char *reason, size_t size)
+// That there is no device is an answer, and so is a library for linking only; HIP calls a device
+// that is not there invalid. Any other failure leaves open whether there are devices.
+static braid_status explain_result(const struct gpu_vendor *vendor, const struct gpu_api *api,
+                                   gpu_result result, const void *slot, char *reason, size_t size)
 {
     const char *name = NULL, *text = NULL;
     size_t offset = (size_t)((const char *)slot - (const char *)api);
@@ -45,10 +47,13 @@ static void explain_result(const struct gpu_vendor *vendor, const struct gpu_api
     snprintf(reason, size, "%s: %s (%d)%s%s",
              braid_gpu_symbol_name(&braid_gpu_symbols, vendor->index, offset),
              name ? name : "unknown error", result, text ? ": " : "", text ? text : "");
+    bool has_none = result == GPU_NO_DEVICE || result == GPU_STUB_LIBRARY ||
+                    (vendor->index == GPU_HIP && result == GPU_INVALID_DEVICE);
+    return has_none ? BRAID_OK : BRAID_DEVICE_ERROR;
 }
 
-void braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices, char *out_reason,
-                     size_t reason_size)
+braid_status braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices,
+                             char *out_reason, size_t reason_size)
 {
     struct library *library = load_library(vendor);
     const struct gpu_api *api = &library->api;
@@ -58,20 +63,19 @@ void braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices,
         *out_reason = '\0';
     if (!library->handle) {
         snprintf(out_reason, reason_size, "%s", library->reason);
-        return;
+        return BRAID_OK;
     }
     gpu_result result = api->initialize(0);
-    if (result) {
-        explain_result(vendor, api, result, &api->initialize, out_reason, reason_size);
-        return;
-    }
+    if (result)
+        return explain_result(vendor, api, result, &api->initialize, out_reason, reason_size);
     result = api->device_count(&count);
     if (result)
-        explain_result(vendor, api, result, &api->device_count, out_reason, reason_size);
-    else if (count <= 0)
+        return explain_result(vendor, api, result, &api->device_count, out_reason, reason_size);
+    if (count <= 0)
         snprintf(out_reason, reason_size, "the library is there and finds no device");
     else
         *out_num_devices = (uint32_t)count;
+    return BRAID_OK;
 }
 
 // An attribute that an older driver does not know, and refuses as a number, stays 0, which means
@@ -141,7 +145,7 @@ static braid_status check_available(const struct gpu_vendor *vendor, uint32_t or
 {
     char reason[512];
     uint32_t num_devices = 0;
-    braid_gpu_query(vendor, &num_devices, reason, sizeof(reason));
+    (void)braid_gpu_query(vendor, &num_devices, reason, sizeof(reason));
     if (num_devices == 0)
         return braid_error(BRAID_UNAVAILABLE, "%s not available: %s", vendor->name, reason);
     if (ordinal >= num_devices)

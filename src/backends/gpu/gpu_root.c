@@ -1,22 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel that stands before the many roots of a native graph.
-#include "backends/gpu/gpu_backend.h"
-
-// What a driver says that cannot have the kernel: it goes without the kernel, which only saves
-// time. Any other failure is one.
-enum {
-    INVALID_TEXT = 218,
-    COMPILER_NOT_FOUND = 221,
-    UNSUPPORTED_TEXT_VERSION = 222,
-    COMPILING_DISABLED = 223,
-};
-
-static bool cannot_have_it(gpu_result result)
-{
-    return result == GPU_NO_BINARY || result == GPU_NOT_FOUND || result == INVALID_TEXT ||
-           result == COMPILER_NOT_FOUND || result == UNSUPPORTED_TEXT_VERSION ||
-           result == COMPILING_DISABLED || result == GPU_NOT_SUPPORTED;
-}
+#include "backends/gpu/gpu_module.h"
 
 // An old version and target: the driver compiles it for whatever device there is.
 static const char image[] = ".version 6.0\n"
@@ -41,7 +25,9 @@ static braid_status load(struct gpu_backend *gpu)
             braid_gpu_check_freed(gpu, gpu->api->module_unload(module), &gpu->api->module_unload,
                                   what);
     }
-    gpu->root_tried = result == GPU_SUCCESS || cannot_have_it(result);
+    // A driver that cannot have the kernel goes without it, which only takes time.
+    gpu->root_tried =
+        result == GPU_SUCCESS || result == GPU_NOT_FOUND || braid_gpu_refuses_text(result);
     if (result)
         return gpu->root_tried ? BRAID_OK : braid_gpu_check(gpu, result, slot, what);
     gpu->root_module = module;
