@@ -102,7 +102,7 @@ static char logged[1024];
 static void take_log(void *user, braid_status status, const char *message)
 {
     (void)user, (void)status;
-    snprintf(logged, sizeof(logged), "%s", message);
+    strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
 }
 
 // Opens whatever there is while the driver answers so: the CPU, for there is no HIP either.

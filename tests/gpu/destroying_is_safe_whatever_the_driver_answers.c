@@ -2,6 +2,7 @@
 // Destroying with work in flight while driver calls fail: one failure is made good, and what cannot
 // be told to have ended is kept until it can, or for good. The log says so; the message stays.
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
@@ -197,6 +198,63 @@ static void a_lost_lane_is_not_forgotten(void **state)
     check_nothing_is_left();
 }
 
+// A lane whose end is neither recorded nor awaited loses the frame, though the frame's own end can
+// be recorded. Whichever record fails, the wait for what it left behind fails too.
+static void a_lost_lane_loses_its_frame(void **state)
+{
+    (void)state;
+    int num_lost = 0;
+    struct frame frame;
+    open_frame(&frame);
+    launch_frames(&frame, BRAID_MODE_STREAMS);
+    for (int nth = 1;; nth++) {
+        char rules[64];
+        long records = standin_calls("cuEventRecord"), waits = standin_calls("cuStreamSynchronize");
+        snprintf(rules, sizeof(rules), "cuEventRecord:%d=999,cuStreamSynchronize:1=999", nth);
+        fail_calls(rules);
+        braid_status status = braid_exec_launch(frame.exec, frame.stream);
+        fail_calls(NULL);
+        if (standin_calls("cuEventRecord") - records < nth) {
+            check_ok(status);
+            break;
+        }
+        assert_int_not_equal(status, BRAID_OK);
+        if (standin_calls("cuStreamSynchronize") > waits) {
+            check_fails(braid_exec_wait(frame.exec), BRAID_DEVICE_ERROR,
+                        "neither recorded nor awaited");
+            num_lost++;
+        }
+        check_ok(frame_run(&frame, 7));
+    }
+    assert_true(num_lost >= 2); // a lane's and the frame's
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
+int cuCtxGetCurrent(void **context); // of the stand-in
+int cuCtxSetCurrent(void *context);
+
+static void what_was_current_before(void **state)
+{
+    (void)state;
+    struct frame frame;
+    void *current = NULL;
+    open_frame(&frame);
+    fail_calls("cuCtxSetCurrent:2=999");
+    check_ok(braid_stream_query(frame.device, frame.stream));
+    fail_calls(NULL);
+    assert_int_equal(cuCtxGetCurrent(&current), 0);
+    assert_null(current);
+    assert_string_equal(logged, "");
+    fail_calls("cuCtxSetCurrent:2+=999");
+    check_ok(braid_stream_query(frame.device, frame.stream));
+    fail_calls(NULL);
+    assert_non_null(strstr(logged, "making current again what was current before"));
+    assert_int_equal(cuCtxSetCurrent(NULL), 0);
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
 // What is kept is looked at again without waiting, and stays while its frames run.
 static atomic_bool gate_is_open;
 
@@ -307,6 +365,8 @@ int main(void)
         cmocka_unit_test(a_stream),
         cmocka_unit_test(a_lost_frame_is_not_forgotten),
         cmocka_unit_test(a_lost_lane_is_not_forgotten),
+        cmocka_unit_test(a_lost_lane_loses_its_frame),
+        cmocka_unit_test(what_was_current_before),
         cmocka_unit_test(an_exec_that_is_kept_while_its_frames_run),
         cmocka_unit_test(an_exec_with_a_lost_frame),
         cmocka_unit_test(memory_events_and_modules),

@@ -60,6 +60,18 @@ void braid_standin_sum(const unsigned grid[3], const unsigned block[3], unsigned
     *to = *a + *b + c;
 }
 
+__attribute__((visibility("default"))) void braid_standin_braid_root(const unsigned grid[3],
+                                                                     const unsigned block[3],
+                                                                     unsigned shared_bytes,
+                                                                     void **args);
+
+// The kernel that Braid puts before the many roots of a native graph.
+void braid_standin_braid_root(const unsigned grid[3], const unsigned block[3],
+                              unsigned shared_bytes, void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes, (void)args;
+}
+
 braid_status frame_open(struct frame *frame, const char *backend)
 {
     *frame = (struct frame){ 0 };

@@ -108,7 +108,8 @@ static void fill_and_copy(struct world *world)
 }
 
 // Fills of every width, a copy in from the program's memory and one out to it, a host call: many
-// roots; then two kernels, the first with much shared memory, the second to start early behind it.
+// roots, joined by an empty node that two run behind; then two kernels, the first with much shared
+// memory, the second to start early behind it.
 static braid_status fill_wide_graph(struct world *world, braid_graph *graph)
 {
     static braid_kernel early;
@@ -120,7 +121,7 @@ static braid_status fill_wide_graph(struct world *world, braid_graph *graph)
         { .to = &words[1], .value = 0x2222, .value_bytes = 2, .num_values = 2 },
         { .to = &words[2], .value = 5, .value_bytes = 4, .num_values = 1 },
     };
-    braid_node roots[NUM_ROOTS] = { 0 }, first = { 0 }, second = { 0 };
+    braid_node roots[NUM_ROOTS] = { 0 }, fence = { 0 }, first = { 0 }, second = { 0 };
     braid_status status = BRAID_OK;
     for (int i = 0; i < 3 && !status; i++)
         status = braid_graph_add_fill(graph, &fills[i], &roots[i]);
@@ -132,9 +133,20 @@ static braid_status fill_wide_graph(struct world *world, braid_graph *graph)
         status = braid_graph_add_host_call(graph, &call, &roots[4]);
     if (!status)
         status = braid_graph_add_empty(graph, &(braid_empty){ .node = { 0 } }, &roots[5]);
+    const braid_empty joined = { .node = { .after = roots, .num_after = NUM_ROOTS } };
+    if (!status)
+        status = braid_graph_add_empty(graph, &joined, &fence);
+    const braid_fill beside = {
+        .node = { .after = &fence, .num_after = 1 },
+        .to = &words[7],
+        .value_bytes = 4,
+        .num_values = 1,
+    };
+    if (!status)
+        status = braid_graph_add_fill(graph, &beside, NULL);
     uint32_t *to = &words[5], *a = &words[2], *b = &words[3];
     const braid_launch shared = {
-        .node = { .after = roots, .num_after = NUM_ROOTS },
+        .node = { .after = &fence, .num_after = 1 },
         .kernel = &sum_kernel,
         .shared_bytes = strcmp(world->life->backend, "cuda") == 0 ? SHARED_BYTES : 0,
         .priority = -1,

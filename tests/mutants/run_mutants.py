@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the result of one driver call at a time as success, and shows that the tests notice.
 
-usage: run_mutants.py --sources FILE... --tests PROGRAM... [--calls NAME...] [--jobs N]
+usage: run_mutants.py --sources FILE... --tests COMMAND... [--calls NAME...] [--jobs N]
 
 Prints a table of the calls, each with the test that noticed; exit status 1 when one survives. With
 --calls only calls of these names are tried, the first of each in each file. BRAID_MUTANTS, when set,
@@ -11,33 +11,53 @@ holds words: only sites (FILE:LINE) that contain one of them are tried.
 import argparse
 import concurrent.futures
 import os
+import shlex
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mutate  # noqa: E402
 
-SECONDS = 120  # a test that hangs has noticed
+# A test that hangs has noticed: it takes so many times as long as without a mutant, and so many
+# seconds more for a machine that becomes busy.
+TIMES, SECONDS = 5, 20
 
 
-def notices(program, site):
+def notices(command, site, seconds):
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", CMOCKA_TEST_ABORT="1")
     if site:
         environment["BRAID_MUTANT"] = site
     try:
-        done = subprocess.run([program], env=environment, stdin=subprocess.DEVNULL, timeout=SECONDS,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        done = subprocess.run(shlex.split(command), env=environment, stdin=subprocess.DEVNULL,
+                              timeout=seconds, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              check=False)
     except subprocess.TimeoutExpired:
         return True
     return done.returncode != 0
 
 
-def short_name(program):
-    return os.path.basename(program).replace("mutants_", "")
+def short_name(command):
+    names = [os.path.basename(word) for word in shlex.split(command)]
+    return next(name for name in names if name.startswith("mutants_")).replace("mutants_", "")
 
 
-def find_witness(programs, site):
-    return next((short_name(program) for program in programs if notices(program, site)), None)
+def find_witness(limits, site):
+    """The first test that fails: those of HIP first for what is HIP's alone."""
+    commands = sorted(limits, key=lambda command: "hip" not in command) if "hip" in site else limits
+    return next((short_name(command) for command in commands
+                 if notices(command, site, limits[command])), None)
+
+
+def measure(commands):
+    """How long each may take, or None and the name of one that fails without any mutant."""
+    limits = {}
+    for command in commands:
+        begin = time.monotonic()
+        if notices(command, None, 600):
+            return None, short_name(command)
+        limits[command] = TIMES * (time.monotonic() - begin) + SECONDS
+    return limits, None
 
 
 def list_mutants(sources, calls):
@@ -60,14 +80,14 @@ def main():
     parser.add_argument("--calls", nargs="+")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
-    already = find_witness(arguments.tests, None)
+    limits, already = measure(arguments.tests)
     if already:
         print(f"{already} fails without any mutant")
         return 1
     mutants = list_mutants(arguments.sources, arguments.calls)
     survivors = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        witnesses = pool.map(lambda mutant: find_witness(arguments.tests, mutant[0]), mutants)
+        witnesses = pool.map(lambda mutant: find_witness(limits, mutant[0]), mutants)
         for (site, name), witness in zip(mutants, witnesses):
             survivors += witness is None
             print(f"{site:32} {name:24} {witness or 'SURVIVED'}", flush=True)

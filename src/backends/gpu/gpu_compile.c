@@ -168,6 +168,18 @@ static braid_status compile(const struct gpu_backend *gpu, const struct gpu_comp
     return read_code(api, program, kernel, target.text, out_image);
 }
 
+// The code is there, or not: that does not change.
+static void note_kept(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
+                      const braid_kernel *kernel, gpu_result result)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_error(
+        BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s): the compiler keeps its memory: %s",
+        kernel->name, gpu->label, api->error_string(result));
+    braid_error_end_noted(&attempt, status);
+}
+
 braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                bool as_text, char **out_image)
 {
@@ -180,6 +192,8 @@ braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel
         return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s) failed: %s",
                            kernel->name, gpu->label, api->error_string(result));
     braid_status status = compile(gpu, api, program, kernel, as_text, out_image);
-    api->destroy(&program);
+    result = api->destroy(&program);
+    if (result)
+        note_kept(gpu, api, kernel, result);
     return status;
 }

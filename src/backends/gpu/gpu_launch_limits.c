@@ -90,6 +90,8 @@ static bool explain_sides(const struct gpu_backend *gpu, const struct backend_la
     return false;
 }
 
+// Where the driver does not tell a number it stays 0: the launch has failed already, and only its
+// message says less.
 static bool explain_shared(const struct gpu_backend *gpu, const struct backend_launch *launch,
                            char *text, size_t size)
 {
@@ -97,7 +99,7 @@ static bool explain_shared(const struct gpu_backend *gpu, const struct backend_l
     if (most <= 0)
         most = gpu->attributes[GPU_MAX_SHARED];
     if (gpu->api->function_get)
-        gpu->api->function_get(&fixed, GPU_FUNCTION_SHARED_BYTES, launch->kernel->function);
+        (void)gpu->api->function_get(&fixed, GPU_FUNCTION_SHARED_BYTES, launch->kernel->function);
     if (most <= 0 || (uint64_t)launch->shared_bytes + (uint64_t)fixed <= (uint64_t)most)
         return false;
     snprintf(text, size, "%u bytes of dynamic and %d of static shared memory exceed %d",
@@ -127,9 +129,9 @@ static bool explain_kernel(const struct gpu_backend *gpu, const struct backend_l
 {
     int most = 0;
     uint64_t threads = (uint64_t)launch->block.x * launch->block.y * launch->block.z;
-    if (!gpu->api->function_get ||
-        gpu->api->function_get(&most, GPU_FUNCTION_MAX_THREADS, launch->kernel->function) ||
-        most <= 0 || threads <= (uint64_t)most)
+    if (gpu->api->function_get)
+        (void)gpu->api->function_get(&most, GPU_FUNCTION_MAX_THREADS, launch->kernel->function);
+    if (most <= 0 || threads <= (uint64_t)most)
         return false;
     snprintf(text, size, "a block of %llu threads exceeds the %d that this kernel can have",
              (unsigned long long)threads, most);

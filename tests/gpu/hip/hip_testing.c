@@ -140,6 +140,11 @@ void hip_check_nothing_is_left(void)
         if (balance->creates[1])
             live += hip_calls(balance->creates[1]);
         live -= hip_calls(balance->destroy);
+        // One that failed and was made again is one call too many.
+        if (live == -1 && strcmp(failing, balance->destroy) == 0) {
+            balances[i].num_failed--;
+            live = 0;
+        }
         if (live != 0)
             fail_msg("%ld calls of %s without one of %s after failing call %ld of %s", live,
                      balance->creates[0], balance->destroy, last_nth, failing);
