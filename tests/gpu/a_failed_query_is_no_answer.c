@@ -145,6 +145,33 @@ static void whether_there_is_a_gpu(void **state)
     }
 }
 
+int cuDevicePrimaryCtxRetain(void **context, int device); // of the stand-in
+int cuDevicePrimaryCtxRelease_v2(int device);
+int cuCtxSetCurrent(void *context);
+
+static void which_context_is_adopted(void **state)
+{
+    (void)state;
+    static const char *const functions[] = { "cuCtxGetCurrent", "cuCtxGetDevice" };
+    void *context = NULL;
+    braid_device *device = NULL;
+    reset_standin();
+    assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), 0);
+    assert_int_equal(cuCtxSetCurrent(context), 0);
+    for (int i = 0; i < 2; i++) {
+        char rule[64];
+        snprintf(rule, sizeof(rule), "%s:1=999", functions[i]);
+        fail_calls(rule);
+        check_fails(braid_device_adopt_cuda(NULL, &device), BRAID_DEVICE_ERROR, functions[i]);
+        fail_calls(NULL);
+    }
+    check_ok(braid_device_adopt_cuda(NULL, &device));
+    braid_device_close(device);
+    assert_int_equal(cuCtxSetCurrent(NULL), 0);
+    assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), 0);
+    check_nothing_is_left();
+}
+
 static void check_frame(struct frame *frame)
 {
     check_ok(frame_create_exec(frame, BRAID_MODE_STREAMS));
@@ -232,8 +259,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(where_memory_is),         cmocka_unit_test(what_the_device_has),
-        cmocka_unit_test(whether_there_is_a_gpu),  cmocka_unit_test(whether_text_is_refused),
-        cmocka_unit_test(what_the_compiler_gives),
+        cmocka_unit_test(whether_there_is_a_gpu),  cmocka_unit_test(which_context_is_adopted),
+        cmocka_unit_test(whether_text_is_refused), cmocka_unit_test(what_the_compiler_gives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 extern const char sum_image[];
 extern const braid_kernel sum_kernel;
 
-enum { FRAME_WORDS = 8 };
+enum { FRAME_WORDS = 10 };
 
 // A frame with every kind of work on several lanes:
 //   fill words[0] = 3;  words[1] = words[0] + words[0] + c;  words[2] = words[0] + words[0] + 1;

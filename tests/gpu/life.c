@@ -7,7 +7,7 @@
 
 #include "support/check.h"
 
-enum { NUM_ROOTS = 6, SHARED_BYTES = 64 << 10 };
+enum { NUM_ROOTS = 8, SHARED_BYTES = 64 << 10, LONG_NS = 50000 };
 
 // What a life holds, to be destroyed in the end.
 struct world {
@@ -117,18 +117,41 @@ static braid_status fill_wide_graph(struct world *world, braid_graph *graph)
     early.programmatic = true;
     uint32_t *words = world->frame.words, one = 1;
     const braid_fill fills[] = {
-        { .to = &words[0], .value = 0x11, .value_bytes = 1, .num_values = 4 },
-        { .to = &words[1], .value = 0x2222, .value_bytes = 2, .num_values = 2 },
-        { .to = &words[2], .value = 5, .value_bytes = 4, .num_values = 1 },
+        { .node = { .cost_ns = LONG_NS },
+          .to = &words[0],
+          .value = 0x11,
+          .value_bytes = 1,
+          .num_values = 4 },
+        { .node = { .cost_ns = LONG_NS },
+          .to = &words[1],
+          .value = 0x2222,
+          .value_bytes = 2,
+          .num_values = 2 },
+        { .node = { .cost_ns = LONG_NS },
+          .to = &words[2],
+          .value = 5,
+          .value_bytes = 4,
+          .num_values = 1 },
     };
     braid_node roots[NUM_ROOTS] = { 0 }, fence = { 0 }, first = { 0 }, second = { 0 };
     braid_status status = BRAID_OK;
     for (int i = 0; i < 3 && !status; i++)
         status = braid_graph_add_fill(graph, &fills[i], &roots[i]);
-    const braid_copy in = { .to = &words[3], .from = world->in, .bytes = sizeof(world->in) };
+    for (int i = 6; i < NUM_ROOTS && !status; i++) {
+        const braid_fill fill = {
+            .node = { .cost_ns = LONG_NS }, .to = &words[i + 2], .value_bytes = 4, .num_values = 1
+        };
+        status = braid_graph_add_fill(graph, &fill, &roots[i]);
+    }
+    const braid_copy in = { .node = { .cost_ns = LONG_NS },
+                            .to = &words[3],
+                            .from = world->in,
+                            .bytes = sizeof(world->in) };
     if (!status)
         status = braid_graph_add_copy(graph, &in, &roots[3]);
-    const braid_host_call call = { .call = count_host_call, .user = &world->num_host_calls };
+    const braid_host_call call = { .node = { .cost_ns = LONG_NS },
+                                   .call = count_host_call,
+                                   .user = &world->num_host_calls };
     if (!status)
         status = braid_graph_add_host_call(graph, &call, &roots[4]);
     if (!status)
@@ -145,10 +168,12 @@ static braid_status fill_wide_graph(struct world *world, braid_graph *graph)
     if (!status)
         status = braid_graph_add_fill(graph, &beside, NULL);
     uint32_t *to = &words[5], *a = &words[2], *b = &words[3];
+    const bool cuda = strcmp(world->life->backend, "cuda") == 0;
     const braid_launch shared = {
         .node = { .after = &fence, .num_after = 1 },
         .kernel = &sum_kernel,
-        .shared_bytes = strcmp(world->life->backend, "cuda") == 0 ? SHARED_BYTES : 0,
+        .shared_bytes = cuda ? SHARED_BYTES : 0,
+        .cluster = { cuda, cuda, cuda },
         .priority = -1,
         BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(a), BRAID_ARG(b), BRAID_ARG(one)),
     };
