@@ -28,6 +28,7 @@ LEFT_OUT = {
     "hip_vendor.c host_call": "the interposer stands for HIP 5.2, which lacks it; CUDA's is tried",
     "hip_vendor.c device_properties": "as before: any_hip_call_may_fail fails it on AMD's library",
     "read_architecture": "does nothing but that call, which has a message of its own",
+    "gpu_root.c module_unload": "behind another failure, which is told; only a line in the log",
     "check_image": "Braid's own look: see code_objects_are_checked_before_they_are_loaded",
     "error_name": "only the text of a message",
     "error_string": "only the text of a message",
