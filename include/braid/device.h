@@ -46,7 +46,8 @@ BRAID_MUST_CHECK static inline braid_status braid_backend_query(size_t index,
 typedef struct braid_device_options {
     // One backend, or several with commas between them: the first that has a device. Nothing is
     // loaded for any other. NULL: those of BRAID_BACKENDS, else "cuda,hip,cpu". One whose driver is
-    // there and fails is passed over like one without a device, and the log (braid_log_set) is told.
+    // there and fails is passed over like one without a device, and the log (braid_log_set) is
+    // told.
     const char *backend;
     uint32_t ordinal; // which of the backend's devices
     // CPU: how many streams and lanes run at once, 1 to 1,024; 0: one a core, at least 2. Twice as

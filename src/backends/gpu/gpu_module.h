@@ -29,8 +29,8 @@ struct gpu_code {
 
 struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel);
 
-// Whether a driver that answers so to text cannot take this text, or any: other text or machine code
-// may do. Any other failure says nothing of the text.
+// Whether a driver that answers so to text cannot take this text, or any: other text or machine
+// code may do. Any other failure says nothing of the text.
 bool braid_gpu_refuses_text(gpu_result result);
 
 // Finds the module of the code or loads it, and counts one reference to it. Called with
