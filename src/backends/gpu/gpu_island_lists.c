@@ -104,6 +104,8 @@ struct writer {
 
 static size_t put(struct writer *writer, const uint32_t *words, size_t num)
 {
+    if (num == 0)
+        return writer->num;
     if (writer->num + num > writer->room) {
         size_t room = 2 * (writer->num + num) + 256;
         uint32_t *grown = realloc(writer->words, room * sizeof(*grown));
