@@ -333,15 +333,15 @@ static braid_status try_fewer(const struct plan_graph *plan, const struct plan_c
         if (num == 0 || lower_bound(costs, num) >= best->makespan_ns)
             break;
         status = braid_plan_place(plan, costs, &orders->by_bottom, num, true, &other);
-        if (!status)
-            status = try_levels(plan, costs, orders, &other);
+        if (status)
+            break;
+        status = try_levels(plan, costs, orders, &other);
         if (!status && other.makespan_ns < best->makespan_ns) {
             struct plan_placement worse = *best;
             *best = other;
             other = worse;
         }
-        if (!status)
-            braid_plan_placement_finish(&other);
+        braid_plan_placement_finish(&other);
     }
     return status;
 }
