@@ -96,7 +96,7 @@ braid_status frame_open(struct frame *frame, const char *backend)
 
 static void count_host_call(void *user)
 {
-    ++*(int *)user;
+    ++*(atomic_int *)user;
 }
 
 static braid_status copy_word(braid_device *device, braid_stream *stream, void *user)

@@ -3,6 +3,7 @@
 #ifndef BRAID_TESTS_GPU_FRAME_H
 #define BRAID_TESTS_GPU_FRAME_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,9 +27,9 @@ struct frame {
     uint32_t *read;   // pinned host memory
     braid_exec *exec; // NULL until created
     braid_stream *stream;
-    braid_node summed;  // the node whose argument 3 is c
-    int num_host_calls; // changed by the host call
-    uint32_t own;       // the program's own memory, to which a node copies
+    braid_node summed;         // the node whose argument 3 is c
+    atomic_int num_host_calls; // changed by the host call
+    uint32_t own;              // the program's own memory, to which a node copies
 };
 
 // Each leaves nothing behind when it fails; finish takes a frame in any state.

@@ -214,7 +214,6 @@ static braid_status create_wide(struct world *world)
 
 static braid_status run_wide(struct world *world)
 {
-    world->in[0]++;
     braid_status status = braid_exec_launch(world->wide, world->frame.stream);
     return status ? status : braid_exec_wait(world->wide);
 }
@@ -281,6 +280,7 @@ void life_live(struct life *life)
     life->returned[0] = life->logged[0] = '\0';
     braid_log_set(take_log, life);
     do_or_redo(&world, open_frame);
+    world.in[0] = 3;
     world.in[1] = 9;
     fill_and_copy(&world);
     use_events(&world);
