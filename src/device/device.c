@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/inside.h"
 #include "base/sized.h"
 
 // Idle streams and events kept for the next exec; more than the widest plan needs is waste.
@@ -108,53 +107,6 @@ void braid_device_empty_pools(braid_device *device)
     }
     braid_array_finish(&device->streams.idle);
     braid_array_finish(&device->events.idle);
-}
-
-// Adds ", 2 streams" to a list of what is left.
-static void add_left(char *list, size_t size, uint64_t num, const char *what)
-{
-    size_t used = strlen(list);
-    if (num)
-        snprintf(list + used, size - used, "%s%llu %s%s", used ? ", " : "", (unsigned long long)num,
-                 what, num == 1 ? "" : "s");
-}
-
-// Objects of a pool that the program has: neither idle nor leased to an exec.
-static uint64_t num_public(const struct pool *pool)
-{
-    return pool->live - pool->leased - pool->idle.num + pool->wrapped;
-}
-
-static braid_status check_unused(braid_device *device)
-{
-    char left[160] = "";
-    pthread_mutex_lock(&device->lock);
-    add_left(left, sizeof(left), device->num_execs, "exec");
-    add_left(left, sizeof(left), num_public(&device->streams), "stream");
-    add_left(left, sizeof(left), num_public(&device->events), "event");
-    add_left(left, sizeof(left), device->num_allocations, "allocation");
-    pthread_mutex_unlock(&device->lock);
-    if (!left[0])
-        return BRAID_OK;
-    return braid_error(BRAID_BUSY, "%s stays open: the program still has %s of it", device->label,
-                       left);
-}
-
-braid_status braid_device_close(braid_device *device)
-{
-    if (!device)
-        return BRAID_OK;
-    braid_status status = braid_inside_check("braid_device_close", NULL);
-    if (!status)
-        status = check_unused(device);
-    if (!status)
-        status = braid_device_finish_kept(device);
-    if (status)
-        return status;
-    device->backend->ops->close(device->backend);
-    pthread_mutex_destroy(&device->lock);
-    free(device);
-    return BRAID_OK;
 }
 
 void braid_device_get_info_sized(const braid_device *device, braid_device_info *out_info,

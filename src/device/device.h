@@ -6,7 +6,6 @@
 #include <pthread.h>
 
 #include "backends/backend.h"
-#include "device/kept.h"
 #include "device/pool.h"
 
 struct braid_device {
@@ -18,7 +17,7 @@ struct braid_device {
     struct pool events;  // struct braid_event, likewise
     uint64_t num_execs;  // guarded by lock; what the program holds besides streams and events
     uint64_t num_allocations;
-    struct kept *kept;            // guarded by lock
+    struct kept *kept;            // see kept.h; guarded by lock
     braid_device *next_abandoned; // see kept.c
 };
 

@@ -71,6 +71,43 @@ def check_includes(root, names):
                 yield f'{name}: src/{here} may not include "{target}"'
 
 
+def find_circles(edges):
+    """Groups of files that reach each other (Tarjan, 1972)."""
+    order, low, path, circles = {}, {}, [], []
+
+    def visit(name):
+        order[name] = low[name] = len(order)
+        path.append(name)
+        for target in sorted(edges.get(name, ())):
+            if target not in order:
+                visit(target)
+            if target in path:
+                low[name] = min(low[name], low[target])
+        if low[name] == order[name]:
+            circle = path[path.index(name):]
+            del path[path.index(name):]
+            if len(circle) > 1:
+                circles.append(sorted(circle))
+
+    for name in sorted(edges):
+        if name not in order:
+            visit(name)
+    return circles
+
+
+def check_circles(root, names):
+    """A file and its header count as one."""
+    edges = {}
+    for name in names:
+        if not name.startswith("src/") or not name.endswith(C_FILES):
+            continue
+        here = os.path.splitext(name[len("src/"):])[0]
+        targets = {os.path.splitext(target)[0] for target in INCLUDE.findall(read(root, name))}
+        edges.setdefault(here, set()).update(targets - {here})
+    for circle in find_circles(edges):
+        yield "these include each other: " + ", ".join(circle)
+
+
 def check_public(root, names):
     """Programs of the tree that show the public interface use nothing else."""
     for name in names:
@@ -137,6 +174,7 @@ def check_format(root, names):
 
 CHECKS = [
     ("includes go one way", check_includes),
+    ("no files include each other in a circle", check_circles),
     ("examples, tools and public headers use the public interface", check_public),
     ("no tabs, no trailing space, a newline at the end", check_whitespace),
     ("every source has its licence line", check_licence_lines),
