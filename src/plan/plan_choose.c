@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks, and chooses a lane: where the unit at hand starts first, and of those where it waits least.
+// The state that this looks at is made here.
 #include "plan/plan_choose.h"
+
+#include <stdlib.h>
+
+#include "base/big_memory.h"
 
 // With many idle lanes only this many are looked at, so that time stays linear.
 #define MOST_LANES_TRIED 128
@@ -143,4 +148,36 @@ uint64_t braid_plan_start_on(const struct place *place, uint32_t lane)
     struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane) };
     add_waits(place, &offer);
     return offer.start_ns;
+}
+
+bool braid_plan_place_allocate(struct place *place)
+{
+    size_t num = place->plan->num_nodes;
+    struct plan_placement *out = place->out;
+    out->lane_of = plan_allocate(num, sizeof(*out->lane_of));
+    out->start_ns = plan_allocate(num, sizeof(*out->start_ns));
+    out->issued = plan_allocate(num, sizeof(*out->issued));
+    out->wait_first = plan_allocate(num, sizeof(*out->wait_first));
+    place->inputs = plan_allocate(place->plan->num_units, sizeof(*place->inputs));
+    place->lanes = calloc(place->max_lanes, sizeof(*place->lanes));
+    place->batch = malloc(place->max_lanes * sizeof(*place->batch));
+    return plan_bits_init(&place->ready, place->plan->num_units) &&
+           plan_bits_init(&place->idle, place->max_lanes) && out->lane_of && out->start_ns &&
+           out->issued && out->wait_first && place->inputs && place->lanes && place->batch &&
+           braid_plan_know_init(&place->know, place->plan, place->max_lanes, out->issued);
+}
+
+void braid_plan_place_finish(struct place *place)
+{
+    for (uint32_t i = 0; place->lanes && i < place->max_lanes; i++)
+        braid_array_finish(&place->lanes[i].waiting.items);
+    plan_bits_finish(&place->ready);
+    plan_bits_finish(&place->idle);
+    braid_plan_know_finish(&place->know);
+    braid_array_finish(&place->ends.items);
+    braid_array_finish(&place->frees.items);
+    braid_array_finish(&place->asks);
+    free(place->inputs);
+    free(place->lanes);
+    free(place->batch);
 }

@@ -59,6 +59,11 @@ struct offer {
     uint32_t num_waits;
 };
 
+// Makes room for what the members already set ask for; what was made is freed also where that
+// failed. False: no memory, or clocks that take too much (plan_clocks.h).
+bool braid_plan_place_allocate(struct place *place);
+void braid_plan_place_finish(struct place *place);
+
 // Fills the asks of a node all of whose predecessors are placed, which is then the one at hand; or
 // those of all nodes of a unit. `latest` is that of the unit's inputs. False when memory runs out.
 bool braid_plan_ask_node(struct place *place, uint32_t node, uint32_t latest);

@@ -3,8 +3,6 @@
 // that ended release their successors, then idle lanes are filled from the ready units.
 #include "plan/plan_place.h"
 
-#include "base/big_memory.h"
-#include "base/error.h"
 #include "plan/plan_choose.h"
 #include "plan/schedule.h"
 
@@ -285,38 +283,6 @@ static void next_round(struct place *place)
         end_node(place, plan_heap_pop(&place->ends).value);
 }
 
-static bool allocate_place(struct place *place)
-{
-    size_t num = place->plan->num_nodes;
-    struct plan_placement *out = place->out;
-    out->lane_of = plan_allocate(num, sizeof(*out->lane_of));
-    out->start_ns = plan_allocate(num, sizeof(*out->start_ns));
-    out->issued = plan_allocate(num, sizeof(*out->issued));
-    out->wait_first = plan_allocate(num, sizeof(*out->wait_first));
-    place->inputs = plan_allocate(place->plan->num_units, sizeof(*place->inputs));
-    place->lanes = calloc(place->max_lanes, sizeof(*place->lanes));
-    place->batch = malloc(place->max_lanes * sizeof(*place->batch));
-    return plan_bits_init(&place->ready, place->plan->num_units) &&
-           plan_bits_init(&place->idle, place->max_lanes) && out->lane_of && out->start_ns &&
-           out->issued && out->wait_first && place->inputs && place->lanes && place->batch &&
-           braid_plan_know_init(&place->know, place->plan, place->max_lanes, out->issued);
-}
-
-static void finish_place(struct place *place)
-{
-    for (uint32_t i = 0; place->lanes && i < place->max_lanes; i++)
-        braid_array_finish(&place->lanes[i].waiting.items);
-    plan_bits_finish(&place->ready);
-    plan_bits_finish(&place->idle);
-    braid_plan_know_finish(&place->know);
-    braid_array_finish(&place->ends.items);
-    braid_array_finish(&place->frees.items);
-    braid_array_finish(&place->asks);
-    free(place->inputs);
-    free(place->lanes);
-    free(place->batch);
-}
-
 static bool place_all(struct place *place)
 {
     const struct plan_graph *plan = place->plan;
@@ -358,8 +324,8 @@ static braid_status place_once(const struct place *start, bool or_fewer, bool ea
         place.out = &out;
         place.max_lanes = max_lanes;
         place.early = early;
-        done = allocate_place(&place) && place_all(&place);
-        finish_place(&place);
+        done = braid_plan_place_allocate(&place) && place_all(&place);
+        braid_plan_place_finish(&place);
         again = !done && or_fewer && has_too_many_lanes(&place);
         max_lanes /= 2;
         if (!done)

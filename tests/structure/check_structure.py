@@ -26,7 +26,7 @@ PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)
 C_FILES = (".c", ".h", ".cpp", ".hpp")
 TEXT_FILES = C_FILES + (".py", ".sh", ".build", ".md", ".txt", ".1", ".map")
 SCRIPTS = ("run", ".ci/run")
-LONGEST_FILE = 500
+LONGEST_FILE = {"src/": 400, "": 500}  # lines, by where it is
 FORMATTER = "clang-format-14"  # other versions format some lines differently
 
 
@@ -161,8 +161,9 @@ def check_length(root, names):
     for name in names:
         if name.endswith(C_FILES):
             number = len(read(root, name).splitlines())
-            if number > LONGEST_FILE:
-                yield f"{name}: {number} lines; files have at most {LONGEST_FILE}"
+            most = next(most for where, most in LONGEST_FILE.items() if name.startswith(where))
+            if number > most:
+                yield f"{name}: {number} lines; there, files have at most {most}"
 
 
 def check_format(root, names):
@@ -179,7 +180,7 @@ CHECKS = [
     ("no tabs, no trailing space, a newline at the end", check_whitespace),
     ("every source has its licence line", check_licence_lines),
     ("every C file says what it is for", check_purpose),
-    ("no file is over 500 lines", check_length),
+    ("no file of the library is over 400 lines, and no other over 500", check_length),
     ("clang-format changes nothing", check_format),
 ]
 

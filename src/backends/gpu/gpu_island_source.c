@@ -63,48 +63,11 @@ static struct island_facts *facts_here(const struct reader *reader)
     return &reader->made->others;
 }
 
-// Words that no kernel of an island may use, and what is said of them.
-static const char *forbidden(struct token word)
-{
-    static const char *const grid_words[] = { "cooperative_groups", "grid_group", NULL };
-    static const char *const barrier_words[] = { "__syncthreads_count",
-                                                 "__syncthreads_and",
-                                                 "__syncthreads_or",
-                                                 "__cluster_dims__",
-                                                 "__block_size__",
-                                                 "__syncblock",
-                                                 NULL };
-    static const char *const memory_words[] = { "__managed__", "cudaTextureObject_t",
-                                                "cudaSurfaceObject_t", NULL };
-    if (braid_token_is_one_of(word, grid_words))
-        return "it uses cooperative groups";
-    if (braid_token_is_one_of(word, barrier_words))
-        return "it uses clusters, or barriers that count";
-    if (braid_token_is_one_of(word, memory_words))
-        return "it uses managed variables, textures or surfaces";
-    if (braid_token_is(word, "barrier") || braid_token_is(word, "pipeline"))
-        return "it may use barriers of its own";
-    return NULL;
-}
-
 static void note_word(struct reader *reader, struct token word)
 {
-    static const char *const warp_words[] = { "__activemask", "__syncwarp", "warpSize", NULL };
-    static const char *const fence_words[] = {
-        "volatile", "__threadfence", "__threadfence_system", "atomic_ref", "atomic", NULL
-    };
-    struct island_facts *facts = facts_here(reader);
-    const char *reason = forbidden(word);
+    const char *reason = braid_island_note_word(facts_here(reader), word);
     if (reason)
         refuse(reader, reason);
-    facts->barriers |= braid_token_is(word, "__syncthreads");
-    facts->shared |= braid_token_is(word, "__shared__");
-    facts->warps |= braid_token_is_one_of(word, warp_words) || braid_token_begins(word, "__shfl") ||
-                    braid_token_begins(word, "__ballot") || braid_token_begins(word, "__any") ||
-                    braid_token_begins(word, "__all") || braid_token_begins(word, "__reduce_") ||
-                    braid_token_begins(word, "__match_");
-    facts->fences |= braid_token_is_one_of(word, fence_words);
-    facts->returns |= braid_token_is(word, "return");
 }
 
 static bool append(char **text, size_t *bytes, const char *more, size_t length, const char *end)
@@ -172,16 +135,8 @@ static void read_directive(struct reader *reader, struct token directive)
     }
 }
 
-// Inline assembly may name what an island gives a kernel in another way, or end its threads.
 static void read_assembly(struct reader *reader)
 {
-    static const char *const words[] = { "exit",    "bar.", "barrier",  "griddepcontrol",
-                                         "cluster", ".nc",  "mbarrier", "ctaid",
-                                         "ntid",    "%tid", "gridid",   "setmaxnreg",
-                                         "ret;",    "trap", "bulk",     "%%tid",
-                                         NULL };
-    static const char *const memory_words[] = { "ld",    "st",     "atom",  "red",
-                                                "fence", "membar", "sleep", NULL };
     struct token token = braid_token_next(&reader->lexer);
     while (token.kind == TOKEN_WORD)
         token = braid_token_next(&reader->lexer);
@@ -190,16 +145,9 @@ static void read_assembly(struct reader *reader)
         depth += braid_token_is(token, "(") - braid_token_is(token, ")");
         if (token.kind != TOKEN_STRING)
             continue;
-        char text[512];
-        size_t length = token.length < sizeof(text) - 1 ? token.length : sizeof(text) - 1;
-        memcpy(text, token.at, length);
-        text[length] = '\0';
-        for (const char *const *word = memory_words; *word; word++)
-            facts_here(reader)->fences |= strstr(text, *word) != NULL;
-        for (const char *const *word = words; *word; word++) {
-            if (strstr(text, *word) || token.length >= sizeof(text))
-                refuse(reader, "its assembly may touch what an island stands in for");
-        }
+        const char *reason = braid_island_note_assembly(facts_here(reader), token);
+        if (reason)
+            refuse(reader, reason);
     }
 }
 
@@ -435,12 +383,7 @@ bool braid_island_entry_fits(const struct island_source *source, const char *nam
     facts.warps |= source->others.warps;
     facts.shared |= source->others.shared;
     facts.fences |= source->others.fences;
-    if (facts.barriers && facts.returns)
-        *out_reason = "it returns from some threads, and others may wait for them";
-    else if ((facts.barriers || facts.warps) && threads % 32 != 0)
-        *out_reason = "its blocks are not whole warps";
-    else if (facts.fences && blocks > 1)
-        *out_reason = "its blocks may wait for each other";
+    *out_reason = braid_island_facts_refuse(&facts, threads, blocks);
     *out_facts = facts;
     return !*out_reason;
 }

@@ -10,14 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// What one function, or all that is outside of kernels, does.
-struct island_facts {
-    bool barriers; // __syncthreads
-    bool warps;    // talks within a warp
-    bool shared;   // static shared memory
-    bool fences;   // may wait for other blocks of its own
-    bool returns;
-};
+#include "backends/gpu/gpu_island_facts.h"
 
 struct island_entry {
     const char *name; // in the source, not ended

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island while it is made: what is found in its tasks, and what becomes of that.
+#ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_MAKER_H
+#define BRAID_BACKENDS_GPU_GPU_ISLAND_MAKER_H
+
+#include "backends/gpu/gpu_island_text.h"
+
+enum { ISLAND_PARAMETERS = 6, ISLAND_MOST_THREADS = 1024 };
+
+struct gpu_island {
+    struct gpu_island_code *code;
+    struct backend_kernel kernel;
+    struct island_lists lists;
+    struct island_layout layout;
+    uint32_t *args_of; // by call: where its arguments begin
+    unsigned char *args;
+    void *words, *progress; // on the device
+    uint32_t num_frames, row_bytes;
+    struct backend_launch launch;
+    void *parameters[ISLAND_PARAMETERS];
+};
+
+struct gpu_island_maker {
+    struct gpu_backend *gpu;
+    struct gpu_island *island;
+    struct island_source *sources;
+    const char **source_texts; // what each was read from
+    uint32_t num_sources;
+    struct island_kernel *kernels;
+    const struct backend_kernel **loaded; // whose code each kernel is
+    uint32_t num_kernels;
+    uint32_t *entry_of; // by call
+    struct island_facts facts;
+    uint32_t most_threads, least_threads, most_blocks;
+};
+
+// Writes why a task cannot be inside; BRAID_UNSUPPORTED.
+braid_status braid_gpu_island_refuse(const struct backend_task *task, const char *reason);
+// Reads the tasks, each checked: which kernels the calls are of, and what these do. Errors:
+// BRAID_UNSUPPORTED, a task cannot be inside, and why; BRAID_NO_MEMORY.
+braid_status braid_gpu_island_read_calls(struct gpu_island_maker *maker);
+// Then gives each lane its threads; `chain`: the one lane gets them all.
+braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain);
+// Then finds a place for the arguments of each call. Errors: as above; too many of them.
+braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker);
+
+#endif
