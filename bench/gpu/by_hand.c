@@ -17,7 +17,7 @@ struct driver open_driver(void)
     driver.api = gpu->api;
     must(driver.backend->ops->kernel_load(driver.backend, &bench_spin, arg_bytes, 1,
                                           &driver.kernel));
-    driver.spin = driver.kernel->function;
+    driver.spin = gpu_kernel_from(driver.kernel)->function;
     must_call(gpu->api->context_get_current(&driver.before), "cuCtxGetCurrent");
     must_call(gpu->api->context_set_current(gpu->context), "cuCtxSetCurrent");
     return driver;

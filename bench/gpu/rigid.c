@@ -123,7 +123,7 @@ static void run_by_hand(braid_device *device, float *state)
     must(braid_memory_allocate(device, BRAID_MEMORY_HOST, bytes * NUM_STEPS, &pinned));
     must(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, bytes, &scratch));
     struct by_hand_state by_hand = { .api = driver.api,
-                                     .function = kernel->function,
+                                     .function = gpu_kernel_from(kernel)->function,
                                      .state = state,
                                      .pinned = pinned,
                                      .device = scratch };

@@ -27,10 +27,20 @@ struct backend {
     const struct backend_ops *ops;
 };
 
-// Opaque to callers; each backend defines its own.
-struct backend_stream;
-struct backend_event;
-struct backend_kernel;
+// Likewise what a backend hands out, of which it alone knows more than this.
+struct backend_stream {
+    bool wrapped; // the program's: never destroyed
+};
+
+struct backend_event {
+    bool timing;
+    bool wrapped;
+};
+
+struct backend_kernel {
+    bool waits_first; // before it does anything, for what it was launched early behind
+};
+
 struct backend_detour;
 
 // A kernel launch, as submitted. args[i] points to the bytes of argument i; they are captured
@@ -140,6 +150,7 @@ struct backend_ops {
                                  struct backend_stream *stream);
     braid_status (*event_query)(struct backend *backend, struct backend_event *event);
     braid_status (*event_synchronize)(struct backend *backend, struct backend_event *event);
+    // Both were made with timing.
     braid_status (*event_elapsed)(struct backend *backend, struct backend_event *start,
                                   struct backend_event *end, uint64_t *out_ns);
 
@@ -152,10 +163,8 @@ struct backend_ops {
     braid_status (*kernel_load)(struct backend *backend, const braid_kernel *kernel,
                                 const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
-    // Optional, both or neither: whether a mode can launch kernels early (backend_launch), and
-    // whether a kernel waits, before it does anything, for what it was launched early behind.
+    // Optional: whether a mode can launch kernels early (backend_launch).
     bool (*can_start_early)(struct backend *backend, braid_exec_mode mode);
-    bool (*kernel_waits_first)(struct backend *backend, const struct backend_kernel *kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
 
     // Optional, both or neither. Looks at the memory of a task before it is submitted or made part

@@ -24,14 +24,11 @@ struct braid_device {
 struct braid_stream {
     braid_device *device;
     struct backend_stream *backend;
-    bool wrapped; // belongs to the program
 };
 
 struct braid_event {
     braid_device *device;
     struct backend_event *backend;
-    bool timing;
-    bool wrapped;
 };
 
 // The table of backends, best first.

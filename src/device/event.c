@@ -6,18 +6,16 @@
 
 // Makes the object round a backend event, which it owns from then on, also if this fails.
 static braid_status make_event(braid_device *device, struct backend_event *backend,
-                               braid_event event, braid_event **out_event)
+                               braid_event **out_event)
 {
-    braid_event *made = malloc(sizeof(*made));
-    if (!made) {
+    braid_event *event = malloc(sizeof(*event));
+    if (!event) {
         device->backend->ops->event_destroy(device->backend, backend);
         return braid_error_no_memory("an event");
     }
-    event.device = device;
-    event.backend = backend;
-    *made = event;
-    braid_device_count(device, &device->events, event.wrapped, 1);
-    *out_event = made;
+    *event = (braid_event){ .device = device, .backend = backend };
+    braid_device_count(device, &device->events, backend->wrapped, 1);
+    *out_event = event;
     return BRAID_OK;
 }
 
@@ -27,12 +25,12 @@ braid_status braid_event_create(braid_device *device, const braid_event_options 
     if (!device || !out_event)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_create: %s is NULL",
                            device ? "out_event" : "device");
-    bool timing = options && options->timing;
     struct backend_event *backend = NULL;
-    braid_status status = device->backend->ops->event_create(device->backend, timing, &backend);
+    braid_status status =
+        device->backend->ops->event_create(device->backend, options && options->timing, &backend);
     if (status)
         return status;
-    return make_event(device, backend, (braid_event){ .timing = timing }, out_event);
+    return make_event(device, backend, out_event);
 }
 
 braid_status braid_event_wrap(braid_device *device, void *native, braid_event **out_event)
@@ -48,15 +46,14 @@ braid_status braid_event_wrap(braid_device *device, void *native, braid_event **
     braid_status status = device->backend->ops->event_wrap(device->backend, native, &backend);
     if (status)
         return status;
-    // Whether the program made it with timing is not known here: the driver says so when asked.
-    return make_event(device, backend, (braid_event){ .timing = true, .wrapped = true }, out_event);
+    return make_event(device, backend, out_event);
 }
 
 void braid_event_destroy(braid_event *event)
 {
     if (!event)
         return;
-    braid_device_count(event->device, &event->device->events, event->wrapped, -1);
+    braid_device_count(event->device, &event->device->events, event->backend->wrapped, -1);
     event->device->backend->ops->event_destroy(event->device->backend, event->backend);
     free(event);
 }
@@ -112,7 +109,7 @@ braid_status braid_event_elapsed(braid_event *start, braid_event *end, uint64_t 
 {
     if (!start || !end)
         return braid_error_null("braid_event_elapsed", start ? "end" : "start");
-    if (!out_ns || start->device != end->device || !start->timing || !end->timing)
+    if (!out_ns || start->device != end->device || !start->backend->timing || !end->backend->timing)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_elapsed: %s",
                            !out_ns                        ? "out_ns is NULL"
                            : start->device != end->device ? "the events are of two devices"

@@ -17,7 +17,7 @@ braid_status braid_device_check_stream(const char *function, const braid_device 
 }
 
 // Makes the object round a backend stream, which it owns from then on, also if this fails.
-static braid_status make_stream(braid_device *device, struct backend_stream *backend, bool wrapped,
+static braid_status make_stream(braid_device *device, struct backend_stream *backend,
                                 braid_stream **out_stream)
 {
     braid_stream *stream = malloc(sizeof(*stream));
@@ -25,8 +25,8 @@ static braid_status make_stream(braid_device *device, struct backend_stream *bac
         device->backend->ops->stream_destroy(device->backend, backend);
         return braid_error_no_memory("a stream");
     }
-    *stream = (braid_stream){ .device = device, .backend = backend, .wrapped = wrapped };
-    braid_device_count(device, &device->streams, wrapped, 1);
+    *stream = (braid_stream){ .device = device, .backend = backend };
+    braid_device_count(device, &device->streams, backend->wrapped, 1);
     *out_stream = stream;
     return BRAID_OK;
 }
@@ -42,7 +42,7 @@ braid_status braid_stream_create(braid_device *device, const braid_stream_option
         device->backend, options ? options->priority : 0, &backend);
     if (status)
         return status;
-    return make_stream(device, backend, false, out_stream);
+    return make_stream(device, backend, out_stream);
 }
 
 braid_status braid_stream_wrap(braid_device *device, void *native, braid_stream **out_stream)
@@ -56,7 +56,7 @@ braid_status braid_stream_wrap(braid_device *device, void *native, braid_stream 
     braid_status status = device->backend->ops->stream_wrap(device->backend, native, &backend);
     if (status)
         return status;
-    return make_stream(device, backend, true, out_stream);
+    return make_stream(device, backend, out_stream);
 }
 
 void braid_stream_destroy(braid_stream *stream)
@@ -64,7 +64,7 @@ void braid_stream_destroy(braid_stream *stream)
     if (!stream || braid_inside_check("braid_stream_destroy", NULL))
         return;
     struct backend *backend = stream->device->backend;
-    braid_device_count(stream->device, &stream->device->streams, stream->wrapped, -1);
+    braid_device_count(stream->device, &stream->device->streams, stream->backend->wrapped, -1);
     backend->ops->stream_destroy(backend, stream->backend);
     free(stream);
 }

@@ -8,7 +8,6 @@
 // What each kernel allows. A kernel with a cluster stays as its author made it.
 static void find_wanted(const braid_exec *exec, const braid_graph *graph, uint8_t *early)
 {
-    struct backend *backend = exec->device->backend;
     const struct graph_kernel *kernels = graph->kernels.items;
     for (uint32_t i = 0; i < exec->tasks.num; i++) {
         const struct backend_task *task = &exec->tasks.items[i];
@@ -16,8 +15,7 @@ static void find_wanted(const braid_exec *exec, const braid_graph *graph, uint8_
             continue;
         if (kernels[graph_nodes(graph)[i].payload].kernel->programmatic)
             early[i] = PLAN_EARLY_ALWAYS;
-        else if (task->launch.cluster.x == 0 &&
-                 backend->ops->kernel_waits_first(backend, task->launch.kernel))
+        else if (task->launch.cluster.x == 0 && task->launch.kernel->waits_first)
             early[i] = PLAN_EARLY_WHERE_IT_PAYS;
     }
 }

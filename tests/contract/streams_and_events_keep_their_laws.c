@@ -255,7 +255,8 @@ static void timing_events_measure_what_lies_between(void **state)
     assert_true(ns >= busy_ns - busy_ns / 10); // a lower bound holds however busy the machine is
     braid_event *plain = contract_event(contract);
     check_ok(braid_event_record(plain, NULL));
-    check_fails(braid_event_elapsed(events[0], plain, &ns), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_event_elapsed(events[0], plain, &ns), BRAID_INVALID_ARGUMENT,
+                "without timing");
 }
 
 static void bad_arguments_are_refused(void **state)

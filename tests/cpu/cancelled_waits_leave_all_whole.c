@@ -172,7 +172,7 @@ static void *destroy_cancelled(void *user)
     return NULL;
 }
 
-static void let_go_later(struct backend *base, struct backend_stream *stream)
+static void let_go_later(struct backend *base, struct cpu_stream *stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     for (int i = 0; i < 100; i++)
@@ -189,10 +189,11 @@ static void a_stream_that_is_destroyed_goes_whole(void **state)
     struct backend *backend = open_cpu(2);
     struct destroyer destroyer = { .backend = backend };
     check_ok(backend->ops->stream_create(backend, 0, &destroyer.stream));
-    destroyer.stream->job.num_hosts = 1; // as if a thread waited
+    struct cpu_stream *stream = braid_cpu_stream_of(cpu_backend_of(backend), destroyer.stream);
+    stream->job.num_hosts = 1; // as if a thread waited
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, destroy_cancelled, &destroyer), 0);
-    let_go_later(backend, destroyer.stream);
+    let_go_later(backend, stream);
     void *result = NULL;
     assert_int_equal(pthread_join(thread, &result), 0);
     assert_ptr_equal(result, PTHREAD_CANCELED);

@@ -10,16 +10,14 @@
 #include "base/node_text.h"
 #include "players/players.h"
 
-struct backend_stream {
+struct trace_stream {
+    struct backend_stream base;
     int number;
 };
 
-struct backend_event {
+struct trace_event {
+    struct backend_event base;
     int number;
-};
-
-struct backend_kernel {
-    int unused;
 };
 
 static struct trace *trace_of(struct backend *backend)
@@ -29,7 +27,12 @@ static struct trace *trace_of(struct backend *backend)
 
 static int stream_number(const struct backend_stream *stream)
 {
-    return stream ? stream->number : 0;
+    return stream ? ((const struct trace_stream *)stream)->number : 0;
+}
+
+static int event_number(const struct backend_event *event)
+{
+    return ((const struct trace_event *)event)->number;
 }
 
 static void write_down(struct trace *trace, struct trace_entry entry)
@@ -103,12 +106,12 @@ static braid_status stream_create(struct backend *backend, int32_t priority,
     braid_status status = count_call(trace, "stream_create");
     if (status)
         return status;
-    struct backend_stream *stream = malloc(sizeof(*stream));
+    struct trace_stream *stream = calloc(1, sizeof(*stream));
     assert(stream);
     stream->number = ++trace->num_streams;
     trace->live_streams++;
     write_down(trace, (struct trace_entry){ TRACE_STREAM_CREATE, stream->number, 0, NULL });
-    *out_stream = stream;
+    *out_stream = &stream->base;
     return BRAID_OK;
 }
 
@@ -116,7 +119,7 @@ static void stream_destroy(struct backend *backend, struct backend_stream *strea
 {
     struct trace *trace = trace_of(backend);
     trace->live_streams--;
-    write_down(trace, (struct trace_entry){ TRACE_STREAM_DESTROY, stream->number, 0, NULL });
+    write_down(trace, (struct trace_entry){ TRACE_STREAM_DESTROY, stream_number(stream), 0, NULL });
     free(stream);
 }
 
@@ -142,7 +145,7 @@ static braid_status stream_wait(struct backend *backend, struct backend_stream *
     if (status)
         return status;
     write_down(trace_of(backend), (struct trace_entry){ TRACE_STREAM_WAIT, stream_number(stream),
-                                                        event->number, NULL });
+                                                        event_number(event), NULL });
     return BRAID_OK;
 }
 
@@ -154,12 +157,12 @@ static braid_status event_create(struct backend *backend, bool timing,
     braid_status status = count_call(trace, "event_create");
     if (status)
         return status;
-    struct backend_event *event = malloc(sizeof(*event));
+    struct trace_event *event = calloc(1, sizeof(*event));
     assert(event);
     event->number = ++trace->num_events;
     trace->live_events++;
     write_down(trace, (struct trace_entry){ TRACE_EVENT_CREATE, 0, event->number, NULL });
-    *out_event = event;
+    *out_event = &event->base;
     return BRAID_OK;
 }
 
@@ -167,7 +170,7 @@ static void event_destroy(struct backend *backend, struct backend_event *event)
 {
     struct trace *trace = trace_of(backend);
     trace->live_events--;
-    write_down(trace, (struct trace_entry){ TRACE_EVENT_DESTROY, 0, event->number, NULL });
+    write_down(trace, (struct trace_entry){ TRACE_EVENT_DESTROY, 0, event_number(event), NULL });
     free(event);
 }
 
@@ -178,7 +181,7 @@ static braid_status event_record(struct backend *backend, struct backend_event *
     if (status)
         return status;
     write_down(trace_of(backend), (struct trace_entry){ TRACE_EVENT_RECORD, stream_number(stream),
-                                                        event->number, NULL });
+                                                        event_number(event), NULL });
     return BRAID_OK;
 }
 
@@ -192,7 +195,7 @@ static braid_status event_query(struct backend *backend, struct backend_event *e
 static braid_status event_synchronize(struct backend *backend, struct backend_event *event)
 {
     write_down(trace_of(backend),
-               (struct trace_entry){ TRACE_EVENT_SYNCHRONIZE, 0, event->number, NULL });
+               (struct trace_entry){ TRACE_EVENT_SYNCHRONIZE, 0, event_number(event), NULL });
     return BRAID_OK;
 }
 

@@ -22,18 +22,21 @@
 
 // Everything below is guarded by skeleton.lock; any change of it is told to all who wait.
 
-struct backend_stream {
+struct skeleton_stream {
+    struct backend_stream base;
     struct skeleton *skeleton;
     pthread_t thread;
     struct item *first, *last; // the first is at work
     bool stop;
 };
 
-struct backend_event {
+struct skeleton_event {
+    struct backend_event base;
     struct point *latest; // NULL: never recorded
 };
 
-struct backend_kernel {
+struct skeleton_kernel {
+    struct backend_kernel base;
     braid_cpu_function *call;
     void *user;
 };
@@ -43,10 +46,14 @@ static struct skeleton *skeleton_of(struct backend *backend)
     return (struct skeleton *)backend;
 }
 
-static struct backend_stream *stream_or_default(struct backend *backend,
-                                                struct backend_stream *stream)
+static struct skeleton_stream *stream_of(struct backend *backend, struct backend_stream *stream)
 {
-    return stream ? stream : skeleton_of(backend)->default_stream;
+    return stream ? (struct skeleton_stream *)stream : skeleton_of(backend)->default_stream;
+}
+
+static struct skeleton_event *event_of(struct backend_event *event)
+{
+    return (struct skeleton_event *)event;
 }
 
 static uint64_t now_ns(void)
@@ -56,7 +63,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void append(struct backend_stream *stream, struct item *item)
+static void append(struct skeleton_stream *stream, struct item *item)
 {
     if (stream->last)
         stream->last->next = item;
@@ -78,13 +85,14 @@ static void run_task(const struct backend_task *task)
 {
     if (task->kind == BACKEND_TASK_KERNEL) {
         const struct backend_launch *launch = &task->launch;
+        const struct skeleton_kernel *kernel = (const struct skeleton_kernel *)launch->kernel;
         const braid_blocks blocks = {
             .end = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z,
             .grid = launch->grid,
             .block = launch->block,
-            .user = launch->kernel->user,
+            .user = kernel->user,
         };
-        launch->kernel->call(&blocks, launch->args);
+        kernel->call(&blocks, launch->args);
     } else if (task->kind == BACKEND_TASK_COPY) {
         memmove(task->copy.to, task->copy.from, task->copy.bytes);
     } else if (task->kind == BACKEND_TASK_FILL) {
@@ -111,7 +119,7 @@ static void run_item(struct skeleton *skeleton, struct item *item)
 
 static void *stream_main(void *user)
 {
-    struct backend_stream *stream = user;
+    struct skeleton_stream *stream = user;
     struct skeleton *skeleton = stream->skeleton;
     pthread_mutex_lock(&skeleton->lock);
     while (stream->first || !stream->stop) {
@@ -135,7 +143,7 @@ static braid_status stream_create(struct backend *backend, int32_t priority,
                                   struct backend_stream **out_stream)
 {
     (void)priority; // a hint
-    struct backend_stream *stream = calloc(1, sizeof(*stream));
+    struct skeleton_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
     stream->skeleton = skeleton_of(backend);
@@ -143,14 +151,15 @@ static braid_status stream_create(struct backend *backend, int32_t priority,
         free(stream);
         return braid_error(BRAID_UNAVAILABLE, "skeleton: no thread for a stream");
     }
-    *out_stream = stream;
+    *out_stream = &stream->base;
     return BRAID_OK;
 }
 
 // The thread ends when its queue is empty.
-static void stream_destroy(struct backend *backend, struct backend_stream *stream)
+static void stream_destroy(struct backend *backend, struct backend_stream *base)
 {
     struct skeleton *skeleton = skeleton_of(backend);
+    struct skeleton_stream *stream = stream_of(backend, base);
     pthread_mutex_lock(&skeleton->lock);
     stream->stop = true;
     pthread_cond_broadcast(&skeleton->changed);
@@ -160,7 +169,7 @@ static void stream_destroy(struct backend *backend, struct backend_stream *strea
 }
 
 // Queues an item with its point; takes the point over, which may be NULL. Lock held.
-static braid_status queue(struct backend_stream *stream, int kind, struct point *point)
+static braid_status queue(struct skeleton_stream *stream, int kind, struct point *point)
 {
     struct skeleton *skeleton = stream->skeleton;
     struct item *item = point ? skeleton_new_item(skeleton, kind, point) : NULL;
@@ -177,7 +186,7 @@ static braid_status stream_synchronize(struct backend *backend, struct backend_s
 {
     struct skeleton *skeleton = skeleton_of(backend);
     pthread_mutex_lock(&skeleton->lock);
-    while (stream_or_default(backend, stream)->first)
+    while (stream_of(backend, stream)->first)
         pthread_cond_wait(&skeleton->changed, &skeleton->lock);
     pthread_mutex_unlock(&skeleton->lock);
     return BRAID_OK;
@@ -187,7 +196,7 @@ static braid_status stream_query(struct backend *backend, struct backend_stream 
 {
     struct skeleton *skeleton = skeleton_of(backend);
     pthread_mutex_lock(&skeleton->lock);
-    bool idle = !stream_or_default(backend, stream)->first;
+    bool idle = !stream_of(backend, stream)->first;
     pthread_mutex_unlock(&skeleton->lock);
     return idle ? BRAID_OK : BRAID_NOT_READY;
 }
@@ -198,9 +207,10 @@ static braid_status stream_wait(struct backend *backend, struct backend_stream *
     struct skeleton *skeleton = skeleton_of(backend);
     braid_status status = BRAID_OK;
     pthread_mutex_lock(&skeleton->lock);
-    if (event->latest && !event->latest->reached) {
-        event->latest->num_references++;
-        status = queue(stream_or_default(backend, stream), ITEM_WAIT, event->latest);
+    struct point *latest = event_of(event)->latest;
+    if (latest && !latest->reached) {
+        latest->num_references++;
+        status = queue(stream_of(backend, stream), ITEM_WAIT, latest);
     }
     pthread_mutex_unlock(&skeleton->lock);
     return status;
@@ -210,16 +220,19 @@ static braid_status event_create(struct backend *backend, bool timing,
                                  struct backend_event **out_event)
 {
     (void)backend;
-    (void)timing; // every record has its time
-    *out_event = calloc(1, sizeof(**out_event));
-    return *out_event ? BRAID_OK : braid_error_no_memory("an event");
+    struct skeleton_event *event = calloc(1, sizeof(*event));
+    if (!event)
+        return braid_error_no_memory("an event");
+    event->base.timing = timing; // every record has its time
+    *out_event = &event->base;
+    return BRAID_OK;
 }
 
 static void event_destroy(struct backend *backend, struct backend_event *event)
 {
     struct skeleton *skeleton = skeleton_of(backend);
     pthread_mutex_lock(&skeleton->lock);
-    skeleton_release_point(skeleton, event->latest);
+    skeleton_release_point(skeleton, event_of(event)->latest);
     pthread_mutex_unlock(&skeleton->lock);
     free(event);
 }
@@ -232,10 +245,10 @@ static braid_status event_record(struct backend *backend, struct backend_event *
     struct point *point = skeleton_new_point(skeleton);
     if (point)
         point->num_references++;
-    braid_status status = queue(stream_or_default(backend, stream), ITEM_RECORD, point);
+    braid_status status = queue(stream_of(backend, stream), ITEM_RECORD, point);
     if (!status) {
-        skeleton_release_point(skeleton, event->latest);
-        event->latest = point;
+        skeleton_release_point(skeleton, event_of(event)->latest);
+        event_of(event)->latest = point;
     } else {
         skeleton_release_point(skeleton, point);
     }
@@ -247,7 +260,8 @@ static braid_status event_query(struct backend *backend, struct backend_event *e
 {
     struct skeleton *skeleton = skeleton_of(backend);
     pthread_mutex_lock(&skeleton->lock);
-    bool reached = !event->latest || event->latest->reached;
+    const struct point *latest = event_of(event)->latest;
+    bool reached = !latest || latest->reached;
     pthread_mutex_unlock(&skeleton->lock);
     return reached ? BRAID_OK : BRAID_NOT_READY;
 }
@@ -256,7 +270,7 @@ static braid_status event_synchronize(struct backend *backend, struct backend_ev
 {
     struct skeleton *skeleton = skeleton_of(backend);
     pthread_mutex_lock(&skeleton->lock);
-    struct point *point = event->latest;
+    struct point *point = event_of(event)->latest;
     if (point)
         point->num_references++;
     while (point && !point->reached)
@@ -270,12 +284,13 @@ static braid_status event_elapsed(struct backend *backend, struct backend_event 
                                   struct backend_event *end, uint64_t *out_ns)
 {
     struct skeleton *skeleton = skeleton_of(backend);
-    if (!start->latest || !end->latest)
+    const struct point *from = event_of(start)->latest, *to = event_of(end)->latest;
+    if (!from || !to)
         return braid_error(BRAID_INVALID_ARGUMENT, "elapsed time of an event never recorded");
     pthread_mutex_lock(&skeleton->lock);
-    bool reached = start->latest->reached && end->latest->reached;
+    bool reached = from->reached && to->reached;
     if (reached)
-        *out_ns = end->latest->time_ns - start->latest->time_ns;
+        *out_ns = to->time_ns - from->time_ns;
     pthread_mutex_unlock(&skeleton->lock);
     return reached ? BRAID_OK : BRAID_NOT_READY;
 }
@@ -289,11 +304,11 @@ static braid_status kernel_load(struct backend *backend, const braid_kernel *ker
     if (!kernel->cpu || num_args > MAX_ARGS)
         return braid_error(BRAID_UNSUPPORTED, "skeleton: kernel '%s' has no CPU function",
                            kernel->name);
-    struct backend_kernel *loaded = malloc(sizeof(*loaded));
+    struct skeleton_kernel *loaded = malloc(sizeof(*loaded));
     if (!loaded)
         return braid_error_no_memory("a kernel");
-    *loaded = (struct backend_kernel){ kernel->cpu, kernel->user };
-    *out_kernel = loaded;
+    *loaded = (struct skeleton_kernel){ .call = kernel->cpu, .user = kernel->user };
+    *out_kernel = &loaded->base;
     return BRAID_OK;
 }
 
@@ -334,7 +349,7 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
             status =
                 braid_error(BRAID_UNSUPPORTED, "the arguments of '%s' are too large", task->name);
         } else {
-            append(stream_or_default(backend, stream), item);
+            append(stream_of(backend, stream), item);
         }
     }
     pthread_mutex_unlock(&skeleton->lock);
@@ -378,7 +393,7 @@ static void close_skeleton(struct backend *backend)
 {
     struct skeleton *skeleton = skeleton_of(backend);
     if (skeleton->default_stream)
-        stream_destroy(backend, skeleton->default_stream);
+        stream_destroy(backend, &skeleton->default_stream->base);
     for (struct item *item; (item = skeleton->free_items); free(item))
         skeleton->free_items = item->next;
     for (struct point *point; (point = skeleton->free_points); free(point))
@@ -422,7 +437,9 @@ braid_status skeleton_open(braid_device **out_device)
     skeleton->base.ops = &skeleton_ops;
     pthread_mutex_init(&skeleton->lock, NULL);
     pthread_cond_init(&skeleton->changed, NULL);
-    braid_status status = stream_create(&skeleton->base, 0, &skeleton->default_stream);
+    struct backend_stream *stream = NULL;
+    braid_status status = stream_create(&skeleton->base, 0, &stream);
+    skeleton->default_stream = (struct skeleton_stream *)stream;
     if (!status && !skeleton_fill_pools(skeleton))
         status = braid_error_no_memory("the skeleton");
     if (status) {

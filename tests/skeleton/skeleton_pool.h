@@ -34,7 +34,7 @@ struct skeleton {
     pthread_cond_t changed;
     struct item *free_items;
     struct point *free_points;
-    struct backend_stream *default_stream;
+    struct skeleton_stream *default_stream;
 };
 
 static inline void skeleton_release_point(struct skeleton *skeleton, struct point *point)

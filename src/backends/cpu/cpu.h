@@ -117,8 +117,9 @@ struct cpu_command {
     _Alignas(CPU_LINE_BYTES) unsigned char storage[]; // argument pointers and bytes
 };
 
-struct backend_stream {
-    struct cpu_job job;               // first: a job of a stream is its stream
+struct cpu_stream {
+    struct backend_stream base;
+    struct cpu_job job;
     struct cpu_command *first, *last; // lock
     bool scheduled;                   // lock; ready, running or waiting: it needs no push
     // The walking thread's: the last of the commands, from first on, that have begun; NULL: none.
@@ -147,7 +148,7 @@ struct cpu_backend {
     size_t num_points;                                        // lock; free or not
     struct cpu_command *free_commands[CPU_NUM_COMMAND_SIZES]; // lock
     size_t num_commands[CPU_NUM_COMMAND_SIZES];               // lock; free or not
-    struct backend_stream default_stream;
+    struct cpu_stream default_stream;
 
     // Written under lock, read without it as hints, each on a line of its own: spinning threads
     // read them all the time.
@@ -264,10 +265,10 @@ void braid_cpu_command_recycle(struct cpu_backend *backend,
                                struct cpu_command *command); // lock held
 
 // cpu_stream.c
-void braid_cpu_stream_init(struct backend_stream *stream, int32_t priority);
-struct backend_stream *braid_cpu_stream_or_default(struct cpu_backend *backend,
-                                                   struct backend_stream *stream);
-void braid_cpu_stream_append(struct cpu_backend *backend, struct backend_stream *stream,
+void braid_cpu_stream_init(struct cpu_stream *stream, int32_t priority);
+struct cpu_stream *braid_cpu_stream_of(struct cpu_backend *backend,
+                                       struct backend_stream *stream); // NULL: the default one
+void braid_cpu_stream_append(struct cpu_backend *backend, struct cpu_stream *stream,
                              struct cpu_command *command); // lock held
 braid_status braid_cpu_stream_create(struct backend *backend, int32_t priority,
                                      struct backend_stream **out_stream);

@@ -6,10 +6,15 @@
 
 #include "base/error.h"
 
-struct backend_event {
-    bool timing;
+struct cpu_event {
+    struct backend_event base;
     struct cpu_point *latest; // lock; NULL: never recorded
 };
+
+static struct cpu_event *event_of(struct backend_event *event)
+{
+    return (struct cpu_event *)event;
+}
 
 static bool is_reached(const struct cpu_point *point)
 {
@@ -17,7 +22,7 @@ static bool is_reached(const struct cpu_point *point)
 }
 
 // A reference to the latest record, or NULL where there is nothing to wait for. Lock held.
-static struct cpu_point *latest_record(struct backend_event *event)
+static struct cpu_point *latest_record(struct cpu_event *event)
 {
     if (is_reached(event->latest))
         return NULL;
@@ -29,11 +34,11 @@ braid_status braid_cpu_event_create(struct backend *base, bool timing,
                                     struct backend_event **out_event)
 {
     (void)base;
-    struct backend_event *event = calloc(1, sizeof(*event));
+    struct cpu_event *event = calloc(1, sizeof(*event));
     if (!event)
         return braid_error_no_memory("an event");
-    event->timing = timing;
-    *out_event = event;
+    event->base.timing = timing;
+    *out_event = &event->base;
     return BRAID_OK;
 }
 
@@ -43,16 +48,16 @@ void braid_cpu_event_destroy(struct backend *base, struct backend_event *event)
     if (!event)
         return;
     cpu_lock(backend);
-    braid_cpu_point_release(backend, event->latest);
+    braid_cpu_point_release(backend, event_of(event)->latest);
     cpu_unlock(backend);
     free(event);
 }
 
 // Two references: the command's and the event's.
-static braid_status append_record(struct cpu_backend *backend, struct backend_event *event,
-                                  struct backend_stream *stream)
+static braid_status append_record(struct cpu_backend *backend, struct cpu_event *event,
+                                  struct cpu_stream *stream)
 {
-    struct cpu_point *point = braid_cpu_point_create(backend, event->timing);
+    struct cpu_point *point = braid_cpu_point_create(backend, event->base.timing);
     struct cpu_command *command = point ? braid_cpu_command_create(backend, 0) : NULL;
     if (!command) {
         braid_cpu_point_release(backend, point);
@@ -71,14 +76,14 @@ braid_status braid_cpu_event_record(struct backend *base, struct backend_event *
                                     struct backend_stream *stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = braid_cpu_stream_or_default(backend, stream);
     cpu_lock(backend);
-    braid_status status = append_record(backend, event, stream);
+    braid_status status =
+        append_record(backend, event_of(event), braid_cpu_stream_of(backend, stream));
     cpu_unlock(backend);
     return status;
 }
 
-static braid_status append_wait(struct cpu_backend *backend, struct backend_stream *stream,
+static braid_status append_wait(struct cpu_backend *backend, struct cpu_stream *stream,
                                 struct cpu_point *point)
 {
     struct cpu_command *command = braid_cpu_command_create(backend, 0);
@@ -97,10 +102,10 @@ braid_status braid_cpu_stream_wait(struct backend *base, struct backend_stream *
                                    struct backend_event *event)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = braid_cpu_stream_or_default(backend, stream);
     cpu_lock(backend);
-    struct cpu_point *point = latest_record(event);
-    braid_status status = point ? append_wait(backend, stream, point) : BRAID_OK;
+    struct cpu_point *point = latest_record(event_of(event));
+    braid_status status =
+        point ? append_wait(backend, braid_cpu_stream_of(backend, stream), point) : BRAID_OK;
     cpu_unlock(backend);
     return status;
 }
@@ -109,7 +114,7 @@ braid_status braid_cpu_event_query(struct backend *base, struct backend_event *e
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     cpu_lock(backend);
-    bool reached = is_reached(event->latest);
+    bool reached = is_reached(event_of(event)->latest);
     cpu_unlock(backend);
     return reached ? BRAID_OK : BRAID_NOT_READY;
 }
@@ -118,8 +123,9 @@ braid_status braid_cpu_event_synchronize(struct backend *base, struct backend_ev
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     cpu_lock(backend);
-    if (!is_reached(event->latest))
-        braid_cpu_point_host_wait(backend, event->latest);
+    struct cpu_point *latest = event_of(event)->latest;
+    if (!is_reached(latest))
+        braid_cpu_point_host_wait(backend, latest);
     cpu_unlock(backend);
     return BRAID_OK;
 }
@@ -139,11 +145,8 @@ braid_status braid_cpu_event_elapsed(struct backend *base, struct backend_event 
                                      struct backend_event *end, uint64_t *out_ns)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    if (!start->timing || !end->timing)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "cpu: elapsed time of an event created without timing");
     cpu_lock(backend);
-    braid_status status = elapsed(start->latest, end->latest, out_ns);
+    braid_status status = elapsed(event_of(start)->latest, event_of(end)->latest, out_ns);
     cpu_unlock(backend);
     return status;
 }

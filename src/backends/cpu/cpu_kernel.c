@@ -6,14 +6,16 @@
 
 #include "base/error.h"
 
-struct backend_kernel {
+struct cpu_kernel {
+    struct backend_kernel base;
     braid_cpu_function *call;
     void *user;
     _Atomic uint64_t block_ns;
 };
 
-void braid_cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work)
+void braid_cpu_kernel_fill_work(struct backend_kernel *base, struct cpu_work *work)
 {
+    struct cpu_kernel *kernel = (struct cpu_kernel *)base;
     work->call = kernel->call;
     work->blocks.user = kernel->user;
     work->block_ns = &kernel->block_ns;
@@ -28,12 +30,12 @@ braid_status braid_cpu_kernel_load(struct backend *base, const braid_kernel *ker
     (void)num_args;
     if (!kernel->cpu)
         return braid_error(BRAID_UNSUPPORTED, "cpu: kernel '%s' has no CPU function", kernel->name);
-    struct backend_kernel *loaded = calloc(1, sizeof(*loaded));
+    struct cpu_kernel *loaded = calloc(1, sizeof(*loaded));
     if (!loaded)
         return braid_error_no_memory("a kernel");
     loaded->call = kernel->cpu;
     loaded->user = kernel->user;
-    *out_kernel = loaded;
+    *out_kernel = &loaded->base;
     return BRAID_OK;
 }
 

@@ -39,7 +39,7 @@ static const struct cpu_command *last_of_batch(const struct cpu_command *command
 
 // Runs work that follows on work without a look at the queue between: nobody learns of the end of a
 // command that is no record. Lock held before and after, but not while the work runs.
-static enum outcome run_work(struct cpu_backend *backend, struct backend_stream *stream,
+static enum outcome run_work(struct cpu_backend *backend, struct cpu_stream *stream,
                              struct cpu_command *command)
 {
     const struct cpu_command *last = last_of_batch(command);
@@ -55,7 +55,7 @@ static enum outcome run_work(struct cpu_backend *backend, struct backend_stream 
     return ended ? ENDED : STARTED;
 }
 
-static enum outcome run_launch(struct cpu_backend *backend, struct backend_stream *stream,
+static enum outcome run_launch(struct cpu_backend *backend, struct cpu_stream *stream,
                                struct cpu_command *command, struct cpu_job **out_next)
 {
     if (wait_for(command->point, &stream->job) == BLOCKED)
@@ -68,7 +68,7 @@ static enum outcome run_launch(struct cpu_backend *backend, struct backend_strea
     return *out_next ? STARTED : ENDED;
 }
 
-static enum outcome run_command(struct cpu_backend *backend, struct backend_stream *stream,
+static enum outcome run_command(struct cpu_backend *backend, struct cpu_stream *stream,
                                 struct cpu_command *command, struct cpu_job **out_next)
 {
     switch (command->kind) {
@@ -86,7 +86,7 @@ static enum outcome run_command(struct cpu_backend *backend, struct backend_stre
 
 // Points are reached when the command leaves the queue: then the stream touches neither the command
 // nor its program any more.
-static void remove_first(struct cpu_backend *backend, struct backend_stream *stream)
+static void remove_first(struct cpu_backend *backend, struct cpu_stream *stream)
 {
     struct cpu_command *command = stream->first;
     stream->first = command->next;
@@ -100,7 +100,7 @@ static void remove_first(struct cpu_backend *backend, struct backend_stream *str
 }
 
 // Removes the first command, and those that were begun with it. Returns how many.
-static uint32_t remove_ended(struct cpu_backend *backend, struct backend_stream *stream)
+static uint32_t remove_ended(struct cpu_backend *backend, struct cpu_stream *stream)
 {
     const struct cpu_command *last = stream->started ? stream->started : stream->first;
     stream->started = NULL;
@@ -122,7 +122,7 @@ static bool turn_is_over(struct cpu_backend *backend, uint32_t num_commands,
 
 // Walks the queue until it is empty or blocked, or its turn is over. Lock held. Once a command is
 // STARTED or the stream BLOCKED, another thread may walk the stream, so it is not touched again.
-static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *stream,
+static struct cpu_job *walk(struct cpu_backend *backend, struct cpu_stream *stream,
                             const struct cpu_point *until)
 {
     struct cpu_job *next = NULL;
@@ -145,7 +145,8 @@ static struct cpu_job *walk(struct cpu_backend *backend, struct backend_stream *
 static struct cpu_job *run_stream(struct cpu_backend *backend, struct cpu_job *job,
                                   const struct cpu_point *until)
 {
-    struct backend_stream *stream = (struct backend_stream *)job;
+    struct cpu_stream *stream =
+        (struct cpu_stream *)(void *)((char *)job - offsetof(struct cpu_stream, job));
     cpu_lock(backend);
     if (stream->started)
         remove_ended(backend, stream);
@@ -155,20 +156,19 @@ static struct cpu_job *run_stream(struct cpu_backend *backend, struct cpu_job *j
     return next;
 }
 
-void braid_cpu_stream_init(struct backend_stream *stream, int32_t priority)
+void braid_cpu_stream_init(struct cpu_stream *stream, int32_t priority)
 {
     stream->job.run = run_stream;
     stream->job.stream = &stream->job;
     stream->job.urgency = priority < 0 ? 0 : priority == 0 ? 1 : 2;
 }
 
-struct backend_stream *braid_cpu_stream_or_default(struct cpu_backend *backend,
-                                                   struct backend_stream *stream)
+struct cpu_stream *braid_cpu_stream_of(struct cpu_backend *backend, struct backend_stream *stream)
 {
-    return stream ? stream : &backend->default_stream;
+    return stream ? (struct cpu_stream *)stream : &backend->default_stream;
 }
 
-void braid_cpu_stream_append(struct cpu_backend *backend, struct backend_stream *stream,
+void braid_cpu_stream_append(struct cpu_backend *backend, struct cpu_stream *stream,
                              struct cpu_command *command)
 {
     if (stream->last)
@@ -188,16 +188,16 @@ braid_status braid_cpu_stream_create(struct backend *base, int32_t priority,
                                      struct backend_stream **out_stream)
 {
     (void)base;
-    struct backend_stream *stream = calloc(1, sizeof(*stream));
+    struct cpu_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
     braid_cpu_stream_init(stream, priority);
-    *out_stream = stream;
+    *out_stream = &stream->base;
     return BRAID_OK;
 }
 
 // Waits for a record queued now. False where there is no memory for one. Lock held.
-static bool wait_for_record(struct cpu_backend *backend, struct backend_stream *stream)
+static bool wait_for_record(struct cpu_backend *backend, struct cpu_stream *stream)
 {
     struct cpu_point *point = braid_cpu_point_create(backend, false);
     struct cpu_command *command = point ? braid_cpu_command_create(backend, 0) : NULL;
@@ -213,7 +213,7 @@ static bool wait_for_record(struct cpu_backend *backend, struct backend_stream *
 }
 
 // Waits for what is queued now. Never fails: callers free what the stream's work uses. Lock held.
-static void wait_for_queue(struct cpu_backend *backend, struct backend_stream *stream)
+static void wait_for_queue(struct cpu_backend *backend, struct cpu_stream *stream)
 {
     while (stream->first && !wait_for_record(backend, stream)) {
         cpu_unlock(backend); // what runs meanwhile gives memory back to the pools
@@ -222,10 +222,10 @@ static void wait_for_queue(struct cpu_backend *backend, struct backend_stream *s
     }
 }
 
-braid_status braid_cpu_stream_synchronize(struct backend *base, struct backend_stream *stream)
+braid_status braid_cpu_stream_synchronize(struct backend *base, struct backend_stream *base_stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = braid_cpu_stream_or_default(backend, stream);
+    struct cpu_stream *stream = braid_cpu_stream_of(backend, base_stream);
     cpu_lock(backend);
     wait_for_queue(backend, stream);
     cpu_unlock(backend);
@@ -234,7 +234,7 @@ braid_status braid_cpu_stream_synchronize(struct backend *base, struct backend_s
 
 // Threads that wait for an event of the stream stop looking at the stream once that is reached, as
 // all its events are now. Lock held.
-static void wait_for_hosts(struct cpu_backend *backend, const struct backend_stream *stream)
+static void wait_for_hosts(struct cpu_backend *backend, const struct cpu_stream *stream)
 {
     while (stream->job.num_hosts) {
         cpu_unlock(backend);
@@ -246,11 +246,12 @@ static void wait_for_hosts(struct cpu_backend *backend, const struct backend_str
 // Work that runs may queue more behind the wait, so the queue is looked at again. The point of the
 // last record is reached a moment before its walker lets go of the stream, in one critical section,
 // so once the lock is ours with the queue empty nobody touches the stream.
-void braid_cpu_stream_destroy(struct backend *base, struct backend_stream *stream)
+void braid_cpu_stream_destroy(struct backend *base, struct backend_stream *base_stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    if (!stream)
+    if (!base_stream)
         return;
+    struct cpu_stream *stream = braid_cpu_stream_of(backend, base_stream);
     cpu_lock(backend);
     while (stream->first)
         wait_for_queue(backend, stream);
@@ -259,10 +260,10 @@ void braid_cpu_stream_destroy(struct backend *base, struct backend_stream *strea
     free(stream);
 }
 
-braid_status braid_cpu_stream_query(struct backend *base, struct backend_stream *stream)
+braid_status braid_cpu_stream_query(struct backend *base, struct backend_stream *base_stream)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = braid_cpu_stream_or_default(backend, stream);
+    struct cpu_stream *stream = braid_cpu_stream_of(backend, base_stream);
     cpu_lock(backend);
     bool idle = !stream->first;
     cpu_unlock(backend);
@@ -277,11 +278,11 @@ static void capture(struct cpu_command *command, const struct backend_task *task
 
 // Many arguments are captured without the lock, which only the queues need; few of them take less
 // time than taking it again.
-braid_status braid_cpu_submit(struct backend *base, struct backend_stream *stream,
+braid_status braid_cpu_submit(struct backend *base, struct backend_stream *base_stream,
                               const struct backend_task *task)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
-    stream = braid_cpu_stream_or_default(backend, stream);
+    struct cpu_stream *stream = braid_cpu_stream_of(backend, base_stream);
     if (task->kind == BACKEND_TASK_EMPTY)
         return BRAID_OK;
     size_t bytes = braid_cpu_task_bytes(task);

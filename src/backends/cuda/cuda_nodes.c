@@ -7,7 +7,7 @@
 static struct cuda_kernel_parameters kernel_parameters(const struct backend_launch *launch)
 {
     return (struct cuda_kernel_parameters){
-        .function = launch->kernel->function,
+        .function = gpu_kernel_from(launch->kernel)->function,
         .grid = { launch->grid.x, launch->grid.y, launch->grid.z },
         .block = { launch->block.x, launch->block.y, launch->block.z },
         .shared_bytes = launch->shared_bytes,

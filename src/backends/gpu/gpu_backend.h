@@ -45,8 +45,8 @@ struct gpu_backend {
     struct gpu_module *modules;            // guarded by lock
     struct gpu_module *retired;            // guarded by lock; see gpu_module.h
     uint32_t num_retired;                  // guarded by lock
-    struct backend_kernel *kernels;        // guarded by lock
-    struct backend_stream *kept;           // guarded by lock; see braid_gpu_drain
+    struct gpu_kernel *kernels;            // guarded by lock
+    struct gpu_stream *kept;               // guarded by lock; see braid_gpu_drain
     struct gpu_left_memory *island_memory; // guarded by lock; see gpu_island_code.h
     struct gpu_staging *free_staging;      // guarded by lock; see gpu_detour.c
     uint32_t num_free_staging;             // guarded by lock
@@ -58,27 +58,27 @@ struct gpu_backend {
     atomic_bool default_stream_used;      // see braid_gpu_note_stream
 };
 
-struct backend_stream {
+struct gpu_stream {
+    struct backend_stream base;
     gpu_stream handle;
-    bool wrapped;                // the program's: never destroyed
-    struct backend_stream *next; // among those kept
+    struct gpu_stream *next; // among those kept
 };
 
-struct backend_event {
+struct gpu_event {
+    struct backend_event base;
     gpu_event handle;
     atomic_bool recorded;
-    bool timing, wrapped;
 };
 
 // A function of a loaded module, or the program's own. Shared and counted.
-struct backend_kernel {
-    struct backend_kernel *next;
+struct gpu_kernel {
+    struct backend_kernel base; // waits_first: all its threads begin so; see gpu_ptx.h
+    struct gpu_kernel *next;
     const void *key;           // the image, the source, or the function it came from
     struct gpu_module *module; // NULL: the program's function
     char *entry;
     const char *source; // what it was compiled from; NULL: an image, or the program's function
     gpu_function function;
-    bool waits_first;              // all its threads begin with griddepcontrol.wait: see gpu_ptx.h
     uint32_t references;           // guarded by gpu_backend.lock
     atomic_int max_dynamic_shared; // what the driver allows now without function_set
     uint32_t *parameter_bytes;     // NULL: the driver does not tell
@@ -90,10 +90,25 @@ static inline struct gpu_backend *gpu_from(struct backend *backend)
     return (struct gpu_backend *)backend;
 }
 
-// NULL is the device's default stream: the null stream of the context.
-static inline gpu_stream gpu_stream_of(const struct backend_stream *stream)
+static inline struct gpu_event *gpu_event_from(struct backend_event *event)
 {
-    return stream ? stream->handle : NULL;
+    return (struct gpu_event *)event;
+}
+
+static inline struct gpu_kernel *gpu_kernel_from(struct backend_kernel *kernel)
+{
+    return (struct gpu_kernel *)kernel;
+}
+
+static inline struct gpu_stream *gpu_stream_from(struct backend_stream *stream)
+{
+    return (struct gpu_stream *)stream;
+}
+
+// NULL is the device's default stream: the null stream of the context.
+static inline gpu_stream gpu_stream_of(struct backend_stream *stream)
+{
+    return stream ? gpu_stream_from(stream)->handle : NULL;
 }
 
 // Remembers that work went to the default stream, which is nobody's to destroy: closing the device
@@ -214,7 +229,6 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
                                    const uint32_t *arg_bytes, uint32_t num_args,
                                    struct backend_kernel **out_kernel);
 bool braid_gpu_can_start_early(struct backend *backend, braid_exec_mode mode);
-bool braid_gpu_kernel_waits_first(struct backend *backend, const struct backend_kernel *kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);

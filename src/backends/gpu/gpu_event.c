@@ -13,10 +13,10 @@ braid_status braid_gpu_event_create(struct backend *backend, bool timing,
 {
     static const char what[] = "creation of an event";
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_event *event = calloc(1, sizeof(*event));
+    struct gpu_event *event = calloc(1, sizeof(*event));
     if (!event)
         return braid_error_no_memory("an event");
-    event->timing = timing;
+    event->base.timing = timing;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (!status) {
@@ -29,7 +29,7 @@ braid_status braid_gpu_event_create(struct backend *backend, bool timing,
         free(event);
         return status;
     }
-    *out_event = event;
+    *out_event = &event->base;
     return BRAID_OK;
 }
 
@@ -37,27 +37,28 @@ braid_status braid_gpu_event_wrap(struct backend *backend, void *native,
                                   struct backend_event **out_event)
 {
     (void)backend;
-    struct backend_event *event = calloc(1, sizeof(*event));
+    struct gpu_event *event = calloc(1, sizeof(*event));
     if (!event)
         return braid_error_no_memory("an event");
     event->handle = native;
     // The driver knows whether it has timing and was recorded.
-    event->timing = true;
-    event->wrapped = true;
+    event->base.timing = true;
+    event->base.wrapped = true;
     atomic_init(&event->recorded, true);
-    *out_event = event;
+    *out_event = &event->base;
     return BRAID_OK;
 }
 
-void braid_gpu_event_destroy(struct backend *backend, struct backend_event *event)
+void braid_gpu_event_destroy(struct backend *backend, struct backend_event *base)
 {
     struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_event *event = gpu_event_from(base);
     struct gpu_scope scope;
     if (!event)
         return;
     // The driver keeps a record that is still pending by itself.
     static const char what[] = "destruction of an event";
-    if (!event->wrapped && braid_gpu_enter_to_free(gpu, &scope, what)) {
+    if (!base->wrapped && braid_gpu_enter_to_free(gpu, &scope, what)) {
         braid_gpu_check_freed(gpu, gpu->api->event_destroy(event->handle), &gpu->api->event_destroy,
                               what);
         braid_gpu_leave(gpu, &scope);
@@ -74,11 +75,12 @@ braid_status braid_gpu_event_record(struct backend *backend, struct backend_even
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
-    gpu_result result = gpu->api->event_record(event->handle, gpu_stream_of(stream));
+    gpu_result result =
+        gpu->api->event_record(gpu_event_from(event)->handle, gpu_stream_of(stream));
     braid_gpu_leave(gpu, &scope);
     if (result)
         return braid_gpu_check(gpu, result, &gpu->api->event_record, what);
-    atomic_store_explicit(&event->recorded, true, memory_order_relaxed);
+    atomic_store_explicit(&gpu_event_from(event)->recorded, true, memory_order_relaxed);
     return BRAID_OK;
 }
 
@@ -90,7 +92,7 @@ braid_status braid_gpu_event_query(struct backend *backend, struct backend_event
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
-    gpu_result result = gpu->api->event_query(event->handle);
+    gpu_result result = gpu->api->event_query(gpu_event_from(event)->handle);
     braid_gpu_leave(gpu, &scope);
     return braid_gpu_check(gpu, result, &gpu->api->event_query, what);
 }
@@ -124,19 +126,16 @@ braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend
     if (status)
         return status;
     bool poll = gpu->vendor->waiting_locks_events;
-    gpu_result result =
-        poll ? poll_event(gpu, event->handle) : gpu->api->event_synchronize(event->handle);
+    gpu_event handle = gpu_event_from(event)->handle;
+    gpu_result result = poll ? poll_event(gpu, handle) : gpu->api->event_synchronize(handle);
     braid_gpu_leave(gpu, &scope);
     return braid_gpu_check(gpu, result,
                            poll ? &gpu->api->event_query : &gpu->api->event_synchronize, what);
 }
 
-static braid_status check_timed(const struct backend_event *event, const char *which)
+static braid_status check_recorded(struct backend_event *event, const char *which)
 {
-    if (!event->timing)
-        return braid_error(BRAID_INVALID_ARGUMENT, "the %s event was created without timing",
-                           which);
-    if (!atomic_load_explicit(&event->recorded, memory_order_relaxed))
+    if (!atomic_load_explicit(&gpu_event_from(event)->recorded, memory_order_relaxed))
         return braid_error(BRAID_INVALID_ARGUMENT, "the %s event was never recorded", which);
     return BRAID_OK;
 }
@@ -147,15 +146,16 @@ braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_eve
     static const char what[] = "time between two events";
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_scope scope;
-    braid_status status = check_timed(start, "start");
+    braid_status status = check_recorded(start, "start");
     if (!status)
-        status = check_timed(end, "end");
+        status = check_recorded(end, "end");
     if (!status)
         status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
     float milliseconds = 0;
-    gpu_result result = gpu->api->event_elapsed(&milliseconds, start->handle, end->handle);
+    gpu_result result = gpu->api->event_elapsed(&milliseconds, gpu_event_from(start)->handle,
+                                                gpu_event_from(end)->handle);
     braid_gpu_leave(gpu, &scope);
     if (result == GPU_INVALID_HANDLE) // a wrapped event without timing, or never recorded
         return braid_error(BRAID_INVALID_ARGUMENT, "one of the events has no recorded time");

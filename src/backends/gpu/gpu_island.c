@@ -15,7 +15,7 @@ static const char *find_refusal(const struct gpu_backend *gpu, const struct back
         return "islands are for CUDA so far";
     if (task->kind != BACKEND_TASK_KERNEL)
         return "it is not a kernel";
-    if (!task->launch.kernel->source)
+    if (!gpu_kernel_from(task->launch.kernel)->source)
         return "it has no source";
     if (task->launch.cluster.x)
         return "it has a cluster";
@@ -101,7 +101,7 @@ static void describe_launch(struct gpu_island *island)
     island->parameters[4] = &island->row_bytes;
     island->parameters[5] = island->args;
     island->launch = (struct backend_launch){
-        .kernel = &island->kernel,
+        .kernel = &island->kernel.base,
         .grid = { layout->num_blocks, 1, 1 },
         .block = { layout->num_threads, 1, 1 },
         .shared_bytes = (layout->num_args + layout->most_units) * 16,

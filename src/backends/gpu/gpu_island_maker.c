@@ -31,7 +31,7 @@ braid_status braid_gpu_island_refuse(const struct backend_task *task, const char
 static braid_status find_source(struct gpu_island_maker *maker, const struct backend_task *task,
                                 uint32_t *out_source)
 {
-    const char *text = task->launch.kernel->source, *reason = NULL;
+    const char *text = gpu_kernel_from(task->launch.kernel)->source, *reason = NULL;
     for (uint32_t i = 0; i < maker->num_sources; i++) {
         *out_source = i;
         if (maker->source_texts[i] == text)
@@ -49,7 +49,7 @@ static braid_status find_kernel(struct gpu_island_maker *maker, const struct bac
 {
     for (uint32_t i = 0; i < maker->num_kernels; i++) {
         *out_kernel = i;
-        if (maker->loaded[i] == task->launch.kernel)
+        if (maker->loaded[i] == gpu_kernel_from(task->launch.kernel))
             return BRAID_OK;
     }
     uint32_t source = 0;
@@ -58,11 +58,11 @@ static braid_status find_kernel(struct gpu_island_maker *maker, const struct bac
         return status;
     maker->kernels[maker->num_kernels] = (struct island_kernel){
         .source = source,
-        .name = task->launch.kernel->entry,
+        .name = gpu_kernel_from(task->launch.kernel)->entry,
         .arg_bytes = task->launch.arg_bytes,
         .num_args = task->launch.num_args,
     };
-    maker->loaded[maker->num_kernels] = task->launch.kernel;
+    maker->loaded[maker->num_kernels] = gpu_kernel_from(task->launch.kernel);
     *out_kernel = maker->num_kernels++;
     return BRAID_OK;
 }

@@ -9,7 +9,7 @@ enum { ISLAND_PARAMETERS = 6, ISLAND_MOST_THREADS = 1024 };
 
 struct gpu_island {
     struct gpu_island_code *code;
-    struct backend_kernel kernel;
+    struct gpu_kernel kernel;
     struct island_lists lists;
     struct island_layout layout;
     uint32_t *args_of; // by call: where its arguments begin
@@ -27,7 +27,7 @@ struct gpu_island_maker {
     const char **source_texts; // what each was read from
     uint32_t num_sources;
     struct island_kernel *kernels;
-    const struct backend_kernel **loaded; // whose code each kernel is
+    const struct gpu_kernel **loaded; // whose code each kernel is
     uint32_t num_kernels;
     uint32_t *entry_of; // by call
     struct island_facts facts;

@@ -22,7 +22,7 @@ static gpu_result count_parameters(const struct gpu_backend *gpu, gpu_function f
     return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
 }
 
-static braid_status read_sizes(const struct gpu_backend *gpu, struct backend_kernel *kernel,
+static braid_status read_sizes(const struct gpu_backend *gpu, struct gpu_kernel *kernel,
                                uint32_t num)
 {
     uint32_t *all = calloc((size_t)num + 1, sizeof(*all));
@@ -41,7 +41,7 @@ static braid_status read_sizes(const struct gpu_backend *gpu, struct backend_ker
 }
 
 // A driver that does not support the call does not tell, and nothing is checked then.
-static braid_status read_parameters(const struct gpu_backend *gpu, struct backend_kernel *kernel)
+static braid_status read_parameters(const struct gpu_backend *gpu, struct gpu_kernel *kernel)
 {
     uint32_t num = 0;
     if (!gpu->api->function_parameter)
@@ -56,7 +56,7 @@ static braid_status read_parameters(const struct gpu_backend *gpu, struct backen
 }
 
 // 48 KB is what every driver allows unasked, when it does not say.
-static braid_status read_shared_limit(const struct gpu_backend *gpu, struct backend_kernel *kernel)
+static braid_status read_shared_limit(const struct gpu_backend *gpu, struct gpu_kernel *kernel)
 {
     int limit = 48 * 1024;
     gpu_result result = braid_gpu_read_shared_limit(gpu, kernel->function, &limit);
@@ -66,7 +66,7 @@ static braid_status read_shared_limit(const struct gpu_backend *gpu, struct back
 }
 
 static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *kernel,
-                                  const struct gpu_code *code, struct backend_kernel *loaded)
+                                  const struct gpu_code *code, struct gpu_kernel *loaded)
 {
     if (code->function) {
         loaded->function = code->function;
@@ -77,7 +77,7 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
         return status;
     gpu_result result =
         gpu->api->module_function(&loaded->function, loaded->module->handle, code->entry);
-    loaded->waits_first = loaded->module->waits_first;
+    loaded->base.waits_first = loaded->module->waits_first;
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[256];
@@ -87,7 +87,7 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
 }
 
 // Frees a kernel that is on no list.
-static void destroy_kernel(struct gpu_backend *gpu, struct backend_kernel *kernel)
+static void destroy_kernel(struct gpu_backend *gpu, struct gpu_kernel *kernel)
 {
     braid_gpu_module_release(gpu, kernel->module);
     free(kernel->parameter_bytes);
@@ -95,12 +95,12 @@ static void destroy_kernel(struct gpu_backend *gpu, struct backend_kernel *kerne
     free(kernel);
 }
 
-static void drop_reference(struct gpu_backend *gpu, struct backend_kernel *kernel)
+static void drop_reference(struct gpu_backend *gpu, struct gpu_kernel *kernel)
 {
     pthread_mutex_lock(&gpu->lock);
     bool unused = --kernel->references == 0;
     if (unused) {
-        struct backend_kernel **link = &gpu->kernels;
+        struct gpu_kernel **link = &gpu->kernels;
         while (*link != kernel)
             link = &(*link)->next;
         *link = kernel->next;
@@ -110,7 +110,7 @@ static void drop_reference(struct gpu_backend *gpu, struct backend_kernel *kerne
         destroy_kernel(gpu, kernel);
 }
 
-static void insert_kernel(struct gpu_backend *gpu, struct backend_kernel *kernel)
+static void insert_kernel(struct gpu_backend *gpu, struct gpu_kernel *kernel)
 {
     pthread_mutex_lock(&gpu->lock);
     kernel->next = gpu->kernels;
@@ -119,9 +119,9 @@ static void insert_kernel(struct gpu_backend *gpu, struct backend_kernel *kernel
 }
 
 static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *kernel,
-                                  const struct gpu_code *code, struct backend_kernel **out_kernel)
+                                  const struct gpu_code *code, struct gpu_kernel **out_kernel)
 {
-    struct backend_kernel *loaded = calloc(1, sizeof(*loaded));
+    struct gpu_kernel *loaded = calloc(1, sizeof(*loaded));
     if (!loaded)
         return braid_error_no_memory("a kernel");
     loaded->entry = strdup(code->entry);
@@ -144,7 +144,7 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
     return BRAID_OK;
 }
 
-static braid_status check_args(const struct backend_kernel *loaded, const braid_kernel *kernel,
+static braid_status check_args(const struct gpu_kernel *loaded, const braid_kernel *kernel,
                                const uint32_t *arg_bytes, uint32_t num_args)
 {
     if (!loaded->parameter_bytes)
@@ -162,10 +162,10 @@ static braid_status check_args(const struct backend_kernel *loaded, const braid_
 }
 
 // A loaded kernel, with one more reference to it, or NULL.
-static struct backend_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_code *code)
+static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_code *code)
 {
     pthread_mutex_lock(&gpu->lock);
-    struct backend_kernel *kernel = gpu->kernels;
+    struct gpu_kernel *kernel = gpu->kernels;
     while (kernel && (kernel->key != code->key || strcmp(kernel->entry, code->entry) != 0))
         kernel = kernel->next;
     if (kernel)
@@ -176,10 +176,10 @@ static struct backend_kernel *find_kernel(struct gpu_backend *gpu, const struct 
 
 // A kernel that is loaded is found also while another thread loads something else.
 static braid_status find_or_load(struct gpu_backend *gpu, const braid_kernel *kernel,
-                                 struct backend_kernel **out_kernel)
+                                 struct gpu_kernel **out_kernel)
 {
     struct gpu_code code = braid_gpu_find_code(gpu, kernel);
-    struct backend_kernel *loaded = find_kernel(gpu, &code);
+    struct gpu_kernel *loaded = find_kernel(gpu, &code);
     braid_status status = BRAID_OK;
     if (!loaded) {
         pthread_mutex_lock(&gpu->load_lock);
@@ -196,7 +196,7 @@ static braid_status load_kernel(struct gpu_backend *gpu, const braid_kernel *ker
                                 const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel)
 {
-    struct backend_kernel *loaded = NULL;
+    struct gpu_kernel *loaded = NULL;
     braid_status status = find_or_load(gpu, kernel, &loaded);
     if (status)
         return status;
@@ -205,7 +205,7 @@ static braid_status load_kernel(struct gpu_backend *gpu, const braid_kernel *ker
         drop_reference(gpu, loaded);
         return status;
     }
-    *out_kernel = loaded;
+    *out_kernel = &loaded->base;
     return BRAID_OK;
 }
 
@@ -234,14 +234,8 @@ bool braid_gpu_can_start_early(struct backend *backend, braid_exec_mode mode)
     return mode == BRAID_MODE_STREAMS ? api->launch_config != NULL : api->graph_add_edges != NULL;
 }
 
-bool braid_gpu_kernel_waits_first(struct backend *backend, const struct backend_kernel *kernel)
-{
-    (void)backend;
-    return kernel->waits_first;
-}
-
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel)
 {
     if (kernel)
-        drop_reference(gpu_from(backend), kernel);
+        drop_reference(gpu_from(backend), gpu_kernel_from(kernel));
 }

@@ -21,8 +21,8 @@ gpu_result braid_gpu_read_shared_limit(const struct gpu_backend *gpu, gpu_functi
     return result == GPU_INVALID_VALUE || result == GPU_NOT_SUPPORTED ? GPU_SUCCESS : result;
 }
 
-static gpu_result raise_limit(const struct gpu_backend *gpu, struct backend_kernel *kernel,
-                              int wanted, const void **out_slot)
+static gpu_result raise_limit(const struct gpu_backend *gpu, struct gpu_kernel *kernel, int wanted,
+                              const void **out_slot)
 {
     int limit = atomic_load_explicit(&kernel->max_dynamic_shared, memory_order_relaxed);
     pthread_mutex_lock(&limit_lock);
@@ -42,7 +42,7 @@ static gpu_result raise_limit(const struct gpu_backend *gpu, struct backend_kern
 gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
                                   const struct backend_launch *launch, const void **out_slot)
 {
-    struct backend_kernel *kernel = launch->kernel;
+    struct gpu_kernel *kernel = gpu_kernel_from(launch->kernel);
     int wanted = (int)launch->shared_bytes;
     if (wanted <= atomic_load_explicit(&kernel->max_dynamic_shared, memory_order_relaxed) ||
         !gpu->api->function_set)
@@ -99,7 +99,8 @@ static bool explain_shared(const struct gpu_backend *gpu, const struct backend_l
     if (most <= 0)
         most = gpu->attributes[GPU_MAX_SHARED];
     if (gpu->api->function_get)
-        (void)gpu->api->function_get(&fixed, GPU_FUNCTION_SHARED_BYTES, launch->kernel->function);
+        (void)gpu->api->function_get(&fixed, GPU_FUNCTION_SHARED_BYTES,
+                                     gpu_kernel_from(launch->kernel)->function);
     if (most <= 0 || (uint64_t)launch->shared_bytes + (uint64_t)fixed <= (uint64_t)most)
         return false;
     snprintf(text, size, "%u bytes of dynamic and %d of static shared memory exceed %d",
@@ -130,7 +131,8 @@ static bool explain_kernel(const struct gpu_backend *gpu, const struct backend_l
     int most = 0;
     uint64_t threads = (uint64_t)launch->block.x * launch->block.y * launch->block.z;
     if (gpu->api->function_get)
-        (void)gpu->api->function_get(&most, GPU_FUNCTION_MAX_THREADS, launch->kernel->function);
+        (void)gpu->api->function_get(&most, GPU_FUNCTION_MAX_THREADS,
+                                     gpu_kernel_from(launch->kernel)->function);
     if (most <= 0 || threads <= (uint64_t)most)
         return false;
     snprintf(text, size, "a block of %llu threads exceeds the %d that this kernel can have",

@@ -232,7 +232,6 @@ static const struct backend_ops common_ops = {
     .call_current = call_current,
     .kernel_load = braid_gpu_kernel_load,
     .can_start_early = braid_gpu_can_start_early,
-    .kernel_waits_first = braid_gpu_kernel_waits_first,
     .kernel_unload = braid_gpu_kernel_unload,
     .task_prepare = braid_gpu_task_prepare,
     .task_finish = braid_gpu_task_finish,

@@ -20,7 +20,7 @@ braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
                                      struct backend_stream **out_stream)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct backend_stream *stream = calloc(1, sizeof(*stream));
+    struct gpu_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
     struct gpu_scope scope;
@@ -36,7 +36,7 @@ braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
         free(stream);
         return braid_gpu_check(gpu, result, &gpu->api->stream_create, "creation of a stream");
     }
-    *out_stream = stream;
+    *out_stream = &stream->base;
     return BRAID_OK;
 }
 
@@ -44,11 +44,11 @@ braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
                                    struct backend_stream **out_stream)
 {
     (void)backend;
-    struct backend_stream *stream = calloc(1, sizeof(*stream));
+    struct gpu_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
-    *stream = (struct backend_stream){ .handle = native, .wrapped = true };
-    *out_stream = stream;
+    *stream = (struct gpu_stream){ .base = { .wrapped = true }, .handle = native };
+    *out_stream = &stream->base;
     return BRAID_OK;
 }
 
@@ -63,14 +63,14 @@ static bool is_idle(const struct gpu_backend *gpu, gpu_stream stream, const char
     return result == GPU_SUCCESS;
 }
 
-static void destroy_idle(const struct gpu_backend *gpu, struct backend_stream *stream)
+static void destroy_idle(const struct gpu_backend *gpu, struct gpu_stream *stream)
 {
     braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream->handle), &gpu->api->stream_destroy,
                           "destruction of a stream");
     free(stream);
 }
 
-static void keep(struct gpu_backend *gpu, struct backend_stream *stream)
+static void keep(struct gpu_backend *gpu, struct gpu_stream *stream)
 {
     pthread_mutex_lock(&gpu->lock);
     stream->next = gpu->kept;
@@ -80,14 +80,15 @@ static void keep(struct gpu_backend *gpu, struct backend_stream *stream)
 
 // The driver's own destroy returns at once and lets the work go on, so this waits for it first. A
 // stream whose work cannot be told to have ended is kept.
-void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *stream)
+void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *base)
 {
     static const char what[] = "waiting for a stream that is destroyed";
     struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_stream *stream = gpu_stream_from(base);
     struct gpu_scope scope;
     if (!stream)
         return;
-    if (stream->wrapped) {
+    if (base->wrapped) {
         free(stream);
         return;
     }
@@ -105,12 +106,12 @@ void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *st
 static bool drain_kept(struct gpu_backend *gpu, const char *what)
 {
     pthread_mutex_lock(&gpu->lock);
-    struct backend_stream *stream = gpu->kept;
+    struct gpu_stream *stream = gpu->kept;
     gpu->kept = NULL;
     pthread_mutex_unlock(&gpu->lock);
     bool idle = true;
     while (stream) {
-        struct backend_stream *next = stream->next;
+        struct gpu_stream *next = stream->next;
         if (is_idle(gpu, stream->handle, what)) {
             destroy_idle(gpu, stream);
         } else {
@@ -179,7 +180,8 @@ braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_strea
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
-    gpu_result result = gpu->api->stream_wait(gpu_stream_of(stream), event->handle, 0);
+    gpu_result result =
+        gpu->api->stream_wait(gpu_stream_of(stream), gpu_event_from(event)->handle, 0);
     braid_gpu_leave(gpu, &scope);
     return braid_gpu_check(gpu, result, &gpu->api->stream_wait, what);
 }

@@ -41,9 +41,10 @@ static uint32_t list_attributes(const struct gpu_backend *gpu, const struct back
 static gpu_result launch_plain(const struct gpu_backend *gpu, gpu_stream stream,
                                const struct backend_launch *launch)
 {
-    return gpu->api->launch(launch->kernel->function, launch->grid.x, launch->grid.y,
-                            launch->grid.z, launch->block.x, launch->block.y, launch->block.z,
-                            launch->shared_bytes, stream, (void **)(uintptr_t)launch->args, NULL);
+    return gpu->api->launch(gpu_kernel_from(launch->kernel)->function, launch->grid.x,
+                            launch->grid.y, launch->grid.z, launch->block.x, launch->block.y,
+                            launch->block.z, launch->shared_bytes, stream,
+                            (void **)(uintptr_t)launch->args, NULL);
 }
 
 gpu_result braid_gpu_launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
@@ -59,7 +60,7 @@ gpu_result braid_gpu_launch_with_attributes(const struct gpu_backend *gpu, gpu_s
         .attributes = attributes,
         .num_attributes = num,
     };
-    return gpu->api->launch_config(&config, launch->kernel->function,
+    return gpu->api->launch_config(&config, gpu_kernel_from(launch->kernel)->function,
                                    (void **)(uintptr_t)launch->args, NULL);
 }
 

@@ -49,9 +49,9 @@ static braid_status add_root(struct builder *builder)
         status = braid_gpu_root_kernel(gpu, &function);
     if (!function)
         return status;
-    struct backend_kernel kernel = { .function = function };
+    struct gpu_kernel kernel = { .function = function };
     struct backend_launch launch = {
-        .kernel = &kernel,
+        .kernel = &kernel.base,
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
     };
@@ -191,13 +191,11 @@ static braid_status capture_call(struct builder *builder, const struct backend_t
                                  gpu_graph *out_graph)
 {
     struct gpu_backend *gpu = builder->gpu;
-    struct backend_stream stream = { .handle = builder->capture_stream, .wrapped = true };
+    struct gpu_stream stream = { .base = { .wrapped = true }, .handle = builder->capture_stream };
     gpu_result result = gpu->api->capture_begin(stream.handle, GPU_CAPTURE_THREAD_LOCAL);
     if (result)
         return braid_gpu_check_task(gpu, result, &gpu->api->capture_begin, task, NULL);
-    braid_stream wrapper = { .device = builder->stage->device,
-                             .backend = &stream,
-                             .wrapped = true };
+    braid_stream wrapper = { .device = builder->stage->device, .backend = &stream.base };
     braid_status status = braid_player_call_native(wrapper.device, task, &wrapper);
     gpu_graph graph = NULL;
     result = gpu->api->capture_end(stream.handle, &graph);

@@ -110,7 +110,7 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
 // The command waits for the launch before, wherever that was queued, and makes a point of its own
 // for the next one. Both locks held.
 static braid_status append_launch(struct cpu_backend *backend, struct cpu_program *program,
-                                  struct backend_stream *stream)
+                                  struct cpu_stream *stream)
 {
     struct cpu_point *end = braid_cpu_point_create(backend, false);
     struct cpu_command *command = end ? braid_cpu_command_create(backend, 0) : NULL;
@@ -135,8 +135,7 @@ static braid_status launch(struct playing *playing, braid_stream *stream,
 {
     struct cpu_program *program = cpu_program_of(playing);
     struct cpu_backend *backend = cpu_backend_of(program->backend);
-    struct backend_stream *queue =
-        braid_cpu_stream_or_default(backend, device_backend_stream(stream));
+    struct cpu_stream *queue = braid_cpu_stream_of(backend, device_backend_stream(stream));
     pthread_mutex_lock(&program->patch_lock);
     cpu_lock(backend);
     braid_status status = append_launch(backend, program, queue);
