@@ -57,13 +57,15 @@ typedef struct braid_exec_options {
 // NULL options are all defaults. May wait for other work on the device where it loads a kernel that
 // no exec uses yet: drivers do.
 // Errors: those of braid_schedule_create; BRAID_UNSUPPORTED (a kernel without code for this device,
-// a mode that this device or graph does not allow: the message says why); BRAID_DEVICE_ERROR.
+// a mode that this device or graph does not allow: the message says why); those of
+// braid_memory_plan_create and BRAID_NO_MEMORY for transient buffers; BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
                                                           const braid_graph *graph,
                                                           const braid_exec_options *options,
                                                           braid_exec **out_exec);
 
-// Waits for this exec's own launches in flight, and for nothing else, then frees it. Where the
+// Waits for this exec's own launches in flight, and for nothing else, then frees it; freeing the
+// memory of transient buffers may wait for other work, as braid_memory_free does. Where the
 // driver fails to tell that they have ended, the exec is kept (see status.h); they may still run
 // then, and a program that has to know calls braid_exec_wait before.
 BRAID_API void braid_exec_destroy(braid_exec *exec);
@@ -127,6 +129,11 @@ typedef struct braid_exec_info {
     uint64_t argument_bytes;   // of all kernels
     uint32_t num_early_starts; // kernels launched while their lane predecessor still runs
     uint32_t num_island_nodes; // nodes that are calls inside an island
+    // Of the device's memory, in bytes. Frames of one exec share the memory of transient buffers.
+    uint64_t transient_bytes;          // what the transient buffers of a frame take
+    uint64_t unshared_transient_bytes; // what they would take if no two shared memory
+    uint64_t transient_bound_bytes;    // no packing takes less; see braid_memory_info
+    uint64_t memory_bytes;             // all that was allocated for the exec
 } braid_exec_info;
 
 BRAID_API void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info,

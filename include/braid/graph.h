@@ -43,6 +43,16 @@ typedef enum braid_access_mode {
     BRAID_ACCUMULATE = 5, // changes it so that the order does not matter: atomic sums, appends
 } braid_access_mode;
 
+// An argument of a kernel node: the address of a buffer, or of a range of one. That of a transient
+// buffer is known only when an exec is made, and each frame in flight has its own; the node must
+// declare an access to it. A buffer must have been declared with its address. Reads the handle
+// during the call that the argument is given to.
+static inline braid_arg braid_resource_address(const braid_resource *resource)
+{
+    braid_arg arg = { resource, BRAID_ADDRESS_OF };
+    return arg;
+}
+
 // What a node does to a resource. Edges follow in insertion order: read after write, write after
 // read, write after write; an exclusive access is ordered with every other access. Accumulating
 // accesses are free among each other, and ordered with all others as writes that read. M readers
@@ -111,6 +121,9 @@ typedef struct braid_copy {
     void *to;
     const void *from;
     uint64_t bytes; // more than 0
+    // A buffer instead of `to` or `from`, which is NULL then: see braid_resource_address. The copy
+    // may not go beyond its end.
+    braid_resource to_resource, from_resource;
 } braid_copy;
 
 // Sets num_values values of value_bytes (1, 2 or 4; 0: 1) bytes each to `value`. `to` alone
@@ -120,7 +133,8 @@ typedef struct braid_fill {
     void *to;
     uint32_t value;
     uint32_t value_bytes;
-    uint64_t num_values; // more than 0
+    uint64_t num_values;        // more than 0
+    braid_resource to_resource; // instead of `to`, as in a copy
 } braid_fill;
 
 // A function run on a host thread when its turn comes. It must not call Braid or the driver: calls
@@ -132,6 +146,8 @@ typedef struct braid_host_call {
     braid_node_options node;
     braid_host_function *call;
     void *user;
+    braid_resource user_resource; // `user` is its address, see braid_resource_address. A transient
+                                  // buffer is memory of the device: only the CPU's can be read here
 } braid_host_call;
 
 // Work that the program itself queues (cuBLAS, NCCL, cuFFT). At each launch the function is called
@@ -148,6 +164,7 @@ typedef struct braid_native {
     braid_node_options node;
     braid_native_function *call;
     void *user;
+    braid_resource user_resource; // `user` is its address, see braid_resource_address
 } braid_native;
 
 // A node without work: a join, or a point to order others by.
@@ -187,7 +204,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph
 
 // Declares a buffer of `bytes` > 0 bytes whose memory the plan chooses: it lives from its first to
 // its last access in a frame, and may share memory with others that are never alive at the same
-// time (see memory.h). Its first access, in insertion order, must be BRAID_WRITE or
+// time (see memory.h). Nodes are given its address by braid_resource_address and the like; each
+// exec allocates memory of its device. Its first access, in insertion order, must be BRAID_WRITE or
 // BRAID_EXCLUSIVE, since a frame finds nothing of the frame before. `alignment` is a power of two
 // up to 65,536; 0: 256. Ranges of it are made like those of other buffers. Errors:
 // BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment), BRAID_NO_MEMORY.

@@ -64,8 +64,10 @@ typedef struct braid_kernel {
 // variable afterwards changes nothing: braid_exec_set_arg gives later launches another value.
 typedef struct braid_arg {
     const void *data;
-    size_t bytes;
+    size_t bytes; // or BRAID_ADDRESS_OF, in nodes: see braid_resource_address
 } braid_arg;
+
+#define BRAID_ADDRESS_OF ((size_t)-1)
 
 // An argument from a variable: BRAID_ARG(radius). Not from an array, whose elements would all be
 // copied where most kernels expect a pointer: C does not compile that. Give it a variable that

@@ -16,7 +16,9 @@
 struct frame_slot {
     struct frame frame;
     struct playing *playing;
-    braid_event *done; // leased; its latest record is behind every frame of the slot
+    void *memory;         // of the device; NULL: the graph has no transient buffers
+    unsigned char *arena; // in it
+    braid_event *done;    // leased; its latest record is behind every frame of the slot
 };
 
 struct braid_exec {
@@ -27,6 +29,7 @@ struct braid_exec {
     struct program program;
     const struct player *player;
     struct frame_slot slot;
+    uint64_t arena_alignment;
     struct exec_params params; // its room is guarded by lock
     void **scratch_args;       // as many as any node has, for changing arguments
     pthread_mutex_t lock;      // guards launches and the slot

@@ -9,9 +9,9 @@
 #include "base/sized.h"
 #include "exec/early.h"
 #include "exec/exec.h"
+#include "exec/exec_memory.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
-#include "verify/verify_program.h"
 
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {
@@ -45,6 +45,8 @@ static void finish_program(braid_exec *exec)
         exec->player->destroy(exec->slot.playing);
     exec->slot.playing = NULL;
     braid_frame_finish(&exec->slot.frame);
+    braid_exec_free_arena(exec, &exec->slot);
+    exec->info.memory_bytes = 0;
     braid_program_finish(&exec->program);
     braid_schedule_destroy(exec->schedule);
     exec->schedule = NULL;
@@ -58,7 +60,9 @@ static braid_status make_playing(braid_exec *exec, const struct player *player)
         .program = &exec->program,
         .frame = &exec->slot.frame,
     };
-    braid_status status = braid_frame_create(&exec->tasks, &exec->slot.frame);
+    braid_status status = braid_exec_allocate_arena(exec, &exec->slot);
+    if (!status)
+        status = braid_frame_create(&exec->tasks, exec->slot.arena, &exec->slot.frame);
     if (!status && player->check)
         status = player->check(&stage);
     return status ? status : player->create(&stage, &exec->slot.playing);
@@ -76,7 +80,7 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_program_create(exec->schedule, &exec->tasks, &exec->program);
     if (!status)
-        status = braid_program_verify(&exec->program, graph);
+        status = braid_exec_plan_memory(exec, graph);
     if (!status)
         status = make_playing(exec, player);
     if (status) {

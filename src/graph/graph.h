@@ -103,6 +103,20 @@ struct graph_parameter_use {
     uint32_t argument_offset, offset, bytes;
 };
 
+// What of a node is the address of a transient buffer, which frames know.
+enum graph_address_field {
+    GRAPH_ADDRESS_ARGUMENT, // of a kernel
+    GRAPH_ADDRESS_TO,       // of a copy or fill
+    GRAPH_ADDRESS_FROM,     // of a copy
+    GRAPH_ADDRESS_USER,     // of a host or native call
+};
+
+struct graph_address {
+    uint32_t node, resource;
+    uint32_t field;    // enum graph_address_field
+    uint32_t argument; // which
+};
+
 struct braid_graph {
     uint32_t id;                    // distinct in this process, never 0
     uint64_t version;               // grows with every change, so that a schedule knows its graph
@@ -120,6 +134,7 @@ struct braid_graph {
     struct pointer_map first_nodes; // of each kernel the first node that launches it
     struct array parameters;        // struct graph_parameter
     struct array uses;              // struct graph_parameter_use
+    struct array addresses;         // struct graph_address, by node
     struct names names;
     uint32_t num_bundled; // nodes that are preludes or epilogues
 };

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "graph/add.h"
+#include "graph/addresses.h"
 
 static const char *launch_name(const braid_launch *launch)
 {
@@ -61,27 +62,65 @@ static braid_status check_kernel(const char *name, const braid_launch *launch)
     return BRAID_OK;
 }
 
+static bool is_address(const braid_arg *arg)
+{
+    return arg->bytes == BRAID_ADDRESS_OF;
+}
+
+static size_t bytes_of(const braid_arg *arg)
+{
+    return is_address(arg) ? sizeof(void *) : arg->bytes;
+}
+
+static braid_status find_address(const braid_graph *graph, const char *name,
+                                 const braid_launch *launch, size_t index, const void **out_address)
+{
+    char what[32];
+    snprintf(what, sizeof(what), "argument %zu", index);
+    const struct address_request request = {
+        .node = name,
+        .what = what,
+        .options = &launch->node,
+        .resource = *(const braid_resource *)launch->args[index].data,
+    };
+    return braid_graph_find_address(graph, &request, out_address);
+}
+
+// What the arguments need in the graph.
+struct arg_needs {
+    uint64_t bytes;
+    size_t num_addresses;
+};
+
+static braid_status check_arg(const braid_graph *graph, const char *name,
+                              const braid_launch *launch, size_t index, struct arg_needs *needs)
+{
+    const braid_arg *arg = &launch->args[index];
+    const void *address = NULL;
+    if (!arg->data || !arg->bytes)
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': argument %zu %s", name, index,
+                           arg->data ? "has 0 bytes" : "is NULL");
+    if (bytes_of(arg) > INT32_MAX)
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': argument %zu of %zu bytes", name,
+                           index, arg->bytes);
+    needs->bytes += graph_arg_stride((uint32_t)bytes_of(arg));
+    needs->num_addresses += is_address(arg);
+    return is_address(arg) ? find_address(graph, name, launch, index, &address) : BRAID_OK;
+}
+
 // Adds up what the arguments need in the graph.
 static braid_status check_args(const braid_graph *graph, const char *name,
-                               const braid_launch *launch, uint64_t *out_bytes)
+                               const braid_launch *launch, struct arg_needs *needs)
 {
     if (launch->num_args && !launch->args)
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .args is NULL, .num_args is %zu",
                            name, launch->num_args);
     if (launch->num_args > GRAPH_MAX_ITEMS - graph->arg_sizes.num)
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': too many arguments", name);
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < launch->num_args; i++) {
-        if (!launch->args[i].data || !launch->args[i].bytes)
-            return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': argument %zu %s", name, i,
-                               launch->args[i].data ? "has 0 bytes" : "is NULL");
-        if (launch->args[i].bytes > INT32_MAX)
-            return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': argument %zu of %zu bytes", name,
-                               i, launch->args[i].bytes);
-        bytes += graph_arg_stride((uint32_t)launch->args[i].bytes);
-    }
-    *out_bytes = bytes;
-    return BRAID_OK;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < launch->num_args && !status; i++)
+        status = check_arg(graph, name, launch, i, needs);
+    return status;
 }
 
 // All nodes of a kernel give it arguments of the same sizes, since it has one list of parameters.
@@ -101,15 +140,27 @@ static braid_status check_same_args(const braid_graph *graph, const char *name,
     const uint32_t *sizes = graph->arg_sizes.items; // NULL where no kernel has any
     for (uint32_t i = 0; i < kernel->num_args; i++) {
         uint32_t bytes = sizes[kernel->first_arg + i];
-        if (launch->args[i].bytes != bytes)
+        if (bytes_of(&launch->args[i]) != bytes)
             return braid_error(
                 BRAID_INVALID_ARGUMENT,
                 "node '%s': argument %u of kernel '%s' has %zu bytes, and %u in node "
                 "%s",
-                name, i, kernel->kernel->name, launch->args[i].bytes, bytes,
+                name, i, kernel->kernel->name, bytes_of(&launch->args[i]), bytes,
                 braid_node_text(first, braid_graph_name(graph, first)).text);
     }
     return BRAID_OK;
+}
+
+// The address of a transient buffer is zeros until a frame has it.
+static void append_address(braid_graph *graph, const braid_launch *launch, size_t index,
+                           unsigned char *to)
+{
+    const void *address = NULL;
+    (void)find_address(graph, "", launch, index, &address);
+    memcpy(to, &address, sizeof(address));
+    if (!address)
+        braid_graph_append_address(graph, GRAPH_ADDRESS_ARGUMENT, (uint32_t)index,
+                                   *(const braid_resource *)launch->args[index].data);
 }
 
 static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t bytes)
@@ -117,17 +168,22 @@ static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t
     uint32_t *sizes = braid_array_append(&graph->arg_sizes, launch->num_args, sizeof(*sizes));
     unsigned char *to = braid_array_append(&graph->arg_bytes, bytes, 1);
     for (size_t i = 0; i < launch->num_args; i++) {
-        sizes[i] = (uint32_t)launch->args[i].bytes;
-        memcpy(to, launch->args[i].data, sizes[i]);
+        sizes[i] = (uint32_t)bytes_of(&launch->args[i]);
+        if (is_address(&launch->args[i]))
+            append_address(graph, launch, i, to);
+        else
+            memcpy(to, launch->args[i].data, sizes[i]);
         to += graph_arg_stride(sizes[i]);
     }
 }
 
-static bool reserve_kernel(braid_graph *graph, const braid_launch *launch, uint64_t arg_bytes)
+static bool reserve_kernel(braid_graph *graph, const braid_launch *launch,
+                           const struct arg_needs *needs)
 {
     return braid_array_reserve(&graph->kernels, 1, sizeof(struct graph_kernel)) &&
            braid_array_reserve(&graph->arg_sizes, launch->num_args, sizeof(uint32_t)) &&
-           braid_array_reserve(&graph->arg_bytes, arg_bytes, 1) &&
+           braid_array_reserve(&graph->arg_bytes, needs->bytes, 1) &&
+           braid_graph_reserve_addresses(graph, needs->num_addresses) &&
            braid_pointer_map_reserve(&graph->first_nodes);
 }
 
@@ -161,13 +217,13 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *laun
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_kernel: launch is NULL");
     const char *name = launch_name(launch);
     braid_status status = braid_graph_check_node(graph, name, &launch->node);
-    uint64_t arg_bytes = 0;
+    struct arg_needs needs = { 0 };
     if (!status)
         status = check_kernel(name, launch);
     if (!status)
         status = check_sizes(name, launch);
     if (!status)
-        status = check_args(graph, name, launch, &arg_bytes);
+        status = check_args(graph, name, launch, &needs);
     if (status)
         return status;
     uint32_t first = braid_pointer_map_get(&graph->first_nodes, launch->kernel);
@@ -176,12 +232,12 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *laun
         status = braid_graph_reserve_node(graph, name, &launch->node);
     if (status)
         return status;
-    if (!reserve_kernel(graph, launch, arg_bytes))
+    if (!reserve_kernel(graph, launch, &needs))
         return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
     if (first == POINTER_MAP_NONE)
         braid_pointer_map_put(&graph->first_nodes, launch->kernel, graph_num_nodes(graph));
     uint32_t payload = (uint32_t)graph->kernels.num;
-    append_kernel(graph, launch, arg_bytes);
+    append_kernel(graph, launch, needs.bytes);
     braid_graph_append_node(graph, GRAPH_KERNEL, payload, &launch->node, out_node);
     return BRAID_OK;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/inside.h"
 #include "base/node_text.h"
 #include "base/pointer_map.h"
 #include "plan/schedule.h"
@@ -15,39 +14,109 @@ static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t n
     return &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[node].payload];
 }
 
-// All argument bytes in one piece, each argument where the graph has it, and bound to it.
-static braid_status bind_args(const braid_graph *graph, struct tasks *tasks)
+static bool fill_slot(struct tasks *tasks, enum task_slot slot, const void *bytes, size_t num)
 {
-    size_t num_args = graph->arg_sizes.num, num_bytes = graph->arg_bytes.num;
-    unsigned char *bytes = braid_allocate_zeroed(num_bytes, 1);
-    tasks->slot_bytes[TASK_SLOT_ARGUMENTS] = bytes;
-    tasks->num_slot_bytes[TASK_SLOT_ARGUMENTS] = num_bytes;
-    tasks->bindings = braid_allocate_zeroed(num_args, sizeof(*tasks->bindings));
+    tasks->slot_bytes[slot] = braid_allocate_zeroed(num, 1);
+    tasks->num_slot_bytes[slot] = num;
+    if (tasks->slot_bytes[slot] && num && bytes)
+        memcpy(tasks->slot_bytes[slot], bytes, num);
+    return tasks->slot_bytes[slot];
+}
+
+// The bytes of each slot in one piece: arguments and host calls stand where the graph has them.
+static braid_status make_slots(const braid_graph *graph, struct tasks *tasks)
+{
+    size_t num_args = graph->arg_sizes.num, num_addresses = graph->addresses.num;
+    bool made =
+        fill_slot(tasks, TASK_SLOT_ARGUMENTS, graph->arg_bytes.items, graph->arg_bytes.num) &&
+        fill_slot(tasks, TASK_SLOT_HOST_CALLS, graph->hosts.items,
+                  graph->hosts.num * sizeof(struct graph_host)) &&
+        fill_slot(tasks, TASK_SLOT_ADDRESSES, NULL, num_addresses * sizeof(void *));
+    tasks->bindings = braid_allocate_zeroed(num_args + graph->hosts.num + num_addresses,
+                                            sizeof(*tasks->bindings));
     tasks->first_binding = braid_allocate_zeroed((size_t)tasks->num + 1, sizeof(uint32_t));
+    tasks->addresses = braid_allocate_zeroed(num_addresses, sizeof(*tasks->addresses));
     tasks->arg_sizes = braid_allocate_zeroed(num_args, sizeof(*tasks->arg_sizes));
-    if (!bytes || !tasks->bindings || !tasks->first_binding || !tasks->arg_sizes)
-        return braid_error_no_memory("the arguments of an exec");
+    if (!made || !tasks->bindings || !tasks->first_binding || !tasks->addresses ||
+        !tasks->arg_sizes)
+        return braid_error_no_memory("the values of an exec");
     tasks->num_args = (uint32_t)num_args;
-    if (num_args == 0)
-        return BRAID_OK;
-    memcpy(bytes, graph->arg_bytes.items, num_bytes);
-    memcpy(tasks->arg_sizes, graph->arg_sizes.items, num_args * sizeof(*tasks->arg_sizes));
-    uint64_t offset = 0;
-    for (size_t i = 0; i < num_args; i++) {
-        tasks->bindings[i] = (struct task_binding){ .slot = TASK_SLOT_ARGUMENTS, .offset = offset };
-        offset += graph_arg_stride(tasks->arg_sizes[i]);
-    }
+    if (num_args)
+        memcpy(tasks->arg_sizes, graph->arg_sizes.items, num_args * sizeof(*tasks->arg_sizes));
     return BRAID_OK;
 }
 
-// The arguments of nodes stand one behind the other, node by node.
-static void number_bindings(struct tasks *tasks, const struct graph_kernel *kernel, uint32_t node)
+static void bind(struct tasks *tasks, enum task_field field, enum task_slot slot, uint32_t index,
+                 uint64_t offset)
 {
-    for (uint32_t i = 0; i < kernel->num_args; i++)
-        tasks->bindings[kernel->first_arg + i].index = i;
-    tasks->first_binding[node + 1] = kernel->first_arg + kernel->num_args;
+    tasks->bindings[tasks->num_bindings++] = (struct task_binding){
+        .field = (uint8_t)field, .slot = (uint8_t)slot, .index = index, .offset = offset
+    };
+}
+
+static void bind_args(struct tasks *tasks, const struct graph_kernel *kernel)
+{
+    uint64_t offset = kernel->arg_offset;
+    for (uint32_t i = 0; i < kernel->num_args; i++) {
+        bind(tasks, TASK_ARGUMENT, TASK_SLOT_ARGUMENTS, i, offset);
+        offset += graph_arg_stride(tasks->arg_sizes[kernel->first_arg + i]);
+    }
     if (kernel->num_args > tasks->max_args)
         tasks->max_args = kernel->num_args;
+}
+
+static uint64_t offset_of_arg(const struct tasks *tasks, const struct graph_kernel *kernel,
+                              uint32_t index)
+{
+    uint64_t offset = kernel->arg_offset;
+    for (uint32_t i = 0; i < index; i++)
+        offset += graph_arg_stride(tasks->arg_sizes[kernel->first_arg + i]);
+    return offset;
+}
+
+// Binds a field to a word of its own that frames write the address to.
+static struct task_address bind_word(struct tasks *tasks, enum task_field field)
+{
+    uint64_t offset = tasks->num_addresses * sizeof(void *);
+    bind(tasks, field, TASK_SLOT_ADDRESSES, 0, offset);
+    return (struct task_address){ .slot = TASK_SLOT_ADDRESSES, .offset = offset };
+}
+
+static struct task_address place_address(const braid_graph *graph, struct tasks *tasks,
+                                         const struct graph_address *address)
+{
+    const struct graph_node *node = &graph_nodes(graph)[address->node];
+    switch ((enum graph_address_field)address->field) {
+    case GRAPH_ADDRESS_ARGUMENT:
+        return (struct task_address){
+            .slot = TASK_SLOT_ARGUMENTS,
+            .offset = offset_of_arg(tasks, kernel_of(graph, address->node), address->argument)
+        };
+    case GRAPH_ADDRESS_TO:
+        return bind_word(tasks, node->kind == GRAPH_COPY ? TASK_COPY_TO : TASK_FILL_TO);
+    case GRAPH_ADDRESS_FROM:
+        return bind_word(tasks, TASK_COPY_FROM);
+    case GRAPH_ADDRESS_USER:
+        break;
+    }
+    if (node->kind == GRAPH_NATIVE)
+        return bind_word(tasks, TASK_USER);
+    return (struct task_address){ .slot = TASK_SLOT_HOST_CALLS,
+                                  .offset = node->payload * sizeof(struct graph_host) +
+                                            offsetof(struct graph_host, user) };
+}
+
+// Those of the node, which come next in the graph's list.
+static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32_t node)
+{
+    const struct graph_address *addresses = graph->addresses.items;
+    while (tasks->num_addresses < graph->addresses.num &&
+           addresses[tasks->num_addresses].node == node) {
+        const struct graph_address *address = &addresses[tasks->num_addresses];
+        struct task_address placed = place_address(graph, tasks, address);
+        placed.resource = address->resource;
+        tasks->addresses[tasks->num_addresses++] = placed;
+    }
 }
 
 static struct node_text name_node(const braid_graph *graph, uint32_t node)
@@ -69,28 +138,8 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
     };
 }
 
-// Stands for the program's host calls, so that what they must not do is known as theirs.
-static void run_host_call(void *user)
-{
-    const struct graph_host *host = user;
-    struct inside inside;
-    braid_inside_begin(&inside, NULL);
-    host->call(host->user);
-    braid_inside_end(&inside);
-}
-
-static braid_status copy_hosts(const braid_graph *graph, struct tasks *tasks)
-{
-    size_t num = graph->hosts.num;
-    tasks->hosts = braid_allocate_zeroed(num, sizeof(*tasks->hosts));
-    if (!tasks->hosts)
-        return braid_error_no_memory("the host calls of an exec");
-    if (num)
-        memcpy(tasks->hosts, graph->hosts.items, num * sizeof(*tasks->hosts));
-    return BRAID_OK;
-}
-
-static struct backend_task describe_other(const struct tasks *tasks, const braid_graph *graph,
+// A host call is bound to its place in the frame, which sets `call` as well.
+static struct backend_task describe_other(struct tasks *tasks, const braid_graph *graph,
                                           const struct graph_node *node)
 {
     const struct graph_copy *copies = graph->copies.items;
@@ -113,8 +162,8 @@ static struct backend_task describe_other(const struct tasks *tasks, const braid
         break;
     case GRAPH_HOST:
         task.kind = BACKEND_TASK_HOST;
-        task.host.call = run_host_call;
-        task.host.user = &tasks->hosts[node->payload];
+        bind(tasks, TASK_HOST_CALL, TASK_SLOT_HOST_CALLS, 0,
+             node->payload * sizeof(struct graph_host));
         break;
     case GRAPH_NATIVE:
         task.kind = BACKEND_TASK_NATIVE;
@@ -152,35 +201,23 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
     return BRAID_OK;
 }
 
-static braid_status prepare_task(struct backend *backend, const braid_graph *graph, uint32_t node,
-                                 struct backend_task *task)
-{
-    if (!backend->ops->task_prepare)
-        return BRAID_OK;
-    braid_status status = backend->ops->task_prepare(backend, task);
-    if (status)
-        return braid_error(status, "node %s: %s", name_node(graph, node).text,
-                           braid_error_message());
-    return BRAID_OK;
-}
-
 static braid_status describe_node(const braid_graph *graph, uint32_t node, struct pointer_map *map,
                                   struct tasks *tasks)
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     struct backend_task *task = &tasks->items[node];
-    tasks->first_binding[node + 1] = tasks->first_binding[node];
     if (graph_node->kind != GRAPH_KERNEL) {
         *task = describe_other(tasks, graph, graph_node);
-        task->node = node;
-        return prepare_task(tasks->backend, graph, node, task);
+    } else {
+        const struct graph_kernel *kernel = kernel_of(graph, node);
+        task->kind = BACKEND_TASK_KERNEL;
+        task->launch = describe_launch(tasks, kernel);
+        bind_args(tasks, kernel);
     }
-    const struct graph_kernel *kernel = kernel_of(graph, node);
-    task->kind = BACKEND_TASK_KERNEL;
     task->node = node;
-    task->launch = describe_launch(tasks, kernel);
-    number_bindings(tasks, kernel, node);
-    return load_kernel(graph, node, map, tasks);
+    bind_addresses(graph, tasks, node);
+    tasks->first_binding[node + 1] = tasks->num_bindings;
+    return graph_node->kind == GRAPH_KERNEL ? load_kernel(graph, node, map, tasks) : BRAID_OK;
 }
 
 static braid_status describe_all(const braid_graph *graph, struct tasks *tasks)
@@ -203,9 +240,7 @@ braid_status braid_tasks_create(struct backend *backend, const braid_graph *grap
     if (!tasks.items || !tasks.kernels)
         status = braid_error_no_memory("the tasks of an exec");
     if (!status)
-        status = bind_args(graph, &tasks);
-    if (!status)
-        status = copy_hosts(graph, &tasks);
+        status = make_slots(graph, &tasks);
     if (!status)
         status = describe_all(graph, &tasks);
     if (status) {
@@ -220,19 +255,27 @@ void braid_tasks_finish(struct tasks *tasks)
 {
     for (size_t i = 0; i < tasks->num_kernels; i++)
         tasks->backend->ops->kernel_unload(tasks->backend, tasks->kernels[i]);
-    for (uint32_t i = 0; tasks->items && i < tasks->num; i++) {
-        if (tasks->items[i].detour)
-            tasks->backend->ops->task_finish(tasks->backend, &tasks->items[i]);
-    }
     free(tasks->items);
-    free(tasks->hosts);
     for (int i = 0; i < TASK_NUM_SLOTS; i++)
         free(tasks->slot_bytes[i]);
     free(tasks->bindings);
     free(tasks->first_binding);
+    free(tasks->addresses);
     free(tasks->arg_sizes);
     free(tasks->kernels);
     *tasks = (struct tasks){ 0 };
+}
+
+braid_status braid_tasks_place(struct tasks *tasks, uint32_t graph_id,
+                               const braid_memory_plan *plan)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < tasks->num_addresses && !status; i++) {
+        struct task_address *address = &tasks->addresses[i];
+        braid_resource resource = { .index = address->resource, .graph = graph_id };
+        status = braid_memory_plan_get_offset(plan, resource, &address->arena_offset);
+    }
+    return status;
 }
 
 void braid_tasks_name(struct tasks *tasks, const braid_schedule *schedule)

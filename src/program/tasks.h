@@ -3,6 +3,8 @@
 #ifndef BRAID_PROGRAM_TASKS_H
 #define BRAID_PROGRAM_TASKS_H
 
+#include <braid/memory.h>
+
 #include "backends/backend.h"
 #include "graph/graph.h"
 
@@ -15,12 +17,15 @@ enum task_field {
     TASK_COPY_BYTES,
     TASK_FILL_TO,
     TASK_FILL_VALUE,
-    TASK_USER, // of a host or native call
+    TASK_HOST_CALL, // a struct graph_host: its address is that of the bytes
+    TASK_USER,      // of a native call
 };
 
 // The memory that a frame has for its values; see frame.h.
 enum task_slot {
     TASK_SLOT_ARGUMENTS, // of kernels, as in the graph; then as set for later launches
+    TASK_SLOT_HOST_CALLS,
+    TASK_SLOT_ADDRESSES, // of transient buffers, where they are neither arguments nor in host calls
     TASK_NUM_SLOTS,
 };
 
@@ -33,19 +38,29 @@ struct task_binding {
     uint64_t offset; // in the slot, suitably aligned
 };
 
+// Bytes of a slot that are the address of a transient buffer: each frame writes its own.
+struct task_address {
+    uint8_t slot;    // enum task_slot
+    uint64_t offset; // in the slot
+    uint32_t resource;
+    uint64_t arena_offset; // where the buffer lies
+};
+
 struct tasks {
     struct backend *backend;
     struct backend_task *items; // one a node, by node index; arguments are in frames only
     uint32_t num;
     struct task_binding *bindings; // those of task i are first_binding[i] .. first_binding[i + 1]
     uint32_t *first_binding;       // num + 1
-    uint32_t *arg_sizes;           // of all arguments, node by node
+    uint32_t num_bindings;
+    struct task_address *addresses;
+    uint32_t num_addresses;
+    uint32_t *arg_sizes;                       // of all arguments, node by node
     unsigned char *slot_bytes[TASK_NUM_SLOTS]; // what a frame's slots begin with
     size_t num_slot_bytes[TASK_NUM_SLOTS];
     uint32_t num_args, max_args;     // of all nodes together, and of any
     struct backend_kernel **kernels; // loaded, each once
     size_t num_kernels;
-    struct graph_host *hosts; // the program's host calls
 };
 
 // Loads the kernels of all nodes and copies their arguments. Names live in the schedule.
@@ -55,6 +70,11 @@ braid_status braid_tasks_create(struct backend *backend, const braid_graph *grap
                                 struct tasks *out_tasks);
 
 void braid_tasks_finish(struct tasks *tasks);
+
+// Finds out where in a frame's arena the transient buffers of a memory plan lie. NULL: there are
+// none. Errors: BRAID_INVALID_ARGUMENT (the plan is of another graph).
+braid_status braid_tasks_place(struct tasks *tasks, uint32_t graph_id,
+                               const braid_memory_plan *plan);
 
 // Gives each task the name and lane it has in the schedule, for messages.
 void braid_tasks_name(struct tasks *tasks, const braid_schedule *schedule);

@@ -105,7 +105,8 @@ static bool allocate(struct expansion *expansion)
            expansion->end_of_empties && expansion->ended_at_start;
 }
 
-static braid_status prove(const struct expansion *expansion, const braid_graph *graph)
+static braid_status prove(const struct expansion *expansion, const braid_graph *graph,
+                          const braid_memory_plan *memory)
 {
     const struct program *program = expansion->program;
     const braid_schedule schedule = {
@@ -115,10 +116,12 @@ static braid_status prove(const struct expansion *expansion, const braid_graph *
                   .num_lanes = program->num_lanes,
                   .num_events = program->num_positions },
     };
-    return braid_verify_steps(&schedule, graph, NULL, expansion->ended_at_start, VERIFY_MOST_WORDS);
+    return braid_verify_steps(&schedule, graph, memory, expansion->ended_at_start,
+                              VERIFY_MOST_WORDS);
 }
 
-braid_status braid_program_verify(const struct program *program, const braid_graph *graph)
+braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
+                                  const braid_memory_plan *memory)
 {
     struct expansion expansion = { .program = program };
     struct program_walk walk;
@@ -128,7 +131,7 @@ braid_status braid_program_verify(const struct program *program, const braid_gra
         status = braid_error_no_memory("the proof of a program");
     if (!status) {
         expand(&expansion, &walk);
-        status = prove(&expansion, graph);
+        status = prove(&expansion, graph, memory);
     }
     braid_program_walk_end(&walk);
     free(expansion.steps);

@@ -20,6 +20,7 @@ static const struct group groups[] = {
     { "streams_do_not_wait_for_the_null_stream", run_null_stream },
     { "arguments_are_captured_at_launch", run_arguments },
     { "one_parameter_reaches_all_its_users", run_parameters },
+    { "transient_buffers_have_memory", run_transients },
     { "frames_make_nothing_grow", run_growth },
     { "a_failed_launch_leaves_no_trace", run_failures },
     { "destroy_waits_for_its_own_work_only", run_destroy },

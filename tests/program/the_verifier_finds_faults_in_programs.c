@@ -68,7 +68,7 @@ static braid_status verify_without(struct program *program, const braid_graph *g
     memmove(&program->order[place], &program->order[place + 1],
             (program->num_ops - place - 1) * sizeof(*program->order));
     program->num_ops--;
-    braid_status status = braid_program_verify(program, graph);
+    braid_status status = braid_program_verify(program, graph, NULL);
     program->num_ops++;
     memmove(&program->order[place + 1], &program->order[place],
             (program->num_ops - place - 1) * sizeof(*program->order));
@@ -100,7 +100,7 @@ static void every_operation_is_needed(void **state)
         braid_graph *graph = make_graph(&random, 0);
         braid_exec *exec = make_exec(device, graph);
         num += take_out_each(&exec->program, graph);
-        check_ok(braid_program_verify(&exec->program, graph));
+        check_ok(braid_program_verify(&exec->program, graph, NULL));
         braid_exec_destroy(exec);
         braid_graph_destroy(graph);
     }
@@ -149,7 +149,7 @@ static void a_position_published_too_early_is_found(void **state)
             struct program_op run = program->ops[op - 1];
             program->ops[op - 1] = program->ops[op];
             program->ops[op] = run;
-            assert_int_equal(braid_program_verify(program, graph), BRAID_INTERNAL);
+            assert_int_equal(braid_program_verify(program, graph, NULL), BRAID_INTERNAL);
             program->ops[op] = program->ops[op - 1];
             program->ops[op - 1] = run;
             num_found++;

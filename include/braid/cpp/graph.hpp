@@ -163,7 +163,7 @@ template <class Errors> class basic_graph
     }
     result<braid_node> copy(const task &what, void *to, const void *from, std::uint64_t bytes)
     {
-        const braid_copy description = { what.options(), to, from, bytes };
+        const braid_copy description = { what.options(), to, from, bytes, {}, {} };
         return added(&braid_graph_add_copy, description);
     }
     template <class T>
@@ -177,7 +177,7 @@ template <class Errors> class basic_graph
         for (std::size_t i = 0; i < sizeof(T); i++) // the value's bytes as a number's
             bits |= static_cast<std::uint32_t>(bytes[is_little() ? i : sizeof(T) - 1 - i])
                     << (8 * i);
-        const braid_fill description = { what.options(), to, bits, sizeof(T), num_values };
+        const braid_fill description = { what.options(), to, bits, sizeof(T), num_values, {} };
         return added(&braid_graph_add_fill, description);
     }
     // Runs a callable on a host thread. It must not call Braid or the driver.
@@ -185,9 +185,12 @@ template <class Errors> class basic_graph
     {
         static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");
         auto kept = std::make_shared<Call>(std::move(call));
-        const braid_host_call description = {
-            what.options(), [](void *user) noexcept { (*static_cast<Call *>(user))(); }, kept.get()
-        };
+        const braid_host_call description = { what.options(),
+                                              [](void *user) noexcept {
+                                                  (*static_cast<Call *>(user))();
+                                              },
+                                              kept.get(),
+                                              {} };
         keep_->push_back(kept);
         return added(&braid_graph_add_host_call, description);
     }
@@ -202,7 +205,8 @@ template <class Errors> class basic_graph
                                               void *user) noexcept -> braid_status {
                                                return (*static_cast<Call *>(user))(device, stream);
                                            },
-                                           kept.get() };
+                                           kept.get(),
+                                           {} };
         keep_->push_back(kept);
         return added(&braid_graph_add_native, description);
     }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that an exec has of its device: an arena for the transient buffers of each frame.
+#ifndef BRAID_EXEC_EXEC_MEMORY_H
+#define BRAID_EXEC_EXEC_MEMORY_H
+
+#include "exec/exec.h"
+
+// Packs the transient buffers of the exec's schedule and proves its program with them, as
+// braid_program_verify does. Errors: those of braid_memory_plan_create and braid_program_verify.
+braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph);
+
+// Gives a slot its arena. Errors: BRAID_NO_MEMORY (says how much), BRAID_DEVICE_ERROR.
+braid_status braid_exec_allocate_arena(braid_exec *exec, struct frame_slot *slot);
+void braid_exec_free_arena(braid_exec *exec, struct frame_slot *slot);
+
+#endif

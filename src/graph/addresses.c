@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses of resources that nodes are given.
+#include "graph/addresses.h"
+
+#include "base/error.h"
+
+static braid_status check_bytes(const struct address_request *request, const char *name,
+                                uint64_t bytes)
+{
+    if (request->bytes <= bytes)
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "node '%s': %s: %llu bytes end beyond the %llu of '%s'", request->node,
+                       request->what, (unsigned long long)request->bytes, (unsigned long long)bytes,
+                       name);
+}
+
+// Memory that is shared out lasts from a buffer's first to its last declared access.
+static braid_status check_access(const braid_graph *graph, const struct address_request *request,
+                                 const char *name)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    uint32_t buffer = resources[request->resource.index].buffer;
+    for (size_t i = 0; i < request->options->num_accesses; i++) {
+        if (resources[request->options->accesses[i].resource.index].buffer == buffer)
+            return BRAID_OK;
+    }
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "node '%s': %s is the address of the transient buffer '%s', to which the "
+                       "node declares no access",
+                       request->node, request->what, name);
+}
+
+braid_status braid_graph_find_address(const braid_graph *graph,
+                                      const struct address_request *request,
+                                      const void **out_address)
+{
+    braid_resource handle = request->resource;
+    if (handle.graph != graph->id || handle.index >= graph->resources.num)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node '%s': %s: resource %u of graph %u is not a resource of this graph",
+                           request->node, request->what, handle.index, handle.graph);
+    const struct graph_resource *resource =
+        &((const struct graph_resource *)graph->resources.items)[handle.index];
+    char buffer[256];
+    const char *name = braid_graph_resource_name(graph, handle.index, buffer, sizeof(buffer));
+    if (!resource->alignment && !resource->address)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node '%s': %s: '%s' was declared without an "
+                           "address",
+                           request->node, request->what, name);
+    braid_status status = check_bytes(request, name, resource->bytes);
+    if (!status && resource->alignment)
+        status = check_access(graph, request, name);
+    if (status)
+        return status;
+    *out_address = resource->alignment ? NULL : (const char *)resource->address + resource->offset;
+    return BRAID_OK;
+}
+
+bool braid_graph_reserve_addresses(braid_graph *graph, size_t num)
+{
+    return graph->addresses.num <= GRAPH_MAX_ITEMS - num &&
+           braid_array_reserve(&graph->addresses, num, sizeof(struct graph_address));
+}
+
+void braid_graph_append_address(braid_graph *graph, enum graph_address_field field,
+                                uint32_t argument, braid_resource resource)
+{
+    struct graph_address *slot = braid_array_append(&graph->addresses, 1, sizeof(*slot));
+    *slot = (struct graph_address){ .node = graph_num_nodes(graph),
+                                    .resource = resource.index,
+                                    .field = (uint32_t)field,
+                                    .argument = argument };
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses of resources that nodes are given: of buffers at once, of transient ones by each frame.
+#ifndef BRAID_GRAPH_ADDRESSES_H
+#define BRAID_GRAPH_ADDRESSES_H
+
+#include "graph/graph.h"
+
+// A resource whose address a node is given.
+struct address_request {
+    const char *node; // its name, for messages
+    const char *what; // the address is for, likewise
+    const braid_node_options *options;
+    braid_resource resource;
+    uint64_t bytes; // that the node takes from there on, or 0
+};
+
+// *out_address is NULL where frames are to find it. Errors: BRAID_INVALID_ARGUMENT.
+braid_status braid_graph_find_address(const braid_graph *graph,
+                                      const struct address_request *request,
+                                      const void **out_address);
+
+// Room for the addresses of one more node.
+bool braid_graph_reserve_addresses(braid_graph *graph, size_t num);
+
+// For frames: a field of the node that is about to be added. There is room.
+void braid_graph_append_address(braid_graph *graph, enum graph_address_field field,
+                                uint32_t argument, braid_resource resource);
+
+#endif

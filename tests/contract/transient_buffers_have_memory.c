@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exec allocates the transient buffers of its graph: nodes of every kind are given addresses
+// that belong to it, and buffers share memory only where that goes unnoticed.
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+enum { num_numbers = 97, num_stages = 9, num_chains = 4 };
+
+static braid_resource add_transient(braid_graph *graph, const char *name, uint64_t bytes,
+                                    uint64_t alignment)
+{
+    braid_resource resource;
+    check_ok(braid_graph_add_transient(graph, name, bytes, alignment, &resource));
+    return resource;
+}
+
+// to = from * factor + addend, from buffer to buffer.
+static void add_step(braid_graph *graph, braid_resource to, braid_resource from, uint32_t factor,
+                     uint32_t addend)
+{
+    uint32_t num = num_numbers;
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){ .node = { USES({ from, BRAID_READ }, { to, BRAID_WRITE }) },
+                         .kernel = &test_axpy,
+                         .grid = { 4, 1, 1 },
+                         .block = { 32, 1, 1 },
+                         BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&from),
+                                    BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
+        NULL));
+}
+
+struct chains {
+    braid_graph *graph;
+    uint32_t *begin, *end; // a part of each for each chain
+};
+
+// Each chain goes from a part of `begin` through transient buffers to a part of `end`, which is
+// begin * 3^num_stages + something.
+static struct chains make_chains(struct contract *contract)
+{
+    struct chains chains = { contract_graph(contract),
+                             contract_numbers(contract, num_chains * num_numbers),
+                             contract_numbers(contract, num_chains * num_numbers) };
+    uint64_t bytes = num_numbers * sizeof(uint32_t);
+    braid_resource begin, end;
+    check_ok(
+        braid_graph_add_buffer(chains.graph, "begin", chains.begin, num_chains * bytes, &begin));
+    check_ok(braid_graph_add_buffer(chains.graph, "end", chains.end, num_chains * bytes, &end));
+    for (uint32_t c = 0; c < num_chains; c++) {
+        braid_resource last, to;
+        check_ok(braid_graph_add_range(chains.graph, begin, c * bytes, bytes, &last));
+        for (uint32_t i = 0; i < num_stages - 1; i++) {
+            to = add_transient(chains.graph, "between", bytes, i == 3 ? 4096 : 0);
+            add_step(chains.graph, to, last, 3, i + c);
+            last = to;
+        }
+        check_ok(braid_graph_add_range(chains.graph, end, c * bytes, bytes, &to));
+        add_step(chains.graph, to, last, 3, num_stages - 1 + c);
+    }
+    return chains;
+}
+
+static uint32_t expect(uint32_t value, uint32_t chain)
+{
+    for (uint32_t i = 0; i < num_stages; i++)
+        value = value * 3 + i + chain;
+    return value;
+}
+
+static void check_chains(struct contract *contract, const struct chains *chains, uint32_t seed)
+{
+    uint32_t seen[num_chains * num_numbers];
+    contract_read(contract, seen, chains->end, sizeof(seen));
+    for (uint32_t i = 0; i < num_chains * num_numbers; i++)
+        assert_int_equal(seen[i], expect(seed + i, i / num_numbers));
+}
+
+static void write_begin(struct contract *contract, const struct chains *chains, uint32_t seed)
+{
+    uint32_t numbers[num_chains * num_numbers];
+    for (uint32_t i = 0; i < num_chains * num_numbers; i++)
+        numbers[i] = seed + i;
+    contract_write(contract, chains->begin, numbers, sizeof(numbers));
+}
+
+static void kernels_share_memory_unnoticed(void **state)
+{
+    struct contract *contract = *state;
+    struct chains chains = make_chains(contract);
+    braid_exec *exec = contract_exec(contract, chains.graph);
+    for (uint32_t frame = 0; frame < 20; frame++) {
+        write_begin(contract, &chains, 1000 * frame);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        check_chains(contract, &chains, 1000 * frame);
+    }
+}
+
+static void the_exec_says_how_much(void **state)
+{
+    struct contract *contract = *state;
+    struct chains chains = make_chains(contract);
+    braid_exec *exec = contract_exec(contract, chains.graph);
+    braid_exec_info info;
+    braid_exec_get_info(exec, &info);
+    const uint64_t all = num_chains * ((num_stages - 2) * 512 + 4096);
+    assert_int_equal(info.unshared_transient_bytes, all);
+    assert_true(info.transient_bytes < all * 2 / 3);
+    assert_true(info.transient_bound_bytes > 0);
+    assert_true(info.transient_bytes >= info.transient_bound_bytes);
+    assert_true(info.memory_bytes >= info.transient_bytes);
+    braid_graph *none = contract_graph(contract);
+    add_empty(none, (braid_node_options){ 0 });
+    if (contract_islands() == BRAID_ISLANDS_WHOLE)
+        return; // nothing to put into one
+    braid_exec_get_info(contract_exec(contract, none), &info);
+    assert_int_equal(info.memory_bytes, 0);
+}
+
+// A fill, a copy from the host, a kernel on a range, a copy within the device, and one back.
+static void copies_and_fills_are_given_addresses(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    uint32_t *from = contract_host_numbers(contract, num_numbers);
+    uint32_t *back = contract_host_numbers(contract, 2 * num_numbers);
+    uint64_t bytes = num_numbers * sizeof(uint32_t);
+    braid_resource filled = add_transient(graph, "filled", 2 * bytes, 0), half, copied;
+    check_ok(braid_graph_add_range(graph, filled, bytes, bytes, &half));
+    copied = add_transient(graph, "copied", 2 * bytes, 0);
+    check_ok(braid_graph_add_fill(graph,
+                                  &(braid_fill){ .node = { USES({ filled, BRAID_WRITE }) },
+                                                 .to_resource = filled,
+                                                 .value = 77,
+                                                 .value_bytes = 4,
+                                                 .num_values = 2 * num_numbers },
+                                  NULL));
+    check_ok(braid_graph_add_copy(graph,
+                                  &(braid_copy){ .node = { USES({ half, BRAID_WRITE }) },
+                                                 .to_resource = half,
+                                                 .from = from,
+                                                 .bytes = bytes },
+                                  NULL));
+    check_ok(braid_graph_add_copy(
+        graph,
+        &(braid_copy){ .node = { USES({ filled, BRAID_READ }, { copied, BRAID_WRITE }) },
+                       .to_resource = copied,
+                       .from_resource = filled,
+                       .bytes = 2 * bytes },
+        NULL));
+    check_ok(braid_graph_add_copy(graph,
+                                  &(braid_copy){ .node = { USES({ copied, BRAID_READ }) },
+                                                 .to = back,
+                                                 .from_resource = copied,
+                                                 .bytes = 2 * bytes },
+                                  NULL));
+    braid_exec *exec = contract_exec(contract, graph);
+    for (uint32_t frame = 0; frame < 5; frame++) {
+        for (uint32_t i = 0; i < num_numbers; i++)
+            from[i] = frame + i;
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        for (uint32_t i = 0; i < num_numbers; i++) {
+            assert_int_equal(back[i], 77);
+            assert_int_equal(back[num_numbers + i], frame + i);
+        }
+    }
+}
+
+static void add_one(void *user)
+{
+    ++*(uint32_t *)user;
+}
+
+static void host_calls_are_given_addresses(void **state)
+{
+    struct contract *contract = *state;
+    if (!contract_is_on_host()) {
+        print_message("skipped: memory of the device cannot be read in a host call\n");
+        skip();
+    }
+    braid_graph *graph = contract_graph(contract);
+    uint32_t *number = contract_numbers(contract, 1);
+    braid_resource known, sum = add_transient(graph, "sum", 64, 64);
+    check_ok(braid_graph_add_buffer(graph, "number", number, sizeof(*number), &known));
+    check_ok(braid_graph_add_copy(
+        graph,
+        &(braid_copy){ .node = { USES({ known, BRAID_READ }, { sum, BRAID_WRITE }) },
+                       .to_resource = sum,
+                       .from_resource = known,
+                       .bytes = sizeof(*number) },
+        NULL));
+    check_ok(braid_graph_add_host_call(
+        graph,
+        &(braid_host_call){
+            .node = { USES({ sum, BRAID_READ_WRITE }) }, .call = add_one, .user_resource = sum },
+        NULL));
+    check_ok(braid_graph_add_copy(
+        graph,
+        &(braid_copy){ .node = { USES({ known, BRAID_WRITE }, { sum, BRAID_READ }) },
+                       .to_resource = known,
+                       .from_resource = sum,
+                       .bytes = sizeof(*number) },
+        NULL));
+    braid_exec *exec = contract_exec(contract, graph);
+    for (uint32_t frame = 1; frame < 5; frame++) {
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(contract_number(contract, number), frame);
+    }
+}
+
+// What cannot be allocated fails the exec, and nothing is left of it.
+static void too_much_memory_is_refused(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    braid_resource huge = add_transient(graph, "huge", UINT64_C(1) << 48, 0);
+    check_ok(braid_graph_add_fill(graph,
+                                  &(braid_fill){ .node = { USES({ huge, BRAID_WRITE }) },
+                                                 .to_resource = huge,
+                                                 .num_values = 1 },
+                                  NULL));
+    braid_exec *exec = NULL;
+    braid_exec_options options = { .mode = contract_mode() };
+    check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_NO_MEMORY,
+                "transient buffers");
+    assert_null(exec);
+}
+
+int run_transients(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(kernels_share_memory_unnoticed),
+        contract_test(the_exec_says_how_much),
+        contract_test(copies_and_fills_are_given_addresses),
+        contract_test(host_calls_are_given_addresses),
+        contract_test(too_much_memory_is_refused),
+    };
+    return contract_run("transient buffers have memory", tests);
+}
