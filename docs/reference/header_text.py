@@ -61,12 +61,9 @@ def _paragraphs(lines):
 
 
 def _without_plumbing(code):
-    """Without export marks, and name_sized() as the name() that calls it."""
-    code = MARKS.sub("", code + "\n")
-    if "_sized(" in code:
-        code = SIZED.sub("", code)
-        code = INLINE_BODY.sub(lambda match: match.group(1) + ";", code)
-    return code.strip()
+    """Without export marks and bodies, and name_sized() as the name() that calls it."""
+    code = SIZED.sub("", MARKS.sub("", code + "\n"))
+    return INLINE_BODY.sub(lambda match: match.group(1) + ";", code).strip()
 
 
 def _realign(code):

@@ -44,8 +44,10 @@ def _describe(entry, kinds):
     lines = []
     if entry.kind != "prose":
         fence = "::::"
-        first, *others = [_signature(entry, signature) for signature in entry.signatures]
-        lines += [f"{fence}{{{DIRECTIVES[entry.kind]}}} {first}"] + others + [""]
+        *others, last = [_signature(entry, signature) for signature in entry.signatures]
+        for signature in others:
+            lines += [f"{fence}{{{DIRECTIVES[entry.kind]}}} {signature}", fence, ""]
+        lines += [f"{fence}{{{DIRECTIVES[entry.kind]}}} {last}", ""]
         if entry.kind in ("struct", "enum") and "{" in entry.code:
             lines += ["```c", entry.code, "```", ""]
     for paragraph in entry.text:
