@@ -19,6 +19,7 @@ CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int *out_version);
 CUresult cuGetErrorName(CUresult error, const char **out_name);
 CUresult cuGetErrorString(CUresult error, const char **out_text);
+CUresult cuGetExportTable(const void **out_table, const CUuuid *id);
 CUresult cuGetProcAddress(const char *symbol, void **out_function, int version, cuuint64_t flags);
 CUresult cuGetProcAddress_v2(const char *symbol, void **out_function, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *out_status);

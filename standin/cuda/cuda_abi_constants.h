@@ -35,6 +35,7 @@
     X(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, 713)                                                  \
     X(CUDA_ERROR_MISALIGNED_ADDRESS, 716)                                                          \
     X(CUDA_ERROR_LAUNCH_FAILED, 719)                                                               \
+    X(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 720)                                                \
     X(CUDA_ERROR_NOT_PERMITTED, 800)                                                               \
     X(CUDA_ERROR_NOT_SUPPORTED, 801)                                                               \
     X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                                                  \
@@ -49,6 +50,8 @@
     X(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, 910)                                                   \
     X(CUDA_ERROR_INVALID_CLUSTER_SIZE, 912)                                                        \
     X(CUDA_ERROR_UNKNOWN, 999)
+
+enum { STANDIN_MULTIPROCESSORS = 4 };
 
 // name, number in the driver, value the stand-in answers
 #define CUDA_ABI_ATTRIBUTES(X)                                                                     \
@@ -65,7 +68,7 @@
     X(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 12, 65536)                                      \
     X(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 13, 1000000)                                                 \
     X(CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 15, 1)                                                      \
-    X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16, 4)                                             \
+    X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16, STANDIN_MULTIPROCESSORS)                       \
     X(CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, 17, 0)                                              \
     X(CU_DEVICE_ATTRIBUTE_INTEGRATED, 18, 0)                                                       \
     X(CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 19, 1)                                              \

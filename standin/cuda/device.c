@@ -165,6 +165,17 @@ CUresult cuDeviceGetMemPool(CUmemoryPool *out_pool, CUdevice device)
     return result;
 }
 
+// Tables of functions that only NVIDIA's own libraries know. There are none here, and who asks is
+// told so: libnvrtc 13 asks where libcuda.so.1 can be opened, and takes a driver without this
+// function for one that has given it a table.
+CUresult cuGetExportTable(const void **out_table, const CUuuid *id)
+{
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return out_table == NULL || id == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
+}
+
 // The two below are for messages: they are neither counted nor made to fail.
 CUresult cuGetErrorName(CUresult error, const char **out_name)
 {

@@ -6,13 +6,6 @@
 #include "module.h"
 #include "world.h"
 
-enum {
-    MAX_THREADS_PER_MULTIPROCESSOR = 2048,
-    MAX_BLOCKS_PER_MULTIPROCESSOR = 32,
-    SHARED_PER_MULTIPROCESSOR = 233472,
-    RESERVED_SHARED_PER_BLOCK = 1024,
-};
-
 static CUresult begin(const char *function, CUfunction handle)
 {
     CUresult result = entry_begin_in_context(function);
@@ -137,13 +130,6 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out_blocks, CUfunction
         return result;
     if (out_blocks == NULL || block_size < 1)
         return CUDA_ERROR_INVALID_VALUE;
-    int warps = (block_size + 31) / 32;
-    int blocks = MAX_THREADS_PER_MULTIPROCESSOR / (warps * 32);
-    size_t by_shared = SHARED_PER_MULTIPROCESSOR / (shared_bytes + RESERVED_SHARED_PER_BLOCK);
-    if (blocks > MAX_BLOCKS_PER_MULTIPROCESSOR)
-        blocks = MAX_BLOCKS_PER_MULTIPROCESSOR;
-    if ((size_t)blocks > by_shared)
-        blocks = (int)by_shared;
-    *out_blocks = block_size > MAX_BLOCK_THREADS ? 0 : blocks;
+    *out_blocks = launch_blocks_at_once(block_size, shared_bytes);
     return CUDA_SUCCESS;
 }

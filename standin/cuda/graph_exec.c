@@ -9,6 +9,7 @@
 #include "entry.h"
 #include "event.h"
 #include "handles.h"
+#include "launch.h"
 #include "stream.h"
 
 // An upload needs a stream, which only cuGraphInstantiateWithParams takes.
@@ -52,7 +53,10 @@ static CUresult check_graph(CUgraph graph)
         return CUDA_ERROR_INVALID_VALUE;
     if (graph_has_cycle(graph, &no_memory))
         return no_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < graph->num_nodes && result == CUDA_SUCCESS; i++)
+        result = launch_check_room(&graph->nodes[i]->work);
+    return result;
 }
 
 // Expects the world's lock.

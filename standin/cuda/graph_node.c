@@ -113,6 +113,7 @@ static CUresult set_kernel(CUgraphNode node, const struct launch_shape *shape)
     CUresult result = is_kernel(node) ? launch_prepare(shape, &work) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         work.kernel.priority = node->work.kernel.priority;
+        work.kernel.cooperative = node->work.kernel.cooperative;
         work_finish(&node->work);
         node->work = work;
     }
@@ -172,6 +173,7 @@ CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
     world_lock();
     if (is_kernel(to) && is_kernel(from)) {
         to->work.kernel.priority = from->work.kernel.priority;
+        to->work.kernel.cooperative = from->work.kernel.cooperative;
         to->work.kernel.serialization = from->work.kernel.serialization;
         memcpy(to->work.kernel.cluster, from->work.kernel.cluster, sizeof(to->work.kernel.cluster));
     } else {

@@ -5,15 +5,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_abi_constants.h"
 #include "entry.h"
 #include "handles.h"
 #include "module.h"
 #include "stream.h"
 
+enum {
+    MAX_THREADS_PER_MULTIPROCESSOR = 2048,
+    MAX_BLOCKS_PER_MULTIPROCESSOR = 32,
+    SHARED_PER_MULTIPROCESSOR = 233472,
+    RESERVED_SHARED_PER_BLOCK = 1024,
+};
+
 int launch_shared_limit(CUfunction function)
 {
     return function->max_dynamic_shared > MAX_SHARED_DEFAULT ? function->max_dynamic_shared
                                                              : MAX_SHARED_DEFAULT;
+}
+
+int launch_blocks_at_once(int block_threads, size_t shared_bytes)
+{
+    int warps = (block_threads + 31) / 32;
+    int blocks = MAX_THREADS_PER_MULTIPROCESSOR / (warps * 32);
+    size_t by_shared = SHARED_PER_MULTIPROCESSOR / (shared_bytes + RESERVED_SHARED_PER_BLOCK);
+    if (blocks > MAX_BLOCKS_PER_MULTIPROCESSOR)
+        blocks = MAX_BLOCKS_PER_MULTIPROCESSOR;
+    if ((size_t)blocks > by_shared)
+        blocks = (int)by_shared;
+    return block_threads > MAX_BLOCK_THREADS ? 0 : blocks;
+}
+
+CUresult launch_check_room(const struct work *work)
+{
+    if (work->kind != WORK_KERNEL || !work->kernel.cooperative)
+        return CUDA_SUCCESS;
+    const unsigned *grid = work->kernel.grid, *block = work->kernel.block;
+    unsigned long long blocks = (unsigned long long)grid[0] * grid[1] * grid[2];
+    int at_once =
+        launch_blocks_at_once((int)(block[0] * block[1] * block[2]), work->kernel.shared_bytes);
+    unsigned long long room = (unsigned long long)at_once * STANDIN_MULTIPROCESSORS;
+    return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
 static CUresult check_shape(const struct launch_shape *shape)
@@ -113,8 +145,10 @@ CUresult launch_set_attribute(struct work *work, CUlaunchAttributeID id,
         return CUDA_ERROR_INVALID_VALUE;
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: // one call runs the whole grid anyway
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: // one call runs the whole grid anyway
+        work->kernel.cooperative = value->cooperative;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return set_cluster(&work->kernel, value);
@@ -143,7 +177,9 @@ CUresult launch_get_attribute(const struct work *work, CUlaunchAttributeID id,
         value.clusterDim.x = call->cluster[0];
         value.clusterDim.y = call->cluster[1];
         value.clusterDim.z = call->cluster[2];
-    } else if (id != CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+    } else if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+        value.cooperative = call->cooperative;
+    } else {
         return CUDA_ERROR_INVALID_VALUE;
     }
     *out_value = value;
@@ -160,6 +196,8 @@ static CUresult launch(const struct launch_shape *shape, CUstream handle,
         return result;
     for (unsigned i = 0; i < num_attributes && result == CUDA_SUCCESS; i++)
         result = launch_set_attribute(&work, attributes[i].id, &attributes[i].value);
+    if (result == CUDA_SUCCESS)
+        result = launch_check_room(&work);
     if (result == CUDA_SUCCESS)
         result = stream_resolve(handle, &stream);
     if (result == CUDA_SUCCESS)

@@ -17,6 +17,12 @@ struct launch_shape {
 CUresult launch_prepare(const struct launch_shape *shape, struct work *out_work);
 int launch_shared_limit(CUfunction function);
 
+// How many blocks of so many threads and bytes of shared memory one multiprocessor runs at once.
+int launch_blocks_at_once(int block_threads, size_t shared_bytes);
+
+// Whether a cooperative launch runs all its blocks at once. Others have nothing to fear.
+CUresult launch_check_room(const struct work *work);
+
 // Sets or reads one launch attribute of kernel work.
 CUresult launch_set_attribute(struct work *work, CUlaunchAttributeID id,
                               const CUlaunchAttributeValue *value);

@@ -45,7 +45,7 @@ struct kernel_call {
     unsigned grid[3], block[3], shared_bytes;
     unsigned char *arguments; // own copy, laid out as the function says
     unsigned cluster[3];
-    int priority, serialization;
+    int priority, serialization, cooperative;
 };
 
 struct launch {

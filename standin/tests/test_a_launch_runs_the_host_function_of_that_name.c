@@ -194,6 +194,57 @@ static void launch_attributes_are_accepted(void **state)
     must(cuModuleUnload(words.module));
 }
 
+// All blocks of a cooperative launch are there at once, or it is refused: on the stream, and where
+// its graph is instantiated.
+static void a_cooperative_launch_has_room_or_is_refused(void **state)
+{
+    (void)state;
+    struct words words = load_words();
+    unsigned *memory = make_memory(1);
+    CUdeviceptr at = device(memory);
+    void *params[] = { &at };
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE };
+    CUlaunchConfig config = { 1, 1, 1, 1024, 1, 1, .attrs = &attribute, .numAttrs = 1 };
+    int units = 0, fit = 0;
+    must(cuDeviceGetAttribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+    must(cuOccupancyMaxActiveBlocksPerMultiprocessor(&fit, words.add_one, 1024, 0));
+    config.gridDimX = (unsigned)(units * fit);
+    attribute.value.cooperative = 1;
+    must(cuLaunchKernelEx(&config, words.add_one, params, NULL));
+    config.gridDimX++;
+    must_be(cuLaunchKernelEx(&config, words.add_one, params, NULL),
+            CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+    attribute.value.cooperative = 0;
+    must(cuLaunchKernelEx(&config, words.add_one, params, NULL));
+    must(cuCtxSynchronize());
+    assert_int_equal(memory[0], 2);
+
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec exec;
+    const CUDA_KERNEL_NODE_PARAMS kernel = {
+        words.add_one, config.gridDimX, 1, 1, 1024, 1, 1, .kernelParams = params,
+    };
+    must(cuGraphCreate(&graph, 0));
+    must(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+    attribute.value.cooperative = 1;
+    must(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &attribute.value));
+    must_be(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+    must(cuGraphDestroy(graph));
+    free_memory(memory);
+    must(cuModuleUnload(words.module));
+}
+
+// Libraries of the vendor's ask for tables that only its own driver has.
+static void no_table_is_exported(void **state)
+{
+    (void)state;
+    const void *table = &table;
+    const CUuuid id = { .bytes = "unknown" };
+    must_be(cuGetExportTable(&table, &id), CUDA_ERROR_NOT_FOUND);
+    assert_ptr_equal(table, &table);
+}
+
 static void what_cannot_be_loaded_says_so(void **state)
 {
     (void)state;
@@ -224,6 +275,8 @@ int main(void)
         cmocka_unit_test(a_packed_buffer_serves_as_arguments),
         cmocka_unit_test(a_launch_of_the_wrong_shape_is_refused),
         cmocka_unit_test(launch_attributes_are_accepted),
+        cmocka_unit_test(a_cooperative_launch_has_room_or_is_refused),
+        cmocka_unit_test(no_table_is_exported),
         cmocka_unit_test(what_cannot_be_loaded_says_so),
     };
     return cmocka_run_group_tests(tests, open_driver, close_driver);
