@@ -3,7 +3,7 @@
 # Builds Braid on a machine with an NVIDIA GPU and no network, tests it there, and measures it.
 #
 #   tests/gpu.sh pack           where packages are installed: copies what such a machine lacks
-#                               (cmocka, pkg-config) into .gpu-deps/, to be carried along
+#                               (cmocka, xxhash.h, pkg-config) into .gpu-deps/, to be carried along
 #   tests/gpu.sh [part ...]     on the machine; without parts: all of them, in this order:
 #     build      gcc, meson and ninja; needs no package but those of .gpu-deps/
 #     contract   the contract suite and the GPU tests, on streams and as a native graph
@@ -26,7 +26,7 @@ failed=0
 pack() {
     local lib=/usr/lib/$(gcc -print-multiarch)
     rm -rf "$deps" && mkdir -p "$deps/bin" "$deps/include" "$deps/lib/pkgconfig" || return 1
-    cp /usr/include/cmocka.h "$deps/include/" &&
+    cp /usr/include/cmocka.h /usr/include/xxhash.h "$deps/include/" &&
         cp -L "$lib/libcmocka.so.0" "$deps/lib/" &&
         ln -sf libcmocka.so.0 "$deps/lib/libcmocka.so" &&
         cp -L "$(command -v pkg-config)" "$deps/bin/pkg-config" &&
@@ -46,6 +46,7 @@ use_deps() {
     # A link may have been lost on the way.
     [ -e "$deps/lib/libcmocka.so" ] || cp "$deps/lib/libcmocka.so.0" "$deps/lib/libcmocka.so"
     chmod +x "$deps/bin/pkg-config"
+    export C_INCLUDE_PATH=$deps/include${C_INCLUDE_PATH:+:$C_INCLUDE_PATH}
     export PKG_CONFIG_PATH=$deps/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
     export LD_LIBRARY_PATH=$deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     command -v pkg-config >/dev/null || export PATH=$PATH:$deps/bin

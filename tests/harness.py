@@ -116,7 +116,7 @@ def full_name(test):
 
 def run_test(test, build, wrapper, multiplier):
     outcome = Outcome(full_name(test))
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", **test["env"])
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", BRAID_CACHE="off", **test["env"])
     limit = test["timeout"] * multiplier if test["timeout"] > 0 else None
     start = time.monotonic()
     try:

@@ -55,6 +55,15 @@ typedef struct braid_device_options {
     // in it, a spare thread takes its place, so that as many as promised still run. Spare threads
     // sleep until then.
     uint32_t num_workers;
+    // CUDA, HIP: the folder where code compiled at run time is kept, so that a later process finds
+    // it; it is made when something is first kept. NULL: the folder named by BRAID_CACHE in the
+    // environment, else $XDG_CACHE_HOME/braid, else ~/.cache/braid, else none. "off", here or in
+    // BRAID_CACHE: none, nor is there one in a process with more rights than who started it
+    // (setuid). Files there are this user's alone, shared by all processes, checked when they are
+    // read, and together at most 256 MiB and 4096, of which those not used for longest are removed.
+    // Whatever fails with them costs the time of compiling, and a line in the log (braid_log_set).
+    // What a source makes of other files or of the time (#include, __DATE__) is not kept.
+    const char *cache;
 } braid_device_options;
 
 // Opens a device. NULL options are all defaults. CUDA: retains the device's primary context.

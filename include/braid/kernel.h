@@ -48,7 +48,8 @@ typedef struct braid_image {
 typedef struct braid_kernel {
     const char *name;        // required: appears in messages and plans
     braid_cpu_function *cpu; // NULL: cannot run on the CPU
-    const char *source; // CUDA C that is also HIP C++, compiled when an exec is created; or NULL.
+    const char *source; // CUDA C that is also HIP C++, compiled when an exec is created and kept on
+                        // disk (braid_device_options.cache); or NULL.
                         // Its entry must be declared extern "C" under the name above.
     braid_image cuda;   // preferred to source on CUDA when given
     braid_image hip;    // preferred to source on HIP when given

@@ -43,7 +43,8 @@ nvrtcResult nvrtcVersion(int *out_major, int *out_minor)
     if (out_major == NULL || out_minor == NULL)
         return NVRTC_ERROR_INVALID_INPUT;
     *out_major = 13;
-    *out_minor = 0;
+    *out_minor =
+        getenv("BRAID_STANDIN_NVRTC_MINOR") ? atoi(getenv("BRAID_STANDIN_NVRTC_MINOR")) : 0;
     return NVRTC_SUCCESS;
 }
 
@@ -128,6 +129,20 @@ static int target_of(int num_options, const char *const *options)
     return target;
 }
 
+// BRAID_STANDIN_NVRTC_LOG=path: a line for each compilation, in one write, for several processes.
+static void log_compilation(const char *name)
+{
+    const char *path = getenv("BRAID_STANDIN_NVRTC_LOG");
+    char line[128];
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (file == NULL)
+        return;
+    snprintf(line, sizeof(line), "%.100s\n", name);
+    setvbuf(file, NULL, _IONBF, 0);
+    fputs(line, file);
+    fclose(file);
+}
+
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const char *const *options)
 {
     nvrtcResult failure = failure_of(__func__);
@@ -137,6 +152,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const cha
         return NVRTC_ERROR_INVALID_PROGRAM;
     if (num_options < 0 || (num_options > 0 && options == NULL))
         return NVRTC_ERROR_INVALID_INPUT;
+    log_compilation(program->name);
     text_finish(&program->ptx);
     text_finish(&program->log);
     program->compiled = false;

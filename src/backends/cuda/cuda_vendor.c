@@ -207,7 +207,7 @@ static braid_status query(uint32_t *out_num_devices, char *out_reason, size_t re
 
 static braid_status open(const braid_device_options *options, struct backend **out_backend)
 {
-    return braid_gpu_open(&braid_gpu_cuda, options->ordinal, out_backend);
+    return braid_gpu_open(&braid_gpu_cuda, options, out_backend);
 }
 
 static braid_status adopt(void *context, struct backend **out_backend)

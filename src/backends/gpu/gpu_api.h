@@ -233,6 +233,7 @@ struct gpu_compiler_api {
     gpu_result (*text)(gpu_compilation program, char *text);          // CUDA: PTX
     gpu_result (*num_architectures)(int *count);                      // CUDA
     gpu_result (*architectures)(int *architectures);                  // CUDA
+    gpu_result (*version)(int *major, int *minor);
     const char *(*error_string)(gpu_result result);
 };
 

@@ -10,6 +10,7 @@
 #include "backends/gpu/gpu_api.h"
 #include "backends/gpu/gpu_vendor.h"
 
+struct disk_cache;
 struct gpu_module;
 struct gpu_staging;
 struct gpu_host_record;
@@ -32,6 +33,7 @@ struct gpu_backend {
     int attributes[GPU_NUM_ATTRIBUTES];
     int least_priority, greatest_priority;
     braid_device_info info;
+    struct disk_cache *cache; // of what the run-time compiler makes; NULL: none
 
     // Held while code is loaded or unloaded, for which a driver may wait for all work on the
     // device; never taken by who only gives kernels back, and taken before `lock`.
@@ -240,7 +242,7 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
 // Counting and opening, with the library loaded once for the process.
 braid_status braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices,
                              char *out_reason, size_t reason_size);
-braid_status braid_gpu_open(const struct gpu_vendor *vendor, uint32_t ordinal,
+braid_status braid_gpu_open(const struct gpu_vendor *vendor, const braid_device_options *options,
                             struct backend **out_backend);
 // On a context that the program owns; NULL: the calling thread's current one.
 braid_status braid_gpu_adopt(const struct gpu_vendor *vendor, gpu_context context,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiling CUDA C, which is also HIP C++, at load time through NVRTC or hiprtc.
-#include "backends/gpu/gpu_backend.h"
-
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "backends/gpu/gpu_code_cache.h"
 
 #include "base/error.h"
 
@@ -14,6 +16,7 @@ struct compiler {
     bool tried, loaded;          // guarded by lock
     struct gpu_compiler_api api; // constant once loaded
     char reason[512];            // why it could not be loaded
+    char identity[96];           // for keys of its results; "": not known; constant once loaded
 };
 
 static struct compiler compilers[GPU_NUM_VENDORS] = {
@@ -39,18 +42,35 @@ static bool load_compiler(const struct gpu_backend *gpu, struct compiler *compil
                           compiler->reason, sizeof(compiler->reason)) != NULL;
 }
 
-static const struct gpu_compiler_api *find_compiler(const struct gpu_backend *gpu,
-                                                    const braid_kernel *kernel)
+// The version and, since those after a bug fix have the same, what tells its file from another.
+static void identify(struct compiler *compiler)
+{
+    int major = 0, minor = 0;
+    Dl_info info;
+    struct stat file;
+    void *address = NULL;
+    memcpy(&address, &compiler->api.compile, sizeof(address));
+    if (!compiler->api.version || compiler->api.version(&major, &minor) ||
+        !dladdr(address, &info) || stat(info.dli_fname, &file) != 0)
+        return;
+    snprintf(compiler->identity, sizeof(compiler->identity), "%d.%d, %lld bytes of %lld", major,
+             minor, (long long)file.st_size, (long long)file.st_mtime);
+}
+
+static const struct compiler *find_compiler(const struct gpu_backend *gpu,
+                                            const braid_kernel *kernel)
 {
     struct compiler *compiler = &compilers[gpu->vendor->index];
     pthread_mutex_lock(&compiler->lock);
     if (!compiler->tried)
         compiler->loaded = load_compiler(gpu, compiler);
+    if (!compiler->tried && compiler->loaded)
+        identify(compiler);
     compiler->tried = true;
     bool loaded = compiler->loaded;
     pthread_mutex_unlock(&compiler->lock);
     if (loaded)
-        return &compiler->api;
+        return compiler;
     braid_error(BRAID_UNSUPPORTED,
                 "kernel '%s' has only source for %s and there is no run-time compiler: %s",
                 kernel->name, gpu->label, compiler->reason);
@@ -122,7 +142,8 @@ static gpu_result code_bytes(const struct gpu_compiler_api *api, gpu_compilation
 }
 
 static braid_status read_code(const struct gpu_compiler_api *api, gpu_compilation program,
-                              const braid_kernel *kernel, bool as_text, char **out_image)
+                              const braid_kernel *kernel, bool as_text, char **out_image,
+                              size_t *out_bytes)
 {
     size_t bytes = 0;
     gpu_result result = code_bytes(api, program, as_text, &bytes);
@@ -139,6 +160,7 @@ static braid_status read_code(const struct gpu_compiler_api *api, gpu_compilatio
         result = as_text ? api->text(program, image) : api->code(program, image);
     if (image && result == GPU_SUCCESS) {
         *out_image = image;
+        *out_bytes = bytes;
         return BRAID_OK;
     }
     free(image);
@@ -146,26 +168,21 @@ static braid_status read_code(const struct gpu_compiler_api *api, gpu_compilatio
                        api->error_string(result));
 }
 
-static braid_status compile(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
-                            gpu_compilation program, const braid_kernel *kernel, bool as_text,
-                            char **out_image)
+static braid_status compile_program(const struct gpu_backend *gpu,
+                                    const struct gpu_compiler_api *api, gpu_compilation program,
+                                    const braid_kernel *kernel, const struct target *target,
+                                    char **out_image, size_t *out_bytes)
 {
-    struct target target;
-    gpu_result result = choose_target(gpu, api, as_text, &target);
-    if (result)
-        return braid_error(BRAID_DEVICE_ERROR,
-                           "compiling kernel '%s' (%s) failed: %s from asking what the compiler "
-                           "can compile for",
-                           kernel->name, gpu->label, api->error_string(result));
-    const char *options[] = { target.option };
-    result = api->compile(program, 1, options);
+    const char *options[] = { target->option };
+    gpu_result result = api->compile(program, 1, options);
     if (result) {
         char log[800];
         read_log(api, program, log, sizeof(log));
         return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s, %s) failed: %s: %s",
-                           kernel->name, gpu->label, target.option, api->error_string(result), log);
+                           kernel->name, gpu->label, target->option, api->error_string(result),
+                           log);
     }
-    return read_code(api, program, kernel, target.text, out_image);
+    return read_code(api, program, kernel, target->text, out_image, out_bytes);
 }
 
 // The code is there, or not: that does not change.
@@ -180,20 +197,55 @@ static void note_kept(const struct gpu_backend *gpu, const struct gpu_compiler_a
     braid_error_end_noted(&attempt, status);
 }
 
-braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                               bool as_text, char **out_image)
+static braid_status compile(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
+                            const braid_kernel *kernel, const struct target *target,
+                            char **out_image, size_t *out_bytes)
 {
-    const struct gpu_compiler_api *api = find_compiler(gpu, kernel);
-    if (!api)
-        return BRAID_UNSUPPORTED;
     gpu_compilation program = NULL;
     gpu_result result = api->create(&program, kernel->source, kernel->name, 0, NULL, NULL);
     if (result)
         return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s) failed: %s",
                            kernel->name, gpu->label, api->error_string(result));
-    braid_status status = compile(gpu, api, program, kernel, as_text, out_image);
+    braid_status status = compile_program(gpu, api, program, kernel, target, out_image, out_bytes);
     result = api->destroy(&program);
     if (result)
         note_kept(gpu, api, kernel, result);
     return status;
+}
+
+static braid_status find_or_compile(const struct gpu_backend *gpu, const struct compiler *compiler,
+                                    const braid_kernel *kernel, const struct target *target,
+                                    char **out_image)
+{
+    const struct gpu_code_inputs inputs = { compiler->identity, target->option, kernel->name,
+                                            kernel->source };
+    struct gpu_code_key key = braid_gpu_code_key(gpu, &inputs);
+    char *image = braid_gpu_code_read(gpu, &key);
+    braid_status status = BRAID_OK;
+    if (!image) {
+        size_t bytes = 0;
+        status = compile(gpu, &compiler->api, kernel, target, &image, &bytes);
+        if (!status)
+            braid_gpu_code_write(gpu, &key, image, bytes);
+    }
+    free(key.bytes);
+    if (!status)
+        *out_image = image;
+    return status;
+}
+
+braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                               bool as_text, char **out_image)
+{
+    const struct compiler *compiler = find_compiler(gpu, kernel);
+    if (!compiler)
+        return BRAID_UNSUPPORTED;
+    struct target target;
+    gpu_result result = choose_target(gpu, &compiler->api, as_text, &target);
+    if (result)
+        return braid_error(BRAID_DEVICE_ERROR,
+                           "compiling kernel '%s' (%s) failed: %s from asking what the compiler "
+                           "can compile for",
+                           kernel->name, gpu->label, compiler->api.error_string(result));
+    return find_or_compile(gpu, compiler, kernel, &target, out_image);
 }

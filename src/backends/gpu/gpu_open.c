@@ -7,6 +7,7 @@
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_module.h"
+#include "base/disk_cache.h"
 #include "base/error.h"
 
 // A vendor's library. This is the only state of the process that the backend keeps.
@@ -177,6 +178,7 @@ static void gpu_close(struct backend *backend)
     pthread_mutex_destroy(&gpu->record_lock);
     pthread_mutex_destroy(&gpu->lock);
     pthread_mutex_destroy(&gpu->load_lock);
+    braid_disk_cache_close(gpu->cache);
     free(gpu);
 }
 
@@ -238,9 +240,11 @@ static const struct backend_ops common_ops = {
     .submit = braid_gpu_submit,
 };
 
-static braid_status create_backend(const struct gpu_vendor *vendor, uint32_t ordinal, bool adopted,
+static braid_status create_backend(const struct gpu_vendor *vendor,
+                                   const braid_device_options *options, bool adopted,
                                    gpu_context context, struct backend **out_backend)
 {
+    uint32_t ordinal = options->ordinal;
     braid_status status = check_available(vendor, ordinal);
     if (status)
         return status;
@@ -272,18 +276,20 @@ static braid_status create_backend(const struct gpu_vendor *vendor, uint32_t ord
         free(gpu);
         return status;
     }
+    gpu->cache = braid_disk_cache_open(options->cache);
     *out_backend = &gpu->base;
     return BRAID_OK;
 }
 
-braid_status braid_gpu_open(const struct gpu_vendor *vendor, uint32_t ordinal,
+braid_status braid_gpu_open(const struct gpu_vendor *vendor, const braid_device_options *options,
                             struct backend **out_backend)
 {
-    return create_backend(vendor, ordinal, false, NULL, out_backend);
+    return create_backend(vendor, options, false, NULL, out_backend);
 }
 
 braid_status braid_gpu_adopt(const struct gpu_vendor *vendor, gpu_context context,
                              struct backend **out_backend)
 {
-    return create_backend(vendor, 0, true, context, out_backend);
+    static const braid_device_options defaults;
+    return create_backend(vendor, &defaults, true, context, out_backend);
 }

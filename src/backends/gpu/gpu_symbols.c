@@ -214,6 +214,9 @@ static const struct gpu_symbol compiler_rows[] = {
     { .offset = offsetof(struct gpu_compiler_api, architectures),
       .names = { { "nvrtcGetSupportedArchs" } },
       .optional = { [GPU_CUDA] = true } },
+    { .offset = offsetof(struct gpu_compiler_api, version),
+      .names = { { "nvrtcVersion" }, { "hiprtcVersion" } },
+      .optional = { [GPU_CUDA] = true, [GPU_HIP] = true } },
     { .offset = offsetof(struct gpu_compiler_api, error_string),
       .names = { { "nvrtcGetErrorString" }, { "hiprtcGetErrorString" } } },
 };

@@ -273,7 +273,7 @@ static braid_status query(uint32_t *out_num_devices, char *out_reason, size_t re
 
 static braid_status open(const braid_device_options *options, struct backend **out_backend)
 {
-    return braid_gpu_open(&braid_gpu_hip, options->ordinal, out_backend);
+    return braid_gpu_open(&braid_gpu_hip, options, out_backend);
 }
 
 const struct backend_driver braid_hip_driver = {
