@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Draws the plans that the examples write, after `./run build`. Those for CUDA are planned where there is a device, real or
+# stood in for (LD_LIBRARY_PATH), and left as they are elsewhere.
+set -eu
+cd "$(dirname "$0")"
+dot_file=$(mktemp)
+trap 'rm -f "$dot_file"' EXIT
+for example in first_graph sparse_loop plan_only changing_parameters lambdas wrap_a_stream cublas_node; do
+    backends=cpu
+    case $example in wrap_a_stream | cublas_node) backends=cuda ;; esac
+    if BRAID_BACKENDS=$backends "../../build/examples/$example" "$dot_file" >/dev/null; then
+        dot -Tsvg "$dot_file" -o "$example.svg"
+    else
+        echo "left as it is: $example.svg"
+    fi
+done
