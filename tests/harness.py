@@ -197,6 +197,10 @@ def main():
             report(outcome, arguments.label, log)
             for i, num in enumerate((outcome.passed, len(outcome.failures), len(outcome.skips))):
                 counts[i] += num
+    if not any(counts):
+        wanted = f" whose name has {' or '.join(arguments.only)} in it" if arguments.only else ""
+        print(f"FAIL {arguments.build} has no test{wanted}")
+        counts[1] += 1
     if arguments.totals:
         with open(arguments.totals, "a", encoding="utf-8") as totals:
             totals.write("{} {} {}\n".format(*counts))

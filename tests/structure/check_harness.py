@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks the test harness itself: nothing that went wrong may be counted as passed. Speaks TAP."""
+import contextlib
+import io
 import os
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -36,6 +39,15 @@ def count(output, status, timed_out):
     return outcome, (outcome.passed, len(outcome.failures), len(outcome.skips))
 
 
+def run_nothing():
+    """What a name says that no test has."""
+    harness.list_tests = lambda *_: []
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as build, contextlib.redirect_stdout(printed):
+        sys.argv = ["harness.py", build, "--only", "plannr"]
+        return harness.main(), printed.getvalue()
+
+
 def main():
     results = [(title, count(output, status, False)[1] == wanted)
                for title, output, status, wanted in CASES]
@@ -44,6 +56,8 @@ def main():
     results.append(("a skip keeps its reason", outcome.skips == ["a: not here: no GPU"]))
     outcome, _ = count("1..1\nno end of linenot ok 1 - a\n", 1, False)
     results.append(("a failure keeps its name whatever stands before it", outcome.failures == ["a"]))
+    status, printed = run_nothing()
+    results.append(("running no test at all fails", status == 1 and "plannr" in printed))
     print(f"1..{len(results)}")
     for number, (title, good) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {title}")
