@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans a graph again after its costs changed. The graph in planning form does not depend on costs;
 // nor do lanes and waits stop being right, so they are kept where the new times are good enough.
+#include <string.h>
+
 #include "base/array.h"
+#include "base/big_memory.h"
 #include "base/error.h"
 #include "plan/plan_passes.h"
 #include "plan/plan_times.h"
@@ -10,19 +13,31 @@
 // Lanes are kept if that makes the plan no worse than this, against the bound, than it was.
 #define KEPT_LOSS 50 // one part in
 
-static void keep_lanes(struct braid_schedule *schedule, const braid_schedule *from)
+static void *copy_of(const void *items, size_t num, size_t item_bytes)
 {
-    schedule->kept_from = braid_schedule_retain(from->kept_from ? from->kept_from : from);
+    void *copy = plan_allocate(num, item_bytes);
+    if (copy && num)
+        memcpy(copy, items, num * item_bytes);
+    return copy;
+}
+
+static braid_status keep_lanes(struct braid_schedule *schedule, const braid_schedule *from)
+{
+    size_t num_nodes = from->info.num_nodes, num_lanes = from->info.num_lanes;
     schedule->info = from->info;
-    schedule->steps = from->steps;
     schedule->num_steps = from->num_steps;
-    schedule->lane_first = from->lane_first;
-    schedule->lane_nodes = from->lane_nodes;
-    schedule->lane_of = from->lane_of;
-    schedule->serialised = from->serialised;
     schedule->num_serialised = from->num_serialised;
-    schedule->delayed = from->delayed;
     schedule->num_delayed = from->num_delayed;
+    schedule->steps = copy_of(from->steps, from->num_steps, sizeof(*from->steps));
+    schedule->lane_first = copy_of(from->lane_first, num_lanes + 1, sizeof(*from->lane_first));
+    schedule->lane_nodes = copy_of(from->lane_nodes, num_nodes, sizeof(*from->lane_nodes));
+    schedule->lane_of = copy_of(from->lane_of, num_nodes, sizeof(*from->lane_of));
+    schedule->serialised =
+        copy_of(from->serialised, from->num_serialised, sizeof(*from->serialised));
+    schedule->delayed = copy_of(from->delayed, from->num_delayed, sizeof(*from->delayed));
+    bool complete = schedule->steps && schedule->lane_first && schedule->lane_nodes &&
+                    schedule->lane_of && schedule->serialised && schedule->delayed;
+    return complete ? BRAID_OK : braid_error_no_memory("a schedule");
 }
 
 // Kernels that together have more threads than the device runs delay each other in ways that no
@@ -31,9 +46,9 @@ static braid_status retime(struct braid_schedule *schedule, const braid_graph *g
                            const braid_schedule *from, bool *out_crowded)
 {
     struct plan_costs costs;
-    keep_lanes(schedule, from);
-    braid_status status =
-        braid_plan_costs_create(schedule->graph, graph, &schedule->options.costs, &costs);
+    braid_status status = keep_lanes(schedule, from);
+    if (!status)
+        status = braid_plan_costs_create(schedule->graph, graph, &schedule->options.costs, &costs);
     if (status)
         return status;
     *out_crowded = (uint64_t)costs.most_share * from->info.num_lanes > PLAN_WHOLE_DEVICE;

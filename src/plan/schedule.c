@@ -15,19 +15,16 @@ void braid_schedule_destroy(braid_schedule *schedule)
     if (atomic_fetch_sub_explicit(&schedule->num_more_users, 1, memory_order_acq_rel) > 0)
         return;
     braid_plan_graph_release(schedule->graph);
-    if (!schedule->kept_from) {
-        free(schedule->steps);
-        free(schedule->lane_first);
-        free(schedule->lane_nodes);
-        free(schedule->lane_of);
-        free(schedule->serialised);
-        free(schedule->delayed);
-    }
+    free(schedule->steps);
+    free(schedule->lane_first);
+    free(schedule->lane_nodes);
+    free(schedule->lane_of);
+    free(schedule->serialised);
+    free(schedule->delayed);
     free(schedule->start_ns);
     free(schedule->cost_ns);
     free(schedule->is_unknown);
     free(schedule->critical);
-    braid_schedule_destroy(schedule->kept_from);
     free(schedule);
 }
 

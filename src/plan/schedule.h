@@ -24,10 +24,6 @@ struct braid_schedule {
 
     struct plan_graph *graph; // units, edges and names; shared with re-plans, never changed
 
-    // A re-plan that keeps the lanes and steps of another schedule is a user of that one, and
-    // points into it: all below but start_ns, cost_ns, is_unknown and critical. Otherwise NULL.
-    struct braid_schedule *kept_from;
-
     braid_step *steps; // in issue order
     size_t num_steps;
 

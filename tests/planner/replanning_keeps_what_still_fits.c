@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planning again after costs changed gives a proven plan for the new costs, and keeps lanes and
 // waits while they are good enough.
+#include <string.h>
+
 #include "planner/plan_testing.h"
 
 static braid_schedule *replan(const braid_schedule *schedule, const braid_graph *graph,
@@ -15,7 +17,9 @@ static braid_schedule *replan(const braid_schedule *schedule, const braid_graph 
 static bool same_steps(const braid_schedule *a, const braid_schedule *b)
 {
     size_t num_a, num_b;
-    return braid_schedule_steps(a, &num_a) == braid_schedule_steps(b, &num_b) && num_a == num_b;
+    const braid_step *steps_a = braid_schedule_steps(a, &num_a);
+    const braid_step *steps_b = braid_schedule_steps(b, &num_b);
+    return num_a == num_b && memcmp(steps_a, steps_b, num_a * sizeof(*steps_a)) == 0;
 }
 
 // Timing the steps alone must find the times that placing found.
