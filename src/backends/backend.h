@@ -163,8 +163,6 @@ struct backend_ops {
     braid_status (*kernel_load)(struct backend *backend, const braid_kernel *kernel,
                                 const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
-    // Optional: whether a mode can launch kernels early (backend_launch).
-    bool (*can_start_early)(struct backend *backend, braid_exec_mode mode);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
 
     // Optional, both or neither. Looks at the memory of a task before it is submitted or made part

@@ -21,22 +21,19 @@ static void find_wanted(const braid_exec *exec, const braid_graph *graph, uint8_
 }
 
 braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
-                                     const braid_exec_options *options, braid_exec_mode mode)
+                                     const braid_exec_options *options)
 {
-    struct backend *backend = exec->device->backend;
-    bool possible = !options->no_early_start && backend->ops->can_start_early &&
-                    backend->ops->can_start_early(backend, mode);
+    braid_cost_model costs;
+    exec->player->get_cost_model(exec->device->backend, &costs);
     uint8_t *early = braid_allocate_zeroed(exec->tasks.num, sizeof(*early));
     if (!early)
         return braid_error_no_memory("the early starts of an exec");
     braid_status status = BRAID_OK;
     uint32_t num_early = 0;
-    if (possible) {
-        braid_cost_model costs;
-        braid_device_get_cost_model(exec->device, mode, &costs);
+    if (costs.early_ns && !options->no_early_start) {
         find_wanted(exec, graph, early);
-        status = braid_plan_choose_early(exec->schedule, graph, &costs, mode == BRAID_MODE_STREAMS,
-                                         early, &num_early);
+        status = braid_plan_choose_early(exec->schedule, graph, &costs,
+                                         exec->player->starts_early_if_adjacent, early, &num_early);
     }
     for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
         if (exec->tasks.items[i].kind == BACKEND_TASK_KERNEL)

@@ -5,9 +5,9 @@
 
 #include "exec/exec.h"
 
-// Sets starts_early of all kernel tasks for the exec's schedule in a mode, and counts them in its
+// Sets starts_early of all kernel tasks for the exec's schedule and player, and counts them in its
 // info. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
-                                     const braid_exec_options *options, braid_exec_mode mode);
+                                     const braid_exec_options *options);
 
 #endif

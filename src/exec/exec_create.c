@@ -75,7 +75,7 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
     braid_status status = find_schedule(exec, graph, options, player);
     if (!status) {
         braid_tasks_name(&exec->tasks, exec->schedule);
-        status = braid_exec_choose_early(exec, graph, options, player->mode);
+        status = braid_exec_choose_early(exec, graph, options);
     }
     if (!status)
         status = braid_program_create(exec->schedule, &exec->tasks, &exec->program);

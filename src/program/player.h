@@ -45,6 +45,9 @@ struct player {
     // while they are pending: a backend must keep the earlier record for the waits that are queued
     // already.
     bool renews_events;
+    // Kernels are launched early, where the cost model says that it gains something, only right
+    // behind the kernel before them: not even a record stands between.
+    bool starts_early_if_adjacent;
 
     // What ordering costs this way, for the planner.
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);

@@ -35,11 +35,12 @@ static const braid_cost_model stream_model = {
     .early_ns = 600,
 };
 
+// `starts_early`: the driver has the call that launches a kernel early.
 static void copy_model(const struct gpu_backend *gpu, const braid_cost_model *model,
-                       braid_cost_model *out_model)
+                       bool starts_early, braid_cost_model *out_model)
 {
     *out_model = *model;
-    if (gpu->attributes[GPU_MAJOR] < 9)
+    if (!starts_early || gpu->attributes[GPU_MAJOR] < 9)
         out_model->early_ns = 0;
     out_model->max_threads =
         (uint64_t)gpu->attributes[GPU_NUM_UNITS] * (uint64_t)gpu->attributes[GPU_UNIT_THREADS];
@@ -47,10 +48,10 @@ static void copy_model(const struct gpu_backend *gpu, const braid_cost_model *mo
 
 void braid_cuda_stream_cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model)
 {
-    copy_model(gpu, &stream_model, out_model);
+    copy_model(gpu, &stream_model, gpu->api->launch_config, out_model);
 }
 
 void braid_cuda_graph_cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model)
 {
-    copy_model(gpu, &graph_model, out_model);
+    copy_model(gpu, &graph_model, gpu->api->graph_add_edges, out_model);
 }

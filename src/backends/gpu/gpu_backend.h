@@ -230,7 +230,6 @@ braid_status braid_gpu_stream_free(struct backend *backend, struct backend_strea
 braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
                                    const uint32_t *arg_bytes, uint32_t num_args,
                                    struct backend_kernel **out_kernel);
-bool braid_gpu_can_start_early(struct backend *backend, braid_exec_mode mode);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);

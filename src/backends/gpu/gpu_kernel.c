@@ -228,12 +228,6 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
     return status;
 }
 
-bool braid_gpu_can_start_early(struct backend *backend, braid_exec_mode mode)
-{
-    const struct gpu_api *api = gpu_from(backend)->api;
-    return mode == BRAID_MODE_STREAMS ? api->launch_config != NULL : api->graph_add_edges != NULL;
-}
-
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel)
 {
     if (kernel)

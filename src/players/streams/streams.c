@@ -162,8 +162,8 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
 // Arguments are captured when a task is submitted: there is nothing to tell of new ones.
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
-    .get_cost_model = get_cost_model, .create = create, .launch = braid_streams_launch,            \
-    .synchronize = synchronize, .destroy = destroy
+    .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
+    .launch = braid_streams_launch, .synchronize = synchronize, .destroy = destroy
 
 const struct player braid_streams_player = { STREAMS_PLAYER };
 const struct player braid_renewing_streams_player = { STREAMS_PLAYER, .renews_events = true };
