@@ -69,7 +69,8 @@ static struct cuda_copy_side copy_side(const void *memory)
 }
 
 gpu_result braid_cuda_add_copy(const struct gpu_backend *gpu, const struct gpu_place *place,
-                               void *to, const void *from, size_t bytes, gpu_node *out_node)
+                               void *to, const void *from, size_t bytes, gpu_node *out_node,
+                               const void **out_slot)
 {
     struct cuda_copy_parameters parameters = {
         .from = copy_side(from),
@@ -78,13 +79,14 @@ gpu_result braid_cuda_add_copy(const struct gpu_backend *gpu, const struct gpu_p
         .height = 1,
         .depth = 1,
     };
+    *out_slot = &gpu->api->graph_add_copy;
     return gpu->api->graph_add_copy(out_node, place->graph, place->after, place->num_after,
                                     &parameters, gpu->context);
 }
 
 gpu_result braid_cuda_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
                                void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                               gpu_node *out_node)
+                               gpu_node *out_node, const void **out_slot)
 {
     struct cuda_fill_parameters parameters = {
         .to = (uint64_t)(uintptr_t)to,
@@ -93,6 +95,7 @@ gpu_result braid_cuda_add_fill(const struct gpu_backend *gpu, const struct gpu_p
         .width = num_values,
         .height = 1,
     };
+    *out_slot = &gpu->api->graph_add_fill;
     return gpu->api->graph_add_fill(out_node, place->graph, place->after, place->num_after,
                                     &parameters, gpu->context);
 }

@@ -110,14 +110,16 @@ static braid_status check_image(const struct gpu_backend *gpu, const braid_kerne
 }
 
 static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
-                       gpu_stream stream)
+                       gpu_stream stream, const void **out_slot)
 {
+    *out_slot = &gpu->api->copy;
     return gpu->api->copy(to, from, bytes, stream);
 }
 
 static gpu_result host_call(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,
-                            void *user)
+                            void *user, const void **out_slot)
 {
+    *out_slot = &gpu->api->host_call;
     return gpu->api->host_call(stream, call, user);
 }
 
@@ -136,17 +138,6 @@ static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
     else
         *out_place = type == GPU_MEMORY_HOST ? GPU_PINNED : GPU_ELSEWHERE;
     return GPU_SUCCESS;
-}
-
-static const void *find_slot(const struct gpu_api *api, enum gpu_vendor_call call)
-{
-    const void *const slots[] = {
-        [GPU_COPY] = &api->copy,
-        [GPU_HOST_CALL] = &api->host_call,
-        [GPU_ADD_COPY] = &api->graph_add_copy,
-        [GPU_ADD_FILL] = &api->graph_add_fill,
-    };
-    return slots[call];
 }
 
 static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_out)
@@ -194,7 +185,6 @@ const struct gpu_vendor braid_gpu_cuda = {
     .set_kernel = braid_cuda_set_kernel,
     .add_copy = braid_cuda_add_copy,
     .add_fill = braid_cuda_add_fill,
-    .find_slot = find_slot,
     .check_graph = check_graph,
     .stream_cost_model = braid_cuda_stream_cost_model,
     .graph_cost_model = braid_cuda_graph_cost_model,

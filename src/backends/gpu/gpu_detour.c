@@ -222,52 +222,27 @@ void braid_gpu_task_finish(struct backend *backend, struct backend_task *task)
     task->detour = NULL;
 }
 
-static gpu_result copy_from_device(const struct gpu_backend *gpu, gpu_stream stream,
-                                   const struct backend_task *task)
-{
-    const struct backend_detour *detour = task->detour;
-    if (!detour->staging || !detour->from_device)
-        return GPU_SUCCESS;
-    return gpu->vendor->copy(gpu, detour->staging->memory, task->copy.from, task->copy.bytes,
-                             stream);
-}
-
-static gpu_result copy_to_device(const struct gpu_backend *gpu, gpu_stream stream,
-                                 const struct backend_task *task)
-{
-    const struct backend_detour *detour = task->detour;
-    if (!detour->staging || detour->from_device)
-        return GPU_SUCCESS;
-    return gpu->vendor->copy(gpu, task->copy.to, detour->staging->memory, task->copy.bytes, stream);
-}
-
 braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
                                      const struct backend_task *task)
 {
-    gpu_result result = copy_from_device(gpu, stream, task);
-    enum gpu_vendor_call call = GPU_COPY;
-    if (result == GPU_SUCCESS) {
-        call = GPU_HOST_CALL;
-        result = gpu->vendor->host_call(gpu, stream, task->detour->call, task->detour);
-    }
-    if (result == GPU_SUCCESS) {
-        call = GPU_COPY;
-        result = copy_to_device(gpu, stream, task);
-    }
-    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, call), task, NULL);
-}
-
-static const void *add_copy_slot(const struct gpu_api *api)
-{
-    return api->graph_add_copy ? (const void *)&api->graph_add_copy
-                               : (const void *)&api->hip_graph_add_copy;
+    struct backend_detour *detour = task->detour;
+    void *staged = detour->staging ? detour->staging->memory : NULL;
+    const void *slot = NULL;
+    gpu_result result = GPU_SUCCESS;
+    if (staged && detour->from_device)
+        result = gpu->vendor->copy(gpu, staged, task->copy.from, task->copy.bytes, stream, &slot);
+    if (result == GPU_SUCCESS)
+        result = gpu->vendor->host_call(gpu, stream, detour->call, detour, &slot);
+    if (result == GPU_SUCCESS && staged && !detour->from_device)
+        result = gpu->vendor->copy(gpu, task->copy.to, staged, task->copy.bytes, stream, &slot);
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
 // Adds one node behind those of `place`, which then is the place behind it.
 static gpu_result add_part(const struct gpu_backend *gpu, struct gpu_place *place, void *to,
-                           const void *from, size_t bytes, gpu_node *node)
+                           const void *from, size_t bytes, gpu_node *node, const void **out_slot)
 {
-    gpu_result result = gpu->vendor->add_copy(gpu, place, to, from, bytes, node);
+    gpu_result result = gpu->vendor->add_copy(gpu, place, to, from, bytes, node, out_slot);
     *place = (struct gpu_place){ .graph = place->graph, .after = node, .num_after = 1 };
     return result;
 }
@@ -276,24 +251,21 @@ braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_plac
                                   const struct backend_task *task, gpu_node *out_node)
 {
     struct backend_detour *detour = task->detour;
+    void *staged = detour->staging ? detour->staging->memory : NULL;
     const struct gpu_host_parameters call = { .call = detour->call, .user = detour };
-    const struct gpu_api *api = gpu->api;
-    const void *slot = add_copy_slot(api);
+    const void *slot = NULL;
     gpu_node parts[3];
     gpu_result result = GPU_SUCCESS;
-    if (detour->staging && detour->from_device)
-        result = add_part(gpu, &place, detour->staging->memory, task->copy.from, task->copy.bytes,
-                          &parts[0]);
+    if (staged && detour->from_device)
+        result = add_part(gpu, &place, staged, task->copy.from, task->copy.bytes, &parts[0], &slot);
     if (result == GPU_SUCCESS) {
-        slot = &api->graph_add_host;
-        result = api->graph_add_host(&parts[1], place.graph, place.after, place.num_after, &call);
+        slot = &gpu->api->graph_add_host;
+        result =
+            gpu->api->graph_add_host(&parts[1], place.graph, place.after, place.num_after, &call);
         place = (struct gpu_place){ .graph = place.graph, .after = &parts[1], .num_after = 1 };
     }
-    if (result == GPU_SUCCESS && detour->staging && !detour->from_device) {
-        slot = add_copy_slot(api);
-        result = add_part(gpu, &place, task->copy.to, detour->staging->memory, task->copy.bytes,
-                          &parts[2]);
-    }
+    if (result == GPU_SUCCESS && staged && !detour->from_device)
+        result = add_part(gpu, &place, task->copy.to, staged, task->copy.bytes, &parts[2], &slot);
     if (result)
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     *out_node = *place.after;

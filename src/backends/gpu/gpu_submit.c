@@ -93,10 +93,10 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
 static braid_status submit_copy(const struct gpu_backend *gpu, gpu_stream stream,
                                 const struct backend_task *task)
 {
+    const void *slot = NULL;
     gpu_result result =
-        gpu->vendor->copy(gpu, task->copy.to, task->copy.from, task->copy.bytes, stream);
-    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, GPU_COPY), task,
-                                NULL);
+        gpu->vendor->copy(gpu, task->copy.to, task->copy.from, task->copy.bytes, stream, &slot);
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
 static braid_status submit_fill(const struct gpu_backend *gpu, gpu_stream stream,
@@ -122,9 +122,10 @@ static braid_status submit_fill(const struct gpu_backend *gpu, gpu_stream stream
 static braid_status submit_host(struct gpu_backend *gpu, gpu_stream stream,
                                 const struct backend_task *task)
 {
-    gpu_result result = gpu->vendor->host_call(gpu, stream, task->host.call, task->host.user);
-    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, GPU_HOST_CALL), task,
-                                NULL);
+    const void *slot = NULL;
+    gpu_result result =
+        gpu->vendor->host_call(gpu, stream, task->host.call, task->host.user, &slot);
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
 static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,

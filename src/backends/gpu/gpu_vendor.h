@@ -53,14 +53,6 @@ struct gpu_scope {
     bool changed;
 };
 
-// What the vendors call by functions of their own.
-enum gpu_vendor_call {
-    GPU_COPY,
-    GPU_HOST_CALL,
-    GPU_ADD_COPY,
-    GPU_ADD_FILL,
-};
-
 struct gpu_vendor {
     enum gpu_vendor_index index;
     const char *name;                      // "cuda"
@@ -88,31 +80,31 @@ struct gpu_vendor {
     braid_status (*check_image)(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                 const void *image);
 
+    // *out_slot of these is the slot of the last call made, for messages.
+
     // Where the memory is, as far as the driver has calls that tell; GPU_ELSEWHERE where it has
-    // none. *out_slot is the call that failed.
+    // none.
     gpu_result (*find_memory)(const struct gpu_backend *gpu, const void *memory,
                               enum gpu_memory_place *out_place, const void **out_slot);
     bool fills_of_host_memory_wait; // for what is before them on the stream, on the host
 
     gpu_result (*copy)(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
-                       gpu_stream stream);
+                       gpu_stream stream, const void **out_slot);
     gpu_result (*host_call)(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,
-                            void *user);
+                            void *user, const void **out_slot);
 
     // Nodes whose parameters have another layout with each vendor.
     gpu_result (*add_kernel)(const struct gpu_backend *gpu, const struct gpu_place *place,
                              const struct backend_launch *launch, gpu_node *out_node,
-                             const void **out_slot); // the call that failed
+                             const void **out_slot);
     gpu_result (*set_kernel)(const struct gpu_backend *gpu, gpu_executable executable,
                              gpu_node node, const struct backend_launch *launch);
     gpu_result (*add_copy)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
-                           const void *from, size_t bytes, gpu_node *out_node);
+                           const void *from, size_t bytes, gpu_node *out_node,
+                           const void **out_slot);
     gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
                            uint32_t value, uint32_t value_bytes, size_t num_values,
-                           gpu_node *out_node);
-
-    // Which slot of the table such a call goes through, for messages.
-    const void *(*find_slot)(const struct gpu_api *api, enum gpu_vendor_call call);
+                           gpu_node *out_node, const void **out_slot);
 
     // BRAID_OK when this runtime replays such a graph correctly; otherwise BRAID_UNSUPPORTED and
     // the reason. `max_fan_out` is the largest number of edges that leave one node.

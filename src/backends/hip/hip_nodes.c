@@ -36,15 +36,17 @@ gpu_result braid_hip_set_kernel(const struct gpu_backend *gpu, gpu_executable ex
 }
 
 gpu_result braid_hip_add_copy(const struct gpu_backend *gpu, const struct gpu_place *place,
-                              void *to, const void *from, size_t bytes, gpu_node *out_node)
+                              void *to, const void *from, size_t bytes, gpu_node *out_node,
+                              const void **out_slot)
 {
+    *out_slot = &gpu->api->hip_graph_add_copy;
     return gpu->api->hip_graph_add_copy(out_node, place->graph, place->after, place->num_after, to,
                                         from, bytes, HIP_COPY_DEFAULT);
 }
 
 gpu_result braid_hip_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
                               void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                              gpu_node *out_node)
+                              gpu_node *out_node, const void **out_slot)
 {
     struct hip_fill_parameters parameters = {
         .to = to,
@@ -53,6 +55,7 @@ gpu_result braid_hip_add_fill(const struct gpu_backend *gpu, const struct gpu_pl
         .width = num_values,
         .height = 1,
     };
+    *out_slot = &gpu->api->hip_graph_add_fill;
     return gpu->api->hip_graph_add_fill(out_node, place->graph, place->after, place->num_after,
                                         &parameters);
 }

@@ -143,17 +143,20 @@ static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
 }
 
 static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
-                       gpu_stream stream)
+                       gpu_stream stream, const void **out_slot)
 {
+    *out_slot = &gpu->api->hip_copy;
     return gpu->api->hip_copy(to, from, bytes, HIP_COPY_DEFAULT, stream);
 }
 
 // HIP 5.2 declares hipLaunchHostFunc and does not export it.
 static gpu_result host_call(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,
-                            void *user)
+                            void *user, const void **out_slot)
 {
+    *out_slot = &gpu->api->host_call;
     if (gpu->api->host_call)
         return gpu->api->host_call(stream, call, user);
+    *out_slot = &gpu->api->stream_callback;
     return braid_gpu_host_call_by_callback(gpu, stream, call, user);
 }
 
@@ -168,17 +171,6 @@ static braid_status check_calls(const struct gpu_backend *gpu)
         return BRAID_OK;
     return braid_error(BRAID_UNSUPPORTED, "native graph (%s): this runtime (%d) has no graphs",
                        gpu->label, gpu->version);
-}
-
-static const void *find_slot(const struct gpu_api *api, enum gpu_vendor_call call)
-{
-    const void *const slots[] = {
-        [GPU_COPY] = &api->hip_copy,
-        [GPU_HOST_CALL] = api->host_call ? (const void *)&api->host_call : &api->stream_callback,
-        [GPU_ADD_COPY] = &api->hip_graph_add_copy,
-        [GPU_ADD_FILL] = &api->hip_graph_add_fill,
-    };
-    return slots[call];
 }
 
 static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_out)
@@ -260,7 +252,6 @@ const struct gpu_vendor braid_gpu_hip = {
     .set_kernel = braid_hip_set_kernel,
     .add_copy = braid_hip_add_copy,
     .add_fill = braid_hip_add_fill,
-    .find_slot = find_slot,
     .check_graph = check_graph,
     .stream_cost_model = cost_model,
     .graph_cost_model = cost_model,

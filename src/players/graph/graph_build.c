@@ -125,10 +125,10 @@ static braid_status add_copy(struct builder *builder, const struct backend_task 
 {
     struct gpu_backend *gpu = builder->gpu;
     struct gpu_place place = place_here(builder);
+    const void *slot = NULL;
     gpu_result result = gpu->vendor->add_copy(gpu, &place, task->copy.to, task->copy.from,
-                                              task->copy.bytes, out_node);
-    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, GPU_ADD_COPY), task,
-                                NULL);
+                                              task->copy.bytes, out_node, &slot);
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
 // A node refuses a value with more bits than its values have; a fill on a stream drops them.
@@ -143,10 +143,11 @@ static braid_status add_fill(struct builder *builder, const struct backend_task 
     struct gpu_backend *gpu = builder->gpu;
     struct gpu_place place = place_here(builder);
     uint32_t value = cut_value(task->fill.value, task->fill.value_bytes);
-    gpu_result result = gpu->vendor->add_fill(
-        gpu, &place, task->fill.to, value, task->fill.value_bytes, task->fill.num_values, out_node);
-    return braid_gpu_check_task(gpu, result, gpu->vendor->find_slot(gpu->api, GPU_ADD_FILL), task,
-                                NULL);
+    const void *slot = NULL;
+    gpu_result result =
+        gpu->vendor->add_fill(gpu, &place, task->fill.to, value, task->fill.value_bytes,
+                              task->fill.num_values, out_node, &slot);
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
 static braid_status add_host(struct builder *builder, const struct backend_task *task,
