@@ -48,17 +48,22 @@ static braid_status load(struct gpu_island_maker *maker)
 }
 
 // On a stream of its own, since the null stream would wait for the program's.
-static gpu_result upload(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes)
+static braid_status upload(struct gpu_backend *gpu, void *to, const void *from, size_t bytes)
 {
+    static const char what[] = "loading an island";
+    const struct gpu_api *api = gpu->api;
     gpu_stream stream;
-    gpu_result result = gpu->api->stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0);
+    gpu_result result = api->stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0);
     if (result)
-        return result;
-    result = gpu->api->copy(to, from, bytes, stream);
-    if (!result)
-        result = gpu->api->stream_synchronize(stream);
-    gpu->api->stream_destroy(stream);
-    return result;
+        return braid_gpu_check(gpu, result, &api->stream_create, what);
+    const void *slot = &api->copy;
+    result = api->copy(to, from, bytes, stream);
+    if (!result) {
+        slot = &api->stream_synchronize;
+        result = api->stream_synchronize(stream);
+    }
+    braid_gpu_check_freed(gpu, api->stream_destroy(stream), &api->stream_destroy, what);
+    return braid_gpu_check(gpu, result, slot, what);
 }
 
 static braid_status upload_words(struct gpu_island_maker *maker)
@@ -80,14 +85,13 @@ static braid_status upload_words(struct gpu_island_maker *maker)
     if (!status)
         status = braid_gpu_allocate(&gpu->base, BRAID_MEMORY_DEVICE, lanes * PROGRESS_STRIDE,
                                     &island->progress);
-    gpu_result result = GPU_SUCCESS;
     if (!status)
-        result = upload(gpu, island->words, words.words, words.num_units * 16);
-    if (!status && !result)
-        result = upload(gpu, island->progress, zeros, lanes * PROGRESS_STRIDE);
+        status = upload(gpu, island->words, words.words, words.num_units * 16);
+    if (!status)
+        status = upload(gpu, island->progress, zeros, lanes * PROGRESS_STRIDE);
     free(words.words);
     free(zeros);
-    return status ? status : braid_gpu_check(gpu, result, &gpu->api->copy, "loading an island");
+    return status;
 }
 
 static void describe_launch(struct gpu_island *island)
@@ -120,10 +124,12 @@ static braid_status check_room(struct gpu_island_maker *maker)
     atomic_init(&island->kernel.max_dynamic_shared, 0);
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
-    if (result)
+    if (result == GPU_INVALID_VALUE)
         return braid_error(BRAID_UNSUPPORTED,
                            "the lists of an island take %u bytes of shared memory",
                            launch->shared_bytes);
+    if (result)
+        return braid_gpu_check(gpu, result, slot, "loading an island");
     if (!launch->cooperative)
         return BRAID_OK;
     if (!gpu->api->function_occupancy || !gpu->api->launch_config || !gpu->api->node_set_attribute)

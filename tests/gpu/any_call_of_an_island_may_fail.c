@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whichever driver call fails while an island is made, launched and destroyed: some call returns
+// it, or the log tells of it where none does; nothing is left, and the next island is whole.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_loader.h"
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum { NUM_NODES = 80, UNKNOWN_ERROR = 999 };
+
+#define SOURCE "extern \"C\" __global__ void island_part(unsigned *ran) {}\n"
+
+static const braid_kernel part = { .name = "island_part", .source = SOURCE };
+
+typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                             void **args);
+BRAID_API kernel_function braid_standin_island_part, braid_standin_braid_island;
+
+static unsigned num_frames;
+
+void braid_standin_island_part(const unsigned grid[3], const unsigned block[3],
+                               unsigned shared_bytes, void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes, (void)args;
+}
+
+void braid_standin_braid_island(const unsigned grid[3], const unsigned block[3],
+                                unsigned shared_bytes, void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes, (void)args;
+    num_frames++;
+}
+
+static char logged[8192];
+
+static void take_log(void *user, braid_status status, const char *message)
+{
+    (void)user, (void)status;
+    strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
+}
+
+// So many nodes side by side take several blocks, which the device has to run at once.
+static braid_graph *make_graph(void)
+{
+    braid_graph *graph;
+    void *none = NULL;
+    check_ok(braid_graph_create(&graph));
+    for (int i = 0; i < NUM_NODES; i++) {
+        const braid_launch launch = {
+            .node = { .cost_ns = 1000000 },
+            .kernel = &part,
+            BRAID_ARGS(BRAID_ARG(none)),
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    }
+    return graph;
+}
+
+static const char *current_function;
+static long calls_before_destroying;
+
+// The message of what failed first, or an empty one.
+static void live(const braid_graph *graph, char *out_message, size_t size)
+{
+    const braid_exec_options options = {
+        .islands = BRAID_ISLANDS_WHOLE,
+        .plan = { .max_lanes = NUM_NODES, .fixed_lanes = true },
+    };
+    braid_device *device = NULL;
+    braid_exec *exec = NULL;
+    braid_status status = braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device);
+    if (!status)
+        status = braid_exec_create(device, graph, &options, &exec);
+    if (!status)
+        status = braid_exec_launch(exec, NULL);
+    if (!status)
+        status = braid_exec_wait(exec);
+    snprintf(out_message, size, "%s", status ? braid_error_message() : "");
+    calls_before_destroying = current_function ? standin_calls(current_function) : 0;
+    braid_exec_destroy(exec);
+    (void)!braid_device_close(device);
+}
+
+static bool may_leave_its_object(const char *function)
+{
+    return strstr(function, "Destroy") || strstr(function, "Free") || strstr(function, "Unload") ||
+           strstr(function, "Release");
+}
+
+static long count_objects(void)
+{
+    static const char *const kinds[] = { "context", "stream", "event", "module", "memory" };
+    long num = 0;
+    for (int i = 0; i < 5; i++)
+        num += standin_live(kinds[i]);
+    return num;
+}
+
+// False when there is no such call.
+static bool fail_nth(const braid_graph *graph, const char *function, long nth)
+{
+    char rule[96], message[1024];
+    long before = standin_calls(function), objects = count_objects();
+    current_function = function;
+    logged[0] = '\0';
+    snprintf(rule, sizeof(rule), "%s:%ld=%d", function, nth, UNKNOWN_ERROR);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    live(graph, message, sizeof(message));
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    if (standin_calls(function) - before < nth) {
+        assert_string_equal(message, "");
+        return false;
+    }
+    // Made a second time: what makes the device current, and waits while destroying.
+    bool destroying = nth > calls_before_destroying - before;
+    bool silent = strncmp(function, "cuCtx", 5) == 0 ||
+                  (destroying && strstr(function, "Synchronize") != NULL);
+    if (!silent && !strstr(message, function) && !(message[0] == '\0' && strstr(logged, function)))
+        fail_msg("%s: returned '%s', logged '%s'", rule, message, logged);
+    long left = count_objects() - objects;
+    if (left != 0 && !(may_leave_its_object(function) && left == 1))
+        fail_msg("%s: %ld objects left over", rule, left);
+    return true;
+}
+
+static void every_call_once(void **state)
+{
+    (void)state;
+    int num = 0;
+    char message[1024];
+    reset_standin();
+    braid_log_set(take_log, NULL);
+    braid_graph *graph = make_graph();
+    for (size_t i = 0; i < braid_gpu_symbols.num_rows; i++) {
+        char function[64];
+        const char *name = braid_gpu_symbols.rows[i].names[GPU_CUDA][0];
+        if (!name)
+            continue;
+        snprintf(function, sizeof(function), "%.*s", (int)strcspn(name, "_"), name);
+        for (long nth = 1; fail_nth(graph, function, nth); nth++)
+            num++;
+    }
+    current_function = NULL;
+    num_frames = 0;
+    live(graph, message, sizeof(message));
+    assert_string_equal(message, "");
+    assert_int_equal(num_frames, 1);
+    braid_graph_destroy(graph);
+    braid_log_set(NULL, NULL);
+    print_message("summary: %d failures told\n", num);
+    assert_true(num > 30);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
