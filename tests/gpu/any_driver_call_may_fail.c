@@ -145,11 +145,37 @@ static void as_a_native_graph(void **state)
     check_mode(BRAID_MODE_NATIVE, UNKNOWN_ERROR);
 }
 
+// A module whose function is not found is unloaded. Should that fail too, the first failure is
+// returned, and the second is in the log: a module stays with the driver.
+static void what_undoes_a_failure_may_fail(void **state)
+{
+    (void)state;
+    static const char find[] = "cuModuleGetFunction", undo[] = "cuModuleUnload";
+    reset_standin();
+    for (long nth = 1;; nth++) {
+        struct life life = { .backend = "cuda", .mode = BRAID_MODE_NATIVE };
+        char rules[96];
+        long live[NUM_KINDS], before = standin_calls(find);
+        count_live(live);
+        snprintf(rules, sizeof(rules), "%s:%ld=%d,%s:1=%d", find, nth, UNKNOWN_ERROR, undo,
+                 UNKNOWN_ERROR);
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
+        life_live(&life);
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+        check_left(undo, live);
+        assert_true(tells(life.logged, undo));
+        if (standin_calls(find) - before < nth)
+            break;
+        assert_true(tells(life.returned, find));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
         cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(what_undoes_a_failure_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,8 @@ CALL = re.compile(r"\b(?:[a-z_]+(?:->|\.))*(?:api|vendor|ops|player)->([a-z_0-9]
 # These return no status.
 NO_STATUS = {"describe", "close_device", "stream_cost_model", "graph_cost_model", "find_slot",
              "hip_error_name", "hip_error_string", "close", "get_info", "get_cost_model", "release",
-             "stream_native", "kernel_unload", "task_finish", "destroy", "query"}
+             "stream_native", "kernel_unload", "task_finish", "destroy", "query",
+             "kernel_waits_first", "can_start_early"}
 VOID_OPS = {"stream_destroy", "event_destroy"}  # of the backend; the driver's have one
 
 # Results that mean nothing, or calls that no library under test makes: with the reason.
@@ -28,7 +29,6 @@ LEFT_OUT = {
     "hip_vendor.c host_call": "the interposer stands for HIP 5.2, which lacks it; CUDA's is tried",
     "hip_vendor.c device_properties": "as before: any_hip_call_may_fail fails it on AMD's library",
     "read_architecture": "does nothing but that call, which has a message of its own",
-    "gpu_root.c module_unload": "behind another failure, which is told; only a line in the log",
     "check_image": "Braid's own look: see code_objects_are_checked_before_they_are_loaded",
     "error_name": "only the text of a message",
     "error_string": "only the text of a message",

@@ -43,8 +43,9 @@ def short_name(command):
 
 
 def find_witness(limits, site):
-    """The first test that fails: those of HIP first for what is HIP's alone."""
-    commands = sorted(limits, key=lambda command: "hip" not in command) if "hip" in site else limits
+    """The first test that fails: those of HIP first for what is HIP's alone, then the quickest."""
+    commands = sorted(limits, key=lambda command: ("hip" in site and "hip" not in command,
+                                                   limits[command]))
     return next((short_name(command) for command in commands
                  if notices(command, site, limits[command])), None)
 
@@ -73,6 +74,15 @@ def list_mutants(sources, calls):
     return chosen
 
 
+def find_forgotten(sources):
+    """Files beside the sources that have calls too, and are not among them."""
+    known = {os.path.realpath(source) for source in sources}
+    top = os.path.commonpath(list(known))
+    found = (os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names)
+    return sorted(path for path in found if path.endswith(".c") and path not in known
+                  and any(mutate.find_calls(path)))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sources", nargs="+", required=True)
@@ -80,6 +90,10 @@ def main():
     parser.add_argument("--calls", nargs="+")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
+    forgotten = find_forgotten(arguments.sources)
+    if forgotten:
+        print("tests/mutants/meson.build does not list", ", ".join(forgotten))
+        return 1
     limits, already = measure(arguments.tests)
     if already:
         print(f"{already} fails without any mutant")
