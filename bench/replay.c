@@ -10,7 +10,7 @@
 #include "replay_measure.h"
 
 static const struct replay_player *const all_players[] = {
-    &replay_braid,  &replay_floor,
+    &replay_braid,  &replay_braid_timed, &replay_floor,
 #ifdef REPLAY_OPENMP
     &replay_openmp,
 #endif

@@ -56,6 +56,7 @@ struct replay_player {
 
 extern const struct replay_player replay_braid;
 extern const struct replay_player replay_braid_streams;
+extern const struct replay_player replay_braid_timed; // keeps the times of its frames
 extern const struct replay_player replay_floor;
 extern const struct replay_player replay_openmp;
 extern const struct replay_player replay_starpu;

@@ -48,15 +48,14 @@ braid_graph *replay_graph_create(const struct replay_shape *shape, const struct 
     return graph;
 }
 
-static void *create_in_mode(const struct replay_shape *shape, const struct replay_body *body,
-                            uint32_t num_workers, braid_exec_mode mode)
+static void *create_with(const struct replay_shape *shape, const struct replay_body *body,
+                         uint32_t num_workers, const braid_exec_options *options)
 {
     struct state *state = replay_allocate(1, sizeof(*state));
     replay_check(braid_device_open(
         &(braid_device_options){ .backend = "cpu", .num_workers = num_workers }, &state->device));
     braid_graph *graph = replay_graph_create(shape, body);
-    replay_check(braid_exec_create(state->device, graph, &(braid_exec_options){ .mode = mode },
-                                   &state->exec));
+    replay_check(braid_exec_create(state->device, graph, options, &state->exec));
     braid_graph_destroy(graph);
     return state;
 }
@@ -64,13 +63,20 @@ static void *create_in_mode(const struct replay_shape *shape, const struct repla
 static void *create(const struct replay_shape *shape, const struct replay_body *body,
                     uint32_t num_workers)
 {
-    return create_in_mode(shape, body, num_workers, BRAID_MODE_AUTO);
+    return create_with(shape, body, num_workers, NULL);
 }
 
 static void *create_streams(const struct replay_shape *shape, const struct replay_body *body,
                             uint32_t num_workers)
 {
-    return create_in_mode(shape, body, num_workers, BRAID_MODE_STREAMS);
+    return create_with(shape, body, num_workers,
+                       &(braid_exec_options){ .mode = BRAID_MODE_STREAMS });
+}
+
+static void *create_timed(const struct replay_shape *shape, const struct replay_body *body,
+                          uint32_t num_workers)
+{
+    return create_with(shape, body, num_workers, &(braid_exec_options){ .profile = 16 });
 }
 
 static void play(void *user)
@@ -98,6 +104,13 @@ const struct replay_player replay_braid = {
 const struct replay_player replay_braid_streams = {
     .name = "braid streams",
     .create = create_streams,
+    .play = play,
+    .destroy = destroy,
+};
+
+const struct replay_player replay_braid_timed = {
+    .name = "braid timed",
+    .create = create_timed,
     .play = play,
     .destroy = destroy,
 };

@@ -12,6 +12,7 @@
 #include <braid/status.h>
 #include <braid/stream.h>
 #include <braid/timeline.h>
+#include <braid/timings.h>
 
 // Cancelling threads (pthread_cancel): no call that waits for work of the CPU is a cancellation
 // point, nor are the kernels and host calls that run on the waiting thread meanwhile; the thread is

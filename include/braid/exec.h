@@ -50,6 +50,9 @@ typedef struct braid_exec_options {
     // so are kernels with braid_kernel.programmatic.
     bool no_early_start;
     braid_islands islands;
+    // How many of the last frames' times are kept, of every node, wait, lane and frame: see
+    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost.
+    uint32_t profile;
 } braid_exec_options;
 
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels and allocates

@@ -30,7 +30,9 @@ braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
         return braid_error_no_memory("the early starts of an exec");
     braid_status status = BRAID_OK;
     uint32_t num_early = 0;
-    if (costs.early_ns && !options->no_early_start) {
+    // With times, events stand between the kernels of a stream.
+    bool is_parted = options->profile && exec->player->starts_early_if_adjacent;
+    if (costs.early_ns && !options->no_early_start && !is_parted) {
         find_wanted(exec, graph, early);
         status = braid_plan_choose_early(exec->schedule, graph, &costs,
                                          exec->player->starts_early_if_adjacent, early, &num_early);

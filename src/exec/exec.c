@@ -65,6 +65,7 @@ static braid_status launch(braid_exec *exec, braid_stream *stream)
     struct inside inside; // native calls are made on this thread
     braid_inside_begin(&inside, exec);
     status = exec->player->launch(slot->playing, stream, &result);
+    exec->times.num_launches++;
     braid_inside_end(&inside);
     if (result.lost)
         braid_exec_lose(exec, stream);

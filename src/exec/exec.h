@@ -9,6 +9,7 @@
 
 #include "device/kept.h"
 #include "exec/exec_params.h"
+#include "exec/exec_times.h"
 #include "program/player.h"
 
 // A frame that may be in flight. There is one so far: the next launch is queued behind the last,
@@ -31,6 +32,7 @@ struct braid_exec {
     struct frame_slot slot;
     uint64_t arena_alignment;
     struct exec_params params; // its room is guarded by lock
+    struct exec_times times;   // guarded by lock, but for its room
     void **scratch_args;       // as many as any node has, for changing arguments
     pthread_mutex_t lock;      // guards launches and the slot
     braid_exec_info info;      // constant once the exec is made

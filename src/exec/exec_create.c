@@ -47,18 +47,32 @@ static void finish_program(braid_exec *exec)
     braid_frame_finish(&exec->slot.frame);
     braid_exec_free_arena(exec, &exec->slot);
     exec->info.memory_bytes = 0;
+    braid_exec_times_finish(&exec->times);
     braid_program_finish(&exec->program);
     braid_schedule_destroy(exec->schedule);
     exec->schedule = NULL;
 }
 
-static braid_status make_playing(braid_exec *exec, const struct player *player)
+// Room for times, where the program asked for some.
+static braid_status make_times(braid_exec *exec, const struct player *player, uint32_t num_frames)
+{
+    if (!num_frames)
+        return BRAID_OK;
+    if (!player->read_times)
+        return braid_error(BRAID_UNSUPPORTED, "%s: frames played as %s keep no times",
+                           exec->device->label, player->name);
+    return braid_exec_times_create(&exec->program, num_frames, &exec->times);
+}
+
+static braid_status make_playing(braid_exec *exec, const struct player *player,
+                                 uint32_t num_profiled)
 {
     const struct stage stage = {
         .player = player,
         .device = exec->device,
         .program = &exec->program,
         .frame = &exec->slot.frame,
+        .num_profiled = num_profiled,
     };
     braid_status status = braid_exec_allocate_arena(exec, &exec->slot);
     if (!status)
@@ -82,7 +96,9 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_exec_plan_memory(exec, graph);
     if (!status)
-        status = make_playing(exec, player);
+        status = make_times(exec, player, options->profile);
+    if (!status)
+        status = make_playing(exec, player, options->profile);
     if (status) {
         finish_program(exec);
         return status;

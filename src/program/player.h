@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "program/frame.h"
+#include "program/profile.h"
 #include "program/program.h"
 
 // What a player has made of a program for one frame at a time: a playing. Players embed it first.
@@ -21,6 +22,7 @@ struct stage {
     braid_device *device;
     const struct program *program;
     const struct frame *frame;
+    uint32_t num_profiled; // how many of the last frames' times are kept; 0: none
 };
 
 // What a launch left behind, also where it failed. Zeroed before.
@@ -63,6 +65,9 @@ struct player {
     // starts after it, also where the launch fails half-way.
     braid_status (*launch)(struct playing *playing, braid_stream *stream,
                            struct play_result *out_result);
+    // Optional: hands out the times of the last frames, which have all ended, into zeroed room for
+    // as many as the stage asked for. A player without it is made no playing with times.
+    braid_status (*read_times)(struct playing *playing, struct profile *profile);
     // Optional: waits for streams of its own.
     braid_status (*synchronize)(struct playing *playing);
     // No launch is in flight.

@@ -35,9 +35,19 @@ struct old_serialisation {
     uint32_t first, second;
 };
 
+struct old_timings {
+    uint32_t num_frames, num_lanes;
+};
+struct old_lane_timing {
+    uint64_t busy_ns, waiting_ns;
+};
+struct old_wait_timing {
+    uint32_t lane, node;
+};
+
 static braid_device *device;
 static braid_graph *graph;
-static braid_exec *exec;
+static braid_exec *exec, *timed;
 static const braid_schedule *schedule;
 
 // Each fills a struct of `bytes` bytes as the inline function of the header does.
@@ -81,6 +91,21 @@ static void get_serialisation(void *out, size_t bytes)
     check_ok(braid_schedule_get_serialisation_sized(schedule, 0, out, bytes));
 }
 
+static void get_timings(void *out, size_t bytes)
+{
+    check_ok(braid_exec_get_timings_sized(timed, out, bytes));
+}
+
+static void get_lane_timing(void *out, size_t bytes)
+{
+    check_ok(braid_exec_get_lane_timing_sized(timed, 0, out, bytes));
+}
+
+static void get_wait_timing(void *out, size_t bytes)
+{
+    check_ok(braid_exec_get_wait_timing_sized(timed, 0, out, bytes));
+}
+
 static const struct output {
     void (*get)(void *out, size_t bytes);
     size_t bytes, old_bytes;
@@ -93,6 +118,9 @@ static const struct output {
     { get_schedule, sizeof(braid_schedule_info), sizeof(struct old_schedule_info) },
     { get_placement, sizeof(braid_placement), sizeof(struct old_placement) },
     { get_serialisation, sizeof(braid_serialisation), sizeof(struct old_serialisation) },
+    { get_timings, sizeof(braid_timings), sizeof(struct old_timings) },
+    { get_lane_timing, sizeof(braid_lane_timing), sizeof(struct old_lane_timing) },
+    { get_wait_timing, sizeof(braid_wait_timing), sizeof(struct old_wait_timing) },
 };
 
 enum { NUM_OUTPUTS = sizeof(outputs) / sizeof(outputs[0]), MOST_BYTES = 2048, UNTOUCHED = 0xa5 };
@@ -102,6 +130,30 @@ static void must(braid_status status)
 {
     if (status)
         abort();
+}
+
+static void do_nothing(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+// Two kernels on two lanes, and one behind both: one wait.
+static void make_timed(void)
+{
+    static const braid_kernel kernel = { .name = "nothing", .cpu = do_nothing };
+    braid_graph *fork;
+    braid_node ends[2];
+    must(braid_graph_create(&fork));
+    for (int i = 0; i < 2; i++)
+        must(braid_graph_add_kernel(fork, &(braid_launch){ .kernel = &kernel }, &ends[i]));
+    const braid_launch behind = { .kernel = &kernel, .node.after = ends, .node.num_after = 2 };
+    must(braid_graph_add_kernel(fork, &behind, NULL));
+    const braid_exec_options options = { .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                         .profile = 2 };
+    must(braid_exec_create(device, fork, &options, &timed));
+    must(braid_exec_launch(timed, NULL));
+    braid_graph_destroy(fork);
 }
 
 static void make_all(void)
@@ -116,6 +168,7 @@ static void make_all(void)
     must(braid_graph_add_empty(graph, &empty, NULL));
     must(braid_exec_create(device, graph, NULL, &exec));
     schedule = braid_exec_schedule(exec);
+    make_timed();
 }
 
 // Fills `bytes` bytes; all behind them must stay as they are.
@@ -177,6 +230,7 @@ int main(void)
         cmocka_unit_test(an_old_program_reads_what_it_knows),
     };
     int status = cmocka_run_group_tests(tests, NULL, NULL);
+    braid_exec_destroy(timed);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     braid_device_close(device);

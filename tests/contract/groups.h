@@ -12,6 +12,7 @@ int run_arguments(void);
 int run_parameters(void);
 int run_transients(void);
 int run_growth(void);
+int run_times(void);
 int run_failures(void);
 int run_destroy(void);
 int run_concurrency(void);

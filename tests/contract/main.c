@@ -22,6 +22,7 @@ static const struct group groups[] = {
     { "one_parameter_reaches_all_its_users", run_parameters },
     { "transient_buffers_have_memory", run_transients },
     { "frames_make_nothing_grow", run_growth },
+    { "frames_keep_their_times", run_times },
     { "a_failed_launch_leaves_no_trace", run_failures },
     { "destroy_waits_for_its_own_work_only", run_destroy },
     { "lost_concurrency_is_reported", run_concurrency },

@@ -20,6 +20,7 @@ static void destroy(struct playing *playing)
     }
     if (streams->fork)
         braid_device_return_event(streams->device, streams->fork);
+    braid_streams_times_destroy(streams->times);
     free(streams->lanes);
     free(streams->events);
     free(streams->steps);
@@ -135,6 +136,8 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     braid_status status = make_steps(streams, stage);
     if (!status)
         status = lease_all(streams, stage->program);
+    if (!status && stage->num_profiled)
+        status = braid_streams_times_create(streams, stage->program, stage->num_profiled);
     if (status)
         destroy(&streams->base);
     else
@@ -163,7 +166,8 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
     .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
-    .launch = braid_streams_launch, .synchronize = synchronize, .destroy = destroy
+    .launch = braid_streams_launch, .read_times = braid_streams_times_read,                        \
+    .synchronize = synchronize, .destroy = destroy
 
 const struct player braid_streams_player = { STREAMS_PLAYER };
 const struct player braid_renewing_streams_player = { STREAMS_PLAYER, .renews_events = true };

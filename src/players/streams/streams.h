@@ -26,6 +26,24 @@ struct stream_lane {
     bool needs_join;
 };
 
+// A mark is an event of the frame: its begin and end on the caller's stream, the begin of each lane
+// that is forked, and the end of each task and wait. Each of the frames kept has marks of its own.
+// What an operation took is from the mark before it on its lane to its own.
+struct streams_times {
+    uint32_t room; // frames
+    size_t num_marks;
+    braid_event **marks; // room * num_marks
+    bool *is_whole;      // room: that frame was queued without a failure
+    uint64_t num_frames; // begun
+    size_t num_ops;
+    size_t *mark_of_op;   // 0: none
+    size_t *before_op;    // the mark before it on its lane
+    size_t *mark_of_step; // as mark_of_op, for steps
+    size_t *mark_of_lane; // at its begin; 0: none
+};
+
+enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
+
 struct streams_playing {
     struct playing base;
     braid_device *device;
@@ -39,9 +57,25 @@ struct streams_playing {
     uint32_t num_launches;     //
     struct stream_step *steps; // in issue order
     size_t num_steps;
+    struct streams_times *times; // NULL: nobody asked for times
 };
 
 braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
                                   struct play_result *out_result);
+
+// streams_times.c
+// Keeps the times of the last `num_frames` frames of a playing that has its steps and lanes.
+braid_status braid_streams_times_create(struct streams_playing *streams,
+                                        const struct program *program, uint32_t num_frames);
+void braid_streams_times_destroy(struct streams_times *times); // NULL does nothing
+
+// A frame begins on `stream`, its forked lanes begin, a step was queued, all lanes are joined.
+braid_status braid_streams_times_begin(struct streams_playing *streams, braid_stream *stream);
+braid_status braid_streams_times_forked(struct streams_playing *streams);
+braid_status braid_streams_times_step(struct streams_playing *streams, size_t step);
+braid_status braid_streams_times_end(struct streams_playing *streams, braid_stream *stream);
+
+// No frame is in flight.
+braid_status braid_streams_times_read(struct playing *playing, struct profile *profile);
 
 #endif

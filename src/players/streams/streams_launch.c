@@ -138,15 +138,31 @@ static braid_status submit_steps(struct streams_playing *streams)
     return BRAID_OK;
 }
 
+// The same with a mark behind each task and wait.
+static braid_status submit_timed_steps(struct streams_playing *streams)
+{
+    braid_event *const *events =
+        streams->events + (size_t)(streams->num_launches % streams->num_sets) * streams->num_events;
+    braid_status status = braid_streams_times_forked(streams);
+    for (size_t i = 0; i < streams->num_steps && !status; i++) {
+        status = submit_step(streams, &streams->steps[i], events);
+        if (!status)
+            status = braid_streams_times_step(streams, i);
+    }
+    return status;
+}
+
 static braid_status submit_frame(struct streams_playing *streams, braid_stream *stream)
 {
     if (streams->num_lanes == 0)
         return BRAID_OK;
     streams->lanes[0].stream = stream;
     streams->num_launches++;
-    braid_status status = fork_lanes(streams, stream);
+    braid_status status = streams->times ? braid_streams_times_begin(streams, stream) : BRAID_OK;
     if (!status)
-        status = submit_steps(streams);
+        status = fork_lanes(streams, stream);
+    if (!status)
+        status = streams->times ? submit_timed_steps(streams) : submit_steps(streams);
     streams->lanes[0].stream = NULL;
     return status;
 }
@@ -159,8 +175,10 @@ braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
     struct streams_playing *streams = (struct streams_playing *)playing;
     out_result->queued = true;
     braid_status status = submit_frame(streams, stream);
-    if (!status)
-        return join_lanes(streams, stream, false, &out_result->lost);
+    if (!status) {
+        status = join_lanes(streams, stream, false, &out_result->lost);
+        return status || !streams->times ? status : braid_streams_times_end(streams, stream);
+    }
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     (void)join_lanes(streams, stream, true, &out_result->lost);

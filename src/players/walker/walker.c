@@ -68,7 +68,8 @@ static braid_status fill_program(const struct stage *stage, struct cpu_program *
     if (!works)
         return braid_error_no_memory("a program");
     capture_tasks(stage, program, works);
-    braid_status status = braid_cpu_program_compile(stage->program, works, program);
+    braid_status status =
+        braid_cpu_program_compile(stage->program, works, stage->num_profiled, program);
     free(works);
     return status;
 }
@@ -86,6 +87,7 @@ static void free_program(struct cpu_program *program)
     free(program->works);
     free(program->arena);
     free(program->arguments);
+    braid_cpu_profile_destroy(program->profile);
     free(program);
 }
 
@@ -172,5 +174,6 @@ const struct player braid_walker_player = {
     .create = create,
     .set_bindings = braid_cpu_program_set_args,
     .launch = launch,
+    .read_times = braid_cpu_profile_read,
     .destroy = destroy,
 };

@@ -58,6 +58,8 @@ struct cpu_arguments {
     uint32_t entry; // index in the pending patch, valid if that entry is this task's
 };
 
+struct cpu_profile; // walker_profile.h
+
 struct cpu_program {
     struct playing base;
     struct cpu_play play;
@@ -77,6 +79,7 @@ struct cpu_program {
     pthread_mutex_t patch_lock;     // taken before lock, where both are
     struct cpu_patch *pending;      // patch_lock; changes for the next launch
     struct cpu_patch *free_patches; // patch_lock
+    struct cpu_profile *profile;    // NULL: nobody asked for times
 
     _Alignas(CPU_LINE_BYTES) atomic_uint num_unfinished; // lanes of the frame that runs
 };
@@ -107,13 +110,16 @@ static inline struct cpu_program *cpu_program_of(struct playing *playing)
     return (struct cpu_program *)(void *)playing;
 }
 
-// walker_compile.c: fills the lanes and steps; `works` has one a task, by index.
+// walker_compile.c: fills the lanes and steps; `works` has one a task, by index. Times of the last
+// `num_frames` are kept; 0: of none.
 braid_status braid_cpu_program_compile(const struct program *from, const struct cpu_work *works,
-                                       struct cpu_program *program);
+                                       uint32_t num_frames, struct cpu_program *program);
 
 // walker_lane.c
 struct cpu_job *braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
                                    const struct cpu_point *until);
+struct cpu_job *braid_cpu_lane_run_timed(struct cpu_backend *backend, struct cpu_job *job,
+                                         const struct cpu_point *until);
 // Begins a frame of the program and returns a lane for the calling thread to run, or NULL if there
 // is nothing to do. The thread that ends the last lane runs `then`. Lock not held.
 struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend, struct cpu_play *play,
@@ -141,5 +147,16 @@ braid_status braid_cpu_program_set_args(struct playing *playing, const struct ba
 // Writes the new bytes, at the start of the frame, and recycles the patch. NULL does nothing.
 void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch);
 void braid_cpu_patches_finish(struct cpu_program *program);
+
+// walker_profile.c
+// Keeps the times of the last `num_frames` frames. `op_of_step` becomes the profile's.
+braid_status braid_cpu_profile_create(struct cpu_program *program, uint32_t num_lanes,
+                                      uint32_t num_frames, size_t num_steps, size_t *op_of_step);
+void braid_cpu_profile_destroy(struct cpu_profile *profile); // NULL does nothing
+// A frame begins; its lanes have not. As braid_cpu_program_start.
+struct cpu_job *braid_cpu_profile_start(struct cpu_backend *backend, struct cpu_play *play,
+                                        struct cpu_patch *patch, struct cpu_job *then);
+// No frame is in flight.
+braid_status braid_cpu_profile_read(struct playing *playing, struct profile *profile);
 
 #endif

@@ -13,10 +13,13 @@ struct compiler {
     struct cpu_program *program;
     bool shares; // there is somebody to share a grid with
     size_t num_steps, num_blocks, num_works;
+    size_t *op_of_step; // SIZE_MAX: of none. NULL: nobody asks
 };
 
 static void emit(struct compiler *compiler, struct cpu_step step)
 {
+    if (compiler->op_of_step)
+        compiler->op_of_step[compiler->num_steps] = SIZE_MAX;
     compiler->program->steps[compiler->num_steps++] = step;
 }
 
@@ -71,40 +74,53 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
     const struct program_op *ops = &from->ops[from->lanes[lane].first_op];
     size_t num_ops = from->lanes[lane].num_ops, first_step = compiler->num_steps;
     for (size_t i = 0; i < num_ops; i++) {
+        size_t step = compiler->num_steps;
         if (ops[i].kind == PROGRAM_RUN)
             emit_run(compiler, ops[i].index);
         else if (ops[i].kind == PROGRAM_WAIT)
             emit_wait(compiler, &from->positions[ops[i].index]);
         else
             emit_publish(compiler, first_step, from->positions[ops[i].index].number);
+        if (compiler->op_of_step && ops[i].kind != PROGRAM_PUBLISH)
+            compiler->op_of_step[step] = (size_t)(&ops[i] - from->ops);
     }
     struct cpu_lane *to = &compiler->program->lanes[lane];
     to->steps = &compiler->program->steps[first_step];
     to->program = compiler->program;
-    to->job.run = braid_cpu_lane_run;
+    to->job.run = compiler->op_of_step ? braid_cpu_lane_run_timed : braid_cpu_lane_run;
     if (num_ops)
         compiler->program->active[compiler->program->num_active++] = to;
     emit(compiler, (struct cpu_step){ .kind = CPU_STEP_END });
 }
 
 braid_status braid_cpu_program_compile(const struct program *from, const struct cpu_work *works,
-                                       struct cpu_program *program)
+                                       uint32_t num_frames, struct cpu_program *program)
 {
     uint32_t num_tasks = from->tasks->num;
-    program->steps = braid_allocate_zeroed(from->num_ops + from->num_lanes, // and their ends
-                                           sizeof(*program->steps));
+    size_t most_steps = from->num_ops + from->num_lanes; // and their ends
+    size_t *op_of_step = NULL;
+    if (num_frames && !(op_of_step = braid_allocate_zeroed(most_steps, sizeof(*op_of_step))))
+        return braid_error_no_memory("the times of frames");
+    program->steps = braid_allocate_zeroed(most_steps, sizeof(*program->steps));
     program->blocks = braid_allocate_zeroed(num_tasks, sizeof(*program->blocks));
     program->works = braid_allocate_zeroed(num_tasks, sizeof(*program->works));
     program->active = braid_allocate_zeroed(from->num_lanes, sizeof(*program->active));
-    if (!program->steps || !program->blocks || !program->works || !program->active)
+    if (!program->steps || !program->blocks || !program->works || !program->active) {
+        free(op_of_step);
         return braid_error_no_memory("the steps of a program");
+    }
     struct compiler compiler = {
         .from = from,
         .works = works,
         .program = program,
         .shares = cpu_backend_of(program->backend)->num_workers > 1,
+        .op_of_step = op_of_step,
     };
     for (uint32_t i = 0; i < from->num_lanes; i++)
         emit_lane(&compiler, i);
-    return BRAID_OK;
+    if (!num_frames)
+        return BRAID_OK;
+    program->play.start = braid_cpu_profile_start;
+    return braid_cpu_profile_create(program, from->num_lanes, num_frames, compiler.num_steps,
+                                    op_of_step);
 }

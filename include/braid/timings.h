@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timings: what the last frames of an exec did, and costs from them.
+#ifndef BRAID_TIMINGS_H
+#define BRAID_TIMINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/exec.h>
+#include <braid/graph.h>
+#include <braid/status.h>
+#include <braid/timeline.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// An exec made with braid_exec_options.profile keeps the times of its last frames. All functions
+// here wait for the exec's last launch, and hold up other calls on the exec meanwhile. What they
+// tell of is the frames kept then.
+// Errors of all: BRAID_INVALID_ARGUMENT (NULL, a node of another graph, an index out of range, or
+// the exec keeps no times), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+
+#define BRAID_NO_NODE UINT32_MAX
+
+// Of one thing over the frames kept.
+typedef struct braid_spread {
+    uint64_t least_ns, median_ns, most_ns;
+} braid_spread;
+
+typedef struct braid_timings {
+    uint32_t num_frames; // kept; 0: none was launched yet, and all times are 0
+    uint32_t num_lanes;
+    uint64_t num_waits; // between lanes, in a frame
+    braid_spread frame; // from its begin on the device to its end
+} braid_timings;
+
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings_sized(braid_exec *exec,
+                                                                     braid_timings *out_timings,
+                                                                     size_t bytes);
+BRAID_MUST_CHECK static inline braid_status braid_exec_get_timings(braid_exec *exec,
+                                                                   braid_timings *out_timings)
+{
+    return braid_exec_get_timings_sized(exec, out_timings, sizeof(*out_timings));
+}
+
+// How long a node took: preludes, epilogues, copies and calls are nodes too. Empty nodes take 0.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_node_timing(braid_exec *exec,
+                                                                   braid_node node,
+                                                                   braid_spread *out_timing);
+
+// What a lane did in a frame, in the mean of those kept.
+typedef struct braid_lane_timing {
+    uint64_t busy_ns;    // ran nodes
+    uint64_t waiting_ns; // waited for other lanes
+    uint64_t idle_ns;    // neither: before its first node, behind its last, and between
+    uint32_t num_nodes;
+    uint32_t waited_for;    // index of the node that it waited for longest; BRAID_NO_NODE: for none
+    uint64_t waited_for_ns; // and how long
+} braid_lane_timing;
+
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_lane_timing_sized(
+    braid_exec *exec, uint32_t lane, braid_lane_timing *out_timing, size_t bytes);
+BRAID_MUST_CHECK static inline braid_status
+braid_exec_get_lane_timing(braid_exec *exec, uint32_t lane, braid_lane_timing *out_timing)
+{
+    return braid_exec_get_lane_timing_sized(exec, lane, out_timing, sizeof(*out_timing));
+}
+
+// A wait of a lane for a node of another one. Waits that others make unnecessary are left out.
+typedef struct braid_wait_timing {
+    uint32_t lane;
+    uint32_t node;       // index of the node that runs behind it; BRAID_NO_NODE: none does
+    uint32_t waited_for; // index of the node that it waits for
+    uint32_t waited_for_lane;
+    braid_spread wait;
+} braid_wait_timing;
+
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_wait_timing_sized(
+    braid_exec *exec, uint64_t index, braid_wait_timing *out_timing, size_t bytes);
+BRAID_MUST_CHECK static inline braid_status
+braid_exec_get_wait_timing(braid_exec *exec, uint64_t index, braid_wait_timing *out_timing)
+{
+    return braid_exec_get_wait_timing_sized(exec, index, out_timing, sizeof(*out_timing));
+}
+
+// Writes when each node ran in the last frames, at most `num_frames` of them, the oldest first: as
+// braid_timeline_options takes them, number of nodes intervals a frame, by one clock of the
+// device. *out_num_frames: how many were there.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_intervals(braid_exec *exec,
+                                                                 size_t num_frames,
+                                                                 braid_interval *out_intervals,
+                                                                 size_t *out_num_frames);
+
+// Runs `num_frames` frames on the device's default stream (0: as many as are kept, 3 at least),
+// each after the one before has ended, and gives every node of the graph the median of the times
+// kept as its cost, less what the device's cost model adds to each node. Plans made from the graph
+// afterwards use these costs. What else runs on the device, or on the other lanes, is in them.
+// `graph` is the one that the exec was made of, to which nodes may have been added since.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
+                                                           uint32_t num_frames);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

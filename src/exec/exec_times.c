@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Room for the times of an exec's frames, and which operation has those of a node.
+#include "exec/exec_times.h"
+
+#include "base/array.h"
+#include "base/error.h"
+
+// The last operation before `op` on the lane that has times; SIZE_MAX: there is none.
+static size_t find_timed_before(const struct program *program, uint32_t lane, size_t op)
+{
+    size_t first = program->lanes[lane].first_op;
+    while (op > first && program->ops[op - 1].kind == PROGRAM_PUBLISH)
+        op--;
+    return op > first ? op - 1 : SIZE_MAX;
+}
+
+static void find_ops(const struct program *program, size_t *op_of_node)
+{
+    for (size_t i = 0; i < program->num_ops; i++)
+        if (program->ops[i].kind == PROGRAM_RUN)
+            op_of_node[program->ops[i].index] = i;
+    for (uint32_t i = 0; i < program->num_empties; i++) {
+        const struct program_empty *empty = &program->empties[i];
+        op_of_node[empty->task] = find_timed_before(program, empty->lane, empty->op);
+    }
+}
+
+braid_status braid_exec_times_create(const struct program *program, uint32_t num_frames,
+                                     struct exec_times *out_times)
+{
+    struct exec_times times = {
+        .op_of_node = braid_allocate_zeroed(program->tasks->num, sizeof(size_t)),
+        .scratch = braid_allocate_zeroed(num_frames, sizeof(uint64_t)),
+    };
+    braid_status status = BRAID_OK;
+    if (!times.op_of_node || !times.scratch)
+        status = braid_error_no_memory("the times of frames");
+    if (!status)
+        status = braid_profile_create(num_frames, program->num_ops, &times.profile);
+    if (status) {
+        braid_exec_times_finish(&times);
+        return status;
+    }
+    find_ops(program, times.op_of_node);
+    *out_times = times;
+    return BRAID_OK;
+}
+
+void braid_exec_times_finish(struct exec_times *times)
+{
+    braid_profile_finish(&times->profile);
+    free(times->op_of_node);
+    free(times->scratch);
+    *times = (struct exec_times){ 0 };
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs of a graph's nodes from frames that were run.
+#include <braid/timings.h>
+
+#include "base/error.h"
+#include "base/inside.h"
+#include "exec/exec.h"
+#include "graph/graph.h"
+
+enum { LEAST_FRAMES = 3 }; // the first one finds no code and data in the caches
+
+static braid_status check(const braid_exec *exec, const braid_graph *graph)
+{
+    static const char function[] = "braid_exec_measure";
+    if (!exec || !graph)
+        return braid_error_null(function, exec ? "graph" : "exec");
+    if (!exec->times.profile.room)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s: the exec keeps no times: braid_exec_options.profile is 0",
+                           function);
+    if (graph->id != exec->graph_id)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: the exec was made of another graph",
+                           function);
+    return braid_inside_check(function, exec);
+}
+
+static braid_status run_frames(braid_exec *exec, uint32_t num_frames)
+{
+    if (!num_frames)
+        num_frames =
+            exec->times.profile.room > LEAST_FRAMES ? exec->times.profile.room : LEAST_FRAMES;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num_frames && !status; i++) {
+        status = braid_exec_launch(exec, NULL);
+        if (!status)
+            status = braid_exec_wait(exec);
+    }
+    return status;
+}
+
+braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
+{
+    braid_status status = check(exec, graph);
+    if (!status)
+        status = run_frames(exec, num_frames);
+    braid_cost_model model = { 0 };
+    if (!status)
+        exec->player->get_cost_model(exec->device->backend, &model);
+    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
+        if (exec->tasks.items[i].kind == BACKEND_TASK_EMPTY)
+            continue;
+        const braid_node node = braid_graph_node(graph, i);
+        braid_spread timing = { 0 };
+        status = braid_exec_get_node_timing(exec, node, &timing);
+        if (status)
+            return status;
+        uint64_t median_ns = timing.median_ns;
+        uint64_t cost_ns = median_ns > model.node_ns ? median_ns - model.node_ns : 1;
+        status = braid_graph_set_cost(graph, node, cost_ns); // 0 would be one that is not known
+    }
+    return status;
+}

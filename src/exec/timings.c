@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the last frames of an exec did: times of nodes, lanes, waits and frames.
+#include <braid/timings.h>
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/inside.h"
+#include "base/sized.h"
+#include "exec/exec.h"
+
+static struct profile_span *ops_of(const struct exec_times *times, size_t frame)
+{
+    return &times->profile.ops[frame * times->profile.num_ops];
+}
+
+// Reads them from the player, where a frame was launched since. The lock is held.
+static braid_status read_times(braid_exec *exec)
+{
+    struct exec_times *times = &exec->times;
+    struct backend *backend = exec->device->backend;
+    if (times->num_read == times->num_launches)
+        return BRAID_OK;
+    braid_status status = backend->ops->event_synchronize(backend, exec->slot.done->backend);
+    if (status)
+        return status;
+    times->profile.num_frames = 0;
+    status = exec->player->read_times(exec->slot.playing, &times->profile);
+    if (status)
+        times->profile.num_frames = 0;
+    else
+        times->num_read = times->num_launches;
+    return status;
+}
+
+// Takes the lock where it succeeds, and the times are those of the last frames then.
+static braid_status begin(const char *function, braid_exec *exec, const void *out)
+{
+    if (!exec || !out)
+        return braid_error_null(function, exec ? "the output" : "exec");
+    braid_status status = braid_inside_check(function, exec);
+    if (status)
+        return status;
+    if (!exec->times.profile.room)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s: the exec keeps no times: braid_exec_options.profile is 0",
+                           function);
+    status = braid_exec_check_lost(exec);
+    if (status)
+        return status;
+    pthread_mutex_lock(&exec->lock);
+    status = read_times(exec);
+    if (status)
+        pthread_mutex_unlock(&exec->lock);
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+// Sorts the scratch numbers of the frames.
+static braid_spread find_spread(const struct exec_times *times)
+{
+    uint32_t num = times->profile.num_frames;
+    if (!num)
+        return (braid_spread){ 0 };
+    qsort(times->scratch, num, sizeof(*times->scratch), compare);
+    return (braid_spread){ times->scratch[0], times->scratch[num / 2], times->scratch[num - 1] };
+}
+
+static uint64_t length_of(struct profile_span span)
+{
+    return span.end > span.begin ? span.end - span.begin : 0;
+}
+
+static braid_spread find_op_spread(const struct exec_times *times, size_t op)
+{
+    for (uint32_t i = 0; i < times->profile.num_frames; i++)
+        times->scratch[i] = length_of(ops_of(times, i)[op]);
+    return find_spread(times);
+}
+
+static uint64_t count_waits(const struct program *program)
+{
+    uint64_t num = 0;
+    for (size_t i = 0; i < program->num_ops; i++)
+        num += program->ops[i].kind == PROGRAM_WAIT;
+    return num;
+}
+
+braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_timings,
+                                          size_t bytes)
+{
+    braid_status status = begin("braid_exec_get_timings", exec, out_timings);
+    if (status)
+        return status;
+    const struct exec_times *times = &exec->times;
+    for (uint32_t i = 0; i < times->profile.num_frames; i++)
+        times->scratch[i] = length_of(times->profile.frames[i]);
+    braid_timings timings = {
+        .num_frames = times->profile.num_frames,
+        .num_lanes = exec->program.num_lanes,
+        .num_waits = count_waits(&exec->program),
+        .frame = find_spread(times),
+    };
+    pthread_mutex_unlock(&exec->lock);
+    write_sized(out_timings, bytes, &timings, sizeof(timings));
+    return BRAID_OK;
+}
+
+static bool is_empty(const braid_exec *exec, uint32_t node)
+{
+    return exec->tasks.items[node].kind == BACKEND_TASK_EMPTY;
+}
+
+static braid_spread find_node_spread(const braid_exec *exec, uint32_t node)
+{
+    return is_empty(exec, node) ? (braid_spread){ 0 }
+                                : find_op_spread(&exec->times, exec->times.op_of_node[node]);
+}
+
+braid_status braid_exec_get_node_timing(braid_exec *exec, braid_node node, braid_spread *out_timing)
+{
+    static const char function[] = "braid_exec_get_node_timing";
+    braid_status status = begin(function, exec, out_timing);
+    if (status)
+        return status;
+    if (node.graph != exec->graph_id || node.index >= exec->tasks.num)
+        status = braid_error(BRAID_INVALID_ARGUMENT,
+                             "%s: node %u of graph %u is not a node of the exec's graph", function,
+                             node.index, node.graph);
+    else
+        *out_timing = find_node_spread(exec, node.index);
+    pthread_mutex_unlock(&exec->lock);
+    return status;
+}
+
+static uint64_t mean_of_op(const struct exec_times *times, size_t op)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < times->profile.num_frames; i++)
+        sum += length_of(ops_of(times, i)[op]);
+    return times->profile.num_frames ? sum / times->profile.num_frames : 0;
+}
+
+static uint64_t mean_frame(const struct exec_times *times)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < times->profile.num_frames; i++)
+        sum += length_of(times->profile.frames[i]);
+    return times->profile.num_frames ? sum / times->profile.num_frames : 0;
+}
+
+static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
+{
+    const struct program *program = &exec->program;
+    size_t first = program->lanes[lane].first_op, num = program->lanes[lane].num_ops;
+    braid_lane_timing timing = { .waited_for = BRAID_NO_NODE };
+    for (size_t i = first; i < first + num; i++) {
+        const struct program_op *op = &program->ops[i];
+        uint64_t mean_ns = mean_of_op(&exec->times, i);
+        if (op->kind == PROGRAM_RUN) {
+            timing.num_nodes++;
+            timing.busy_ns += mean_ns;
+        } else if (op->kind == PROGRAM_WAIT) {
+            timing.waiting_ns += mean_ns;
+            if (mean_ns > timing.waited_for_ns) {
+                timing.waited_for = program->positions[op->index].task;
+                timing.waited_for_ns = mean_ns;
+            }
+        }
+    }
+    uint64_t frame_ns = mean_frame(&exec->times), used_ns = timing.busy_ns + timing.waiting_ns;
+    timing.idle_ns = frame_ns > used_ns ? frame_ns - used_ns : 0;
+    return timing;
+}
+
+braid_status braid_exec_get_lane_timing_sized(braid_exec *exec, uint32_t lane,
+                                              braid_lane_timing *out_timing, size_t bytes)
+{
+    static const char function[] = "braid_exec_get_lane_timing";
+    braid_status status = begin(function, exec, out_timing);
+    if (status)
+        return status;
+    braid_lane_timing timing = { 0 };
+    if (lane >= exec->program.num_lanes)
+        status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no lane %u of %u", function,
+                             lane, exec->program.num_lanes);
+    else
+        timing = find_lane(exec, lane);
+    pthread_mutex_unlock(&exec->lock);
+    if (!status)
+        write_sized(out_timing, bytes, &timing, sizeof(timing));
+    return status;
+}
+
+// The operation that is the wait of an index; SIZE_MAX: there is none.
+static size_t find_wait(const struct program *program, uint64_t index)
+{
+    for (size_t i = 0; i < program->num_ops; i++)
+        if (program->ops[i].kind == PROGRAM_WAIT && index-- == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+static uint32_t lane_of_op(const struct program *program, size_t op)
+{
+    uint32_t lane = 0;
+    while (op >= program->lanes[lane].first_op + program->lanes[lane].num_ops)
+        lane++;
+    return lane;
+}
+
+static braid_wait_timing describe_wait(const braid_exec *exec, size_t op)
+{
+    const struct program *program = &exec->program;
+    const struct program_position *position = &program->positions[program->ops[op].index];
+    uint32_t lane = lane_of_op(program, op);
+    size_t end = program->lanes[lane].first_op + program->lanes[lane].num_ops, behind = op;
+    while (behind < end && program->ops[behind].kind != PROGRAM_RUN)
+        behind++;
+    return (braid_wait_timing){
+        .lane = lane,
+        .node = behind < end ? program->ops[behind].index : BRAID_NO_NODE,
+        .waited_for = position->task,
+        .waited_for_lane = position->lane,
+        .wait = find_op_spread(&exec->times, op),
+    };
+}
+
+braid_status braid_exec_get_wait_timing_sized(braid_exec *exec, uint64_t index,
+                                              braid_wait_timing *out_timing, size_t bytes)
+{
+    static const char function[] = "braid_exec_get_wait_timing";
+    braid_status status = begin(function, exec, out_timing);
+    if (status)
+        return status;
+    braid_wait_timing timing = { 0 };
+    size_t op = find_wait(&exec->program, index);
+    if (op == SIZE_MAX)
+        status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no wait %llu", function,
+                             (unsigned long long)index);
+    else
+        timing = describe_wait(exec, op);
+    pthread_mutex_unlock(&exec->lock);
+    if (!status)
+        write_sized(out_timing, bytes, &timing, sizeof(timing));
+    return status;
+}
+
+static braid_interval interval_of(const braid_exec *exec, size_t frame, uint32_t node)
+{
+    const struct exec_times *times = &exec->times;
+    const struct profile_span *ops = ops_of(times, frame);
+    size_t op = times->op_of_node[node];
+    if (!is_empty(exec, node))
+        return (braid_interval){ ops[op].begin, ops[op].end };
+    uint64_t end = op == SIZE_MAX ? times->profile.frames[frame].begin : ops[op].end;
+    return (braid_interval){ end, end };
+}
+
+braid_status braid_exec_get_intervals(braid_exec *exec, size_t num_frames,
+                                      braid_interval *out_intervals, size_t *out_num_frames)
+{
+    braid_status status = begin("braid_exec_get_intervals", exec,
+                                num_frames && !out_intervals ? NULL : out_num_frames);
+    if (status)
+        return status;
+    size_t num = exec->times.profile.num_frames, num_nodes = exec->tasks.num;
+    size_t first = num > num_frames ? num - num_frames : 0;
+    for (size_t frame = first; frame < num; frame++)
+        for (uint32_t i = 0; i < num_nodes; i++)
+            out_intervals[(frame - first) * num_nodes + i] = interval_of(exec, frame, i);
+    *out_num_frames = num - first;
+    pthread_mutex_unlock(&exec->lock);
+    return BRAID_OK;
+}

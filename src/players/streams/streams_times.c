@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of frames on streams: where the marks are, how they are recorded and read.
+#include "players/streams/streams.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
+// Marks of operations in issue order, which is that of the steps too.
+static braid_status number_marks(struct streams_playing *streams, struct streams_times *times,
+                                 const struct program *program)
+{
+    struct program_walk walk;
+    size_t *last = braid_allocate_zeroed(program->num_lanes, sizeof(*last));
+    bool has_walk = braid_program_walk_begin(program, &walk);
+    const struct program_op *op;
+    times->num_marks = STREAMS_NUM_FRAME_MARKS;
+    for (uint32_t i = 1; last && i < program->num_lanes; i++)
+        if (streams->lanes[i].needs_fork)
+            last[i] = times->mark_of_lane[i] = times->num_marks++;
+    for (size_t step = 0; last && has_walk && (op = program_walk_next(program, &walk)); step++) {
+        if (op->kind == PROGRAM_PUBLISH)
+            continue;
+        size_t index = (size_t)(op - program->ops);
+        times->before_op[index] = last[walk.lane];
+        last[walk.lane] = times->num_marks++;
+        times->mark_of_op[index] = times->mark_of_step[step] = last[walk.lane];
+    }
+    braid_program_walk_end(&walk);
+    free(last);
+    return last && has_walk ? BRAID_OK : braid_error_no_memory("the times of frames");
+}
+
+static braid_status make_marks(struct streams_playing *streams, struct streams_times *times)
+{
+    size_t num = times->num_marks * times->room;
+    times->marks = num / times->room == times->num_marks
+                       ? braid_allocate_zeroed(num, sizeof(*times->marks))
+                       : NULL;
+    if (!times->marks)
+        return braid_error_no_memory("the times of frames");
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < num && !status; i++)
+        status = braid_event_create(streams->device, &(braid_event_options){ .timing = true },
+                                    &times->marks[i]);
+    return status;
+}
+
+braid_status braid_streams_times_create(struct streams_playing *streams,
+                                        const struct program *program, uint32_t num_frames)
+{
+    struct streams_times *times = calloc(1, sizeof(*times));
+    streams->times = times;
+    if (!times)
+        return braid_error_no_memory("the times of frames");
+    times->room = num_frames;
+    times->num_ops = program->num_ops;
+    times->is_whole = braid_allocate_zeroed(num_frames, sizeof(bool));
+    times->mark_of_op = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
+    times->before_op = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
+    times->mark_of_step = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
+    times->mark_of_lane = braid_allocate_zeroed(program->num_lanes, sizeof(size_t));
+    if (!times->is_whole || !times->mark_of_op || !times->before_op || !times->mark_of_step ||
+        !times->mark_of_lane)
+        return braid_error_no_memory("the times of frames");
+    braid_status status = number_marks(streams, times, program);
+    return status ? status : make_marks(streams, times);
+}
+
+void braid_streams_times_destroy(struct streams_times *times)
+{
+    if (!times)
+        return;
+    for (size_t i = 0; times->marks && i < times->num_marks * times->room; i++)
+        braid_event_destroy(times->marks[i]);
+    free(times->marks);
+    free(times->is_whole);
+    free(times->mark_of_op);
+    free(times->before_op);
+    free(times->mark_of_step);
+    free(times->mark_of_lane);
+    free(times);
+}
+
+// Of the frame begun last.
+static size_t slot_of_last(const struct streams_times *times)
+{
+    return (times->num_frames - 1) % times->room;
+}
+
+static braid_status record(const struct streams_playing *streams, size_t mark, braid_stream *stream)
+{
+    const struct streams_times *times = streams->times;
+    struct backend *backend = streams->device->backend;
+    braid_event *event = times->marks[slot_of_last(times) * times->num_marks + mark];
+    return backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+}
+
+braid_status braid_streams_times_begin(struct streams_playing *streams, braid_stream *stream)
+{
+    streams->times->num_frames++;
+    streams->times->is_whole[slot_of_last(streams->times)] = false;
+    return record(streams, STREAMS_MARK_BEGIN, stream);
+}
+
+braid_status braid_streams_times_forked(struct streams_playing *streams)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 1; i < streams->num_lanes && !status; i++)
+        if (streams->times->mark_of_lane[i])
+            status = record(streams, streams->times->mark_of_lane[i], streams->lanes[i].stream);
+    return status;
+}
+
+braid_status braid_streams_times_step(struct streams_playing *streams, size_t step)
+{
+    size_t mark = streams->times->mark_of_step[step];
+    return mark ? record(streams, mark, streams->lanes[streams->steps[step].lane].stream)
+                : BRAID_OK;
+}
+
+braid_status braid_streams_times_end(struct streams_playing *streams, braid_stream *stream)
+{
+    braid_status status = record(streams, STREAMS_MARK_END, stream);
+    if (!status)
+        streams->times->is_whole[slot_of_last(streams->times)] = true;
+    return status;
+}
+
+// Nanoseconds between two marks; 0 where the second came first.
+static braid_status find_elapsed(const struct streams_playing *streams, braid_event *from,
+                                 braid_event *to, uint64_t *out_ns)
+{
+    struct backend *backend = streams->device->backend;
+    return backend->ops->event_elapsed(backend, from->backend, to->backend, out_ns);
+}
+
+// The times of one frame, counted from `first`; time 0 would be one that is not known.
+static braid_status read_frame(const struct streams_playing *streams, braid_event *first,
+                               braid_event *const *marks, struct profile_span *frame,
+                               struct profile_span *ops)
+{
+    const struct streams_times *times = streams->times;
+    uint64_t *at = braid_allocate_zeroed(times->num_marks, sizeof(*at));
+    if (!at)
+        return braid_error_no_memory("the times of frames");
+    uint64_t begin = 0;
+    braid_status status = find_elapsed(streams, first, marks[STREAMS_MARK_BEGIN], &begin);
+    for (size_t i = 0; i < times->num_marks && !status; i++) {
+        if (i != STREAMS_MARK_BEGIN)
+            status = find_elapsed(streams, marks[STREAMS_MARK_BEGIN], marks[i], &at[i]);
+        at[i] += begin + 1;
+    }
+    *frame = (struct profile_span){ at[STREAMS_MARK_BEGIN], at[STREAMS_MARK_END] };
+    for (size_t i = 0; i < times->num_ops; i++)
+        if (times->mark_of_op[i])
+            ops[i] = (struct profile_span){ at[times->before_op[i]], at[times->mark_of_op[i]] };
+    free(at);
+    return status;
+}
+
+braid_status braid_streams_times_read(struct playing *playing, struct profile *out_profile)
+{
+    const struct streams_playing *streams = (const struct streams_playing *)playing;
+    const struct streams_times *times = streams->times;
+    uint64_t num = times->num_frames < times->room ? times->num_frames : times->room;
+    braid_event *first = NULL;
+    braid_status status = BRAID_OK;
+    for (uint64_t i = times->num_frames - num; i < times->num_frames && !status; i++) {
+        if (!times->is_whole[i % times->room])
+            continue;
+        braid_event *const *marks = &times->marks[i % times->room * times->num_marks];
+        first = first ? first : marks[STREAMS_MARK_BEGIN];
+        size_t to = out_profile->num_frames++;
+        status = read_frame(streams, first, marks, &out_profile->frames[to],
+                            &out_profile->ops[to * out_profile->num_ops]);
+    }
+    return status;
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of the walker's frames: where they are kept, and how they are read.
+#include "players/walker/walker_profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+// Two readings of both clocks are this far apart at least, so that a slip between reading one and
+// the other does not count.
+enum { LEAST_APART_NS = 2000000 };
+
+// Whether the processor's counter runs at one rate and is the same on all cores. Of the latter the
+// system knows: it offers no "tsc" where it found one to differ.
+static bool find_ticks(void)
+{
+#if defined(__x86_64__)
+    enum { STEADY = 1 << 8 };
+    const unsigned power_leaf = 0x80000007;
+    unsigned a, b, c, d;
+    if (!__get_cpuid(power_leaf, &a, &b, &c, &d) || !(d & STEADY))
+        return false;
+    char names[128] = "";
+    FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "r");
+    if (!file)
+        return false;
+    bool found = fgets(names, sizeof(names), file) && strstr(names, "tsc");
+    fclose(file);
+    return found;
+#elif defined(__aarch64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+static struct cpu_moment read_clocks(const struct cpu_profile *profile)
+{
+    uint64_t before = cpu_profile_now(profile);
+    uint64_t ns = braid_cpu_now_ns();
+    uint64_t after = cpu_profile_now(profile);
+    return (struct cpu_moment){ before + (after - before) / 2, ns };
+}
+
+static bool allocate(struct cpu_profile *profile, uint32_t num_lanes)
+{
+    size_t room = profile->room, num_steps = profile->num_steps;
+    if (num_steps <= SIZE_MAX / sizeof(*profile->spans) / room)
+        profile->spans = braid_allocate_zeroed(room * num_steps, sizeof(*profile->spans));
+    profile->frames = braid_allocate_zeroed(room, sizeof(*profile->frames));
+    profile->clocks = aligned_alloc(CPU_LINE_BYTES, (num_lanes + 1) * sizeof(*profile->clocks));
+    for (uint32_t i = 0; profile->clocks && i < num_lanes; i++)
+        profile->clocks[i] = (struct cpu_lane_clock){ 0 };
+    return profile->spans && profile->frames && profile->clocks;
+}
+
+braid_status braid_cpu_profile_create(struct cpu_program *program, uint32_t num_lanes,
+                                      uint32_t num_frames, size_t num_steps, size_t *op_of_step)
+{
+    struct cpu_profile *profile = calloc(1, sizeof(*profile));
+    program->profile = profile;
+    if (!profile) {
+        free(op_of_step);
+        return braid_error_no_memory("the times of frames");
+    }
+    profile->room = num_frames;
+    profile->num_steps = num_steps;
+    profile->num_lanes = num_lanes;
+    profile->op_of_step = op_of_step;
+    if (!allocate(profile, num_lanes))
+        return braid_error_no_memory("the times of frames");
+    profile->has_ticks = find_ticks();
+    profile->start = read_clocks(profile);
+    return BRAID_OK;
+}
+
+void braid_cpu_profile_destroy(struct cpu_profile *profile)
+{
+    if (!profile)
+        return;
+    free(profile->op_of_step);
+    free(profile->spans);
+    free(profile->frames);
+    free(profile->clocks);
+    free(profile);
+}
+
+// Of the latest frame, which has ended.
+static void end_frame(struct cpu_profile *profile)
+{
+    if (!profile->num_frames)
+        return;
+    struct profile_span *frame = &profile->frames[(profile->num_frames - 1) % profile->room];
+    frame->end = frame->begin;
+    for (uint32_t i = 0; i < profile->num_lanes; i++)
+        if (profile->clocks[i].end > frame->end)
+            frame->end = profile->clocks[i].end;
+}
+
+struct cpu_job *braid_cpu_profile_start(struct cpu_backend *backend, struct cpu_play *play,
+                                        struct cpu_patch *patch, struct cpu_job *then)
+{
+    struct cpu_program *program =
+        (struct cpu_program *)(void *)((char *)play - offsetof(struct cpu_program, play));
+    struct cpu_profile *profile = program->profile;
+    end_frame(profile);
+    size_t slot = profile->num_frames++ % profile->room;
+    for (uint32_t i = 0; i < profile->num_lanes; i++)
+        profile->clocks[i] = (struct cpu_lane_clock){
+            .spans = &profile->spans[slot * profile->num_steps +
+                                     (size_t)(program->lanes[i].steps - program->steps)],
+        };
+    profile->frames[slot].begin = cpu_profile_now(profile);
+    return braid_cpu_program_start(backend, play, patch, then);
+}
+
+// From the processor's counter to the clock's nanoseconds, by two moments of both.
+struct conversion {
+    struct cpu_moment start;
+    double ns_a_tick;
+};
+
+static struct conversion find_conversion(const struct cpu_profile *profile)
+{
+    struct cpu_moment now = read_clocks(profile);
+    while (now.ns - profile->start.ns < LEAST_APART_NS) {
+        nanosleep(&(struct timespec){ .tv_nsec = LEAST_APART_NS / 2 }, NULL);
+        now = read_clocks(profile);
+    }
+    return (struct conversion){ profile->start, (double)(now.ns - profile->start.ns) /
+                                                    (double)(now.ticks - profile->start.ticks) };
+}
+
+static struct profile_span convert(const struct conversion *conversion, struct profile_span span)
+{
+    const struct cpu_moment *start = &conversion->start;
+    double begin = (double)(span.begin - start->ticks) * conversion->ns_a_tick;
+    double end = (double)(span.end - start->ticks) * conversion->ns_a_tick;
+    return (struct profile_span){ start->ns + (uint64_t)begin, start->ns + (uint64_t)end };
+}
+
+braid_status braid_cpu_profile_read(struct playing *playing, struct profile *out_profile)
+{
+    struct cpu_profile *profile = cpu_program_of(playing)->profile;
+    end_frame(profile);
+    const struct conversion conversion = find_conversion(profile);
+    uint64_t num = profile->num_frames < profile->room ? profile->num_frames : profile->room;
+    out_profile->num_frames = (uint32_t)num;
+    for (uint32_t i = 0; i < num; i++) {
+        size_t slot = (profile->num_frames - num + i) % profile->room;
+        const struct profile_span *spans = &profile->spans[slot * profile->num_steps];
+        struct profile_span *ops = &out_profile->ops[i * out_profile->num_ops];
+        out_profile->frames[i] = convert(&conversion, profile->frames[slot]);
+        for (size_t step = 0; step < profile->num_steps; step++)
+            if (profile->op_of_step[step] != SIZE_MAX)
+                ops[profile->op_of_step[step]] = convert(&conversion, spans[step]);
+    }
+    return BRAID_OK;
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exec that is asked to keeps the times of its last frames: of every node, wait, lane and frame,
+// on the same plan, and a graph takes its costs from them.
+#include <stdlib.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+#include "support/failing_memory.h"
+
+enum { busy_ns = 400000, slack_ns = 4000, kept = 3 }; // events tell times to half a microsecond
+
+static braid_exec *exec_with_times(struct contract *contract, const braid_graph *graph)
+{
+    const braid_exec_options options = { .mode = contract->mode,
+                                         .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY },
+                                         .islands = contract_islands(),
+                                         .profile = kept };
+    braid_exec *exec;
+    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)
+        skip_because(braid_error_message());
+    check_ok(status);
+    contract_own_exec(contract, exec);
+    return exec;
+}
+
+static void run_frame(braid_exec *exec)
+{
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+}
+
+static uint64_t length_of(braid_interval interval)
+{
+    return interval.end_ns - interval.start_ns;
+}
+
+// Two busy nodes at once, and one behind both.
+struct fork {
+    braid_graph *graph;
+    braid_node left, right, behind;
+    uint64_t *seen; // on the device: when each began and ended, by itself
+};
+
+static struct fork make_fork(struct contract *contract)
+{
+    struct fork fork = { .graph = contract_graph(contract) };
+    fork.seen = contract_memory(contract, BRAID_MEMORY_DEVICE, 6 * sizeof(uint64_t));
+    fork.left = add_busy(fork.graph, (braid_node_options){ .name = "left" }, fork.seen, busy_ns);
+    fork.right =
+        add_busy(fork.graph, (braid_node_options){ .name = "right" }, fork.seen + 2, 3 * busy_ns);
+    fork.behind =
+        add_busy(fork.graph, (braid_node_options){ AFTER(fork.left, fork.right), .name = "behind" },
+                 fork.seen + 4, busy_ns);
+    return fork;
+}
+
+static void nodes_take_as_long_as_they_see_themselves(void **state)
+{
+    struct contract *contract = *state;
+    struct fork fork = make_fork(contract);
+    braid_exec *exec = exec_with_times(contract, fork.graph);
+    run_frame(exec);
+    braid_interval intervals[3], seen[3];
+    size_t num = 0;
+    check_ok(braid_exec_get_intervals(exec, 1, intervals, &num));
+    assert_int_equal(num, 1);
+    contract_read(contract, seen, fork.seen, sizeof(seen));
+    for (int i = 0; i < 3; i++) {
+        assert_true(length_of(intervals[i]) + slack_ns >= length_of(seen[i]));
+        braid_spread timing = { 0 };
+        check_ok(
+            braid_exec_get_node_timing(exec, braid_graph_node(fork.graph, (uint32_t)i), &timing));
+        assert_int_equal(timing.median_ns, length_of(intervals[i]));
+    }
+    assert_true(intervals[2].start_ns + slack_ns >= intervals[0].end_ns);
+    assert_true(intervals[2].start_ns + slack_ns >= intervals[1].end_ns);
+}
+
+// The lane that waits began to when its own node had ended, and went on when the other had.
+static void waits_take_as_long_as_what_they_wait_for(void **state)
+{
+    struct contract *contract = *state;
+    struct fork fork = make_fork(contract);
+    braid_exec *exec = exec_with_times(contract, fork.graph);
+    run_frame(exec);
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_lanes, 2);
+    assert_int_equal(timings.num_waits, 1);
+    braid_wait_timing wait;
+    check_ok(braid_exec_get_wait_timing(exec, 0, &wait));
+    assert_int_equal(wait.node, fork.behind.index);
+    assert_int_not_equal(wait.lane, wait.waited_for_lane);
+    braid_interval intervals[3];
+    size_t num;
+    check_ok(braid_exec_get_intervals(exec, 1, intervals, &num));
+    uint64_t waited_for = intervals[wait.waited_for].end_ns,
+             own = intervals[!wait.waited_for].end_ns;
+    uint64_t least = waited_for > own ? waited_for - own : 0;
+    assert_true(wait.wait.median_ns + slack_ns >= least);
+
+    braid_lane_timing lane;
+    check_ok(braid_exec_get_lane_timing(exec, wait.lane, &lane));
+    assert_int_equal(lane.num_nodes, 2);
+    assert_int_equal(lane.waiting_ns, wait.wait.median_ns);
+    if (lane.waiting_ns)
+        assert_int_equal(lane.waited_for, wait.waited_for);
+    assert_true(lane.busy_ns >= length_of(intervals[fork.behind.index]));
+    check_ok(braid_exec_get_lane_timing(exec, wait.waited_for_lane, &lane));
+    assert_int_equal(lane.num_nodes, 1);
+    assert_int_equal(lane.waiting_ns, 0);
+    assert_int_equal(lane.waited_for, BRAID_NO_NODE);
+}
+
+static void a_frame_is_as_long_as_its_lanes(void **state)
+{
+    struct contract *contract = *state;
+    struct fork fork = make_fork(contract);
+    braid_exec *exec = exec_with_times(contract, fork.graph);
+    run_frame(exec);
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_true(timings.frame.median_ns + slack_ns >= 4 * busy_ns);
+    for (uint32_t i = 0; i < timings.num_lanes; i++) {
+        braid_lane_timing lane;
+        check_ok(braid_exec_get_lane_timing(exec, i, &lane));
+        uint64_t whole = lane.busy_ns + lane.waiting_ns + lane.idle_ns;
+        assert_true(whole >= timings.frame.median_ns);
+        assert_true(whole <= timings.frame.median_ns + slack_ns);
+    }
+}
+
+static void the_last_frames_are_kept_in_their_order(void **state)
+{
+    struct contract *contract = *state;
+    struct fork fork = make_fork(contract);
+    braid_exec *exec = exec_with_times(contract, fork.graph);
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_frames, 0);
+    for (uint32_t frame = 1; frame <= kept + 2; frame++) {
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_get_timings(exec, &timings)); // waits for it
+        assert_int_equal(timings.num_frames, frame < kept ? frame : kept);
+        assert_true(timings.frame.least_ns <= timings.frame.median_ns &&
+                    timings.frame.median_ns <= timings.frame.most_ns);
+    }
+    braid_interval intervals[kept][3];
+    size_t num;
+    check_ok(braid_exec_get_intervals(exec, 2, intervals[0], &num));
+    assert_int_equal(num, 2);
+    check_ok(braid_exec_get_intervals(exec, kept + 5, intervals[0], &num));
+    assert_int_equal(num, kept);
+    for (int frame = 1; frame < kept; frame++)
+        for (int i = 0; i < 2; i++)
+            assert_true(intervals[frame][i].start_ns + slack_ns >= intervals[frame - 1][2].end_ns);
+}
+
+static void call_nothing(void *user)
+{
+    *(int *)user += 1;
+}
+
+static void copies_calls_and_preludes_are_nodes_too(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *numbers = contract_numbers(contract, 9);
+    uint64_t *seen = contract_memory(contract, BRAID_MEMORY_DEVICE, 2 * sizeof(uint64_t));
+    int num_calls = 0;
+    braid_graph *graph = contract_graph(contract);
+    braid_node nodes[6];
+    nodes[0] = add_fill(graph, (braid_node_options){ 0 }, numbers, 7, 4);
+    nodes[1] = add_copy(graph, (braid_node_options){ AFTER(nodes[0]) }, numbers + 4, numbers, 16);
+    nodes[2] = add_host(graph, (braid_node_options){ AFTER(nodes[1]) }, call_nothing, &num_calls);
+    nodes[3] = add_busy(graph, (braid_node_options){ AFTER(nodes[2]) }, seen, busy_ns);
+    nodes[4] = add_fill(graph, (braid_node_options){ .prelude_of = nodes[3] }, numbers + 8, 9, 1);
+    nodes[5] = add_empty(graph, (braid_node_options){ AFTER(nodes[3]) });
+    braid_exec *exec = exec_with_times(contract, graph);
+    run_frame(exec);
+    assert_int_equal(num_calls, 1);
+    braid_interval at[6];
+    size_t num;
+    check_ok(braid_exec_get_intervals(exec, 1, at, &num));
+    for (int i = 0; i < 6; i++)
+        assert_true(at[i].start_ns > 0 && at[i].end_ns >= at[i].start_ns);
+    static const int order[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 4, 3 }, { 3, 5 } };
+    for (int i = 0; i < 5; i++)
+        assert_true(at[order[i][1]].start_ns + slack_ns >= at[order[i][0]].end_ns);
+    assert_int_equal(at[5].start_ns, at[5].end_ns);
+}
+
+static void measured_costs_are_planned_with(void **state)
+{
+    struct contract *contract = *state;
+    struct fork fork = make_fork(contract);
+    braid_exec *exec = exec_with_times(contract, fork.graph);
+    check_ok(braid_exec_measure(exec, fork.graph, 0));
+    braid_schedule *schedule;
+    check_ok(braid_schedule_create(fork.graph, NULL, &schedule));
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    assert_int_equal(info.num_guessed, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        braid_placement placement;
+        check_ok(
+            braid_schedule_get_placement(schedule, braid_graph_node(fork.graph, i), &placement));
+        uint64_t cost_ns = placement.end_ns - placement.start_ns;
+        assert_true(cost_ns + 2 * slack_ns >= (i == 1 ? 3 : 1) * busy_ns);
+    }
+    braid_schedule_destroy(schedule);
+}
+
+static void frames_with_times_allocate_nothing(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    uint32_t *numbers = contract_numbers(contract, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        add_axpy(graph, (braid_node_options){ 0 }, numbers + i, numbers + i, 1, 1, 1);
+    braid_exec *exec = exec_with_times(contract, graph);
+    for (int i = 0; i < kept + 1; i++)
+        run_frame(exec);
+    uint64_t before = failing_memory_num_calls();
+    for (int i = 0; i < 50; i++)
+        run_frame(exec);
+    assert_int_equal(failing_memory_num_calls() - before, 0);
+    assert_int_equal(contract_number(contract, numbers), 50 + kept + 1);
+}
+
+static void what_is_not_there_is_refused_by_name(void **state)
+{
+    struct contract *contract = *state;
+    struct fork fork = make_fork(contract);
+    const braid_schedule_options plan = { 0 };
+    braid_exec *without = contract_exec_planned(contract, fork.graph, &plan);
+    braid_timings timings;
+    check_fails(braid_exec_get_timings(without, &timings), BRAID_INVALID_ARGUMENT,
+                "braid_exec_options.profile is 0");
+    check_fails(braid_exec_measure(without, fork.graph, 1), BRAID_INVALID_ARGUMENT,
+                "braid_exec_options.profile is 0");
+    braid_exec *exec = exec_with_times(contract, fork.graph);
+    braid_graph *other = contract_graph(contract);
+    braid_node foreign = add_empty(other, (braid_node_options){ 0 });
+    braid_spread spread;
+    braid_lane_timing lane;
+    braid_wait_timing wait;
+    check_fails(braid_exec_get_node_timing(exec, foreign, &spread), BRAID_INVALID_ARGUMENT,
+                "not a node of the exec's graph");
+    check_fails(braid_exec_get_lane_timing(exec, 9, &lane), BRAID_INVALID_ARGUMENT, "lane 9");
+    check_fails(braid_exec_get_wait_timing(exec, 9, &wait), BRAID_INVALID_ARGUMENT, "wait 9");
+    check_fails(braid_exec_measure(exec, other, 1), BRAID_INVALID_ARGUMENT, "another graph");
+    check_fails(braid_exec_get_timings(NULL, &timings), BRAID_INVALID_ARGUMENT, "exec is NULL");
+    check_fails(braid_exec_get_timings(exec, NULL), BRAID_INVALID_ARGUMENT, "the output is NULL");
+}
+
+int run_times(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(nodes_take_as_long_as_they_see_themselves),
+        contract_test(waits_take_as_long_as_what_they_wait_for),
+        contract_test(a_frame_is_as_long_as_its_lanes),
+        contract_test(the_last_frames_are_kept_in_their_order),
+        contract_test(copies_calls_and_preludes_are_nodes_too),
+        contract_test(measured_costs_are_planned_with),
+        contract_test(frames_with_times_allocate_nothing),
+        contract_test(what_is_not_there_is_refused_by_name),
+    };
+    return contract_run("frames_keep_their_times", tests);
+}
