@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Braid plans a graph of kernels onto a few streams, and replays the plan every frame.
+
+    import braid, numpy as np
+
+    x = np.zeros(4, "float32")
+    graph = braid.Graph()
+    graph.fill(x, 2.0)
+    graph.host(lambda: np.sqrt(x, out=x), updates=x)
+    braid.Exec(braid.Device("cpu"), graph).run()
+
+All here is sugar over the C library, whose headers say more: names are the same, and so are errors."""
+from braid._calls import log_to
+from braid._device import (Backend, Device, DeviceInfo, DeviceStats, Event, Memory, Stream, backends)
+from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, HostCallError,
+                           InputOutputError, InternalError, InvalidArgumentError, NoMemoryError,
+                           UnavailableError, UnsupportedError)
+from braid._exec import Exec, ExecInfo
+from braid._graph import Graph, Node, Parameter, Resource
+from braid._kernel import Kernel
+from braid._memory import Pointer
+from braid._options import CostModel
+from braid._schedule import (MemoryInfo, MemoryPlan, Placement, Schedule, ScheduleInfo,
+                             Serialisation, Step)
+from braid._text import version
+
+__version__ = version()
+
+__all__ = [
+    "Backend", "BusyError", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo", "DeviceStats",
+    "Error", "Event", "Exec", "ExecInfo", "Failure", "Graph", "HostCallError", "InputOutputError",
+    "InternalError", "InvalidArgumentError", "Kernel", "Memory", "MemoryInfo", "MemoryPlan", "NoMemoryError",
+    "Node", "Parameter", "Placement", "Pointer", "Resource", "Schedule", "ScheduleInfo", "Serialisation",
+    "Step", "Stream", "UnavailableError", "UnsupportedError", "backends", "log_to", "version",
+]

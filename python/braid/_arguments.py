@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of Python as the bytes of kernel arguments."""
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any, List, NamedTuple, Optional, Tuple
+
+from braid._binding import ffi
+from braid._errors import refuse
+from braid._memory import Pointer, Span, describe_or_none, is_numpy_scalar
+
+POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
+
+
+class Argument(NamedTuple):
+    """The bytes, what must stay alive as long as they are used, and the memory they point to."""
+
+    data: bytes
+    keep: Any = None
+    span: Optional[Span] = None
+
+
+def _pointer(address: int) -> bytes:
+    return address.to_bytes(POINTER_BYTES, byteorder=_ORDER)
+
+
+_CTYPES_NUMBER: Any = ctypes.c_int.__mro__[1]  # it has no public name
+_ORDER: Any = "little" if struct.pack("=H", 1)[0] == 1 else "big"
+
+
+def encode(value: Any, type_: Any, where: str) -> Argument:
+    """`type_` is that of the kernel's argument, where it has types; `where` begins messages."""
+    if isinstance(value, Pointer):
+        return Argument(_pointer(value.address))
+    scalar = _scalar_bytes(value)
+    if scalar is None and isinstance(value, (bool, int, float, complex)):
+        scalar = _converted(value, type_, where)
+    if scalar is not None:
+        return Argument(_checked(scalar, type_, where))
+    span = describe_or_none(value)
+    if span is None:
+        raise refuse(f"{where} is {value!r}: give an array, a NumPy or ctypes number, a Parameter, a Pointer, or bytes")
+    if type_ is not None and not is_pointer(type_):
+        raise refuse(f"{where} is {span.kind}, where the kernel takes a {_type_name(type_)}")
+    return Argument(_pointer(span.address), span.keep, span)
+
+
+def _scalar_bytes(value: Any) -> Optional[bytes]:
+    if isinstance(value, bytes):
+        return value
+    if is_numpy_scalar(value):
+        data: bytes = value.tobytes()
+        return data
+    if isinstance(value, (ctypes.Structure, ctypes.Union, _CTYPES_NUMBER)):
+        return bytes(memoryview(value))
+    return None
+
+
+def _converted(value: Any, type_: Any, where: str) -> bytes:
+    if type_ is None:
+        raise refuse(f"{where} is the Python number {value!r}, which may have any size on a device: "
+                     f"give a NumPy or ctypes number, such as numpy.float32({value!r}), or tell the "
+                     "kernel's types")
+    if is_pointer(type_):
+        if isinstance(value, int):
+            return _pointer(value)
+        raise refuse(f"{where} is {value!r}, where the kernel takes a pointer")
+    try:
+        number = type_(value)
+    except (TypeError, OverflowError, ValueError) as error:
+        raise refuse(f"{where} is {value!r}, which is no {_type_name(type_)}: {error}") from error
+    if isinstance(value, int) and int(getattr(number, "value", number)) != value:
+        raise refuse(f"{where} is {value!r}, which a {_type_name(type_)} cannot hold")
+    data = _scalar_bytes(number)
+    if data is None:
+        raise refuse(f"{where}: the kernel's type {type_!r} is none of NumPy or ctypes")
+    return data
+
+
+def size_of(type_: Any) -> int:
+    """The bytes of a NumPy or ctypes type."""
+    return POINTER_BYTES if is_pointer(type_) else len(_scalar_bytes(type_()) or b"")
+
+
+def _checked(data: bytes, type_: Any, where: str) -> bytes:
+    if type_ is not None and len(data) != size_of(type_):
+        raise refuse(f"{where} has {len(data)} bytes, where the kernel takes a {_type_name(type_)}")
+    return data
+
+
+def is_pointer(type_: Any) -> bool:
+    return type_ is Pointer or type_ is ctypes.c_void_p
+
+
+def _type_name(type_: Any) -> str:
+    return "pointer" if is_pointer(type_) else getattr(type_, "__name__", repr(type_))
+
+
+def fill_value(value: Any, span: Span, where: str) -> Tuple[int, int]:
+    """The number and its bytes with which a fill sets each element of an array to `value`."""
+    if is_numpy_scalar(value):
+        data = value.tobytes()
+    else:
+        code = _CODES.get(span.typestr[1:] or "u1")
+        if code is None:
+            raise refuse(f"{where}: elements of type '{span.typestr}' cannot be filled by value; give a NumPy number")
+        try:
+            data = struct.pack("=" + code, value)
+        except (struct.error, OverflowError, TypeError) as error:
+            raise refuse(f"{where}: {value!r} is no element of type '{span.typestr}': {error}") from error
+    for size in (1, 2, 4):  # the least that it repeats
+        if len(data) % size == 0 and data == data[:size] * (len(data) // size):
+            return int.from_bytes(data[:size], _ORDER), size
+    raise refuse(f"{where}: {value!r} has {len(data)} bytes that do not repeat; fills are of 1, 2 or 4 bytes")
+
+
+_CODES = {"b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q",
+          "f2": "e", "f4": "f", "f8": "d"}
+
+
+class Arguments:
+    """An array of braid_arg, and what it points to."""
+
+    def __init__(self, arguments: List[Argument]):
+        self.held = [ffi.new("char[]", argument.data) if argument.data else ffi.NULL
+                     for argument in arguments]
+        self.array = ffi.new("braid_arg[]", len(arguments))
+        for slot, held, argument in zip(self.array, self.held, arguments):
+            slot.data, slot.bytes = held, len(argument.data)
+        self.num = len(arguments)

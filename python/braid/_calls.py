@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls from C into Python: host calls, native calls, the log."""
+from __future__ import annotations
+
+import collections
+from typing import Any, Callable, Deque, List, Optional
+
+from braid._binding import ffi, lib
+from braid._errors import Error, Failure, HostCallError
+from braid._lifetime import inside
+from braid._text import string
+
+
+class Failures:
+    """What host calls of a graph raised and nobody was told of yet."""
+
+    def __init__(self) -> None:
+        self._list: Deque[Failure] = collections.deque()
+
+    def add(self, node: str, exception: BaseException) -> None:
+        self._list.append(Failure(node, exception))
+
+    def take(self) -> List[Failure]:
+        taken = []
+        while self._list:
+            taken.append(self._list.popleft())
+        return taken
+
+    def report(self) -> None:
+        taken = self.take()
+        if taken:
+            raise HostCallError(taken)
+
+
+class Call:
+    """What `user` of a node points to: a callable, and where its failures go."""
+
+    def __init__(self, function: Callable[..., Any], node: str, failures: Failures):
+        self.function, self.node, self.failures = function, node, failures
+        self.raised: Optional[BaseException] = None  # by a native call, for the launch to report
+
+
+def _host_call(user: Any) -> None:
+    call = ffi.from_handle(user)
+    inside.depth += 1
+    try:
+        call.function()
+    except BaseException as error:  # whatever it is, C knows no exceptions
+        call.failures.add(call.node, error)
+    finally:
+        inside.depth -= 1
+
+
+def _native_call(device: Any, stream: Any, user: Any) -> int:
+    from braid._device import Stream
+
+    call = ffi.from_handle(user)
+    lane = Stream._lent(device, stream)
+    inside.depth += 1
+    try:
+        call.function(lane)
+    except Error as error:
+        call.raised = error
+        return int(getattr(lib, error.status)) if error.status else int(lib.BRAID_DEVICE_ERROR)
+    except BaseException as error:
+        call.raised = error
+        return int(lib.BRAID_DEVICE_ERROR)
+    finally:
+        inside.depth -= 1
+        lane._take_back()
+    return int(lib.BRAID_OK)
+
+
+_log: List[Callable[[str, str], Any]] = []
+
+
+def _tell_log(user: Any, status: int, message: Any) -> None:
+    for function in list(_log):
+        inside.depth += 1
+        try:
+            function(string(lib.braid_status_name(status)), string(message))
+        finally:
+            inside.depth -= 1
+
+
+ffi.def_extern(name="braid_python_host_call")(_host_call)
+ffi.def_extern(name="braid_python_native_call", error=lib.BRAID_INTERNAL)(_native_call)
+ffi.def_extern(name="braid_python_log")(_tell_log)
+
+
+def log_to(function: Optional[Callable[[str, str], Any]]) -> None:
+    """Has each failure told to function(status, message) when it is first known; None: to nobody. It is called
+    on the thread that found it, and must not call Braid."""
+    lib.braid_log_set(ffi.NULL, ffi.NULL)
+    _log.clear()
+    if function is not None:
+        _log.append(function)
+        lib.braid_log_set(lib.braid_python_log, ffi.NULL)

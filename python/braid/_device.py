@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices, their memory, streams and events."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import gc
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from braid._binding import ffi, lib
+from braid._errors import BusyError, check, refuse
+from braid._lifetime import Owned, Owner, _owners, run_deferred
+from braid._memory import Span, describe
+from braid._options import MODES, CostModel, Mode, choose, read_struct
+
+
+@dataclasses.dataclass(frozen=True)
+class Backend:
+    """Whether a backend can be used in this process; where not, `reason` says why."""
+
+    name: str
+    num_devices: int
+    reason: str
+
+
+def backends() -> List[Backend]:
+    """All that Braid knows."""
+    struct = ffi.new("braid_backend_info *")
+    found = []
+    for index in range(lib.braid_num_backends()):
+        check(lib.braid_backend_query(index, struct))
+        found.append(read_struct(Backend, struct))
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceInfo:
+    """See braid_device_info."""
+
+    name: str
+    backend: str
+    ordinal: int
+    memory_bytes: int
+    num_units: int
+    max_threads_per_block: int
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceStats:
+    """Streams and events that Braid has made on a device so far, and holds now."""
+
+    streams_created: int
+    streams_live: int
+    streams_leased: int
+    events_created: int
+    events_live: int
+    events_leased: int
+
+
+class Device(Owned):
+    """An opened device. `backend` is one, or several with commas between them, of "cuda", "hip" and "cpu";
+    without, the best that is here. It stays open as long as anything made from it is used."""
+
+    def __init__(self, backend: Union[str, Sequence[str], None] = None, *, ordinal: int = 0,
+                 num_workers: int = 0):
+        run_deferred()
+        names = backend if backend is None or isinstance(backend, str) else ",".join(backend)
+        options = ffi.new("braid_device_options *")
+        text = ffi.NULL if names is None else ffi.new("char[]", names.encode())
+        options.backend, options.ordinal, options.num_workers = text, ordinal, num_workers
+        out = ffi.new("braid_device **")
+        check(lib.braid_device_open(options, out))
+        self._hold(out[0])
+
+    @classmethod
+    def adopt_cuda(cls, context: int = 0) -> Device:
+        """Opens a device on a CUcontext of the program; 0: the thread's current one."""
+        run_deferred()
+        out = ffi.new("braid_device **")
+        check(lib.braid_device_adopt_cuda(ffi.cast("void *", context), out))
+        device = cls.__new__(cls)
+        device._hold(out[0])
+        return device
+
+    def _hold(self, pointer: Any) -> None:
+        self._owner = Owner("device", pointer, lib.braid_device_close)
+        struct = ffi.new("braid_device_info *")
+        lib.braid_device_get_info(pointer, struct)
+        self.info = read_struct(DeviceInfo, struct)
+        self._wrapped: Dict[int, Stream] = {}
+
+    @property
+    def backend(self) -> str:
+        return self.info.backend
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def stats(self) -> DeviceStats:
+        struct = ffi.new("braid_device_stats *")
+        with self._owner as pointer:
+            lib.braid_device_get_stats(pointer, struct)
+        return read_struct(DeviceStats, struct)
+
+    def cost_model(self, mode: Mode = "auto") -> CostModel:
+        """What ordering costs here, for Graph.plan."""
+        struct = ffi.new("braid_cost_model *")
+        with self._owner as pointer:
+            lib.braid_device_get_cost_model(pointer, choose("mode", MODES, mode), struct)
+        return read_struct(CostModel, struct)
+
+    def allocate(self, nbytes: int, *, host: bool = False) -> Memory:
+        """Memory of the device, or host memory that its copies reach asynchronously."""
+        return Memory(self, nbytes, host=host)
+
+    def stream(self, priority: int = 0) -> Stream:
+        """A new stream; smaller priorities are more urgent."""
+        options = ffi.new("braid_stream_options *", [priority])
+        out = ffi.new("braid_stream **")
+        with self._owner as pointer:
+            check(lib.braid_stream_create(pointer, options, out))
+        return Stream(self._owner, out[0], owned=True)
+
+    def wrap_stream(self, stream: Any) -> Stream:
+        """A stream of the program: PyTorch's, CuPy's, whatever has __cuda_stream__, or its address. The
+        same one is wrapped once."""
+        if isinstance(stream, Stream):
+            return stream
+        address = native_stream(stream)
+        wrapped = self._wrapped.get(address)
+        if wrapped is None:
+            out = ffi.new("braid_stream **")
+            with self._owner as pointer:
+                check(lib.braid_stream_wrap(pointer, ffi.cast("void *", address), out))
+            wrapped = self._wrapped[address] = Stream(self._owner, out[0], owned=True)
+        return wrapped
+
+    def event(self, *, timing: bool = False) -> Event:
+        options = ffi.new("braid_event_options *", [timing])
+        out = ffi.new("braid_event **")
+        with self._owner as pointer:
+            check(lib.braid_event_create(pointer, options, out))
+        return Event(self._owner, out[0])
+
+    def synchronize(self) -> None:
+        """Blocks until the default stream's work has ended."""
+        with self._owner as pointer:
+            check(lib.braid_stream_synchronize(pointer, ffi.NULL))
+
+    def close(self) -> None:
+        """Closes the device. Raises BusyError while execs, streams, events or memory of it are left. Without
+        it, and by a with statement too, the device is closed once nothing uses it any more."""
+        if not self._owner.closed and self._owner.has_other_users:
+            gc.collect()  # what is left may only be in circles of references
+        run_deferred()
+        for stream in self.__dict__.pop("_wrapped", {}).values():
+            stream.close()
+        self._wrapped = {}
+        if not self._owner.closed and self._owner.has_other_users:
+            left = collections.Counter(owner.what for owner in list(_owners) if owner._parent is self._owner)
+            used = ", ".join(f"{num} {what}{'s' if num > 1 else ''}" for what, num in sorted(left.items()))
+            error = BusyError(f"device '{self.name}' is still used by {used or 'a call'}: close or drop them first")
+            error.status = "BRAID_BUSY"
+            raise error
+        super().close()
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *what: Any) -> None:
+        try:
+            self.close()
+        except BusyError:
+            pass
+
+    def __repr__(self) -> str:
+        return f"<braid.Device {self.backend} {self.name!r}{', closed' if self._owner.closed else ''}>"
+
+
+def native_stream(stream: Any) -> int:
+    """The CUstream or hipStream_t of a stream of PyTorch, CuPy, or another library."""
+    if isinstance(stream, int):
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        version_and_address = protocol() if callable(protocol) else protocol
+        return int(version_and_address[1])
+    for attribute in ("cuda_stream", "ptr"):  # PyTorch, CuPy
+        address = getattr(stream, attribute, None)
+        if isinstance(address, int):
+            return address
+    raise refuse(f"{stream!r} is no stream: give a braid.Stream, one of PyTorch or CuPy, something with "
+                 "__cuda_stream__, or an address")
+
+
+class Stream(Owned):
+    """A queue whose work runs in order. Made by Device.stream or Device.wrap_stream."""
+
+    def __init__(self, device: Owner, pointer: Any, *, owned: bool):
+        destroy = lib.braid_stream_destroy if owned else lambda pointer: None
+        self._device = device
+        self._owner = Owner("stream", pointer, destroy, parent=device)
+
+    @classmethod
+    def _lent(cls, device: Any, pointer: Any) -> Stream:
+        """For the time of a native call."""
+        return cls(Owner("device", device, lambda pointer: None), pointer, owned=False)
+
+    def _take_back(self) -> None:
+        self._owner.destroy()
+
+    @property
+    def native(self) -> int:
+        """The CUstream or hipStream_t, for instance for torch.cuda.ExternalStream(stream.native)."""
+        with self._owner as pointer:
+            return int(ffi.cast("uintptr_t", lib.braid_stream_native(self._device.pointer_for_children, pointer)))
+
+    def __cuda_stream__(self) -> Tuple[int, int]:
+        return 0, self.native
+
+    def synchronize(self) -> None:
+        """Blocks until all work queued so far has ended."""
+        with self._owner as pointer:
+            check(lib.braid_stream_synchronize(self._device.pointer_for_children, pointer))
+
+    @property
+    def done(self) -> bool:
+        with self._owner as pointer:
+            return is_ready(lib.braid_stream_query(self._device.pointer_for_children, pointer))
+
+    def wait(self, event: Event) -> None:
+        """Work queued from now on starts after the event's latest record."""
+        with self._owner as pointer, event._owner as other:
+            check(lib.braid_stream_wait(pointer, other))
+
+    def copy(self, to: Any, source: Any) -> None:
+        """Queues a copy of an array to another of as many bytes. Both must live until it has ended."""
+        with self._owner as pointer:
+            queue_copy(self._device.pointer_for_children, pointer, to, source)
+
+
+def is_ready(status: int) -> bool:
+    if status == lib.BRAID_NOT_READY:
+        return False
+    check(status)
+    return True
+
+
+def queue_copy(device: Any, stream: Any, to: Any, source: Any) -> None:
+    target, origin = describe(to), describe(source)
+    for what, span in (("target", target), ("source", origin)):
+        if not span.contiguous:
+            raise refuse(f"the {what} of a copy is {span.kind} whose elements do not follow each other in memory")
+    if target.readonly:
+        raise refuse(f"the target of a copy is {target.kind} that is read-only")
+    if target.nbytes != origin.nbytes:
+        raise refuse(f"a copy is from {origin.nbytes} bytes to {target.nbytes}")
+    check(lib.braid_stream_copy(device, stream, ffi.cast("void *", target.address),
+                                ffi.cast("void *", origin.address), target.nbytes))
+
+
+class Event(Owned):
+    """A point in a stream. Made by Device.event."""
+
+    def __init__(self, device: Owner, pointer: Any):
+        self._owner = Owner("event", pointer, lib.braid_event_destroy, parent=device)
+
+    def record(self, stream: Optional[Stream] = None) -> None:
+        """None is the default stream."""
+        with self._owner as pointer:
+            if stream is None:
+                check(lib.braid_event_record(pointer, ffi.NULL))
+            else:
+                with stream._owner as queue:
+                    check(lib.braid_event_record(pointer, queue))
+
+    @property
+    def done(self) -> bool:
+        with self._owner as pointer:
+            return is_ready(lib.braid_event_query(pointer))
+
+    def synchronize(self) -> None:
+        """Blocks until the latest record has been reached."""
+        with self._owner as pointer:
+            check(lib.braid_event_synchronize(pointer))
+
+    def elapsed_ns(self, end: Event) -> int:
+        """From this event's latest record to that of another; both with timing."""
+        out = ffi.new("uint64_t *")
+        with self._owner as first, end._owner as second:
+            check(lib.braid_event_elapsed(first, second, out))
+        return int(out[0])
+
+
+class Memory(Owned):
+    """Memory of a device, or host memory that it reaches. Made by Device.allocate. Nodes and kernels take
+    it like an array; on a GPU it has __cuda_array_interface__, else it is read and written by view()."""
+
+    def __init__(self, device: Device, nbytes: int, *, host: bool):
+        kind = lib.BRAID_MEMORY_HOST if host else lib.BRAID_MEMORY_DEVICE
+        out = ffi.new("void **")
+        with device._owner as pointer:
+            check(lib.braid_memory_allocate(pointer, kind, nbytes, out))
+        self.nbytes, self._device = nbytes, device._owner
+        self._on_gpu = device.backend != "cpu" and not host
+
+        def free(memory: Any, device: Owner = device._owner) -> None:
+            lib.braid_memory_free(device.pointer_for_children, kind, memory)
+
+        self._owner = Owner("memory", out[0], free, parent=device._owner)
+
+    @property
+    def address(self) -> int:
+        return int(ffi.cast("uintptr_t", self._owner.pointer))
+
+    def __braid_span__(self) -> Span:
+        begin = self.address
+        end = begin + self.nbytes
+        return Span(begin, begin, end, begin, end, self, "memory of braid", on_gpu=self._on_gpu, typestr="|u1")
+
+    @property
+    def __cuda_array_interface__(self) -> Dict[str, Any]:
+        if not self._on_gpu:
+            raise AttributeError("this memory is the host's: use view()")
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, False), "version": 3,
+                "strides": None}
+
+    def view(self) -> memoryview:
+        """The bytes, for instance for numpy.frombuffer. They live as long as views of them do."""
+        if self._on_gpu:
+            raise refuse("this memory is the device's: copy it to an array with copy_to()")
+        owner = self._owner
+        owner.acquire()
+        held = ffi.gc(ffi.cast(f"char(*)[{self.nbytes}]", owner.pointer), lambda pointer: owner.release())
+        return memoryview(ffi.buffer(held))
+
+    def copy_from(self, array: Any) -> None:
+        """Copies an array of as many bytes here, and waits for that."""
+        self._copy(self, array)
+
+    def copy_to(self, array: Any) -> None:
+        """Copies this to an array of as many bytes, and waits for that."""
+        self._copy(array, self)
+
+    def _copy(self, to: Any, source: Any) -> None:
+        with self._owner:
+            device = self._device.pointer_for_children
+            queue_copy(device, ffi.NULL, to, source)
+            check(lib.braid_stream_synchronize(device, ffi.NULL))

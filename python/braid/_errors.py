@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Failures as exceptions: a type for each status, with the line that the C library wrote."""
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Type
+
+from braid._binding import ffi, lib
+
+
+class Error(Exception):
+    """A call of Braid failed. `status` is the name of the C constant; the text says what was wrong."""
+
+    status = ""
+
+
+class InvalidArgumentError(Error, ValueError):
+    """An argument is wrong; the message names it."""
+
+
+class NoMemoryError(Error, MemoryError):
+    """Host or device memory ran out."""
+
+
+class CycleError(Error, ValueError):
+    """The graph has a cycle; the message lists its nodes."""
+
+
+class UnavailableError(Error):
+    """No such backend or device here; the message says what was tried."""
+
+
+class UnsupportedError(Error):
+    """This device or mode cannot do it; the message says why."""
+
+
+class DeviceError(Error, RuntimeError):
+    """The driver or a native call reported a failure."""
+
+
+class InputOutputError(Error, OSError):
+    """A file could not be written or read."""
+
+
+class InternalError(Error, RuntimeError):
+    """Braid broke one of its own laws; please report it."""
+
+
+class BusyError(Error, RuntimeError):
+    """Still in use; the message says by what."""
+
+
+class Failure(NamedTuple):
+    """A host call that raised."""
+
+    node: str
+    exception: BaseException
+
+
+class HostCallError(Error, RuntimeError):
+    """Host calls raised since the last wait. The first one's exception is the cause of this one, and
+    `failures` has all."""
+
+    def __init__(self, failures: List[Failure]):
+        first = failures[0]
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        what = f"{type(first.exception).__name__}: {first.exception}"
+        super().__init__(f"host call '{first.node}' raised {what}{more}")
+        self.failures = failures
+        self.__cause__ = first.exception
+
+
+_TYPES: Dict[int, Type[Error]] = {
+    lib.BRAID_INVALID_ARGUMENT: InvalidArgumentError,
+    lib.BRAID_NO_MEMORY: NoMemoryError,
+    lib.BRAID_CYCLE: CycleError,
+    lib.BRAID_UNAVAILABLE: UnavailableError,
+    lib.BRAID_UNSUPPORTED: UnsupportedError,
+    lib.BRAID_DEVICE_ERROR: DeviceError,
+    lib.BRAID_IO_ERROR: InputOutputError,
+    lib.BRAID_INTERNAL: InternalError,
+    lib.BRAID_BUSY: BusyError,
+}
+
+
+def make_error(status: int) -> Error:
+    """The latest failure on this thread as an exception. New statuses are failures, too."""
+    error = _TYPES.get(status, Error)(ffi.string(lib.braid_error_message()).decode("utf-8", "replace"))
+    error.status = ffi.string(lib.braid_status_name(status)).decode()
+    return error
+
+
+def check(status: int) -> None:
+    if status != lib.BRAID_OK:
+        raise make_error(status)
+
+
+def refuse(text: str) -> InvalidArgumentError:
+    """For what this package finds itself, before the library is asked."""
+    error = InvalidArgumentError(text)
+    error.status = "BRAID_INVALID_ARGUMENT"
+    return error

@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs: nodes, and what each touches. No device is needed."""
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from braid._arguments import Argument, Arguments, encode, fill_value, size_of
+from braid._binding import ffi, lib
+from braid._calls import Call, Failures
+from braid._errors import check, refuse
+from braid._kernel import Kernel
+from braid._lifetime import Owned, Owner, run_deferred
+from braid._memory import Pointer, Span, as_list, describe, describe_or_none
+from braid._options import NodeOptions, PlanOptions, Size, sizes
+from braid._text import capture, string
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from braid._schedule import Schedule
+
+_ACCESSES = {"reads": lib.BRAID_READ, "writes": lib.BRAID_WRITE, "updates": lib.BRAID_READ_WRITE,
+             "accumulates": lib.BRAID_ACCUMULATE, "excludes": lib.BRAID_EXCLUSIVE}
+_READ_WRITE = {lib.BRAID_READ, lib.BRAID_WRITE, lib.BRAID_READ_WRITE}
+_CHANGES = (lib.BRAID_WRITE, lib.BRAID_READ_WRITE, lib.BRAID_ACCUMULATE)
+
+
+class Node:
+    """A node of one graph."""
+
+    __slots__ = ("graph", "name", "_handle")
+
+    def __init__(self, graph: Graph, handle: Any):
+        self.graph = graph
+        self._handle = (handle.index, handle.graph)
+        self.name = string(lib.braid_graph_node_name(graph._owner.pointer, handle))
+
+    @property
+    def index(self) -> int:
+        """Nodes are counted from 0 in the order of adding."""
+        return int(self._handle[0])
+
+    def __repr__(self) -> str:
+        return f"<braid.Node {self.index} {self.name!r}>"
+
+
+class Declared(NamedTuple):
+    """What a graph knows of a resource. It does not hold the graph, so that no circle of references keeps
+    arrays from being freed with the last use of the graph."""
+
+    name: str
+    handle: Tuple[int, int]
+    span: Optional[Span] = None  # of the array that it stands for
+    begin: int = 0  # its bytes, where they are known
+    end: int = 0
+
+
+class Resource:
+    """Anything two nodes may not touch at once: a buffer, a part of one, a list, an allocator."""
+
+    __slots__ = ("graph", "_declared")
+
+    def __init__(self, graph: Graph, declared: Declared):
+        self.graph, self._declared = graph, declared
+
+    @property
+    def name(self) -> str:
+        return self._declared.name
+
+    @property
+    def _handle(self) -> Tuple[int, int]:
+        return self._declared.handle
+
+    def __braid_span__(self) -> Optional[Span]:
+        """A buffer that was declared from an array may stand for it."""
+        return self._declared.span
+
+    def __repr__(self) -> str:
+        return f"<braid.Resource {self.name!r}>"
+
+
+class Parameter:
+    """A value that changes from frame to frame, and that many nodes use as an argument."""
+
+    __slots__ = ("graph", "name", "type", "_handle", "_initial")
+
+    def __init__(self, graph: Graph, name: str, handle: Any, type_: Any, initial: Argument):
+        self.graph, self.name, self.type, self._initial = graph, name, type_, initial
+        self._handle = (handle.index, handle.graph)
+
+    def __repr__(self) -> str:
+        return f"<braid.Parameter {self.name!r}>"
+
+
+class KernelUse(NamedTuple):
+    """A kernel node, as execs need to know it."""
+
+    name: str
+    kernel: Kernel
+    arguments: List[Argument]
+
+
+@dataclasses.dataclass
+class Kept:
+    """What a graph and all execs of it use of Python's."""
+
+    things: List[Any] = dataclasses.field(default_factory=list)
+    kernels: Dict[int, KernelUse] = dataclasses.field(default_factory=dict)
+    natives: List[Call] = dataclasses.field(default_factory=list)
+    failures: Failures = dataclasses.field(default_factory=Failures)
+
+
+class Graph(Owned):
+    """A DAG of work, built by adding nodes that say what they read and write. Edges follow from that."""
+
+    def __init__(self) -> None:
+        run_deferred()
+        out = ffi.new("braid_graph **")
+        check(lib.braid_graph_create(out))
+        self._kept = Kept()
+        self._owner = Owner("graph", out[0], lib.braid_graph_destroy, kept=self._kept)
+        self._wholes: Dict[Tuple[int, int], Declared] = {}
+        self._parts: Dict[Tuple[int, int, int], Declared] = {}
+        self._raw_kernels: Dict[int, Kernel] = {}
+
+    # ---- resources ----
+
+    def buffer(self, array: Any, name: Optional[str] = None) -> Resource:
+        """Declares the memory of an array. Nodes may name the array itself as well. Of a view, the memory
+        that it shows is declared, and the view is a part of that."""
+        span = describe(array)
+        known = self._find(span)
+        if name is not None and known is not None:
+            raise refuse(f"buffer '{name}': the memory of this array is declared already, as '{known.name}'")
+        return Resource(self, self._declared(span, name))
+
+    def range(self, buffer: Resource, offset: int, nbytes: int) -> Resource:
+        """A part of a buffer: an access through it touches those bytes only."""
+        self._handle(buffer, "resource")
+        return Resource(self, self._add_range(buffer._declared, offset, nbytes))
+
+    def resource(self, name: str) -> Resource:
+        """Declares something without bytes: a list, an allocator, the state of a generator, scratch."""
+        out = ffi.new("braid_resource *")
+        check(lib.braid_graph_add_resource(self._pointer, name.encode(), out))
+        return Resource(self, Declared(name, (out.index, out.graph)))
+
+    def transient(self, name: str, nbytes: int, alignment: int = 0) -> Resource:
+        """Declares a buffer that lives within a frame, whose place Schedule.memory_plan() chooses."""
+        out = ffi.new("braid_resource *")
+        check(lib.braid_graph_add_transient(self._pointer, name.encode(), nbytes, alignment, out))
+        return Resource(self, Declared(name, (out.index, out.graph)))
+
+    def _find(self, span: Span) -> Optional[Declared]:
+        whole = self._wholes.get((span.whole_begin, span.whole_end))
+        if whole is not None:
+            return whole
+        for (begin, end), whole in self._wholes.items():
+            if begin <= span.begin and span.end <= end:
+                return whole
+        return None
+
+    def _declared(self, span: Span, name: Optional[str] = None) -> Declared:
+        if span.begin == span.end:
+            raise refuse(f"{'buffer ' + repr(name) if name else span.kind} is empty: a buffer has at least one byte")
+        whole = self._find(span)
+        if whole is None:
+            whole = self._add_buffer(span, name or f"array {len(self._wholes)}")
+        if (span.begin, span.end) == (whole.begin, whole.end):
+            return whole
+        key = (whole.handle[0], span.begin - whole.begin, span.nbytes)
+        part = self._parts.get(key)
+        if part is None:
+            part = self._parts[key] = self._add_range(whole, *key[1:], span)
+        return part
+
+    def _add_range(self, buffer: Declared, offset: int, nbytes: int, span: Optional[Span] = None) -> Declared:
+        out = ffi.new("braid_resource *")
+        whole = ffi.new("braid_resource *", buffer.handle)[0]
+        check(lib.braid_graph_add_range(self._pointer, whole, offset, nbytes, out))
+        begin = buffer.begin + offset if buffer.end else 0
+        end = begin + nbytes if buffer.end else 0
+        return Declared(f"{buffer.name}[{offset}:{offset + nbytes}]", (out.index, out.graph), span, begin, end)
+
+    def _add_buffer(self, span: Span, name: str) -> Declared:
+        begin, end = span.whole_begin, span.whole_end
+        out = ffi.new("braid_resource *")
+        check(lib.braid_graph_add_buffer(self._pointer, name.encode(), ffi.cast("void *", begin),
+                                         end - begin, out))
+        whole = Declared(name, (out.index, out.graph), span, begin, end)
+        self._wholes[begin, end] = whole
+        self._kept.things.append(span.keep)
+        return whole
+
+    # ---- nodes ----
+
+    def kernel(self, kernel: Any, grid: Size, args: Sequence[Any] = (), *, block: Size = 1,
+               cluster: Size = 0, shared_bytes: int = 0, priority: int = 0,
+               **options: Unpack[NodeOptions]) -> Node:
+        """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads. Arrays among
+        `args` become pointers; each must be one that the node reads, writes, updates or accumulates."""
+        kernel = self._kernel_of(kernel)
+        name = options.get("name") or kernel.name
+        parameters = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, Parameter)]
+        arguments = [self._argument(kernel, name, i, arg, len(args)) for i, arg in enumerate(args)]
+        description = _Description(self, "braid_launch *", name, options)
+        description.check_touched(arguments)
+        struct, packed = description.struct, Arguments(arguments)
+        struct.kernel = kernel._struct
+        for field, size in (("grid", grid), ("block", block), ("cluster", cluster)):
+            dim3 = getattr(struct, field)
+            dim3.x, dim3.y, dim3.z = sizes(f"{field} of kernel '{name}'", size)
+        struct.shared_bytes, struct.priority = shared_bytes, priority
+        struct.args, struct.num_args = packed.array, packed.num
+        node = self._add(lib.braid_graph_add_kernel, description, kernel)
+        for index, parameter in parameters:
+            self._use(parameter, node, index)
+        self._kept.things.extend(argument.keep for argument in arguments if argument.keep is not None)
+        self._kept.kernels[node.index] = KernelUse(name, kernel, arguments)
+        return node
+
+    def copy(self, to: Any, source: Any, **options: Unpack[NodeOptions]) -> Node:
+        """Adds a copy of an array to another of as many bytes. It reads the one and writes the other."""
+        name = options.get("name") or "copy"
+        ends = [self._whole_array(array, f"{what} of copy '{name}'")
+                for array, what in ((to, "the target"), (source, "the source"))]
+        if ends[0].nbytes != ends[1].nbytes:
+            raise refuse(f"copy '{name}' is from {ends[1].nbytes} bytes to {ends[0].nbytes}")
+        description = _Description(self, "braid_copy *", name, options, writes=ends[0], reads=ends[1])
+        description.struct.to = ffi.cast("void *", ends[0].address)
+        setattr(description.struct, "from", ffi.cast("void *", ends[1].address))
+        description.struct.bytes = ends[0].nbytes
+        return self._add(lib.braid_graph_add_copy, description, ends[0].keep, ends[1].keep)
+
+    def fill(self, to: Any, value: Any, **options: Unpack[NodeOptions]) -> Node:
+        """Adds a fill that sets all elements of an array to a value. It writes the array."""
+        name = options.get("name") or "fill"
+        span = self._whole_array(to, f"the target of fill '{name}'")
+        number, nbytes = fill_value(value, span, f"fill '{name}'")
+        description = _Description(self, "braid_fill *", name, options, writes=span)
+        struct = description.struct
+        struct.to, struct.value = ffi.cast("void *", span.address), number
+        struct.value_bytes, struct.num_values = nbytes, span.nbytes // nbytes
+        return self._add(lib.braid_graph_add_fill, description, span.keep)
+
+    def host(self, function: Callable[[], Any], **options: Unpack[NodeOptions]) -> Node:
+        """Adds a call of a Python function on a host thread. It must not launch or wait for anything of
+        Braid. What it raises is reported by the next Exec.wait; the rest of the frame runs on."""
+        name = str(options.get("name") or getattr(function, "__name__", "host call"))
+        if not callable(function):
+            raise refuse(f"host call '{name}': {function!r} cannot be called")
+        call = Call(function, name, self._kept.failures)
+        description = _Description(self, "braid_host_call *", name, options)
+        handle = ffi.new_handle(call)
+        description.struct.call, description.struct.user = lib.braid_python_host_call, handle
+        return self._add(lib.braid_graph_add_host_call, description, handle)
+
+    def native(self, function: Callable[[Any], Any], **options: Unpack[NodeOptions]) -> Node:
+        """Adds work that the program queues itself: at each launch function(stream) is called on the
+        launching thread, and queues its work on stream.native. It must not wait, nor keep the stream. In a
+        native graph it is called once, under capture. What it raises fails the launch."""
+        name = str(options.get("name") or getattr(function, "__name__", "native call"))
+        if not callable(function):
+            raise refuse(f"native call '{name}': {function!r} cannot be called")
+        call = Call(function, name, self._kept.failures)
+        description = _Description(self, "braid_native *", name, options)
+        handle = ffi.new_handle(call)
+        description.struct.call, description.struct.user = lib.braid_python_native_call, handle
+        self._kept.natives.append(call)
+        return self._add(lib.braid_graph_add_native, description, handle)
+
+    def empty(self, **options: Unpack[NodeOptions]) -> Node:
+        """Adds a node without work: a join, or a point to order others by."""
+        description = _Description(self, "braid_empty *", options.get("name"), options)
+        return self._add(lib.braid_graph_add_empty, description)
+
+    def edge(self, before: Node, after: Node) -> None:
+        """`before` ends before `after` starts."""
+        check(lib.braid_graph_add_edge(self._pointer, self._handle(before, "node"), self._handle(after, "node")))
+
+    def set_cost(self, node: Node, cost_ns: int) -> None:
+        """Changes the cost of a node, for instance to a measured one."""
+        check(lib.braid_graph_set_cost(self._pointer, self._handle(node, "node"), cost_ns))
+
+    def parameter(self, name: str, value: Any, type: Any = None) -> Parameter:
+        """Declares a value that Exec.set_param changes for all nodes that have it among their `args`. Until
+        then it is `value`, a NumPy or ctypes number or an array; or a Python number, of `type`."""
+        initial = encode(value, type, f"parameter '{name}'")
+        out = ffi.new("braid_parameter *")
+        check(lib.braid_graph_add_parameter(self._pointer, name.encode(), len(initial.data), out))
+        if type is None and initial.span is not None:
+            type = Pointer
+        elif type is None and not isinstance(value, (bytes, Pointer)):
+            type = value.__class__
+        self._kept.things.append(initial.keep)
+        return Parameter(self, name, out, type, initial)
+
+    # ---- what there is ----
+
+    @property
+    def nodes(self) -> List[Node]:
+        pointer = self._pointer
+        return [Node(self, lib.braid_graph_node(pointer, i)) for i in range(len(self))]
+
+    def __len__(self) -> int:
+        return int(lib.braid_graph_num_nodes(self._pointer))
+
+    @property
+    def num_edges(self) -> int:
+        """Explicit ones."""
+        return int(lib.braid_graph_num_edges(self._pointer))
+
+    def dot(self) -> str:
+        """The graph as Graphviz DOT."""
+        return capture(lambda file: lib.braid_graph_write_dot(self._pointer, file)).decode("utf-8", "replace")
+
+    def plan(self, **options: Unpack[PlanOptions]) -> Schedule:
+        """Plans the graph. Without options waits and launches are free: for a device, give the costs of
+        Device.cost_model()."""
+        from braid._schedule import Schedule
+
+        return Schedule(self, **options)
+
+    def _repr_svg_(self) -> Optional[str]:
+        return self.plan()._repr_svg_() if len(self) else None
+
+    # ---- parts of the above ----
+
+    @property
+    def _pointer(self) -> Any:
+        return self._owner.pointer
+
+    def _handle(self, thing: Any, what: str) -> Any:
+        handle = getattr(thing, "_handle", None)
+        if handle is None or not isinstance(thing, (Node if what == "node" else Resource)):
+            raise refuse(f"{thing!r} is no {what} of a graph")
+        return ffi.new(f"braid_{what} *", handle)[0]
+
+    def _kernel_of(self, kernel: Any) -> Kernel:
+        if isinstance(kernel, Kernel):
+            return kernel
+        made = self._raw_kernels.get(id(kernel))
+        if made is None:
+            made = self._raw_kernels[id(kernel)] = Kernel.of(kernel)  # which keeps it
+        return made
+
+    def _argument(self, kernel: Kernel, name: str, index: int, value: Any, num: int) -> Argument:
+        where = f"argument {index} of kernel '{name}'"
+        type_ = None
+        if kernel.types is not None:
+            if num != len(kernel.types):
+                raise refuse(f"kernel '{name}' is given {num} arguments, and takes {len(kernel.types)}")
+            type_ = kernel.types[index]
+        if isinstance(value, Parameter):
+            if value.graph is not self:
+                raise refuse(f"{where} is parameter '{value.name}' of another graph")
+            if type_ is not None and len(value._initial.data) != size_of(type_):
+                raise refuse(f"{where}: parameter '{value.name}' has another size than the kernel's argument")
+            return value._initial
+        if isinstance(value, Resource) and value.__braid_span__() is None:
+            raise refuse(f"{where} is the resource '{value.name}', which has no address")
+        return encode(value, type_, where)
+
+    def _use(self, parameter: Parameter, node: Node, index: int) -> None:
+        use = ffi.new("braid_parameter_use *")
+        use.node, use.argument = self._handle(node, "node"), index
+        check(lib.braid_graph_use_parameter(self._pointer, ffi.new("braid_parameter *", parameter._handle)[0], use))
+
+    @staticmethod
+    def _whole_array(array: Any, where: str) -> Span:
+        span = describe_or_none(array)
+        if span is None:
+            raise refuse(f"{where} is {array!r}, which is no array")
+        if not span.contiguous:
+            raise refuse(f"{where} is {span.kind} whose elements do not follow each other in memory")
+        return span
+
+    def _add(self, adder: Callable[..., int], description: _Description, *keep: Any) -> Node:
+        out = ffi.new("braid_node *")
+        check(adder(self._pointer, description.struct, out))
+        self._kept.things.extend(keep)
+        return Node(self, out[0])
+
+
+class _Description:
+    """A struct of C that describes a node, and what it points to."""
+
+    def __init__(self, graph: Graph, type_: str, name: Optional[str], options: NodeOptions, *,
+                 reads: Optional[Span] = None, writes: Optional[Span] = None):
+        unknown = set(options) - set(NodeOptions.__annotations__)
+        if unknown:
+            raise TypeError(f"{', '.join(sorted(unknown))}: no such option of nodes; there are "
+                            f"{', '.join(NodeOptions.__annotations__)}")
+        self.graph, self.name = graph, name
+        self.struct = ffi.new(type_)
+        self.accesses: Dict[Tuple[int, int], Tuple[Declared, int]] = {}
+        for span, mode in ((reads, lib.BRAID_READ), (writes, lib.BRAID_WRITE)):
+            if span is not None:
+                self._touch(span, mode)
+        for option, mode in _ACCESSES.items():
+            for thing in as_list(options.get(option)):
+                self._touch(thing, mode)
+        self._fill(self.struct.node, options)
+
+    def _touch(self, thing: Any, mode: int) -> None:
+        if isinstance(thing, Resource):
+            resource, span = thing._declared, thing._declared.span
+            self.graph._handle(thing, "resource")
+        else:
+            span = thing if isinstance(thing, Span) else describe_or_none(thing)
+            if span is None:
+                raise refuse(f"node '{self.name}': {thing!r} is neither an array nor a resource")
+            resource = self.graph._declared(span)
+        if span is not None and span.readonly and mode in _CHANGES:
+            raise refuse(f"node '{self.name}' changes '{resource.name}', {span.kind} that is read-only")
+        _, before = self.accesses.get(resource.handle, (None, mode))
+        if before != mode and {before, mode} <= _READ_WRITE:
+            mode = lib.BRAID_READ_WRITE
+        elif before != mode:
+            raise refuse(f"node '{self.name}' touches '{resource.name}' in two ways that do not go together")
+        self.accesses[resource.handle] = (resource, mode)
+
+    def check_touched(self, arguments: List[Argument]) -> None:
+        """A kernel that is given memory it does not say it touches would race in silence."""
+        for index, argument in enumerate(arguments):
+            span = argument.span
+            if span is None or any(resource.end and span.overlaps(resource.begin, resource.end)
+                                   for resource, _ in self.accesses.values()):
+                continue
+            raise refuse(f"kernel '{self.name}' is given {span.kind} as argument {index}, and does not say what it "
+                         "does to it: name it in reads, writes, updates, accumulates or excludes, or give "
+                         "braid.Pointer.of(it), which is ordered by nothing")
+
+    def _fill(self, node: Any, options: NodeOptions) -> None:
+        if self.name is not None:
+            self._name = node.name = ffi.new("char[]", self.name.encode())
+        after = as_list(options.get("after"))
+        self._after = ffi.new("braid_node[]", [self.graph._handle(thing, "node") for thing in after])
+        node.after, node.num_after = self._after, len(after)
+        self._accesses = ffi.new("braid_access[]", len(self.accesses))
+        for slot, (resource, mode) in zip(self._accesses, self.accesses.values()):
+            slot.resource, slot.mode = ffi.new("braid_resource *", resource.handle)[0], mode
+        node.accesses, node.num_accesses = self._accesses, len(self.accesses)
+        node.cost_ns, node.lane_hint = options.get("cost_ns", 0), options.get("lane_hint", 0)
+        for field in ("prelude_of", "epilogue_of"):
+            main = options.get(field)
+            if main is not None:
+                setattr(node, field, self.graph._handle(main, "node"))

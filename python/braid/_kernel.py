@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels: one name, and code for each kind of device."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Optional, Sequence, Tuple, Union
+
+from braid._binding import ffi
+from braid._errors import refuse
+
+Image = Union[str, bytes]
+_CTYPES_FUNCTION: Any = type(ctypes.pythonapi.Py_IncRef).__mro__[1]  # it has no public name
+
+
+def function_address(function: Any, where: str) -> int:
+    """Of a C function: an address, a ctypes or cffi function, or a Numba cfunc."""
+    if isinstance(function, int) and function:
+        return function
+    address = getattr(function, "address", None)  # Numba
+    if isinstance(address, int):
+        return address
+    if isinstance(function, _CTYPES_FUNCTION):
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+    if type(function).__module__ == "_cffi_backend":
+        try:
+            return int(ffi.cast("uintptr_t", function))
+        except TypeError:
+            pass
+    hint = "; a Python function can be a host call (Graph.host), or one with braid.numba.kernel" \
+        if callable(function) else ""
+    raise refuse(f"{where} is {function!r}: give a C function, as its address, a ctypes or cffi function, "
+                 f"or a Numba cfunc{hint}")
+
+
+class Kernel:
+    """A kernel, and its code for each kind of device; see braid_kernel. It never changes.
+
+    `cpu` is a C function `void (const braid_blocks *blocks, void *const *args)`. `source` is CUDA C that is
+    also HIP C++, whose entry is declared extern "C" under the kernel's name. `cuda` and `hip` are images
+    (PTX as text; cubin, fatbin or code object as bytes) with `cuda_entry` and `hip_entry` where these are
+    named otherwise, or a CUfunction or hipFunction_t as an int. `types` are NumPy or ctypes types, or
+    braid.Pointer, one for each argument: Python's own numbers are converted to them."""
+
+    def __init__(self, name: str, *, cpu: Any = None, source: Optional[str] = None,
+                 types: Optional[Sequence[Any]] = None, cuda: Union[Image, int, None] = None,
+                 cuda_entry: Optional[str] = None, hip: Union[Image, int, None] = None,
+                 hip_entry: Optional[str] = None, programmatic: bool = False):
+        if not name:
+            raise refuse("a kernel has no name")
+        self.name = name
+        self.types: Optional[Tuple[Any, ...]] = None if types is None else tuple(types)
+        self._keep: "list[Any]" = [cpu]
+        self._struct = ffi.new("braid_kernel *")
+        self._struct.name = self._text(name)
+        if cpu is not None:
+            self._struct.cpu = ffi.cast("braid_cpu_function *",
+                                        function_address(cpu, f"the CPU code of kernel '{name}'"))
+        if source is not None:
+            self._struct.source = self._text(source)
+        self._fill_image(self._struct.cuda, cuda, cuda_entry)
+        self._fill_image(self._struct.hip, hip, hip_entry)
+        self._struct.programmatic = programmatic
+
+    @staticmethod
+    def of(kernel: Any) -> Kernel:
+        """A kernel of CuPy (cupy.RawKernel): its source where that is all it was made of, so that a graph
+        can be built and drawn without a GPU; else the function that CuPy loaded."""
+        if isinstance(kernel, Kernel):
+            return kernel
+        name, code = getattr(kernel, "name", None), getattr(kernel, "code", None)
+        if not isinstance(name, str) or not hasattr(kernel, "kernel"):
+            raise refuse(f"{kernel!r} is no kernel: give a braid.Kernel or a cupy.RawKernel")
+        if isinstance(code, str) and not getattr(kernel, "options", ()) \
+                and getattr(kernel, "backend", "nvrtc") == "nvrtc":
+            made = Kernel(name, source=code)
+        else:
+            made = Kernel(name, cuda=int(kernel.kernel.ptr))
+        made._keep.append(kernel)
+        return made
+
+    def _text(self, text: Union[str, bytes]) -> Any:
+        data = ffi.new("char[]", text.encode() if isinstance(text, str) else text)
+        self._keep.append(data)
+        return data
+
+    def _fill_image(self, struct: Any, image: Union[Image, int, None], entry: Optional[str]) -> None:
+        if isinstance(image, int):
+            struct.function = ffi.cast("void *", image)
+        elif image is not None:
+            struct.data = self._text(image)
+            struct.bytes = 0 if isinstance(image, str) else len(image)
+        if entry is not None:
+            struct.entry = self._text(entry)
+
+    def __repr__(self) -> str:
+        return f"<braid.Kernel {self.name!r}>"

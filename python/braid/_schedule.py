@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules: a graph planned onto lanes, as plain data and as pictures. No device is needed."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from braid._binding import ffi, lib
+from braid._errors import check, refuse
+from braid._lifetime import Owned, Owner, run_deferred
+from braid._options import PlanOptions, fill_plan, read_struct
+from braid._text import capture, string
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from braid._exec import Exec
+    from braid._graph import Graph, Node, Resource
+
+_STEPS = {lib.BRAID_STEP_RUN: "run", lib.BRAID_STEP_RECORD: "record", lib.BRAID_STEP_WAIT: "wait"}
+_CAUSES = {lib.BRAID_SERIALISED_BY_RESOURCE: "resource", lib.BRAID_SERIALISED_BY_LANES: "lanes",
+           lib.BRAID_SERIALISED_BY_HINT: "hint", lib.BRAID_SERIALISED_BY_WAIT_COST: "wait_cost",
+           lib.BRAID_SERIALISED_BY_MAX_CONCURRENT: "max_concurrent"}
+
+
+@dataclasses.dataclass(frozen=True)
+class ScheduleInfo:
+    """What a plan comes to; see braid_schedule_info."""
+
+    num_nodes: int
+    num_lanes: int
+    num_waits: int
+    num_records: int
+    num_events: int
+    num_serialisations: int
+    makespan_ns: int
+    bound_ns: int
+    critical_path_ns: int
+    work_ns: int
+    one_lane_ns: int
+    num_guessed: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Placement:
+    """Where and when a node is planned; times count from the start of the frame."""
+
+    lane: int
+    start_ns: int
+    end_ns: int
+
+
+class Step(NamedTuple):
+    """One step of a lane: `kind` is "run", "record" or "wait"; `node` an index."""
+
+    kind: str
+    lane: int
+    node: int
+    event: int
+
+
+class Serialisation(NamedTuple):
+    """Two nodes that the graph leaves free and the plan does not, and why: by "resource", "lanes", "hint",
+    "wait_cost" or "max_concurrent"."""
+
+    first: Node
+    second: Node
+    cause: str
+    resource: str
+
+
+Intervals = Sequence[Tuple[int, int]]
+
+
+class Schedule(Owned):
+    """An immutable plan. In a notebook it shows itself as a timeline."""
+
+    def __init__(self, graph: Graph, **options: Unpack[PlanOptions]):
+        run_deferred()
+        self._set_up(graph)
+        struct = ffi.new("braid_schedule_options *")
+        fill_plan(struct, options)
+        out = ffi.new("braid_schedule **")
+        with graph._owner as pointer:
+            check(lib.braid_schedule_create(pointer, struct, out))
+        self._owner = Owner("schedule", out[0], lib.braid_schedule_destroy)
+
+    def _set_up(self, graph: Graph) -> None:
+        self.graph = graph
+        self._nodes = graph.nodes  # as they were when it was planned
+        self._exec: Optional[Exec] = None
+
+    @classmethod
+    def _of_exec(cls, exec_: Exec) -> Schedule:
+        """The one that an exec runs, which lives as long as the exec is open."""
+        schedule = cls.__new__(cls)
+        schedule._set_up(exec_.graph)
+        schedule._exec = exec_
+        schedule._owner = Owner("schedule", ffi.NULL, lambda pointer: None)
+        return schedule
+
+    def _call(self, function: Callable[[Any], Any]) -> Any:
+        if self._exec is not None:
+            with self._exec._owner as exec_:
+                return function(lib.braid_exec_schedule(exec_))
+        with self._owner as pointer:
+            return function(pointer)
+
+    @property
+    def _closed(self) -> bool:
+        return self._owner.closed or (self._exec is not None and self._exec._owner.closed)
+
+    def replan(self, **options: Unpack[PlanOptions]) -> Schedule:
+        """Plans the same graph again, for instance after Graph.set_cost, in less than half the time. With
+        options it is planned by those, else as this one was."""
+        made = Schedule.__new__(Schedule)
+        made._set_up(self.graph)
+        struct = ffi.NULL
+        if options:
+            struct = ffi.new("braid_schedule_options *")
+            fill_plan(struct, options)
+        out = ffi.new("braid_schedule **")
+        with self.graph._owner as graph:
+            check(self._call(lambda pointer: lib.braid_schedule_replan(pointer, graph, struct, out)))
+        made._owner = Owner("schedule", out[0], lib.braid_schedule_destroy)
+        return made
+
+    # ---- what it is ----
+
+    @property
+    def info(self) -> ScheduleInfo:
+        struct = ffi.new("braid_schedule_info *")
+        self._call(lambda pointer: lib.braid_schedule_get_info(pointer, struct))
+        return read_struct(ScheduleInfo, struct)
+
+    @property
+    def steps(self) -> List[Step]:
+        """Of all lanes, in the order of issue."""
+        def read(pointer: Any) -> List[Step]:
+            num = ffi.new("size_t *")
+            steps = lib.braid_schedule_steps(pointer, num)
+            return [Step(_STEPS.get(steps[i].kind, "?"), steps[i].lane, steps[i].node, steps[i].event)
+                    for i in range(num[0])]
+
+        steps: List[Step] = self._call(read)
+        return steps
+
+    @property
+    def lanes(self) -> List[List[Node]]:
+        """The nodes of each lane, in order."""
+        lanes: List[List[Node]] = [[] for _ in range(self.info.num_lanes)]
+        for step in self.steps:
+            if step.kind == "run":
+                lanes[step.lane].append(self._nodes[step.node])
+        return lanes
+
+    @property
+    def critical_path(self) -> List[Node]:
+        """A heaviest path, first to last."""
+        def read(pointer: Any) -> List[Node]:
+            num = ffi.new("size_t *")
+            path = lib.braid_schedule_critical_path(pointer, num)
+            return [self._nodes[path[i]] for i in range(num[0])]
+
+        path: List[Node] = self._call(read)
+        return path
+
+    @property
+    def serialisations(self) -> List[Serialisation]:
+        def read(pointer: Any) -> List[Serialisation]:
+            struct = ffi.new("braid_serialisation *")
+            found = []
+            for index in range(self.info.num_serialisations):
+                check(lib.braid_schedule_get_serialisation(pointer, index, struct))
+                found.append(Serialisation(self._nodes[struct.first], self._nodes[struct.second],
+                                           _CAUSES.get(struct.cause, "?"), string(struct.resource_name)))
+            return found
+
+        found: List[Serialisation] = self._call(read)
+        return found
+
+    def placement(self, node: Node) -> Placement:
+        struct = ffi.new("braid_placement *")
+        handle = self.graph._handle(node, "node")
+        check(self._call(lambda pointer: lib.braid_schedule_get_placement(pointer, handle, struct)))
+        return read_struct(Placement, struct)
+
+    def explain(self, a: Node, b: Node) -> str:
+        """How two nodes are ordered, and why."""
+        text = ffi.new("char[]", 4096)
+        handles = [self.graph._handle(node, "node") for node in (a, b)]
+        check(self._call(lambda pointer: lib.braid_schedule_explain(pointer, *handles, text, 4096)))
+        return string(text)
+
+    def verify(self) -> None:
+        """Proves, independently of the planner, that every edge and conflict is ordered. Raises
+        InternalError that names the first pair that is not."""
+        with self.graph._owner as graph:
+            check(self._call(lambda pointer: lib.braid_schedule_verify(pointer, graph)))
+
+    def memory_plan(self) -> MemoryPlan:
+        """Where the graph's transient buffers lie in one arena."""
+        return MemoryPlan(self)
+
+    # ---- how it looks ----
+
+    def svg(self, title: Optional[str] = None, intervals: Optional[Intervals] = None) -> str:
+        """A timeline to scale, for browsers: as planned, or with `intervals`, for each node when it started
+        and ended in nanoseconds, as measured."""
+        return self._timeline(lib.braid_schedule_write_svg, title, intervals).decode("utf-8", "replace")
+
+    def chrome_trace(self, title: Optional[str] = None, intervals: Optional[Intervals] = None) -> str:
+        """For chrome://tracing and Speedscope."""
+        trace = self._timeline(lib.braid_schedule_write_chrome_trace, title, intervals)
+        return trace.decode("utf-8", "replace")
+
+    def perfetto_trace(self, title: Optional[str] = None, intervals: Optional[Intervals] = None) -> bytes:
+        """For ui.perfetto.dev."""
+        return self._timeline(lib.braid_schedule_write_perfetto_trace, title, intervals)
+
+    def _timeline(self, write: Callable[..., int], title: Optional[str],
+                  intervals: Optional[Intervals]) -> bytes:
+        options = ffi.new("braid_timeline_options *")
+        text = ffi.NULL if title is None else ffi.new("char[]", title.encode())
+        options.title = text
+        times = ffi.NULL
+        if intervals is not None:
+            num = len(self._nodes)
+            if len(intervals) == 0 or len(intervals) % num:
+                raise refuse(f"there are {len(intervals)} intervals for {num} nodes: give one for each node of each frame")
+            times = ffi.new("braid_interval[]", [tuple(interval) for interval in intervals])
+            options.num_frames = len(intervals) // num
+        options.intervals = times
+        written: bytes = self._call(lambda pointer: capture(lambda file: write(pointer, options, file)))
+        return written
+
+    def dot(self) -> str:
+        """The plan as Graphviz DOT: a cluster for each lane, waits dashed, the critical path bold."""
+        text: bytes = self._call(lambda pointer: capture(lambda file: lib.braid_schedule_write_dot(pointer, file)))
+        return text.decode("utf-8", "replace")
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The plan as docs/json.md describes those of the tool, but for what only a file has. Times are in
+        nanoseconds; ids are names, with the index behind those that several nodes have."""
+        names = [node.name for node in self._nodes]
+        times = collections.Counter(names)
+        ids = [name if times[name] == 1 else f"{name}#{i}" for i, name in enumerate(names)]
+        info = self.info
+        waits: List[List[str]] = []
+        last: Dict[int, List[int]] = {}  # of each lane, what it waits for before its next node
+        for step in self.steps:
+            if step.kind == "wait":
+                last.setdefault(step.lane, []).append(step.node)
+            elif step.kind == "run":
+                waits += [[ids[node], ids[step.node]] for node in last.pop(step.lane, [])]
+        places = [self.placement(node) for node in self._nodes]
+        return {
+            "braid": string(lib.braid_version()), "format": 2, "kind": "plan", "nodes": info.num_nodes,
+            "guessed": info.num_guessed, "lanes": [[ids[node.index] for node in lane] for lane in self.lanes],
+            "waits": waits, "records": info.num_records, "events": info.num_events,
+            "makespan": info.makespan_ns, "bound": info.bound_ns,
+            "critical_path": [ids[node.index] for node in self.critical_path],
+            "tasks": [{"id": id_, "name": name, "lane": place.lane, "start": place.start_ns, "end": place.end_ns}
+                      for id_, name, place in zip(ids, names, places)],
+            "num_lanes": info.num_lanes, "num_waits": info.num_waits, "work": info.work_ns,
+            "one_lane": info.one_lane_ns, "cost_unit": "ns",
+        }
+
+    def json(self) -> str:
+        return json.dumps(self.to_dict())
+
+    def _repr_svg_(self) -> Optional[str]:
+        return None if self._closed else self.svg()
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<braid.Schedule, closed>"
+        info = self.info
+        counts = ((info.num_lanes, "lane"), (info.num_waits, "wait"))
+        text = ", ".join(f"{num} {word}{'' if num == 1 else 's'}" for num, word in counts)
+        return f"<braid.Schedule of {info.num_nodes} nodes: {text}>"
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryInfo:
+    """Sizes in bytes; see braid_memory_info."""
+
+    arena_bytes: int
+    unshared_bytes: int
+    bound_bytes: int
+    alignment: int
+    num_transients: int
+
+
+class MemoryPlan(Owned):
+    """Where the transient buffers of a graph lie in one arena, which the program allocates."""
+
+    def __init__(self, schedule: Schedule):
+        self.schedule = schedule
+        out = ffi.new("braid_memory_plan **")
+        with schedule.graph._owner as graph:
+            check(schedule._call(lambda pointer: lib.braid_memory_plan_create(pointer, graph, out)))
+        self._owner = Owner("memory plan", out[0], lib.braid_memory_plan_destroy)
+
+    @property
+    def info(self) -> MemoryInfo:
+        struct = ffi.new("braid_memory_info *")
+        with self._owner as pointer:
+            lib.braid_memory_plan_get_info(pointer, struct)
+        return read_struct(MemoryInfo, struct)
+
+    def offset(self, transient: Resource) -> int:
+        """Where a transient buffer begins in the arena."""
+        out = ffi.new("uint64_t *")
+        handle = self.schedule.graph._handle(transient, "resource")
+        with self._owner as pointer:
+            check(lib.braid_memory_plan_get_offset(pointer, handle, out))
+        return int(out[0])
+
+    def verify(self) -> None:
+        """Proves that no two buffers that share bytes can be alive at once."""
+        with self._owner as pointer, self.schedule.graph._owner as graph:
+            check(self.schedule._call(lambda schedule: lib.braid_memory_plan_verify(pointer, schedule, graph)))

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What C writes to a file, as bytes or text."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from braid._binding import ffi, lib
+from braid._errors import NoMemoryError, check
+
+
+def capture(write: Callable[[Any], Any]) -> bytes:
+    text, size = ffi.new("char **"), ffi.new("size_t *")
+    file = lib.open_memstream(text, size)
+    if file == ffi.NULL:
+        raise NoMemoryError("no memory to write to")
+    try:
+        status = write(file)
+    finally:
+        failed = lib.fclose(file)
+        written = bytes(ffi.buffer(text[0], size[0])) if text[0] != ffi.NULL else b""
+        lib.free(text[0])
+    check(status)
+    if failed:
+        raise NoMemoryError("no memory to write to")
+    return written
+
+
+def string(text: Any) -> str:
+    """A C string: names are given by programs, so they need not be UTF-8."""
+    value: str = ffi.string(text).decode("utf-8", "replace")
+    return value
+
+
+def version() -> str:
+    """Of the library in use."""
+    return string(lib.braid_version())

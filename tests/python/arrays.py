@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of other libraries by their protocols, and a GPU's streams and calls on the stand-in driver.
+
+The stand-in's device memory is the host's, so what a GPU library would own is played by NumPy."""
+import ctypes
+import types
+
+import numpy as np
+import pytest
+
+import braid
+
+
+class OnGpu:
+    """As CuPy's arrays look: views know their base."""
+
+    def __init__(self, array, base=None):
+        self.array, self.base = array, base
+
+    @property
+    def __cuda_array_interface__(self):
+        known = self.array.__array_interface__
+        return {"shape": known["shape"], "typestr": known["typestr"], "data": known["data"],
+                "strides": known["strides"], "version": 3}
+
+    def __getitem__(self, index):
+        return OnGpu(self.array[index], self)
+
+
+class Tensor:
+    """As PyTorch's tensors on the CPU look: DLPack, and a storage that views share."""
+
+    def __init__(self, array, whole=None):
+        self.array, self.whole = array, array if whole is None else whole
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def untyped_storage(self):
+        return types.SimpleNamespace(data_ptr=lambda: self.whole.ctypes.data, nbytes=lambda: self.whole.nbytes)
+
+
+@pytest.fixture
+def gpu():
+    device = braid.Device("cuda")
+    yield device
+    device.close()
+
+
+@pytest.mark.parametrize("kind", [OnGpu, Tensor])
+def test_views_of_foreign_arrays_are_parts_of_their_memory(kind):
+    whole = np.zeros(8, "float32")
+    make = (lambda part: OnGpu(whole)[part]) if kind is OnGpu else (lambda part: Tensor(whole[part], whole))
+    graph = braid.Graph()
+    graph.host(print, name="left", writes=make(np.s_[:4]))
+    graph.host(print, name="right", writes=make(np.s_[4:]))
+    assert graph.plan(policy="max_concurrency").info.num_lanes == 2
+    graph.host(print, name="both", updates=make(np.s_[2:6]))
+    assert graph.plan(policy="max_concurrency").info.num_waits == 1
+
+
+def test_tensors_are_arguments(device, store):
+    target = np.zeros(3, "int64")
+    graph = braid.Graph()
+    tensor = Tensor(target[2:], target)
+    graph.kernel(store, 1, [tensor, 8], writes=tensor)
+    braid.Exec(device, graph).run()
+    assert target.tolist() == [0, 0, 8]
+
+
+def test_a_gpus_memory_is_refused_on_the_cpu(device, store):
+    graph = braid.Graph()
+    array = OnGpu(np.zeros(1, "int64"))
+    graph.kernel(store, 1, [array, 8], writes=array)
+    with pytest.raises(braid.InvalidArgumentError, match="kernel 'store' is given .*OnGpu as argument 0, which is a GPU's"):
+        braid.Exec(device, graph)
+
+
+def test_pageable_memory_is_refused_on_a_gpu(gpu):
+    graph = braid.Graph()
+    array = np.zeros(1, "int64")
+    kernel = braid.Kernel("k", source='extern "C" __global__ void k(long *x) {}')
+    node = graph.kernel(kernel, 1, [array], writes=array)
+    with pytest.raises(braid.InvalidArgumentError, match="kernel 'k' is given a numpy.ndarray .*Pointer.of"):
+        braid.Exec(gpu, graph)
+    assert node.name == "k"
+
+
+def test_copies_reach_the_device_and_come_back(gpu):
+    memory, source, back = gpu.allocate(32), np.arange(4), np.zeros(4, int)
+    with pytest.raises(braid.InvalidArgumentError, match="copy_to"):
+        memory.view()
+    assert memory.__cuda_array_interface__["shape"] == (32,)
+    graph = braid.Graph()
+    graph.copy(memory, source)
+    graph.copy(back, memory)
+    with braid.Exec(gpu, graph) as frame:
+        frame.run()
+    assert back.tolist() == [0, 1, 2, 3]
+    memory.copy_from(source + 1)
+    memory.copy_to(back)
+    assert back.tolist() == [1, 2, 3, 4]
+    memory.close()
+
+
+@pytest.mark.parametrize("look", ["torch", "cupy", "protocol", "address"])
+def test_a_launch_takes_streams_of_others(gpu, look):
+    own = gpu.stream()
+    native = own.native
+    stream = {"torch": types.SimpleNamespace(cuda_stream=native), "cupy": types.SimpleNamespace(ptr=native),
+              "protocol": types.SimpleNamespace(__cuda_stream__=lambda: (0, native)), "address": native}[look]
+    source, target = np.arange(4), np.zeros(4, int)
+    graph = braid.Graph()
+    graph.copy(target, source)
+    frame = braid.Exec(gpu, graph)
+    created = None
+    for _ in range(20):
+        frame.launch(stream)
+        frame.wait()
+        created = created or gpu.stats
+    assert gpu.stats == created  # it is wrapped once
+    assert target.tolist() == [0, 1, 2, 3]
+    frame.close()
+    own.close()
+
+
+@pytest.mark.parametrize("mode", ["streams", "auto"])
+def test_a_native_call_gets_a_stream_that_others_can_use(gpu, mode):
+    source, target, seen = np.arange(4), np.zeros(4, int), []
+
+    def queue(stream):
+        seen.append(stream.__cuda_stream__())
+        stream.copy(target, source)
+
+    graph = braid.Graph()
+    graph.native(queue, writes=target)
+    with braid.Exec(gpu, graph, mode=mode) as frame:
+        frame.run()
+    assert target.tolist() == [0, 1, 2, 3]
+    assert {version for version, _ in seen} == {0}  # the address of the default stream may be 0
+
+
+def test_raw_kernels_of_cupy():
+    source = 'extern "C" __global__ void twice(float *x) { x[blockIdx.x] *= 2; }'
+    loaded = types.SimpleNamespace(ptr=0x1234)
+    plain = types.SimpleNamespace(name="twice", code=source, options=(), backend="nvrtc", kernel=loaded)
+    tuned = types.SimpleNamespace(name="twice", code=source, options=("-DX",), backend="nvrtc", kernel=loaded)
+    of_source, of_function = braid.Kernel.of(plain), braid.Kernel.of(tuned)
+    assert of_source._struct.source != braid._kernel.ffi.NULL
+    assert int(braid._kernel.ffi.cast("uintptr_t", of_function._struct.cuda.function)) == 0x1234
+    graph = braid.Graph()
+    x = OnGpu(np.zeros(4, "float32"))
+    for _ in range(3):
+        graph.kernel(plain, 4, [x], updates=x)
+    assert len({use.kernel for use in graph._kept.kernels.values()}) == 1  # one module
+    assert graph.plan().info.num_lanes == 1
+
+
+def test_no_library_is_imported_unasked():
+    import subprocess
+    import sys
+
+    text = "import braid, sys; print([m for m in ('numpy', 'cupy', 'torch', 'numba') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, check=True).stdout == "[]\n"
+
+
+def test_ctypes_structs_are_values(device, library):
+    class Pair(ctypes.Structure):
+        _fields_ = [("low", ctypes.c_int32), ("high", ctypes.c_int32)]
+
+    target = np.zeros(1, "int64")
+    graph = braid.Graph()
+    graph.kernel(braid.Kernel("store", cpu=library.store), 1, [target, Pair(1, 2)], writes=target)
+    braid.Exec(device, graph).run()
+    assert target[0] == 1 + (2 << 32)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several tests use: a device, and kernels in C."""
+import ctypes
+import os
+
+import numpy as np
+import pytest
+
+import braid
+
+
+@pytest.fixture
+def device():
+    opened = braid.Device("cpu", num_workers=2)
+    yield opened
+    opened.close()  # refuses while a test has left something
+
+
+@pytest.fixture
+def library():
+    return ctypes.CDLL(os.environ["BRAID_TEST_KERNELS"])
+
+
+@pytest.fixture
+def add_scaled(library):
+    """y[i] += factor * x[i]"""
+    return braid.Kernel("add_scaled", cpu=library.add_scaled, types=[braid.Pointer, braid.Pointer, np.float32])
+
+
+@pytest.fixture
+def store(library):
+    """*to = value"""
+    return braid.Kernel("store", cpu=library.store, types=[braid.Pointer, np.int64])

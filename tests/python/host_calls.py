@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What host and native calls raise is told, and they cannot wait for themselves."""
+import gc
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import braid
+
+
+def explode():
+    raise KeyError("frog")
+
+
+def test_a_host_call_that_raises_is_told_by_the_wait(device):
+    ran = []
+    graph = braid.Graph()
+    first = graph.host(explode, name="jump")
+    graph.host(lambda: ran.append(1), after=first)
+    frame = braid.Exec(device, graph)
+    frame.launch()
+    with pytest.raises(braid.HostCallError, match="host call 'jump' raised KeyError: 'frog'") as caught:
+        frame.wait()
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert caught.value.__cause__.__traceback__.tb_next.tb_frame.f_code.co_name == "explode"
+    assert ran == [1]
+    frame.wait()  # it is told once
+    frame.launch()  # and the exec can be launched again
+    with pytest.raises(braid.HostCallError):
+        frame.close()
+    assert ran == [1, 1]
+
+
+def test_all_failures_are_told(device):
+    graph = braid.Graph()
+    for i in range(3):
+        graph.host(explode, name=f"jump {i}")
+    frame = braid.Exec(device, graph)
+    with pytest.raises(braid.HostCallError, match="and 2 more") as caught:
+        frame.run()
+    assert sorted(failure.node for failure in caught.value.failures) == ["jump 0", "jump 1", "jump 2"]
+
+
+def test_what_no_wait_has_told_is_printed(device, monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append(str(what.exc_value)))
+    graph = braid.Graph()
+    graph.host(explode, name="jump")
+    frame = braid.Exec(device, graph)
+    frame.launch()
+    del frame
+    gc.collect()
+    assert told and "jump" in told[0]
+
+
+def test_a_host_call_cannot_wait_for_itself(device):
+    graph = braid.Graph()
+    graph.host(lambda: frame.wait(), name="snake")
+    frame = braid.Exec(device, graph)
+    with pytest.raises(braid.HostCallError, match="host call 'snake' raised InvalidArgumentError") as caught:
+        frame.run()
+    assert caught.value.__cause__.status == "BRAID_INVALID_ARGUMENT"
+
+
+def test_python_runs_while_a_wait_waits(device):
+    """The wait has to let go of the interpreter, or the host call could not run until it ends."""
+    reached, leave = threading.Event(), threading.Event()
+    graph = braid.Graph()
+    graph.host(lambda: (reached.set(), leave.wait(60)), name="held up")
+    frame = braid.Exec(device, graph)
+    frame.launch()
+    waiter = threading.Thread(target=frame.wait)
+    waiter.start()
+    assert reached.wait(60)
+    assert not frame.done
+    leave.set()
+    waiter.join(60)
+    assert not waiter.is_alive() and frame.done
+
+
+def test_a_native_call_gets_its_stream(device):
+    source, target = np.arange(4), np.zeros(4, int)
+    streams = []
+
+    def queue(stream):
+        stream.copy(target, source)
+        streams.append(stream)
+
+    graph = braid.Graph()
+    graph.native(queue, name="copy by hand", writes=target)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert target.tolist() == [0, 1, 2, 3]
+    with pytest.raises(braid.InvalidArgumentError, match="the stream is closed"):
+        streams[0].synchronize()
+
+
+def test_a_native_call_that_raises_fails_the_launch(device):
+    graph = braid.Graph()
+    graph.native(lambda stream: explode(), name="jump")
+    frame = braid.Exec(device, graph, mode="streams")
+    with pytest.raises(braid.DeviceError, match="jump") as caught:
+        frame.launch()
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_the_log_hears_of_failures():
+    heard = []
+    braid.log_to(lambda status, message: heard.append((status, message)))
+    try:
+        with pytest.raises(braid.InvalidArgumentError):
+            braid.Device("abacus")
+    finally:
+        braid.log_to(None)
+    assert heard[0][0] == "BRAID_INVALID_ARGUMENT" and "abacus" in heard[0][1]

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects may go in any order, by the garbage collector, at exit, and after a fork."""
+import gc
+import itertools
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import braid
+
+
+def make(store):
+    """Everything, with nothing but the objects to hold it."""
+    things = {"device": braid.Device("cpu", num_workers=2), "graph": braid.Graph()}
+    target = np.zeros(1, "int64")
+    things["graph"].kernel(store, 1, [target, 5], writes=target)
+    things["graph"].host(lambda: None, reads=target)
+    things["exec"] = braid.Exec(things["device"], things["graph"])
+    things["schedule"] = things["exec"].schedule
+    things["plan"] = things["graph"].plan()
+    things["stream"] = things["device"].stream()
+    things["exec"].launch(things["stream"])
+    return things, weakref.ref(target)
+
+
+NAMES = ("device", "graph", "exec", "schedule", "plan", "stream")
+
+
+@pytest.mark.parametrize("order", [NAMES, NAMES[::-1], *itertools.islice(itertools.permutations(NAMES), 7, 720, 97)],
+                         ids="-".join)
+def test_any_order_of_dropping(store, order):
+    things, target = make(store)
+    for name in order:
+        del things[name]
+        gc.collect()
+    assert target() is None, "the array outlives all that used it"
+
+
+def test_circles_are_collected(store):
+    """Host calls that hold the exec they belong to: finalizers then run in no order at all."""
+    things, target = make(store)
+    things["graph"].host(lambda held=things: held, name="circle")
+    things["other"] = braid.Exec(things["device"], things["graph"])
+    things["other"].launch()
+    del things
+    gc.collect()
+    assert target() is None
+
+
+def test_an_exec_keeps_what_its_graph_used(device, store):
+    target = np.zeros(1, "int64")
+    alias = weakref.ref(target)
+    graph = braid.Graph()
+    graph.kernel(store, 1, [target, 5], writes=target)
+    seen = []
+    graph.host(lambda array=target: seen.append(int(array[0])), reads=target)
+    frame = braid.Exec(device, graph)
+    del target, graph
+    gc.collect()
+    frame.run()
+    assert seen == [5] and alias() is not None
+
+
+def test_a_replaced_array_lives_as_long_as_its_frame(device, store):
+    reached, leave = threading.Event(), threading.Event()
+    target = np.zeros(1, "int64")
+    first = graph = None
+    graph = braid.Graph()
+    hold = graph.host(lambda: (reached.set(), leave.wait(60)))
+    role = graph.resource("role")
+    graph.buffer(target)
+    node = graph.kernel(store, 1, [target, 5], writes=[target, role], after=hold)
+    frame = braid.Exec(device, graph)
+    first = np.zeros(1, "int64")
+    alive = weakref.ref(first)
+    frame.set_arg(node, 0, first)
+    frame.launch()
+    assert reached.wait(60)
+    frame.set_arg(node, 0, target)
+    del first
+    gc.collect()
+    assert alive() is not None, "a frame in flight writes to it"
+    leave.set()
+    frame.wait()
+    gc.collect()
+    assert alive() is None
+    assert target[0] == 0
+
+
+def test_a_device_in_use_is_not_closed():
+    device = braid.Device("cpu")
+    frame = braid.Exec(device, braid.Graph())
+    memory, other = device.allocate(16), device.allocate(16)
+    with pytest.raises(braid.BusyError, match="still used by 1 exec, 2 memory"):
+        device.close()
+    frame.run()  # it is as it was
+    for thing in (frame, memory, other):
+        thing.close()
+    device.close()
+    device.close()
+    with pytest.raises(braid.InvalidArgumentError, match="the device is closed"):
+        device.stream()
+    with pytest.raises(braid.InvalidArgumentError, match="the exec is closed"):
+        frame.launch()
+    with pytest.raises(braid.InvalidArgumentError, match="the exec is closed"):
+        frame.schedule.info  # noqa: B018
+    assert "closed" in repr(device) and "closed" in repr(frame)
+
+
+def test_views_keep_memory(device):
+    memory = device.allocate(16)
+    view = np.frombuffer(memory.view(), "uint8")
+    del memory
+    gc.collect()
+    view[:] = 3
+    assert view.sum() == 48
+    with pytest.raises(braid.BusyError):
+        device.close()
+    del view
+    gc.collect()
+
+
+def test_a_collection_inside_a_host_call_destroys_later():
+    """There nothing may be destroyed that waits, and the collector asks nobody where it runs."""
+    device, done = braid.Device("cpu", num_workers=2), []
+    victims = [braid.Exec(device, braid.Graph())]
+    graph = braid.Graph()
+
+    def drop():
+        victims.clear()
+        gc.collect()
+        done.append(device.stats.events_leased)
+
+    graph.host(drop)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    frame.close()
+    assert done
+    device.close()  # refuses while an exec is left
+
+
+def run_program(text):
+    done = subprocess.run([sys.executable, "-X", "dev", "-W", "ignore", "-c", textwrap.dedent(text)], timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_a_program_may_exit_while_frames_run():
+    said = run_program("""
+        import braid, time
+        graph = braid.Graph()
+        for _ in range(20):
+            graph.host(lambda: time.sleep(0.001))
+        device = braid.Device("cpu", num_workers=2)
+        frame = braid.Exec(device, graph)
+        for _ in range(20):
+            frame.launch()
+        print("left")
+    """)
+    assert said == "left\n"
+
+
+def test_a_failure_that_exit_finds_is_printed():
+    done = run_program("""
+        import braid
+        graph = braid.Graph()
+        graph.host(lambda: 1 / 0, name="division")
+        frame = braid.Exec(braid.Device("cpu"), graph)
+        frame.launch()
+    """)
+    assert "division" in done and "ZeroDivisionError" in done
+
+
+def test_a_child_may_drop_what_its_parent_made():
+    said = run_program("""
+        import braid, os, sys
+        device = braid.Device("cpu", num_workers=2)
+        frame = braid.Exec(device, braid.Graph())
+        frame.run()
+        child = os.fork()
+        if child == 0:
+            try:
+                frame.launch()
+            except braid.InvalidArgumentError as error:
+                print(error)
+            del frame, device
+            braid.Exec(braid.Device("cpu"), braid.Graph()).run()
+            sys.exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        frame.run()
+        print("parent")
+    """)
+    assert "before a fork" in said and said.endswith("parent\n"), said
+
+
+def test_no_circle_keeps_arrays(device, store):
+    """A GPU's memory should not wait for the garbage collector."""
+    gc.disable()
+    try:
+        target = np.zeros(2, "int64")
+        alive = weakref.ref(target)
+        graph = braid.Graph()
+        whole = graph.buffer(target, "whole")
+        node = graph.kernel(store, 1, [target, 5], writes=target)
+        graph.host(print, reads=target[:1])
+        frame = braid.Exec(device, graph)
+        assert "whole" in frame.schedule.explain(node, graph.nodes[1])
+        del target, whole, node, graph, frame
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_a_with_statement_bears_what_is_left():
+    with braid.Device("cpu") as device:
+        frame = braid.Exec(device, braid.Graph())
+    frame.run()
+    with braid.Device("cpu") as device, braid.Exec(device, braid.Graph()) as frame:
+        frame.run()
+    with pytest.raises(braid.InvalidArgumentError, match="closed"):
+        frame.run()

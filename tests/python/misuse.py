@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wrong call raises before anything is lost, and the message names the thing."""
+import numpy as np
+import pytest
+
+import braid
+
+
+class World:
+    """What the lines below speak of."""
+
+    def __init__(self, device, add_scaled):
+        self.device, self.k = device, add_scaled
+        self.x, self.y = np.zeros(8, "float32"), np.zeros(8, "float32")
+        self.frozen = np.zeros(8, "float32")
+        self.frozen.flags.writeable = False
+        self.g, self.other = braid.Graph(), braid.Graph()
+        self.node = self.g.kernel(self.k, 8, [self.y, self.x, 1], updates=self.y, reads=self.x)
+        self.call = self.g.host(lambda: None, name="call")
+        self.param = self.g.parameter("step", np.float32(1))
+        self.stranger = self.other.empty(name="stranger")
+        self.bare = braid.Kernel("bare")
+        self.frame = braid.Exec(device, self.g)
+
+
+LINES = [
+    ("w.g.kernel(w.k, 8, [w.y, w.x, 1], reads=w.x)", "'add_scaled' is given a numpy.ndarray as argument 0"),
+    ("w.g.kernel(w.k, 8, [w.y, w.x], updates=w.y, reads=w.x)", "given 2 arguments, and takes 3"),
+    ("w.g.kernel(w.k, 8, [w.y, 3.5, 1], updates=w.y)", "argument 1 of kernel 'add_scaled' is 3.5.*pointer"),
+    ("w.g.kernel(w.k, 8, [w.y, w.x, w.x], updates=w.y, reads=w.x)", "argument 2 .* takes a float32"),
+    ("w.g.kernel(w.k, 8, [w.y, w.x, 'wide'], updates=w.y, reads=w.x)", "argument 2 of kernel 'add_scaled' is 'wide'"),
+    ("w.g.kernel(w.k, 8, [w.y, w.x, np.float64(1)], updates=w.y, reads=w.x)", "has 8 bytes.*takes a float32"),
+    ("w.g.kernel(w.bare, 1, [3.5])", "the Python number 3.5.*numpy.float32"),
+    ("w.g.kernel(w.bare, -1)", "grid of kernel 'bare' -1"),
+    ("w.g.kernel(w.bare, (1, 2, 3, 4))", "grid of kernel 'bare' has 4 sizes"),
+    ("w.g.kernel(print, 1)", "is no kernel"),
+    ("w.g.kernel(w.k, 8, [w.frozen, w.x, 1], updates=w.frozen, reads=w.x)", "changes 'array 2'.*read-only"),
+    ("w.g.host(3)", "host call 'host call': 3 cannot be called"),
+    ("w.g.host(print, name='p', reads='text')", "node 'p': 'text' is neither"),
+    ("w.g.host(print, name='p', after=w.stranger)", "node 'p': .*is not a node of this graph"),
+    ("w.g.host(print, name='p', after=3)", "3 is no node"),
+    ("w.g.host(print, name='p', reads=w.x, accumulates=w.x)", "node 'p' touches 'array 0' in two ways"),
+    ("w.g.buffer(np.zeros(0), 'none')", "'none' is empty"),
+    ("w.g.buffer(w.x, 'again')", "'again': the memory of this array is declared already, as 'array 0'"),
+    ("w.g.range(w.g.resource('list'), 0, 8)", "list"),
+    ("w.g.copy(w.x, w.y[:4], name='half')", "copy 'half' is from 16 bytes to 32"),
+    ("w.g.copy(w.x[::2], w.y[:4], name='half')", "target of copy 'half'.*do not follow"),
+    ("w.g.copy(w.x, [1, 2], name='half')", "source of copy 'half'"),
+    ("w.g.copy(w.frozen, w.x, name='melt')", "node 'melt' changes 'array 2'"),
+    ("w.g.fill(w.x, 'zero', name='wipe')", "fill 'wipe': 'zero'"),
+    ("w.g.fill(np.zeros(2), 2.0, name='wipe')", "fill 'wipe': 2.0 has 8 bytes that do not repeat"),
+    ("w.g.plan(max_lanes=1).explain(w.node, w.stranger)", "is not in this schedule"),
+    ("w.g.plan(policy='best')", "policy 'best' does not exist: there are default, max_concurrency"),
+    ("w.frame.set_arg(w.node, 3, 1)", "'add_scaled' has 3 arguments, and no argument 3"),
+    ("w.frame.set_arg(w.call, 0, 1)", "node 'call' is no kernel"),
+    ("w.frame.set_arg(w.node, 2, None)", "argument 2 of kernel 'add_scaled' is None"),
+    ("w.frame.set_param(w.param, np.float64(2))", "parameter 'step' has 8 bytes.*float32"),
+    ("w.frame.set_param(w.node, 2)", "is no parameter"),
+    ("w.frame.launch('fast')", "'fast' is no stream"),
+    ("w.frame.launch(1234)", "."),
+    ("braid.Exec(w.device, w.g, mode='fast')", "mode 'fast' does not exist"),
+    ("braid.Exec(w.device, w.g, w.g.plan(), max_lanes=2)", "a schedule or options"),
+    ("braid.Device('abacus')", "abacus"),
+    ("braid.Device('cpu', ordinal=7)", "7"),
+    ("braid.Kernel('')", "no name"),
+    ("braid.Kernel('k', cpu=print)", "CPU code of kernel 'k' is <built-in function print>"),
+]
+
+
+@pytest.mark.parametrize("line,message", LINES, ids=[line for line, _ in LINES])
+def test_misuse_names_the_thing(device, add_scaled, line, message):
+    world = World(device, add_scaled)
+    before = len(world.g)
+    with pytest.raises(braid.Error, match=message) as caught:
+        eval(line, {"w": world, "np": np, "braid": braid})
+    assert caught.value.status.startswith("BRAID_")
+    assert len(world.g) == before
+    world.frame.run()  # nothing is broken
+    world.frame.close()
+
+
+def test_a_kernel_without_code_for_the_device_is_named(device):
+    graph = braid.Graph()
+    graph.kernel(braid.Kernel("bare", source="extern \"C\" __global__ void bare() {}"), 1)
+    with pytest.raises(braid.UnsupportedError, match="bare"):
+        braid.Exec(device, graph)
+
+
+def test_options_that_do_not_exist_are_type_errors():
+    graph = braid.Graph()
+    with pytest.raises(TypeError, match="read: no such option of nodes; there are name, reads"):
+        graph.empty(read=3)
+    with pytest.raises(TypeError, match="'lanes' is no option of plans"):
+        graph.plan(lanes=3)
+
+
+def test_two_arrays_that_share_memory_unknown_to_us_are_refused():
+    data = bytearray(64)
+    graph = braid.Graph()
+    graph.host(print, name="a", writes=np.frombuffer(data, "uint8", 32))
+    graph.host(print, name="b", writes=np.frombuffer(data, "uint8", 32, 16))
+    with pytest.raises(braid.InvalidArgumentError, match="array 0.*array 1|array 1.*array 0"):
+        graph.plan()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nodes say they touch orders them, and nothing else does: parts of arrays, preludes, edges."""
+import threading
+
+import numpy as np
+import pytest
+
+import braid
+
+PATIENCE_S = 60
+
+
+def meet(*sides):
+    """Host calls that end only once all of them run at once."""
+    barrier = threading.Barrier(len(sides))
+    return [lambda side=side: barrier.wait(PATIENCE_S) and None for side in sides]
+
+
+def test_nodes_that_share_nothing_run_at_once(device):
+    a, b = np.zeros(8), np.zeros(8)
+    graph = braid.Graph()
+    for name, call, touched in zip("ab", meet("a", "b"), (a, b)):
+        graph.host(call, name=name, writes=touched)
+    braid.Exec(device, graph).run(3)
+
+
+def test_parts_of_an_array_run_at_once_and_the_whole_waits_for_both(device):
+    whole = np.zeros(8)
+    graph = braid.Graph()
+    left, right = [graph.host(call, writes=part) for call, part in zip(meet(0, 1), (whole[:4], whole[4:]))]
+    total = []
+    last = graph.host(lambda: total.append(whole.sum()), reads=whole)
+    schedule = graph.plan(max_lanes=2, fixed_lanes=True)
+    schedule.verify()
+    braid.Exec(device, graph, schedule).run()
+    assert total == [0.0]
+    assert "no order" not in schedule.explain(left, last)
+    assert schedule.placement(left).lane != schedule.placement(right).lane
+    assert schedule.placement(last).start_ns >= schedule.placement(right).end_ns
+
+
+@pytest.mark.parametrize("view", [np.s_[::2], np.s_[::-1], np.s_[2:5]])
+def test_views_of_an_array_conflict_with_it(view):
+    whole = np.arange(8)
+    graph = braid.Graph()
+    graph.buffer(whole, "numbers")
+    first = graph.host(lambda: None, name="first", writes=whole[view])
+    second = graph.host(lambda: None, name="second", reads=whole)
+    text = graph.plan().explain(first, second)
+    assert "numbers" in text or "first" in text, text
+    assert graph.plan(policy="max_concurrency").info.num_lanes == 1
+
+
+def test_accumulating_nodes_are_free_among_each_other(device):
+    total = np.zeros(1)
+    graph = braid.Graph()
+    for call in meet(0, 1):
+        graph.host(call, accumulates=total)
+    braid.Exec(device, graph).run()
+
+
+def test_reading_and_writing_is_an_update():
+    x = np.zeros(1)
+    graph = braid.Graph()
+    graph.host(lambda: None, name="a", reads=x, writes=x)
+    graph.host(lambda: None, name="b", updates=x)
+    assert graph.plan(policy="max_concurrency").info.num_lanes == 1
+
+
+def test_preludes_epilogues_and_edges(device):
+    seen, lists = [], braid.Graph()
+    graph = lists
+    made = graph.resource("list")
+    loop = graph.host(lambda: seen.append("loop"), name="loop", reads=made)
+    graph.host(lambda: seen.append("list"), prelude_of=loop, writes=made)
+    graph.host(lambda: seen.append("free"), epilogue_of=loop, excludes=made)
+    end = graph.empty(name="end", after=loop)
+    late = graph.host(lambda: seen.append("late"), lane_hint=2, cost_ns=5)
+    graph.edge(end, late)
+    graph.set_cost(late, 7)
+    braid.Exec(device, graph).run()
+    assert seen == ["list", "loop", "free", "late"]
+    assert [node.name for node in graph.nodes][0] == "loop" and graph.num_edges >= 1
+
+
+def test_a_cycle_is_named():
+    graph = braid.Graph()
+    hen, egg = graph.empty(name="hen"), graph.empty(name="egg")
+    graph.edge(hen, egg)
+    graph.edge(egg, hen)
+    with pytest.raises(braid.CycleError, match="hen.*egg|egg.*hen"):
+        graph.plan()
+
+
+def test_a_launch_follows_its_stream(device):
+    stream = device.stream()
+    source, middle, last = np.arange(4), np.zeros(4, int), np.zeros(4, int)
+    graph = braid.Graph()
+    graph.copy(last, middle)
+    frame = braid.Exec(device, graph)
+    stream.copy(middle, source)
+    frame.launch(stream)
+    stream.synchronize()
+    assert last.tolist() == [0, 1, 2, 3]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans without a device: what they say, and how they look in a notebook."""
+import json
+import xml.etree.ElementTree as xml
+
+import numpy as np
+import pytest
+
+import braid
+
+
+@pytest.fixture
+def graph():
+    """A fork and a join."""
+    made = braid.Graph()
+    a, b, c = (np.zeros(1) for _ in range(3))
+    made.buffer(a, "source")
+    made.host(print, name="load", writes=a, cost_ns=10)
+    made.host(print, name="left", reads=a, writes=b, cost_ns=100)
+    made.host(print, name="right", reads=a, writes=c, cost_ns=90)
+    made.host(print, name="join", reads=[b, c], cost_ns=10)
+    return made
+
+
+def test_a_plan_is_plain_data(graph):
+    plan = graph.plan(max_lanes=2, costs=braid.CostModel(wait_ns=1))
+    plan.verify()
+    load, left, right, join = graph.nodes
+    assert plan.info.num_lanes == 2 and plan.info.num_nodes == 4
+    assert [node.name for node in plan.critical_path] == ["load", "left", "join"]
+    assert plan.placement(join).end_ns == plan.info.makespan_ns
+    assert sorted(node.name for lane in plan.lanes for node in lane) == ["join", "left", "load", "right"]
+    assert sum(step.kind == "wait" for step in plan.steps) == plan.info.num_waits
+    assert "source" in plan.explain(load, left)
+    assert "4 nodes: 2 lanes" in repr(plan)
+
+
+def test_one_lane_says_what_it_serialises(graph):
+    found = graph.plan(max_lanes=1).serialisations
+    assert {(one.first.name, one.second.name) for one in found} == {("left", "right")}
+    assert found[0].cause == "lanes"
+
+
+def test_a_plan_follows_measured_costs(graph):
+    plan = graph.plan()
+    graph.set_cost(graph.nodes[3], 500)
+    assert plan.replan().info.makespan_ns == plan.info.makespan_ns + 490
+
+
+def test_a_notebook_shows_the_plan(graph, device):
+    for shown in (graph, graph.plan(), braid.Exec(device, graph)):
+        picture = xml.fromstring(shown._repr_svg_())
+        assert picture.tag.endswith("svg")
+        text = " ".join(picture.itertext())
+        assert "left" in text and "join" in text
+    assert braid.Graph()._repr_svg_() is None
+
+
+def test_measured_times_are_drawn_and_traced(graph):
+    plan = graph.plan()
+    times = [(i * 10, i * 10 + 5) for i in range(8)]
+    assert "two frames" in plan.svg("two frames", times)
+    assert {event["ph"] for event in json.loads(plan.chrome_trace("t", times))["traceEvents"]} >= {"X"}
+    assert len(plan.perfetto_trace("t", times)) > 100
+    with pytest.raises(braid.InvalidArgumentError, match="3 intervals for 4 nodes"):
+        plan.svg(intervals=times[:3])
+
+
+def test_json_is_as_the_tool_writes_it(graph):
+    plan = json.loads(graph.plan(max_lanes=2).json())
+    assert (plan["kind"], plan["format"], plan["cost_unit"]) == ("plan", 2, "ns")
+    ends = {task["id"]: task for task in plan["tasks"]}
+    for before, after in plan["waits"]:
+        assert ends[before]["end"] <= ends[after]["start"]
+    assert len(plan["waits"]) == plan["num_waits"]
+    assert sorted(sum(plan["lanes"], [])) == ["join", "left", "load", "right"]
+
+
+def test_nodes_of_one_name_have_ids_of_their_own():
+    graph = braid.Graph()
+    graph.empty(name="x")
+    graph.empty(name="x")
+    assert sorted(task["id"] for task in graph.plan().to_dict()["tasks"]) == ["x#0", "x#1"]
+
+
+def test_dot(graph):
+    assert "digraph" in graph.dot() and "source" in graph.dot()
+    assert "cluster" in graph.plan(max_lanes=2).dot()
+
+
+def test_transient_buffers_share_an_arena():
+    graph = braid.Graph()
+    buffers = [graph.transient(f"scratch {i}", 1000) for i in range(3)]
+    for first, second in zip(buffers, buffers[1:]):
+        graph.host(print, writes=first)
+        graph.host(print, name="pass on", reads=first, writes=second) if first is buffers[1] else None
+    graph.host(print, reads=buffers[2])
+    plan = graph.plan(max_lanes=1).memory_plan()
+    plan.verify()
+    assert 0 < plan.info.arena_bytes <= plan.info.unshared_bytes
+    assert plan.offset(buffers[1]) % 256 == 0

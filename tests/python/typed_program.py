@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user's program looks like to a type checker; check_types.py runs it."""
+from typing import List, Optional
+
+import braid
+
+
+def build(values: bytearray) -> braid.Exec:
+    graph = braid.Graph()
+    step = graph.parameter("step", 1, braid.Pointer)
+    kernel = braid.Kernel("k", source="", types=[braid.Pointer, braid.Pointer])
+    node: braid.Node = graph.kernel(kernel, (4, 4), [values, step], block=128, updates=values, cost_ns=5)
+    graph.host(lambda: None, name="after", after=[node], reads=values)
+    plan: braid.Schedule = graph.plan(max_lanes=2, policy="max_concurrency", costs=braid.CostModel(wait_ns=3))
+    picture: str = plan.svg()
+    lanes: List[List[braid.Node]] = plan.lanes
+    shown: Optional[str] = plan._repr_svg_()
+    print(picture, lanes, shown, plan.info.num_lanes + 1)
+    return braid.Exec(braid.Device("cpu"), graph, plan, mode="streams")
