@@ -31,11 +31,16 @@ typedef enum braid_exec_mode {
 
 // Whether kernels of a plan may become calls inside one kernel, an island (CUDA; docs/cuda.md).
 typedef enum braid_islands {
-    BRAID_ISLANDS_AUTO = 0,  // none so far
-    BRAID_ISLANDS_NEVER = 1, // none
-    BRAID_ISLANDS_WHOLE = 2, // the whole graph is one island, or creating the exec fails with
-                             // BRAID_UNSUPPORTED and names the first node that cannot be inside.
-                             // Creating one compiles, and may wait for other work on the device
+    // In native mode, stretches of lanes whose kernels have source and follow each other with
+    // nothing between, where that is expected to make the frame at least 3 % shorter. Creating such
+    // an exec compiles, and may wait for other work on the device.
+    BRAID_ISLANDS_AUTO = 0,
+    BRAID_ISLANDS_NEVER = 1,  // none
+    BRAID_ISLANDS_WHOLE = 2,  // the whole graph is one island, or creating the exec fails with
+                              // BRAID_UNSUPPORTED and names the first node that cannot be inside.
+                              // Creating one compiles, and may wait for other work on the device
+    BRAID_ISLANDS_ALWAYS = 3, // as AUTO, but every such stretch of two kernels and more, whether or
+                              // not it is shorter; one that cannot be made is an error
 } braid_islands;
 
 typedef struct braid_exec_options {
@@ -137,6 +142,7 @@ typedef struct braid_exec_info {
     uint64_t unshared_transient_bytes; // what they would take if no two shared memory
     uint64_t transient_bound_bytes;    // no packing takes less; see braid_memory_info
     uint64_t memory_bytes;             // all that was allocated for the exec
+    uint32_t num_islands;              // kernels that are islands
 } braid_exec_info;
 
 BRAID_API void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info,

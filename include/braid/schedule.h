@@ -41,6 +41,12 @@ typedef struct braid_cost_model {
     // kernel too and lasts at least early_least_ns; 0: nothing.
     uint64_t early_ns;
     uint64_t early_least_ns;
+    // Where kernels may be calls inside one kernel, an island: from the end of a call to the start
+    // of the next on its lane; 0: there are no islands. And from the end of a call to the start of
+    // one on another lane of the island that waits for it, in the same block or in another.
+    uint64_t island_call_ns;
+    uint64_t island_wait_ns;
+    uint64_t island_block_wait_ns;
 } braid_cost_model;
 
 typedef enum braid_policy {
@@ -116,13 +122,17 @@ typedef struct braid_schedule_info {
     uint32_t num_events;         // event objects, after reuse
     uint32_t num_serialisations; // pairs that the graph leaves free and the plan does not
     uint64_t makespan_ns;        // planned, with the cost model
-    uint64_t bound_ns;           // max(critical path, work / lanes allowed): no plan is shorter
+    uint64_t bound_ns;           // max(critical path, work / lanes allowed): no plan
+                                 // without islands is shorter
     uint64_t critical_path_ns;   // the heaviest path of the graph
     uint64_t work_ns;            // the sum of all costs
     uint64_t one_lane_ns;        // the planned makespan on one lane
     // Nodes whose cost nobody gave, empty nodes apart: where there are any, times are guesses, and
     // the plan is one for concurrency.
     uint32_t num_guessed;
+    // Stretches of lanes that are one kernel each, and the nodes in them (empty ones apart).
+    uint32_t num_islands;
+    uint32_t num_island_nodes;
 } braid_schedule_info;
 
 BRAID_API void braid_schedule_get_info_sized(const braid_schedule *schedule,
@@ -137,7 +147,12 @@ static inline void braid_schedule_get_info(const braid_schedule *schedule,
 typedef struct braid_placement {
     uint32_t lane;
     uint64_t start_ns, end_ns;
+    // Less than info.num_islands: the node is a call inside that island, a stretch of its lane that
+    // is one kernel on the device; BRAID_NO_ISLAND: it is not.
+    uint32_t island;
 } braid_placement;
+
+#define BRAID_NO_ISLAND UINT32_MAX
 
 // Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement_sized(
@@ -193,18 +208,25 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_sched
                                                                braid_node a, braid_node b,
                                                                char *out_text, size_t size);
 
+// Writes one line that says which island a node is in, or why it is in none, for example
+// "in island 0, call 2 of 5, from 'clear' to 'scan'" or "not in an island: it has no source"; the
+// buffer as above. Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain_island(
+    const braid_schedule *schedule, braid_node node, char *out_text, size_t size);
+
 // Proves, independently of the planner, that the steps run every node once, that every edge and
 // every conflicting pair of accesses of the graph is ordered, that no wait can block for ever, and
-// that event reuse is safe. The graph must be the one planned, unchanged.
-// Errors: BRAID_INTERNAL (the message names the first pair that is not ordered),
+// that event reuse is safe; and that islands are
+// stretches of lanes in which nothing waits or is waited for. The graph must be the one planned,
+// unchanged. Errors: BRAID_INTERNAL (the message names the first pair that is not ordered),
 // BRAID_INVALID_ARGUMENT (another graph), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
                                                               const braid_graph *graph);
 
 // Writes the plan as Graphviz DOT: a cluster a lane, nodes in lane order, bundles boxed with their
-// preludes, waits dashed with their event, the critical path bold, forced serialisations dotted
-// with the resource's name. The text depends on the plan alone.
-// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
+// preludes, waits dashed with their event, islands boxed, the critical path bold, forced
+// serialisations dotted with the resource's name. The text depends on the plan alone. Errors:
+// BRAID_NO_MEMORY, BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_dot(const braid_schedule *schedule,
                                                                  FILE *file);
 

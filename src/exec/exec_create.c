@@ -10,6 +10,7 @@
 #include "exec/early.h"
 #include "exec/exec.h"
 #include "exec/exec_memory.h"
+#include "exec/islands.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
 
@@ -35,6 +36,7 @@ static braid_status find_schedule(braid_exec *exec, const braid_graph *graph,
     braid_schedule_options plan = options->plan;
     if (plan_costs_are_zero(&plan.costs))
         player->get_cost_model(exec->device->backend, &plan.costs);
+    plan.costs.island_call_ns = 0; // it is divided when it is known what can be inside
     return braid_schedule_create(graph, &plan, &exec->schedule);
 }
 
@@ -65,14 +67,15 @@ static braid_status make_times(braid_exec *exec, const struct player *player, ui
 }
 
 static braid_status make_playing(braid_exec *exec, const struct player *player,
-                                 uint32_t num_profiled)
+                                 const braid_exec_options *options)
 {
     const struct stage stage = {
         .player = player,
         .device = exec->device,
         .program = &exec->program,
         .frame = &exec->slot.frame,
-        .num_profiled = num_profiled,
+        .num_profiled = options->profile,
+        .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
     };
     braid_status status = braid_exec_allocate_arena(exec, &exec->slot);
     if (!status)
@@ -87,6 +90,8 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
 {
     exec->player = player;
     braid_status status = find_schedule(exec, graph, options, player);
+    if (!status)
+        status = braid_exec_divide(exec, options, player);
     if (!status) {
         braid_tasks_name(&exec->tasks, exec->schedule);
         status = braid_exec_choose_early(exec, graph, options);
@@ -98,7 +103,7 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = make_times(exec, player, options->profile);
     if (!status)
-        status = make_playing(exec, player, options->profile);
+        status = make_playing(exec, player, options);
     if (status) {
         finish_program(exec);
         return status;
@@ -106,6 +111,8 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
     exec->info.mode = player->mode;
     exec->info.num_streams = exec->slot.playing->num_streams;
     exec->info.num_events = exec->slot.playing->num_events + 1; // `done`
+    exec->info.num_islands = exec->slot.playing->num_islands;
+    exec->info.num_island_nodes = exec->slot.playing->num_island_nodes;
     return BRAID_OK;
 }
 
@@ -191,8 +198,6 @@ static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
     if (status)
         return status;
     exec->info.num_early_starts = 0;
-    for (size_t i = 0; i < exec->program.num_ops; i++)
-        exec->info.num_island_nodes += exec->program.ops[i].kind == PROGRAM_RUN;
     snprintf(exec->info.reason, sizeof(exec->info.reason), "native: one island, as asked for");
     return BRAID_OK;
 }
@@ -201,13 +206,15 @@ static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
 static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
                                   const braid_exec_options *options)
 {
-    const struct player *const *player =
-        find_player(exec->device->backend->ops->players, options->mode);
+    bool must_have = options->islands == BRAID_ISLANDS_ALWAYS; // then no other is as good
+    braid_exec_mode mode =
+        must_have && options->mode == BRAID_MODE_AUTO ? BRAID_MODE_NATIVE : options->mode;
+    const struct player *const *player = find_player(exec->device->backend->ops->players, mode);
     if (!*player)
         return braid_error(BRAID_UNSUPPORTED, "%s has no %s replay", exec->device->label,
-                           options->mode == BRAID_MODE_NATIVE ? "native" : "streams");
+                           mode == BRAID_MODE_NATIVE ? "native" : "streams");
     for (bool was_refused = false;; was_refused = true) {
-        const struct player *const *next = find_player(player + 1, options->mode);
+        const struct player *const *next = find_player(player + 1, mode);
         braid_status status = try_player(exec, graph, options, *player, !*next);
         if (!status)
             tell_reason(exec, options, was_refused);
@@ -229,7 +236,7 @@ static braid_status check_arguments(const braid_device *device, const braid_grap
     if (mode < BRAID_MODE_AUTO || mode > BRAID_MODE_NATIVE)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown mode %d", mode);
     int islands = (int)options->islands;
-    if (islands < BRAID_ISLANDS_AUTO || islands > BRAID_ISLANDS_WHOLE)
+    if (islands < BRAID_ISLANDS_AUTO || islands > BRAID_ISLANDS_ALWAYS)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown islands %d",
                            islands);
     return options->schedule ? check_schedule(options->schedule, graph) : BRAID_OK;

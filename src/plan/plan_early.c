@@ -39,6 +39,14 @@ static bool fits_twice(const braid_schedule *schedule, const braid_graph *graph,
     return 2 * sum <= PLAN_WHOLE_DEVICE;
 }
 
+// A call that is not the first of its island is not launched at all.
+static bool is_inside(const braid_schedule *schedule, const struct early_lane *lane, uint32_t node)
+{
+    const uint32_t *island_of = schedule->division.island_of;
+    return island_of && island_of[node] != PLAN_NONE && lane->begun &&
+           island_of[lane->last] == island_of[node];
+}
+
 static bool starts_early(const braid_schedule *schedule, const braid_graph *graph,
                          const braid_cost_model *costs, enum plan_early wanted,
                          const struct early_lane *lane)
@@ -67,6 +75,8 @@ braid_status braid_plan_choose_early(const braid_schedule *schedule, const braid
             continue;
         }
         enum plan_early wanted = (enum plan_early)early[step->node];
+        if (is_inside(schedule, lane, step->node))
+            wanted = PLAN_NOT_EARLY;
         bool may = (room || wanted == PLAN_EARLY_ALWAYS) && !(adjacent && lane->followed);
         if (!may || !starts_early(schedule, graph, costs, wanted, lane))
             early[step->node] = PLAN_NOT_EARLY;

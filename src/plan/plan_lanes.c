@@ -54,12 +54,11 @@ static uint64_t lower_bound(const struct plan_costs *costs, uint32_t num_lanes)
 // are lower bounds, and where they are near each other lanes wait for their turn. The cube root of
 // the sum of the cubes fits measured frames (docs/cuda.md); here it is, in integers, the larger one
 // and up to a quarter of it.
-static uint64_t expected_ns(const struct plan_graph *plan, const struct plan_costs *costs,
-                            uint64_t makespan_ns, uint64_t num_waits)
+uint64_t braid_plan_expected_ns(const braid_cost_model *model, uint64_t makespan_ns,
+                                uint64_t num_nodes, uint64_t num_waits)
 {
     const uint64_t one = 1024; // of fixed point
-    uint64_t issue_ns =
-        costs->model.issue_ns * plan->num_nodes + costs->model.issue_wait_ns * num_waits;
+    uint64_t issue_ns = model->issue_ns * num_nodes + model->issue_wait_ns * num_waits;
     uint64_t more = makespan_ns > issue_ns ? makespan_ns : issue_ns;
     uint64_t less = makespan_ns > issue_ns ? issue_ns : makespan_ns;
     if (less == 0)
@@ -67,6 +66,12 @@ static uint64_t expected_ns(const struct plan_graph *plan, const struct plan_cos
     uint64_t ratio = more >= one ? less / (more / one) : less * one / more;
     ratio = ratio < one ? ratio : one;
     return more + more / (4 * one) * (ratio * ratio * ratio / (one * one));
+}
+
+static uint64_t expected_ns(const struct plan_graph *plan, const struct plan_costs *costs,
+                            uint64_t makespan_ns, uint64_t num_waits)
+{
+    return braid_plan_expected_ns(&costs->model, makespan_ns, plan->num_nodes, num_waits);
 }
 
 static bool is_worth(const struct plan_costs *costs, uint64_t expected, uint32_t chosen_lanes,

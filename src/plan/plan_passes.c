@@ -2,8 +2,10 @@
 // Runs the passes one after the other.
 #include "plan/plan_passes.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "plan/plan_chains.h"
+#include "plan/plan_divide.h"
 #include "plan/plan_lanes.h"
 #include "plan/plan_serialise.h"
 #include "plan/plan_steps.h"
@@ -69,6 +71,20 @@ static bool may_start_earlier(const struct passes *passes, const braid_schedule_
            info->num_lanes <= passes->costs.model.max_concurrent;
 }
 
+braid_status braid_plan_divide_by_graph(struct braid_schedule *schedule, const braid_graph *graph,
+                                        const braid_cost_model *model)
+{
+    if (!model->island_call_ns)
+        return BRAID_OK;
+    struct island_fit *fits = braid_allocate_zeroed(schedule->info.num_nodes, sizeof(*fits));
+    if (!fits)
+        return braid_error_no_memory("the islands of a plan");
+    braid_plan_island_fits(graph, fits);
+    braid_status status = braid_plan_divide(schedule, model, fits, false);
+    free(fits);
+    return status;
+}
+
 static braid_status run_passes(struct braid_schedule *schedule, const braid_graph *graph,
                                uint32_t num_lanes, struct passes *passes)
 {
@@ -92,6 +108,8 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
         status = braid_plan_steps_create(schedule, &passes->costs, &passes->placement);
     if (!status && may_start_earlier(passes, &schedule->info))
         status = braid_plan_find_times(schedule, &passes->costs.model);
+    if (!status)
+        status = braid_plan_divide_by_graph(schedule, graph, &passes->costs.model);
     return status;
 }
 

@@ -18,4 +18,8 @@ braid_status braid_plan_check_options(const braid_schedule_options *options);
 // Sets what the info says of the graph: everything but the plan's own figures.
 void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_costs *costs);
 
+// Divides a schedule into islands as far as can be told without a device; see plan_divide.h.
+braid_status braid_plan_divide_by_graph(struct braid_schedule *schedule, const braid_graph *graph,
+                                        const braid_cost_model *model);
+
 #endif

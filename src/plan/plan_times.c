@@ -7,9 +7,25 @@
 #include "base/error.h"
 
 struct lane_times {
-    uint64_t *lane_free_ns;  // per lane: when its last node ends, and what passes until the next
+    uint64_t *lane_free_ns;  // per lane: when its last node ends
+    uint32_t *lane_last;     // per lane: that node
     uint64_t *lane_ready_ns; // per lane: when its waits so far are over
 };
+
+// What passes between a node and the next of its lane. What is gained by an early start counts only
+// where islands are weighed against it: the planner places nodes without.
+static uint64_t gap_after(const struct braid_schedule *schedule, const braid_cost_model *model,
+                          uint32_t last, uint32_t node)
+{
+    const uint32_t *island_of = schedule->division.island_of;
+    if (!island_of)
+        return model->node_ns;
+    if (island_of[node] != PLAN_NONE && island_of[last] == island_of[node])
+        return model->island_call_ns;
+    bool early = schedule->cost_ns[last] >= model->early_least_ns;
+    return early && model->early_ns < model->node_ns ? model->node_ns - model->early_ns
+                                                     : model->node_ns;
+}
 
 // Sets when each node starts; returns when the last one ends.
 static uint64_t time_steps(const struct braid_schedule *schedule, const braid_cost_model *model,
@@ -25,10 +41,14 @@ static uint64_t time_steps(const struct braid_schedule *schedule, const braid_co
             *ready = seen > *ready ? seen : *ready;
         } else if (step->kind == BRAID_STEP_RUN) {
             uint64_t *free_ns = &work->lane_free_ns[step->lane];
+            uint32_t *last = &work->lane_last[step->lane];
+            if (*last != PLAN_NONE)
+                *free_ns += gap_after(schedule, model, *last, step->node);
             uint64_t start = *free_ns > *ready ? *free_ns : *ready;
             uint64_t end = start + schedule->cost_ns[step->node];
             schedule->start_ns[step->node] = start;
-            *free_ns = end + model->node_ns;
+            *free_ns = end;
+            *last = step->node;
             makespan = end > makespan ? end : makespan;
         }
     }
@@ -40,15 +60,19 @@ braid_status braid_plan_find_times(struct braid_schedule *schedule, const braid_
     uint32_t num_lanes = schedule->info.num_lanes;
     struct lane_times work = {
         .lane_free_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
+        .lane_last = braid_allocate_zeroed(num_lanes, sizeof(uint32_t)),
         .lane_ready_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
     };
-    bool done = work.lane_free_ns && work.lane_ready_ns;
+    bool done = work.lane_free_ns && work.lane_last && work.lane_ready_ns;
     if (done) {
+        for (uint32_t i = 0; i < num_lanes; i++)
+            work.lane_last[i] = PLAN_NONE;
         schedule->info.makespan_ns = time_steps(schedule, model, &work);
         if (num_lanes > 1)
             schedule->info.makespan_ns += (num_lanes - 1) * model->root_ns;
     }
     free(work.lane_free_ns);
+    free(work.lane_last);
     free(work.lane_ready_ns);
     return done ? BRAID_OK : braid_error_no_memory("the times of a plan");
 }

@@ -13,40 +13,13 @@
 // Lanes are kept if that makes the plan no worse than this, against the bound, than it was.
 #define KEPT_LOSS 50 // one part in
 
-static void *copy_of(const void *items, size_t num, size_t item_bytes)
-{
-    void *copy = plan_allocate(num, item_bytes);
-    if (copy && num)
-        memcpy(copy, items, num * item_bytes);
-    return copy;
-}
-
-static braid_status keep_lanes(struct braid_schedule *schedule, const braid_schedule *from)
-{
-    size_t num_nodes = from->info.num_nodes, num_lanes = from->info.num_lanes;
-    schedule->info = from->info;
-    schedule->num_steps = from->num_steps;
-    schedule->num_serialised = from->num_serialised;
-    schedule->num_delayed = from->num_delayed;
-    schedule->steps = copy_of(from->steps, from->num_steps, sizeof(*from->steps));
-    schedule->lane_first = copy_of(from->lane_first, num_lanes + 1, sizeof(*from->lane_first));
-    schedule->lane_nodes = copy_of(from->lane_nodes, num_nodes, sizeof(*from->lane_nodes));
-    schedule->lane_of = copy_of(from->lane_of, num_nodes, sizeof(*from->lane_of));
-    schedule->serialised =
-        copy_of(from->serialised, from->num_serialised, sizeof(*from->serialised));
-    schedule->delayed = copy_of(from->delayed, from->num_delayed, sizeof(*from->delayed));
-    bool complete = schedule->steps && schedule->lane_first && schedule->lane_nodes &&
-                    schedule->lane_of && schedule->serialised && schedule->delayed;
-    return complete ? BRAID_OK : braid_error_no_memory("a schedule");
-}
-
 // Kernels that together have more threads than the device runs delay each other in ways that no
 // step shows; out_crowded tells whether such may meet on the kept lanes.
 static braid_status retime(struct braid_schedule *schedule, const braid_graph *graph,
                            const braid_schedule *from, bool *out_crowded)
 {
     struct plan_costs costs;
-    braid_status status = keep_lanes(schedule, from);
+    braid_status status = braid_schedule_copy_lanes(schedule, from);
     if (!status)
         status = braid_plan_costs_create(schedule->graph, graph, &schedule->options.costs, &costs);
     if (status)
@@ -80,10 +53,12 @@ static bool may_keep(const braid_schedule *from, const braid_schedule_options *o
 
 // In double: a share of 2^63 ns is compared with a share of another, and rounding decides nothing
 // that matters. Division and multiplication round alike on every machine.
-static bool is_good_enough(const braid_schedule_info *info, const braid_schedule_info *old)
+static bool is_good_enough(const braid_schedule *schedule, const braid_schedule *old)
 {
-    double ratio = (double)info->makespan_ns / (double)info->bound_ns;
-    double old_ratio = (double)old->makespan_ns / (double)old->bound_ns;
+    uint64_t old_ns =
+        old->division.island_of ? old->division.plain_makespan_ns : old->info.makespan_ns;
+    double ratio = (double)schedule->info.makespan_ns / (double)schedule->info.bound_ns;
+    double old_ratio = (double)old_ns / (double)old->info.bound_ns;
     return ratio <= old_ratio + old_ratio / KEPT_LOSS;
 }
 
@@ -114,7 +89,10 @@ static braid_status try_keeping(const braid_schedule *from, const braid_graph *g
         return status;
     bool crowded = true;
     status = retime(schedule, graph, from, &crowded);
-    if (!status && !crowded && is_good_enough(&schedule->info, &from->info))
+    bool keeps = !status && !crowded && is_good_enough(schedule, from);
+    if (keeps)
+        status = braid_plan_divide_by_graph(schedule, graph, &options->costs);
+    if (keeps && !status)
         *out_schedule = schedule;
     else
         braid_schedule_destroy(schedule);

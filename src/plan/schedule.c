@@ -25,6 +25,10 @@ void braid_schedule_destroy(braid_schedule *schedule)
     free(schedule->cost_ns);
     free(schedule->is_unknown);
     free(schedule->critical);
+    free(schedule->division.island_of);
+    free(schedule->division.why_outside);
+    free(schedule->division.plain_start_ns);
+    free(schedule->division.plain_cost_ns);
     free(schedule);
 }
 
@@ -70,6 +74,8 @@ braid_status braid_schedule_get_placement_sized(const braid_schedule *schedule, 
         .lane = schedule->lane_of[node.index],
         .start_ns = start,
         .end_ns = start + schedule->cost_ns[node.index],
+        .island = schedule->division.island_of ? schedule->division.island_of[node.index]
+                                               : BRAID_NO_ISLAND,
     };
     write_sized(out_placement, bytes, &placement, sizeof(placement));
     return BRAID_OK;

@@ -12,6 +12,16 @@
 
 #include "plan/plan_graph.h"
 
+// Which nodes are inside islands: plan_divide.h. Islands are numbered in the order of their first
+// steps; the nodes of one are neighbours on a lane.
+struct plan_division {
+    uint32_t *island_of;      // per node, or PLAN_NONE; NULL: the plan was not divided
+    const char **why_outside; // per node, a constant; NULL: it is inside
+    uint64_t *plain_start_ns; // the plan's times without islands
+    uint64_t *plain_cost_ns;
+    uint64_t plain_makespan_ns;
+};
+
 // Nodes are named by index, units (a main node with its preludes and epilogues) by unit index; see
 // plan_graph.h. Without bundles both are the same.
 struct braid_schedule {
@@ -34,6 +44,8 @@ struct braid_schedule {
     uint64_t *start_ns;   // num_nodes
     uint64_t *cost_ns;    // num_nodes, unknown costs filled in; a node ends at start + cost
     bool *is_unknown;     // num_nodes: its cost was filled in; NULL: no one's was
+
+    struct plan_division division;
 
     uint32_t *critical; // nodes of a heaviest path, first to last
     size_t num_critical;
@@ -64,6 +76,14 @@ static inline braid_schedule *braid_schedule_retain(const braid_schedule *schedu
     atomic_fetch_add_explicit(&shared->num_more_users, 1, memory_order_relaxed);
     return shared;
 }
+
+// Gives a schedule with a graph and options of its own the lanes and steps of another, and its info
+// but for islands. Errors: BRAID_NO_MEMORY, and what is copied stays with the schedule.
+braid_status braid_schedule_copy_lanes(struct braid_schedule *schedule, const braid_schedule *from);
+
+// A schedule with the lanes, steps and times of another that is not divided, and no islands.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_schedule_undivided(const braid_schedule *from, braid_schedule **out_schedule);
 
 // The node's name; never NULL, lives as long as the schedule.
 const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node);

@@ -6,6 +6,7 @@
 #ifndef BRAID_PROGRAM_PLAYER_H
 #define BRAID_PROGRAM_PLAYER_H
 
+#include "base/island_fit.h"
 #include "device/device.h"
 #include "program/frame.h"
 #include "program/profile.h"
@@ -13,7 +14,8 @@
 
 // What a player has made of a program for one frame at a time: a playing. Players embed it first.
 struct playing {
-    uint32_t num_streams, num_events; // leased from the device
+    uint32_t num_streams, num_events;       // leased from the device
+    uint32_t num_islands, num_island_nodes; // kernels that are islands, and their calls
 };
 
 // What a program is to be played with. Device, program and frame outlive the playing.
@@ -22,7 +24,8 @@ struct stage {
     braid_device *device;
     const struct program *program;
     const struct frame *frame;
-    uint32_t num_profiled; // how many of the last frames' times are kept; 0: none
+    uint32_t num_profiled;  // how many of the last frames' times are kept; 0: none
+    bool must_have_islands; // one that cannot be made is an error, not left out
 };
 
 // What a launch left behind, also where it failed. Zeroed before.
@@ -55,6 +58,10 @@ struct player {
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
     // Optional: BRAID_UNSUPPORTED, and the reason, for a program that cannot be played this way.
     braid_status (*check)(const struct stage *stage);
+    // Optional: what of a program's tasks can be in islands that the player makes of stretches of
+    // lanes (program.islands), without reading arguments. Errors: BRAID_NO_MEMORY.
+    braid_status (*find_fits)(struct backend *backend, const struct backend_task *tasks,
+                              uint32_t num, struct island_fit *out_fits);
     // Prepares launches. BRAID_UNSUPPORTED, and the reason, where that turns out only now.
     braid_status (*create)(const struct stage *stage, struct playing **out_playing);
     // Optional, for players that keep values of their own: takes a task's new arguments for later

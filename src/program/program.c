@@ -223,6 +223,36 @@ static void find_forks_and_joins(struct program *program)
     }
 }
 
+// The island of an operation's task, or NONE.
+static uint32_t island_of(const struct builder *builder, const struct program_op *op)
+{
+    const uint32_t *islands = builder->schedule->division.island_of;
+    return islands && op->kind == PROGRAM_RUN ? islands[op->index] : NONE;
+}
+
+// Tasks of an island follow each other on their lane; of one task alone nothing is gained.
+static bool find_islands(struct builder *builder)
+{
+    struct program *program = builder->program;
+    program->islands =
+        braid_allocate_zeroed(builder->schedule->info.num_islands, sizeof(*program->islands));
+    if (!program->islands)
+        return false;
+    for (uint32_t i = 0; i < program->num_lanes; i++) {
+        size_t op = program->lanes[i].first_op, end = op + program->lanes[i].num_ops;
+        while (op < end) {
+            size_t first = op;
+            uint32_t island = island_of(builder, &program->ops[op++]);
+            while (island != NONE && op < end && island_of(builder, &program->ops[op]) == island)
+                op++;
+            if (op - first > 1)
+                program->islands[program->num_islands++] =
+                    (struct program_island){ .lane = i, .first_op = first, .num_ops = op - first };
+        }
+    }
+    return true;
+}
+
 static bool allocate(struct builder *builder)
 {
     const braid_schedule_info *info = &builder->schedule->info;
@@ -255,7 +285,7 @@ static bool build(struct builder *builder)
         return false;
     emit_ops(builder);
     find_forks_and_joins(builder->program);
-    return true;
+    return find_islands(builder);
 }
 
 braid_status braid_program_create(const braid_schedule *schedule, const struct tasks *tasks,
@@ -286,6 +316,7 @@ void braid_program_finish(struct program *program)
     free(program->order);
     free(program->positions);
     free(program->empties);
+    free(program->islands);
     *program = (struct program){ 0 };
 }
 

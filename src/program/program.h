@@ -50,6 +50,13 @@ struct program_empty {
     size_t op;
 };
 
+// A stretch of a lane that is one kernel, where the player makes islands: nothing but operations
+// that run tasks.
+struct program_island {
+    uint32_t lane;
+    size_t first_op, num_ops;
+};
+
 struct program {
     const struct tasks *tasks;  // by node index; they outlive the program
     struct program_lane *lanes; // as in the schedule
@@ -61,6 +68,8 @@ struct program {
     uint32_t num_positions;
     struct program_empty *empties; // in issue order
     uint32_t num_empties;
+    struct program_island *islands; // lane by lane, in order
+    uint32_t num_islands;
 };
 
 // A place in issue order: for (walk = start; next(program, &walk, &op);).

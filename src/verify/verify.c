@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "memory/memory_plan.h"
 #include "verify/verify_accesses.h"
+#include "verify/verify_islands.h"
 #include "verify/verify_memory.h"
 #include "verify/verify_state.h"
 
@@ -353,7 +354,8 @@ braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_g
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
                            schedule->graph_id != graph->id ? "another graph"
                                                            : "this graph before it was changed");
-    return braid_verify_steps(schedule, graph, NULL, NULL, VERIFY_MOST_WORDS);
+    braid_status status = braid_verify_steps(schedule, graph, NULL, NULL, VERIFY_MOST_WORDS);
+    return status ? status : braid_verify_islands(schedule);
 }
 
 braid_status braid_memory_plan_verify(const braid_memory_plan *plan, const braid_schedule *schedule,

@@ -120,6 +120,30 @@ static braid_status prove(const struct expansion *expansion, const braid_graph *
                               VERIFY_MOST_WORDS);
 }
 
+// An island must stand in its lane as one task would.
+static braid_status check_islands(const struct program *program)
+{
+    size_t end_of_last = 0;
+    for (uint32_t i = 0; i < program->num_islands; i++) {
+        const struct program_island *island = &program->islands[i];
+        if (island->lane >= program->num_lanes)
+            return braid_error(BRAID_INTERNAL, "island %u of the program is on no lane", i);
+        const struct program_lane *lane = &program->lanes[island->lane];
+        size_t end = island->first_op + island->num_ops;
+        if (island->num_ops == 0 || island->first_op < end_of_last ||
+            island->first_op < lane->first_op || end > lane->first_op + lane->num_ops)
+            return braid_error(BRAID_INTERNAL, "island %u of the program is no stretch of lane %u",
+                               i, island->lane);
+        for (size_t op = island->first_op; op < end; op++) {
+            if (program->ops[op].kind != PROGRAM_RUN)
+                return braid_error(BRAID_INTERNAL,
+                                   "island %u of the program has a wait or a record inside", i);
+        }
+        end_of_last = end;
+    }
+    return BRAID_OK;
+}
+
 braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
                                   const braid_memory_plan *memory)
 {
@@ -133,6 +157,8 @@ braid_status braid_program_verify(const struct program *program, const braid_gra
         expand(&expansion, &walk);
         status = prove(&expansion, graph, memory);
     }
+    if (!status)
+        status = check_islands(program);
     braid_program_walk_end(&walk);
     free(expansion.steps);
     free(expansion.empties);

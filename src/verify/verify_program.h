@@ -10,7 +10,8 @@
 // Proves what braid_schedule_verify proves of a schedule: that every node runs once, that every
 // edge and conflicting pair is ordered, and that no wait can block for ever; from the operations
 // alone; and that buffers which share bytes in a memory plan, unless that is NULL, are never alive
-// at once. Errors: BRAID_INTERNAL (names the first pair that is not ordered), BRAID_NO_MEMORY.
+// at once; and that each island is a stretch of a lane with nothing but tasks.
+// Errors: BRAID_INTERNAL (names the first pair that is not ordered), BRAID_NO_MEMORY.
 braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
                                   const braid_memory_plan *memory);
 

@@ -11,6 +11,7 @@
 #include "context.h"
 #include "entry.h"
 #include "handles.h"
+#include "island.h"
 #include "stream.h"
 #include "world.h"
 
@@ -24,10 +25,11 @@ void module_drop(CUmodule module)
     if (--module->references > 0)
         return;
     free(module->functions);
+    free(module->island_calls);
     free(module);
 }
 
-static standin_kernel find_body(const char *name)
+standin_kernel module_find_body(const char *name)
 {
     char symbol[MAX_ENTRY_NAME + 32];
     snprintf(symbol, sizeof(symbol), "braid_standin_%s", name);
@@ -45,7 +47,7 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry)
         return false;
     module->functions = functions;
     struct CUfunc_st *function = &functions[module->num_functions++];
-    *function = (struct CUfunc_st){ .module = module, .body = find_body(entry->name) };
+    *function = (struct CUfunc_st){ .module = module, .body = module_find_body(entry->name) };
     memcpy(function->name, entry->name, sizeof(function->name));
     memcpy(function->parameters, entry->parameters, sizeof(function->parameters));
     function->num_parameters = entry->num_parameters;
@@ -105,6 +107,8 @@ static CUresult load(CUmodule *out_module, const char *image, const char **out_e
     module->references = 1;
     module->context = context_current();
     CUresult result = read_entries(module, image, out_error);
+    if (result == CUDA_SUCCESS && !island_read_calls(module, image))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
     world_lock();
     if (result == CUDA_SUCCESS && !publish(module))
         result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -177,10 +181,20 @@ CUresult cuModuleUnload(CUmodule module)
     return result;
 }
 
+static bool can_run_island(const struct CUfunc_st *function)
+{
+    const struct CUmod_st *module = function->module;
+    bool can = island_is(function);
+    for (size_t i = 0; can && i < module->num_island_calls; i++)
+        can = module->island_calls[i].function != SIZE_MAX && module->island_calls[i].body != NULL;
+    return can;
+}
+
 static CUfunction find_function(CUmodule module, const char *name)
 {
     for (size_t i = 0; i < module->num_functions; i++)
-        if (strcmp(module->functions[i].name, name) == 0 && module->functions[i].body != NULL)
+        if (strcmp(module->functions[i].name, name) == 0 &&
+            (module->functions[i].body != NULL || can_run_island(&module->functions[i])))
             return &module->functions[i];
     return NULL;
 }

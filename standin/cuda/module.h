@@ -19,6 +19,12 @@ struct CUfunc_st {
     int max_dynamic_shared, carveout, non_portable_cluster; // guarded by the world's lock
 };
 
+// A kernel that an island calls: its declaration, and what stands for it in the program.
+struct island_callee {
+    size_t function; // of the module
+    standin_kernel body;
+};
+
 // Guarded by the world's lock; functions are fixed from the start. Queued work and graph nodes
 // hold references, so that an unloaded module is recognised and not read after free.
 struct CUmod_st {
@@ -27,7 +33,12 @@ struct CUmod_st {
     CUcontext context;
     struct CUfunc_st *functions;
     size_t num_functions;
+    struct island_callee *island_calls; // by the number that an island calls them by: island.h
+    size_t num_island_calls;
 };
+
+// What stands for a kernel of that name in the program, or NULL.
+standin_kernel module_find_body(const char *name);
 
 // Both expect the world's lock.
 void module_hold(CUmodule module);

@@ -8,6 +8,7 @@
 #include "entry.h"
 #include "faults.h"
 #include "graph_run.h"
+#include "island.h"
 #include "memory.h"
 #include "module.h"
 #include "settings.h"
@@ -114,7 +115,10 @@ static void run_kernel(CUcontext context, const struct kernel_call *call)
         return;
     for (size_t i = 0; i < function->num_parameters; i++)
         arguments[i] = call->arguments + function->parameters[i].offset;
-    function->body(call->grid, call->block, call->shared_bytes, arguments);
+    if (island_is(function))
+        island_run(context, function, call->grid, arguments);
+    else
+        function->body(call->grid, call->block, call->shared_bytes, arguments);
 }
 
 static void run_host(CUhostFn call, void *user)

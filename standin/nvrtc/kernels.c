@@ -94,7 +94,41 @@ static void write_entry(struct reader *reader, struct token name, const size_t *
         else
             text_add(reader->ptx, ".param .align 8 .b8 %s_param_%zu[%zu]", entry, i, bytes[i]);
     }
-    text_add(reader->ptx, "\n)\n{\n    ret;\n}\n");
+    text_add(reader->ptx, "\n)\n{\n");
+}
+
+// The body, of which only early starts and what an island calls are of interest.
+static void translate_body(struct reader *reader)
+{
+    int depth = 1;
+    while (depth > 0) {
+        struct token token = tokens_next(&reader->tokens);
+        if (token.start == NULL)
+            break;
+        depth += token_is(token, "{") - token_is(token, "}");
+        if (token_is(token, "\"griddepcontrol.launch_dependents;\"") ||
+            token_is(token, "\"griddepcontrol.wait;\""))
+            text_add(reader->ptx, "    %.*s\n", (int)token.length - 2, token.start + 1);
+    }
+    text_add(reader->ptx, "    ret;\n}\n");
+}
+
+// braid_island_run(braid_source_0::NAME, ...): kernels are numbered in the order of these calls.
+static void read_island_call(struct reader *reader)
+{
+    struct tokens before = reader->tokens;
+    struct token token, name = { 0 };
+    if (!token_is(tokens_next(&reader->tokens), "(")) {
+        reader->tokens = before;
+        return;
+    }
+    while ((token = tokens_next(&reader->tokens)).start != NULL && !token_is(token, ",") &&
+           !token_is(token, ")"))
+        name = token;
+    if (token_is(token, ","))
+        text_add(reader->ptx, "// braid_island_run %.*s\n", (int)name.length, name.start);
+    else
+        reader->tokens = before;
 }
 
 // What follows __global__: void, attributes, the name, parameters, and a body or a semicolon.
@@ -118,9 +152,12 @@ static void read_kernel(struct reader *reader)
     size_t count = read_parameters(reader, bytes);
     token = tokens_next(&reader->tokens);
     if (token_is(token, "{")) {
-        if (!reader->failed)
+        if (reader->failed) {
+            skip_brackets(reader, "{", "}");
+        } else {
             write_entry(reader, name, bytes, count);
-        skip_brackets(reader, "{", "}");
+            translate_body(reader);
+        }
     }
 }
 
@@ -172,6 +209,8 @@ bool kernels_translate(const char *source, const char *file, struct text *ptx, s
             types_read_enum(&reader.types, &reader.tokens);
         } else if (token_is(token, "extern")) {
             read_extern(&reader);
+        } else if (token_is(token, "braid_island_run")) {
+            read_island_call(&reader);
         } else if (token_is(token, "template")) {
             reader.is_template = true;
         } else if (token_is(token, "{")) {

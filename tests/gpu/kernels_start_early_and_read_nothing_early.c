@@ -67,6 +67,8 @@ static struct chain open_chain(int which, uint64_t cost_ns, const braid_exec_opt
 {
     struct chain chain;
     braid_graph *graph;
+    braid_exec_options without_islands = *options; // inside one nothing is launched
+    without_islands.islands = BRAID_ISLANDS_NEVER;
     reset_standin();
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
     check_ok(braid_stream_create(chain.device, NULL, &chain.stream));
@@ -76,7 +78,7 @@ static struct chain open_chain(int which, uint64_t cost_ns, const braid_exec_opt
     *chain.word = 0; // the stand-in's device memory is the host's
     check_ok(braid_graph_create(&graph));
     add_chain(&chain, graph, &kernels[which], cost_ns);
-    check_ok(braid_exec_create(chain.device, graph, options, &chain.exec));
+    check_ok(braid_exec_create(chain.device, graph, &without_islands, &chain.exec));
     braid_graph_destroy(graph);
     return chain;
 }

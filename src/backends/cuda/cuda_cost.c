@@ -7,6 +7,7 @@
 // Inside a native graph: a chain of empty kernels takes 505 ns a node, of 2 us kernels 2494 ns.
 // However many lanes there are, about 1000 empty kernels take 177 us and more with waits. The other
 // numbers are those whose choice of lanes was nearest to the best over a sweep of 1 to 128 lanes.
+// Those of islands were measured by bench_gpu_islands.
 static const braid_cost_model graph_model = {
     .default_cost_ns = 5000,
     .node_ns = 500,
@@ -17,6 +18,9 @@ static const braid_cost_model graph_model = {
     .issue_wait_ns = 8,
     .early_ns = 220,
     .early_least_ns = 100,
+    .island_call_ns = 105,
+    .island_wait_ns = 150,
+    .island_block_wait_ns = 900,
 };
 
 // A kernel launched early starts 220 ns sooner behind one of 0.5 to 10 us, and 75 ns later behind

@@ -8,7 +8,7 @@
 #include "backends/gpu/gpu_island_maker.h"
 #include "base/error.h"
 
-static const char *find_refusal(const struct gpu_backend *gpu, const struct backend_task *task)
+const char *braid_gpu_island_refusal(const struct gpu_backend *gpu, const struct backend_task *task)
 {
     braid_dim3 block = task->launch.block;
     if (gpu->vendor->index != GPU_CUDA)
@@ -28,7 +28,7 @@ static const char *find_refusal(const struct gpu_backend *gpu, const struct back
 
 braid_status braid_gpu_island_check(const struct gpu_backend *gpu, const struct backend_task *task)
 {
-    const char *reason = find_refusal(gpu, task);
+    const char *reason = braid_gpu_island_refusal(gpu, task);
     return reason ? braid_gpu_island_refuse(task, reason) : BRAID_OK;
 }
 
@@ -44,6 +44,7 @@ static braid_status load(struct gpu_island_maker *maker)
     braid_status status = braid_gpu_island_code_acquire(maker->gpu, text, &island->code);
     if (!status)
         island->kernel.function = island->code->function;
+    island->kernel.base.waits_first = island->layout.early;
     return status;
 }
 

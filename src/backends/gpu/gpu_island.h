@@ -7,7 +7,11 @@
 
 struct gpu_island;
 
-// Whether a task can be inside an island, as far as can be told without reading its source.
+// Why a task cannot be inside an island, as far as can be told without reading its source: a
+// constant, or NULL.
+const char *braid_gpu_island_refusal(const struct gpu_backend *gpu,
+                                     const struct backend_task *task);
+// The same as a status.
 // Errors: BRAID_UNSUPPORTED; the message says why.
 braid_status braid_gpu_island_check(const struct gpu_backend *gpu, const struct backend_task *task);
 

@@ -39,6 +39,7 @@ struct island_layout {
     bool chain;
     bool flat;  // all blocks are one-dimensional
     bool wide;  // some call has several blocks
+    bool early; // it may be launched early: it waits for what is before it
     bool whole; // every call that runs something takes all threads of its group
 };
 

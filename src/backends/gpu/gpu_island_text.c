@@ -51,6 +51,10 @@ static const char *const words_text[] = {
 // shared memory; of several, in global memory, where it is never reset: each frame begins where the
 // last one ended, at the same number on every lane. A frame's arguments are the kernel's own, so
 // that one in flight keeps its own.
+//
+// What other kernels have written is read behind griddepcontrol.wait only: not even the progress,
+// which the frame before may still write. The lists are constant, and read before. All threads of
+// all blocks wait, so that an island that has ended stands for everything before it (gpu_ptx.h).
 static const char *const walker_text[] = {
     "struct braid_island_shape {\n",
     "    unsigned entry, threads, blocks, unused;\n",
@@ -84,6 +88,9 @@ static const char *const walker_text[] = {
     "    braid_island(const uint4 *program, unsigned *progress, unsigned span, unsigned frames,\n",
     "                 unsigned row, const __grid_constant__ braid_island_args args)\n",
     "{\n",
+    "    static_assert(!BRAID_EARLY || __CUDA_ARCH__ >= 900, \"the compiler is older than the device\");\n",
+    "    if (BRAID_EARLY)\n",
+    "        asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n",
     "    extern __shared__ uint4 braid_island_memory[];\n",
     "    __shared__ unsigned braid_island_done[BRAID_GROUPS];\n",
     "    const unsigned group = braid_island_group(), index = braid_island_index();\n",
@@ -96,6 +103,8 @@ static const char *const walker_text[] = {
     "        own[i] = program[head.x + i];\n",
     "    if (threadIdx.x < BRAID_GROUPS)\n",
     "        braid_island_done[threadIdx.x] = 0;\n",
+    "    if (BRAID_EARLY)\n",
+    "        asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n",
     "    __syncthreads();\n",
     "    if (threadIdx.x >= BRAID_GROUPS * BRAID_GROUP)\n",
     "        return;\n",
@@ -269,6 +278,7 @@ static void put_layout(FILE *file, const struct island_layout *layout)
         { "CHAIN", layout->chain },         { "FLAT", layout->flat },
         { "WIDE", layout->wide },           { "WHOLE", layout->whole },
         { "THREADS", layout->num_threads }, { "ARGS", layout->num_args },
+        { "EARLY", layout->early },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);

@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backends/gpu/gpu_island_fit.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "players/players.h"
 
-static void destroy_handles(const struct gpu_backend *gpu, const struct graph_playing *playing)
+static void destroy_handles(struct gpu_backend *gpu, struct graph_playing *playing)
 {
     static const char what[] = "destruction of a program";
     const struct gpu_api *api = gpu->api;
@@ -23,10 +24,12 @@ static void destroy_handles(const struct gpu_backend *gpu, const struct graph_pl
                               &api->executable_destroy, what);
     if (playing->graph)
         braid_gpu_check_freed(gpu, api->graph_destroy(playing->graph), &api->graph_destroy, what);
+    braid_graph_islands_finish(gpu, &playing->islands, true);
 }
 
 static void free_playing(struct graph_playing *playing)
 {
+    braid_graph_islands_finish(playing->gpu, &playing->islands, false);
     free(playing->nodes);
     free(playing);
 }
@@ -77,12 +80,15 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     playing->nodes = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->nodes));
     if (!playing->nodes)
         return braid_error_no_memory("a program");
+    braid_status status = braid_graph_islands_create(stage->program, &playing->islands);
+    if (status)
+        return status;
     gpu_result result = gpu->api->graph_create(&playing->graph, 0);
     if (result) {
         playing->graph = NULL;
         return braid_gpu_check(gpu, result, &gpu->api->graph_create, "creation of a graph");
     }
-    braid_status status = build(stage, playing);
+    status = build(stage, playing);
     return status ? status : instantiate(gpu, playing);
 }
 
@@ -137,9 +143,11 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
 
 static braid_status set_bindings(struct playing *base, const struct backend_task *task)
 {
-    const struct graph_playing *playing = (const struct graph_playing *)base;
+    struct graph_playing *playing = (struct graph_playing *)base;
     const struct gpu_backend *gpu = playing->gpu;
     struct gpu_scope scope;
+    if (braid_graph_islands_set(&playing->islands, task))
+        return BRAID_OK;
     braid_status status = braid_gpu_enter(gpu, &scope, "change of arguments");
     if (status)
         return status;
@@ -152,7 +160,7 @@ static braid_status set_bindings(struct playing *base, const struct backend_task
 static braid_status launch(struct playing *base, braid_stream *stream,
                            struct play_result *out_result)
 {
-    const struct graph_playing *playing = (const struct graph_playing *)base;
+    struct graph_playing *playing = (struct graph_playing *)base;
     struct gpu_backend *gpu = playing->gpu;
     gpu_stream queue = gpu_stream_of(device_backend_stream(stream));
     struct gpu_scope scope;
@@ -160,16 +168,20 @@ static braid_status launch(struct playing *base, braid_stream *stream,
     if (status)
         return status;
     braid_gpu_note_stream(gpu, queue);
-    gpu_result result = gpu->api->executable_launch(playing->executable, queue);
+    status = braid_graph_islands_apply(&playing->islands, gpu, playing->executable);
+    gpu_result result = GPU_SUCCESS;
+    if (!status)
+        result = gpu->api->executable_launch(playing->executable, queue);
     braid_gpu_leave(gpu, &scope);
-    out_result->queued = result == GPU_SUCCESS;
-    return braid_gpu_check(gpu, result, &gpu->api->executable_launch, "launch of a graph");
+    out_result->queued = !status && result == GPU_SUCCESS;
+    return status ? status
+                  : braid_gpu_check(gpu, result, &gpu->api->executable_launch, "launch of a graph");
 }
 
 static void destroy(struct playing *base)
 {
     struct graph_playing *playing = (struct graph_playing *)base;
-    const struct gpu_backend *gpu = playing->gpu;
+    struct gpu_backend *gpu = playing->gpu;
     struct gpu_scope scope;
     // Where the device cannot be made current, the driver's graph is kept: Braid's part has ended.
     if (braid_gpu_enter_to_free(gpu, &scope, "destruction of a program")) {
@@ -185,9 +197,16 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     gpu->vendor->graph_cost_model(gpu, out_model);
 }
 
+static braid_status find_fits(struct backend *backend, const struct backend_task *tasks,
+                              uint32_t num, struct island_fit *out_fits)
+{
+    return braid_gpu_island_fits(gpu_from(backend), tasks, num, out_fits);
+}
+
 #define GRAPH_PLAYER                                                                               \
     .name = "graph", .mode = BRAID_MODE_NATIVE, .get_cost_model = get_cost_model, .check = check,  \
-    .create = create, .set_bindings = set_bindings, .launch = launch, .destroy = destroy
+    .find_fits = find_fits, .create = create, .set_bindings = set_bindings, .launch = launch,      \
+    .destroy = destroy
 
 const struct player braid_graph_player = { GRAPH_PLAYER };
 const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };

@@ -4,6 +4,7 @@
 #define BRAID_PLAYERS_GRAPH_GRAPH_H
 
 #include "backends/gpu/gpu_backend.h"
+#include "players/graph/graph_islands.h"
 #include "program/player.h"
 
 struct graph_playing {
@@ -11,7 +12,8 @@ struct graph_playing {
     struct gpu_backend *gpu;
     gpu_graph graph; // owns the nodes; kept because changes name nodes of it
     gpu_executable executable;
-    gpu_node *nodes;    // by task index
+    gpu_node *nodes; // by task index
+    struct graph_islands islands;
     uint32_t num_nodes; // for messages
 };
 

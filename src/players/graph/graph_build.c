@@ -18,6 +18,7 @@ struct lane_state {
     size_t first_wait; // the first operation after the lane's last node
     gpu_node last;     // NULL: none yet
     bool last_is_kernel;
+    uint32_t island; // the next of the program's that is on it or on a later lane
 };
 
 struct builder {
@@ -246,18 +247,64 @@ static braid_status add_node(struct builder *builder, const struct backend_task 
     return add_empty(builder, task, out_node);
 }
 
-static braid_status run(struct builder *builder, uint32_t lane, size_t op, uint32_t index)
+// The island that an operation is in, or NULL.
+static const struct program_island *island_at(const struct builder *builder,
+                                              struct lane_state *state, size_t op)
 {
-    struct lane_state *state = &builder->lanes[lane];
+    const struct program *program = builder->stage->program;
+    const struct program_island *islands = program->islands;
+    while (state->island < program->num_islands &&
+           islands[state->island].first_op + islands[state->island].num_ops <= op)
+        state->island++;
+    bool inside = state->island < program->num_islands && islands[state->island].first_op <= op;
+    return inside ? &islands[state->island] : NULL;
+}
+
+// All that an island waits for stands before its first operation, where its node is added.
+static braid_status begin_island(struct builder *builder, struct lane_state *state, size_t op)
+{
+    const struct program_island *island = &builder->stage->program->islands[state->island];
+    struct graph_playing *playing = builder->playing;
+    struct graph_island *item = &playing->islands.items[state->island];
+    braid_status status =
+        braid_graph_islands_make(&playing->islands, builder->gpu, builder->stage, state->island);
+    if (status || !item->island)
+        return status;
+    collect_after(builder, state, op);
+    status = add_kernel(builder, &item->task, state, &item->node);
+    if (status)
+        return status;
+    *state = (struct lane_state){ op + island->num_ops, item->node, true, state->island };
+    playing->num_nodes++;
+    playing->base.num_islands++;
+    playing->base.num_island_nodes += (uint32_t)island->num_ops;
+    return BRAID_OK;
+}
+
+static braid_status run_task(struct builder *builder, struct lane_state *state, size_t op,
+                             uint32_t index)
+{
     const struct backend_task *task = &builder->stage->frame->tasks[index];
     gpu_node *node = &builder->playing->nodes[index];
     collect_after(builder, state, op);
     braid_status status = add_node(builder, task, state, node);
     if (status)
         return status;
-    *state = (struct lane_state){ op + 1, *node, task->kind == BACKEND_TASK_KERNEL };
+    *state = (struct lane_state){ op + 1, *node, task->kind == BACKEND_TASK_KERNEL, state->island };
     builder->playing->num_nodes++;
     return BRAID_OK;
+}
+
+static braid_status run(struct builder *builder, uint32_t lane, size_t op, uint32_t index)
+{
+    struct lane_state *state = &builder->lanes[lane];
+    const struct program_island *island = island_at(builder, state, op);
+    braid_status status = BRAID_OK;
+    if (island && island->first_op == op)
+        status = begin_island(builder, state, op);
+    if (status || (island && builder->playing->islands.items[state->island].island))
+        return status;
+    return run_task(builder, state, op, index);
 }
 
 // Behind waits that no task follows a position is the end of nodes of other lanes: one without work

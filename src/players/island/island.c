@@ -27,6 +27,9 @@ static braid_status create_inside(const struct stage *stage, struct island_playi
     braid_status status = braid_island_lists_of_program(stage, playing->call_of, &lists);
     if (status)
         return status;
+    for (size_t i = 0; i < stage->program->num_ops; i++)
+        playing->base.num_island_nodes += stage->program->ops[i].kind == PROGRAM_RUN;
+    playing->base.num_islands = 1;
     bool chain = stage->program->num_lanes == 1;
     return braid_gpu_island_create(playing->gpu, &lists, chain, &playing->island);
 }
@@ -109,22 +112,30 @@ static void destroy(struct playing *base)
     free_playing(playing);
 }
 
-// Measured on an H200 by bench_gpu_islands: a call takes 105 ns, and 32 lanes are the warps of one
-// block, which see each other's progress in its shared memory.
-static void get_narrow_cost_model(struct backend *backend, braid_cost_model *out_model)
+// In an island a node is a call. The warps of one block see each other's progress in its shared
+// memory, lanes of several blocks in the device's second cache.
+static void get_model(struct backend *backend, bool narrow, braid_cost_model *out_model)
 {
-    (void)backend;
+    const struct gpu_backend *gpu = gpu_from(backend);
+    braid_cost_model graph;
+    gpu->vendor->graph_cost_model(gpu, &graph);
     *out_model = (braid_cost_model){
-        .default_cost_ns = 5000, .node_ns = 105, .wait_ns = 150, .root_ns = 20, .max_concurrent = 32
+        .default_cost_ns = graph.default_cost_ns,
+        .node_ns = graph.island_call_ns,
+        .wait_ns = narrow ? graph.island_wait_ns : graph.island_block_wait_ns,
+        .root_ns = 20,
+        .max_concurrent = narrow ? 32 : 128,
     };
 }
 
-// Lanes of several blocks see it in the device's second cache.
+static void get_narrow_cost_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, true, out_model);
+}
+
 static void get_wide_cost_model(struct backend *backend, braid_cost_model *out_model)
 {
-    get_narrow_cost_model(backend, out_model);
-    out_model->wait_ns = 900;
-    out_model->max_concurrent = 128;
+    get_model(backend, false, out_model);
 }
 
 #define ISLAND_PLAYER                                                                              \

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of many tasks can be inside islands, before any is made.
+#ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_FIT_H
+#define BRAID_BACKENDS_GPU_GPU_ISLAND_FIT_H
+
+#include "backends/gpu/gpu_backend.h"
+#include "base/island_fit.h"
+
+// Reads each source once. Errors: BRAID_NO_MEMORY.
+braid_status braid_gpu_island_fits(const struct gpu_backend *gpu, const struct backend_task *tasks,
+                                   uint32_t num, struct island_fit *out_fits);
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a node can be a call inside an island, and what it then needs.
+#ifndef BRAID_BASE_ISLAND_FIT_H
+#define BRAID_BASE_ISLAND_FIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// What is not empty and has no reason against it is a kernel.
+struct island_fit {
+    const char *why_not; // "it has no source": a constant; NULL: it can
+    bool is_empty;       // there is nothing to run
+    bool runs_alone;     // no two of its blocks at once in one block of the island
+    uint32_t threads;    // of a block
+    uint64_t blocks;
+    uint32_t arg_bytes;
+};
+
+#endif

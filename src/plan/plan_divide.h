@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes of a plan become calls inside one kernel, an island, and which stay as they are.
+//
+// An island is a stretch of one lane: kernels one after another, with no wait before any but the
+// first and no record behind any but the last. It stands in the plan as one node would, so that
+// what other lanes wait for, and what it waits for, stays as it was. Its kernel has one block: the
+// blocks of a call run side by side as far as the threads of that block go, and then in turn.
+#ifndef BRAID_PLAN_PLAN_DIVIDE_H
+#define BRAID_PLAN_PLAN_DIVIDE_H
+
+#include "base/island_fit.h"
+#include "plan/schedule.h"
+
+// Divides a schedule that is not divided. `fits` is by node. With `always`, every stretch of two or
+// more nodes that can be an island becomes one; otherwise those that the model expects to be
+// shorter, and only if the frame then is by 3 %. Changes the times of the plan to those with
+// islands. Nothing happens where the model has no islands. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost_model *model,
+                               const struct island_fit *fits, bool always);
+
+// What can be told of a graph's nodes without a device.
+void braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stretches of lanes that are one kernel node of the driver's graph.
+//
+// Arguments of all its calls are parameters of that node. A change is a copy of some bytes here;
+// the driver is told once, before the next launch, and a frame in flight keeps its own.
+#include "players/graph/graph_islands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
+#define OUTSIDE UINT32_MAX
+
+braid_status braid_graph_islands_create(const struct program *program,
+                                        struct graph_islands *out_islands)
+{
+    uint32_t num_tasks = program->tasks->num;
+    struct graph_islands islands = { .num = program->num_islands };
+    if (islands.num == 0) {
+        *out_islands = islands;
+        return BRAID_OK;
+    }
+    islands.items = braid_allocate_zeroed(islands.num, sizeof(*islands.items));
+    islands.island_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
+    islands.call_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
+    if (!islands.items || !islands.island_of || !islands.call_of) {
+        braid_graph_islands_finish(NULL, &islands, false);
+        return braid_error_no_memory("the islands of a program");
+    }
+    for (uint32_t i = 0; i < num_tasks; i++)
+        islands.island_of[i] = OUTSIDE;
+    *out_islands = islands;
+    return BRAID_OK;
+}
+
+void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands,
+                                bool current)
+{
+    for (uint32_t i = 0; islands->items && i < islands->num && current; i++)
+        braid_gpu_island_destroy(gpu, islands->items[i].island);
+    free(islands->items);
+    free(islands->island_of);
+    free(islands->call_of);
+    *islands = (struct graph_islands){ 0 };
+}
+
+static braid_status make_lists(const struct stage *stage, const struct program_island *island,
+                               struct island_lists *out_lists)
+{
+    struct island_lists lists = { .num_lanes = 1, .num_calls = (uint32_t)island->num_ops };
+    lists.calls = braid_allocate_zeroed(island->num_ops, sizeof(*lists.calls));
+    lists.lane_first = braid_allocate_zeroed(2, sizeof(*lists.lane_first));
+    if (!lists.calls || !lists.lane_first) {
+        braid_island_lists_finish(&lists);
+        return braid_error_no_memory("an island");
+    }
+    lists.lane_first[1] = lists.num_calls;
+    for (uint32_t i = 0; i < lists.num_calls; i++) {
+        uint32_t task = stage->program->ops[island->first_op + i].index;
+        lists.calls[i].task = &stage->frame->tasks[task];
+    }
+    *out_lists = lists;
+    return BRAID_OK;
+}
+
+static braid_status make(struct gpu_backend *gpu, const struct stage *stage,
+                         const struct program_island *island, struct gpu_island **out_island)
+{
+    struct island_lists lists;
+    braid_status status = make_lists(stage, island, &lists);
+    return status ? status : braid_gpu_island_create(gpu, &lists, true, out_island);
+}
+
+static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *stage,
+                                const struct program_island *island, struct gpu_island **out_island)
+{
+    struct error_attempt attempt;
+    if (stage->must_have_islands)
+        return make(gpu, stage, island, out_island);
+    braid_error_begin_attempt(&attempt);
+    braid_status status = make(gpu, stage, island, out_island);
+    status = status == BRAID_UNSUPPORTED ? BRAID_OK : status;
+    braid_error_end_attempt(&attempt, status);
+    return status;
+}
+
+braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_backend *gpu,
+                                      const struct stage *stage, uint32_t index)
+{
+    const struct program_island *island = &stage->program->islands[index];
+    const struct program_op *ops = &stage->program->ops[island->first_op];
+    struct graph_island *item = &islands->items[index];
+    braid_status status = try_to_make(gpu, stage, island, &item->island);
+    if (status || !item->island)
+        return status;
+    const struct backend_task *first = &stage->frame->tasks[ops[0].index];
+    item->task = *first;
+    item->task.launch = *braid_gpu_island_launch(item->island, 1);
+    item->task.launch.priority = first->launch.priority;
+    item->task.launch.starts_early =
+        first->launch.starts_early && item->task.launch.kernel->waits_first;
+    for (uint32_t i = 0; i < island->num_ops; i++) {
+        islands->island_of[ops[i].index] = index;
+        islands->call_of[ops[i].index] = i;
+    }
+    return BRAID_OK;
+}
+
+bool braid_graph_islands_set(struct graph_islands *islands, const struct backend_task *task)
+{
+    if (!islands->island_of || islands->island_of[task->node] == OUTSIDE)
+        return false;
+    struct graph_island *item = &islands->items[islands->island_of[task->node]];
+    braid_gpu_island_set_args(item->island, islands->call_of[task->node], &task->launch);
+    item->changed = islands->changed = true;
+    return true;
+}
+
+braid_status braid_graph_islands_apply(struct graph_islands *islands, const struct gpu_backend *gpu,
+                                       gpu_executable executable)
+{
+    for (uint32_t i = 0; islands->changed && i < islands->num; i++) {
+        struct graph_island *item = &islands->items[i];
+        if (!item->changed)
+            continue;
+        gpu_result result =
+            gpu->vendor->set_kernel(gpu, executable, item->node, &item->task.launch);
+        if (result)
+            return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, &item->task,
+                                        NULL);
+        item->changed = false;
+    }
+    islands->changed = false;
+    return BRAID_OK;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stretches of lanes that are one kernel node of the driver's graph.
+#ifndef BRAID_PLAYERS_GRAPH_GRAPH_ISLANDS_H
+#define BRAID_PLAYERS_GRAPH_GRAPH_ISLANDS_H
+
+#include "backends/gpu/gpu_island.h"
+#include "program/player.h"
+
+struct graph_island {
+    struct gpu_island *island; // NULL: it could not be made, and its tasks are nodes of their own
+    gpu_node node;
+    struct backend_task task; // its launch, for messages under the name of its first task
+    bool changed;             // it has arguments that the executable's node has not
+};
+
+struct graph_islands {
+    struct graph_island *items; // as in the program
+    uint32_t num;
+    uint32_t *island_of, *call_of; // by task; island_of is UINT32_MAX outside
+    bool changed;                  // some item is
+};
+
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_graph_islands_create(const struct program *program,
+                                        struct graph_islands *out_islands);
+// The device is current, unless nothing is to be freed of it.
+void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands,
+                                bool current);
+
+// Compiles and loads one, unless that turns out to be impossible: then the item stays without, or,
+// where the stage must have it, BRAID_UNSUPPORTED. Errors: BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
+braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_backend *gpu,
+                                      const struct stage *stage, uint32_t index);
+
+// Takes a task's new arguments, for later launches. False: it is in no island.
+bool braid_graph_islands_set(struct graph_islands *islands, const struct backend_task *task);
+
+// Before a launch: hands what has changed to the executable's nodes.
+braid_status braid_graph_islands_apply(struct graph_islands *islands, const struct gpu_backend *gpu,
+                                       gpu_executable executable);
+
+#endif

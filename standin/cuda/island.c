@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an island's kernel does, done by a host function: calls of other kernels, lane by lane.
+//
+// The stand-in compiler cannot translate the walker that Braid writes, but lists in a comment which
+// kernels it calls by which number. Here the words that the walker would read are walked: each lane
+// by a thread of its own, so that kernels that wait for each other go on.
+#include "island.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "memory.h"
+#include "settings.h"
+#include "world.h"
+
+static const char mark[] = "// braid_island_run ";
+
+bool island_read_calls(CUmodule module, const char *text)
+{
+    while ((text = strstr(text, mark)) != NULL) {
+        text += strlen(mark);
+        size_t bytes = (module->num_island_calls + 1) * sizeof(*module->island_calls);
+        struct island_callee *calls = realloc(module->island_calls, bytes);
+        if (calls == NULL)
+            return false;
+        module->island_calls = calls;
+        struct island_callee *call = &calls[module->num_island_calls++];
+        char symbol[MAX_ENTRY_NAME];
+        *call = (struct island_callee){ .function = SIZE_MAX };
+        int length = (int)strcspn(text, "\n");
+        snprintf(symbol, sizeof(symbol), "_Z%.*s", length, text);
+        for (size_t i = 0; i < module->num_functions; i++)
+            if (strcmp(module->functions[i].name, symbol) == 0)
+                call->function = i;
+        call->body = module_find_body(symbol + 2);
+    }
+    return true;
+}
+
+bool island_is(const struct CUfunc_st *function)
+{
+    return function->body == NULL && strcmp(function->name, "braid_island") == 0;
+}
+
+struct walk {
+    CUcontext context;
+    CUmodule module;
+    const unsigned char *arguments; // of this frame
+    uint32_t *told;                 // per lane
+    bool failed;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+struct lane {
+    struct walk *walk;
+    const uint32_t *units, *waits; // of its block
+    uint32_t index, next, end;
+};
+
+static void await(struct lane *lane, const uint32_t *call)
+{
+    struct walk *walk = lane->walk;
+    uint32_t num = call[0] >> 16 & 0x7fff;
+    pthread_mutex_lock(&walk->lock);
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t wait = num <= 2 ? call[2 + i] : lane->waits[call[2] + i];
+        while (walk->told[wait >> 20] < (wait & 0xfffff))
+            pthread_cond_wait(&walk->changed, &walk->lock);
+    }
+    pthread_mutex_unlock(&walk->lock);
+}
+
+static void tell(struct lane *lane)
+{
+    struct walk *walk = lane->walk;
+    pthread_mutex_lock(&walk->lock);
+    walk->told[lane->index]++;
+    pthread_cond_broadcast(&walk->changed);
+    pthread_mutex_unlock(&walk->lock);
+}
+
+static size_t place(size_t at, size_t bytes)
+{
+    size_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
+    return (at + align - 1) / align * align;
+}
+
+static bool usable(struct walk *walk, const struct CUfunc_st *function, void **arguments)
+{
+    bool result = true;
+    world_lock();
+    for (size_t i = 0; result && i < function->num_parameters; i++) {
+        const void *value;
+        if (function->parameters[i].bytes != sizeof(value))
+            continue;
+        memcpy(&value, arguments[i], sizeof(value));
+        result = memory_touch_argument(walk->context, value);
+    }
+    walk->failed |= !result;
+    world_unlock();
+    return result;
+}
+
+static void do_call(struct lane *lane, const uint32_t *call)
+{
+    struct walk *walk = lane->walk;
+    const uint32_t *shape = lane->units + (size_t)12 * (call[0] & 0xffff);
+    if (shape[1] == 0)
+        return; // a call that runs nothing
+    const struct island_callee *callee = &walk->module->island_calls[shape[0]];
+    const struct CUfunc_st *function = &walk->module->functions[callee->function];
+    void *arguments[MAX_PARAMETERS];
+    size_t at = 0;
+    for (size_t i = 0; i < function->num_parameters; i++) {
+        at = place(at, function->parameters[i].bytes);
+        arguments[i] = (void *)(uintptr_t)(walk->arguments + call[1] + at);
+        at += function->parameters[i].bytes;
+    }
+    const unsigned grid[3] = { shape[4], shape[5], shape[6] };
+    const unsigned block[3] = { shape[7], shape[8], shape[9] };
+    if (usable(walk, function, arguments))
+        callee->body(grid, block, 0, arguments);
+}
+
+static void *walk_lane(void *user)
+{
+    struct lane *lane = user;
+    uint64_t state = random_start(lane->index + 1);
+    for (; lane->next < lane->end; lane->next++) {
+        const uint32_t *call = lane->units + (size_t)4 * lane->next;
+        await(lane, call);
+        if (random_next(&state) % 4 == 0)
+            sched_yield();
+        do_call(lane, call);
+        if (call[0] >> 31)
+            tell(lane);
+    }
+    return NULL;
+}
+
+// The lanes of all blocks, or only their number where there is no room for them yet.
+static uint32_t find_lanes(struct walk *walk, const uint32_t *words, unsigned num_blocks,
+                           struct lane *lanes)
+{
+    uint32_t num = 0;
+    for (unsigned b = 0; b < num_blocks; b++) {
+        const uint32_t *head = words + (size_t)4 * b, *units = words + (size_t)4 * head[0];
+        const uint32_t *list = units + (size_t)4 * head[2];
+        uint32_t first_call = list[0]; // ranges stand before the calls, in pairs
+        for (uint32_t i = 0; 2 * i < 4 * (first_call - head[2]); i++) {
+            if (list[2 * i] == 0 || list[2 * i + 1] < list[2 * i])
+                continue;
+            if (lanes != NULL)
+                lanes[num] = (struct lane){ walk, units,       units + (size_t)4 * head[3],
+                                            num,  list[2 * i], list[2 * i + 1] };
+            num++;
+        }
+    }
+    return num;
+}
+
+static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blocks)
+{
+    uint32_t num = find_lanes(walk, words, num_blocks, NULL), num_started = 0;
+    struct lane *lanes = calloc(num + 1, sizeof(*lanes));
+    pthread_t *threads = calloc(num + 1, sizeof(*threads));
+    walk->told = calloc(num + 1, sizeof(*walk->told));
+    bool done = lanes != NULL && threads != NULL && walk->told != NULL;
+    if (done) {
+        find_lanes(walk, words, num_blocks, lanes);
+        for (; num_started + 1 < num; num_started++)
+            if (pthread_create(&threads[num_started], NULL, walk_lane, &lanes[num_started + 1]))
+                abort(); // the lanes that run may wait for this one
+        if (num > 0)
+            walk_lane(&lanes[0]);
+        for (uint32_t i = 0; i < num_started; i++)
+            pthread_join(threads[i], NULL);
+    }
+    free(lanes);
+    free(threads);
+    free(walk->told);
+    return done;
+}
+
+bool island_run(CUcontext context, const struct CUfunc_st *function, const unsigned grid[3],
+                void **arguments)
+{
+    struct walk walk = { .context = context,
+                         .module = function->module,
+                         .arguments = arguments[5],
+                         .lock = PTHREAD_MUTEX_INITIALIZER,
+                         .changed = PTHREAD_COND_INITIALIZER };
+    const uint32_t *words = *(const uint32_t **)arguments[0];
+    uint32_t num_frames = *(const uint32_t *)arguments[3];
+    for (uint32_t frame = 0; frame < num_frames && !walk.failed; frame++) {
+        if (!run_lanes(&walk, words, grid[0]))
+            return false;
+        walk.arguments += *(const uint32_t *)arguments[4];
+    }
+    return !walk.failed;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random graphs of kernels that look whether what they run after has run, for tests of islands.
+#include "gpu/island_graph.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+#include "support/random.h"
+
+#define SOURCE                                                                                     \
+    "extern \"C\" __global__ void island_note(unsigned *ran, unsigned node, unsigned long x) {}\n" \
+    "extern \"C\" __global__ void island_other(unsigned *ran, unsigned node) { return; }\n"
+
+static const char image[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                            ".visible .entry island_outsider(.param .u64 a, .param .u32 b)\n"
+                            "{ ret; }\n";
+
+const braid_kernel island_note = { .name = "island_note", .source = SOURCE };
+const braid_kernel island_other = { .name = "island_other", .source = SOURCE };
+const braid_kernel island_outsider = { .name = "island_outsider", .cuda = { .data = image } };
+
+typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                             void **args);
+BRAID_API kernel_function braid_standin_island_note, braid_standin_island_other,
+    braid_standin_island_outsider;
+
+static uint32_t before[ISLAND_NODES][ISLAND_NODES], num_before[ISLAND_NODES];
+static atomic_uint num_wrong;
+
+// Right only when all that the node stands behind has run once more often.
+void braid_standin_island_note(const unsigned grid[3], const unsigned block[3],
+                               unsigned shared_bytes, void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes;
+    unsigned *ran = *(unsigned **)args[0], node = *(unsigned *)args[1];
+    for (uint32_t i = 0; i < num_before[node]; i++) {
+        if (ran[before[node][i]] != ran[node] + 1)
+            atomic_fetch_add(&num_wrong, 1);
+    }
+    ran[node]++;
+}
+
+void braid_standin_island_other(const unsigned grid[3], const unsigned block[3],
+                                unsigned shared_bytes, void **args)
+{
+    braid_standin_island_note(grid, block, shared_bytes, args);
+}
+
+void braid_standin_island_outsider(const unsigned grid[3], const unsigned block[3],
+                                   unsigned shared_bytes, void **args)
+{
+    braid_standin_island_note(grid, block, shared_bytes, args);
+}
+
+static uint32_t choose_before(struct random *random, uint32_t node, uint32_t most,
+                              const braid_node *nodes, braid_node *after)
+{
+    bool chosen[ISLAND_NODES] = { false };
+    num_before[node] = 0;
+    for (uint32_t k = 0; k < most && node > 0; k++) {
+        uint32_t place = random_below(random, node);
+        if (chosen[place])
+            continue;
+        chosen[place] = true;
+        before[node][num_before[node]] = place;
+        after[num_before[node]++] = nodes[place];
+    }
+    return num_before[node];
+}
+
+void island_graph_make(struct island_graph *made, braid_device *device)
+{
+    struct random random = { made->seed };
+    void *ran;
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, ISLAND_NODES * 4, &ran));
+    memset(ran, 0, ISLAND_NODES * 4); // the stand-in's device memory is the host's
+    made->ran = ran;
+    made->num_outsiders = 0;
+    atomic_store(&num_wrong, 0);
+    check_ok(braid_graph_create(&made->graph));
+    for (uint32_t i = 0; i < ISLAND_NODES; i++) {
+        braid_node after[ISLAND_NODES];
+        unsigned long unused = i;
+        uint32_t most = made->most_before ? made->most_before : 2;
+        bool is_outsider = made->has_outsiders && random_below(&random, 8) == 0;
+        bool is_other = is_outsider || i % 3 == 0;
+        const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(i), BRAID_ARG(unused) };
+        const braid_launch launch = {
+            .node = { .after = after,
+                      .num_after = choose_before(&random, i, most, made->nodes, after),
+                      .cost_ns = made->cost_ns ? made->cost_ns : 2000 },
+            .kernel = is_outsider ? &island_outsider
+                      : is_other  ? &island_other
+                                  : &island_note,
+            .args = args,
+            .num_args = is_other ? 2 : 3,
+        };
+        made->num_outsiders += is_outsider;
+        check_ok(braid_graph_add_kernel(made->graph, &launch, &made->nodes[i]));
+    }
+}
+
+void island_graph_check(const struct island_graph *made, unsigned num_frames)
+{
+    assert_int_equal(atomic_load(&num_wrong), 0);
+    for (uint32_t i = 0; i < ISLAND_NODES; i++)
+        assert_int_equal(made->ran[i], num_frames);
+}
+
+void island_graph_finish(struct island_graph *made, braid_device *device)
+{
+    braid_graph_destroy(made->graph);
+    braid_memory_free(device, BRAID_MEMORY_DEVICE, made->ran);
+}

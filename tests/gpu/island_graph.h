@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random graphs of kernels that look whether what they run after has run, for tests of islands.
+#ifndef BRAID_TESTS_GPU_ISLAND_GRAPH_H
+#define BRAID_TESTS_GPU_ISLAND_GRAPH_H
+
+#include <braid/braid.h>
+
+enum { ISLAND_NODES = 40 };
+
+// Kernels with source, one of three and one of two arguments: the counters of all nodes, the
+// node's number, and 8 bytes. The last has no source.
+extern const braid_kernel island_note, island_other, island_outsider;
+
+struct island_graph {
+    uint64_t seed;
+    bool has_outsiders; // some nodes have no source
+    uint32_t most_before;
+    uint64_t cost_ns; // of each node; 0: 2000
+    braid_graph *graph;
+    braid_node nodes[ISLAND_NODES];
+    uint32_t num_outsiders;
+    unsigned *ran;
+};
+
+// Each node after at most two earlier ones, or most_before of them. The counters are on the device.
+void island_graph_make(struct island_graph *made, braid_device *device);
+// After so many frames that have ended: every node ran in each, and behind what it runs after.
+void island_graph_check(const struct island_graph *made, unsigned num_frames);
+void island_graph_finish(struct island_graph *made, braid_device *device);
+
+#endif

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Islands are stretches of lanes in which nothing waits and nothing is waited for, as long as they
+// can be where that pays, and none where it does not; the proof sees every other division.
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/schedule.h"
+#include "planner/plan_testing.h"
+#include "support/random.h"
+
+enum { NUM_NODES = 60, NUM_GRAPHS = 200 };
+
+static const braid_cost_model model = {
+    .default_cost_ns = 5000,
+    .node_ns = 500,
+    .wait_ns = 800,
+    .max_concurrent = 128,
+    .island_call_ns = 100,
+};
+
+static void noop(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks, (void)args;
+}
+
+static const braid_kernel with_source = { .name = "k", .cpu = noop, .source = "void k();" };
+static const braid_kernel without = { .name = "w", .cpu = noop };
+
+// Nodes without source; the rest are narrow.
+struct made {
+    braid_graph *graph;
+    bool is_outside[NUM_NODES];
+};
+
+static struct made make_random(struct random *random, uint64_t cost_ns, uint32_t percent_outside)
+{
+    struct made made = { .graph = new_graph() };
+    braid_node nodes[NUM_NODES];
+    for (uint32_t i = 0; i < NUM_NODES; i++) {
+        braid_node after[2];
+        size_t num = 0;
+        for (uint32_t k = 0; k < 2 && i > 0; k++) {
+            if (random_chance(random, 60))
+                after[num++] = nodes[i - 1 - random_below(random, i < 4 ? i : 4)];
+        }
+        made.is_outside[i] = random_chance(random, percent_outside);
+        const braid_launch launch = {
+            .node = { .after = after, .num_after = num, .cost_ns = cost_ns },
+            .kernel = made.is_outside[i] ? &without : &with_source,
+        };
+        check_ok(braid_graph_add_kernel(made.graph, &launch, &nodes[i]));
+    }
+    return made;
+}
+
+static braid_schedule *plan(const braid_graph *graph, uint32_t lanes, const braid_cost_model *costs)
+{
+    braid_schedule *schedule;
+    const braid_schedule_options options = { .max_lanes = lanes,
+                                             .fixed_lanes = true,
+                                             .costs = *costs };
+    check_ok(braid_schedule_create(graph, &options, &schedule));
+    return schedule;
+}
+
+// Whether a wait or a record stands between two neighbours of a lane.
+static bool is_cut(const braid_schedule *schedule, uint32_t first, uint32_t second)
+{
+    bool between = false;
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        const braid_step *step = &schedule->steps[i];
+        if (step->lane != schedule->lane_of[first])
+            continue;
+        if (step->kind == BRAID_STEP_RUN && step->node == second)
+            return false;
+        if (step->kind != BRAID_STEP_RUN && between)
+            return true;
+        between |= step->kind == BRAID_STEP_RUN && step->node == first;
+    }
+    return false;
+}
+
+// Neighbours that may be together are, and no others.
+static void check_stretches(const braid_schedule *schedule, const struct made *made)
+{
+    const uint32_t *island_of = schedule->division.island_of;
+    for (uint32_t lane = 0; lane < schedule->info.num_lanes; lane++) {
+        for (uint32_t i = schedule->lane_first[lane]; i + 1 < schedule->lane_first[lane + 1]; i++) {
+            uint32_t a = schedule->lane_nodes[i], b = schedule->lane_nodes[i + 1];
+            bool may = !made->is_outside[a] && !made->is_outside[b] && !is_cut(schedule, a, b);
+            assert_int_equal(island_of[a] != PLAN_NONE && island_of[a] == island_of[b], may);
+        }
+    }
+    for (uint32_t i = 0; i < NUM_NODES; i++) {
+        assert_true(!made->is_outside[i] || island_of[i] == PLAN_NONE);
+        assert_int_equal(island_of[i] == PLAN_NONE, schedule->division.why_outside[i] != NULL);
+    }
+}
+
+static void stretches_are_as_long_as_they_can_be(void **state)
+{
+    (void)state;
+    struct random random = { 1 };
+    unsigned num_islands = 0;
+    for (uint32_t i = 0; i < NUM_GRAPHS; i++) {
+        struct made made = make_random(&random, 300, 15);
+        braid_schedule *schedule = plan(made.graph, 1 + i % 3, &model);
+        check_ok(braid_schedule_verify(schedule, made.graph));
+        if (schedule->info.num_islands)
+            check_stretches(schedule, &made);
+        num_islands += schedule->info.num_islands;
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(made.graph);
+    }
+    print_message("summary: %u islands in %d graphs\n", num_islands, NUM_GRAPHS);
+    assert_true(num_islands > NUM_GRAPHS);
+}
+
+// Times are those with islands: on one lane, calls instead of launches.
+static void times_are_those_with_islands(void **state)
+{
+    (void)state;
+    struct random random = { 2 };
+    struct made made = make_random(&random, 1000, 0);
+    braid_schedule *schedule = plan(made.graph, 1, &model);
+    assert_int_equal(schedule->info.num_islands, 1);
+    assert_int_equal(schedule->info.num_island_nodes, NUM_NODES);
+    assert_int_equal(schedule->info.makespan_ns, NUM_NODES * 1000 + (NUM_NODES - 1) * 100);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(made.graph);
+}
+
+static uint32_t count_islands(uint64_t cost_ns, const braid_cost_model *costs)
+{
+    struct random random = { 3 };
+    struct made made = make_random(&random, cost_ns, 0);
+    braid_schedule *schedule = plan(made.graph, 1, costs);
+    uint32_t num = schedule->info.num_islands;
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(made.graph);
+    return num;
+}
+
+static void none_are_made_that_do_not_pay(void **state)
+{
+    (void)state;
+    braid_cost_model dear = model, none = model, early = model;
+    dear.island_call_ns = 600;
+    none.island_call_ns = 0;
+    early.early_ns = 350; // what is left to gain is 50 ns a node
+    assert_int_equal(count_islands(1000, &model), 1);
+    assert_int_equal(count_islands(14000, &model), 0); // less than 3 %
+    assert_int_equal(count_islands(1000, &dear), 0);
+    assert_int_equal(count_islands(1000, &none), 0);
+    assert_int_equal(count_islands(1000, &early), 1);
+    assert_int_equal(count_islands(2000, &early), 0);
+}
+
+// Two kernels of many blocks, which one block of an island would run in turn.
+static uint32_t count_wide(uint32_t blocks, uint32_t threads, uint64_t cost_ns)
+{
+    braid_graph *graph = new_graph();
+    braid_node node = { 0 };
+    for (int i = 0; i < 6; i++) {
+        const braid_node before = node;
+        const braid_launch launch = {
+            .node = { .after = &before, .num_after = i > 0, .cost_ns = cost_ns },
+            .kernel = &with_source,
+            .grid = { blocks, 1, 1 },
+            .block = { threads, 1, 1 },
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    }
+    braid_schedule *schedule = plan(graph, 1, &model);
+    uint32_t num = schedule->info.num_islands;
+    check_ok(braid_schedule_verify(schedule, graph));
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+    return num;
+}
+
+static void wide_kernels_stay_outside(void **state)
+{
+    (void)state;
+    assert_int_equal(count_wide(4, 256, 1000), 1); // all at once
+    assert_int_equal(count_wide(5, 256, 1000), 0); // one more round, of 1000 ns
+    assert_int_equal(count_wide(5, 256, 100), 1);  // of 100 ns
+    assert_int_equal(count_wide(14, 64, 1000), 1); // there are so many barriers
+    assert_int_equal(count_wide(15, 64, 1000), 0);
+    assert_int_equal(count_wide(32, 32, 1000), 1); // warps need none
+    assert_int_equal(count_wide(1000, 256, 1000), 0);
+    assert_int_equal(count_wide(4, 256, 0), 1); // nobody knows how long they take
+    assert_int_equal(count_wide(5, 256, 0), 0);
+}
+
+static void other_divisions_are_seen(void **state)
+{
+    (void)state;
+    struct random random = { 5 };
+    unsigned num = 0;
+    for (uint32_t round = 0; round < 50; round++) {
+        struct made made = make_random(&random, 300, 15);
+        braid_schedule *schedule = plan(made.graph, 2, &model);
+        uint32_t *island_of = schedule->division.island_of;
+        for (uint32_t i = 0; schedule->info.num_islands && i < NUM_NODES; i++) {
+            uint32_t lane = schedule->lane_of[i], at = schedule->lane_first[lane];
+            while (schedule->lane_nodes[at] != i)
+                at++;
+            bool is_last = at + 1 == schedule->lane_first[lane + 1];
+            uint32_t next = is_last ? PLAN_NONE : schedule->lane_nodes[at + 1];
+            if (island_of[i] == PLAN_NONE || is_last || island_of[next] != PLAN_NONE ||
+                !is_cut(schedule, i, next))
+                continue;
+            island_of[next] = island_of[i]; // over a wait or a record
+            check_fails(braid_schedule_verify(schedule, made.graph), BRAID_INTERNAL, "inside");
+            island_of[next] = schedule->info.num_islands;
+            check_fails(braid_schedule_verify(schedule, made.graph), BRAID_INTERNAL, "has");
+            island_of[next] = PLAN_NONE;
+            num++;
+        }
+        check_ok(braid_schedule_verify(schedule, made.graph));
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(made.graph);
+    }
+    print_message("summary: %u faults planted\n", num);
+    assert_true(num > 30);
+}
+
+// A plan made again for other costs is divided for those.
+static void a_replan_is_divided_anew(void **state)
+{
+    (void)state;
+    struct random random = { 7 };
+    struct made made = make_random(&random, 14000, 0);
+    braid_schedule *schedule = plan(made.graph, 1, &model), *again;
+    assert_int_equal(schedule->info.num_islands, 0);
+    for (uint32_t i = 0; i < NUM_NODES; i++)
+        check_ok(braid_graph_set_cost(made.graph, braid_graph_node(made.graph, i), 1000));
+    check_ok(braid_schedule_replan(schedule, made.graph, NULL, &again));
+    braid_schedule_destroy(schedule);
+    assert_int_equal(again->info.num_islands, 1);
+    check_ok(braid_schedule_verify(again, made.graph));
+    braid_schedule_destroy(again);
+    braid_graph_destroy(made.graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stretches_are_as_long_as_they_can_be),
+        cmocka_unit_test(times_are_those_with_islands),
+        cmocka_unit_test(none_are_made_that_do_not_pay),
+        cmocka_unit_test(wide_kernels_stay_outside),
+        cmocka_unit_test(other_divisions_are_seen),
+        cmocka_unit_test(a_replan_is_divided_anew),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
