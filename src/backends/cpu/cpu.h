@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "backends/backend.h"
 
@@ -19,6 +20,7 @@ enum {
     CPU_LINE_BYTES = 64,        // what two workers must not both write in
     CPU_NUM_URGENCIES = 3,      // urgent, normal, patient
     CPU_NUM_COMMAND_SIZES = 32, // classes of command blocks, each twice the one before
+    CPU_MAX_CORES = 1024,       // those beyond are not told apart
     CPU_SPIN_NS = 20000,        // how long an idle thread looks for work before it sleeps
 };
 
@@ -51,6 +53,7 @@ struct cpu_split {
 struct cpu_sleeper {
     sem_t wake;
     int core;                 // lock; where it ran last; -1: not known
+    struct cpu_seat *seat;    // of a worker; NULL: a thread of the program
     struct cpu_sleeper *next; // lock; among those that sleep, or that are woken
 };
 
@@ -67,6 +70,24 @@ struct cpu_job {
     uint32_t num_hosts; // lock; of a stream: threads that wait for a point of it and lend a hand,
     uint32_t num_busy;  // lock; those of them that run something
     struct cpu_split split;
+};
+
+// Where a thread at work sits. A worker has one while it is awake, a thread of the program while it
+// waits and lends a hand.
+struct cpu_seat {
+    atomic_int core;        // -1: none
+    _Atomic pid_t thread;   // a worker, as the system names it; 0: a thread of the program
+    struct cpu_seat *outer; // where the thread sits at another device
+};
+
+struct cpu_core {
+    _Alignas(CPU_LINE_BYTES) atomic_uint num_at_work;
+};
+
+struct cpu_thread {
+    struct cpu_backend *backend;
+    pthread_t handle;
+    struct cpu_seat seat;
 };
 
 struct cpu_job_list {
@@ -130,7 +151,7 @@ struct cpu_backend {
     struct backend base;
     uint32_t num_workers;
     uint32_t num_threads;
-    pthread_t *threads;
+    struct cpu_thread *threads;
 
     pthread_mutex_t lock;
     struct cpu_sleeper *parked; // lock; workers that sleep
@@ -155,11 +176,22 @@ struct cpu_backend {
     _Alignas(CPU_LINE_BYTES) atomic_uint epoch; // changes whenever there may be something to do
     _Alignas(CPU_LINE_BYTES) atomic_uint num_ready;
     atomic_uint num_active; // num_heads + num_helpers
+    // Of the seats. A thread at work reads the count of its own core only, so each has a line.
+    _Alignas(CPU_LINE_BYTES) _Atomic uint64_t moved_ns; // when a thread was last moved
+    _Atomic uint64_t move_pause_ns;                     // how long none is moved after that
+    int num_cores;                                      // of the machine, up to CPU_MAX_CORES
+    struct cpu_core cores[CPU_MAX_CORES];
 };
 
 static inline struct cpu_backend *cpu_backend_of(struct backend *backend)
 {
     return (struct cpu_backend *)backend;
+}
+
+// One for each job or helper that may run at once: see cpu_worker.c.
+static inline uint32_t cpu_num_threads(const struct cpu_backend *backend)
+{
+    return 2 * backend->num_workers - 1;
 }
 
 static inline void cpu_lock(struct cpu_backend *backend)
@@ -177,7 +209,7 @@ void braid_cpu_sleep(struct cpu_backend *backend, struct cpu_sleeper *sleeper,
 // One of the list, if there is any, is woken when the lock is let go of. Lock held.
 bool braid_cpu_wake_one(struct cpu_backend *backend, struct cpu_sleeper **list);
 void braid_cpu_wake_all(struct cpu_backend *backend, struct cpu_sleeper **list);
-void braid_cpu_post_all(struct cpu_sleeper *woken);
+void braid_cpu_post_all(struct cpu_backend *backend, struct cpu_sleeper *woken);
 void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted); // lock held
 bool braid_cpu_worker_is_idle(const struct cpu_backend *backend);              // a hint
 
@@ -188,8 +220,20 @@ static inline void cpu_unlock(struct cpu_backend *backend)
     backend->woken = NULL;
     pthread_mutex_unlock(&backend->lock);
     if (woken)
-        braid_cpu_post_all(woken);
+        braid_cpu_post_all(backend, woken);
 }
+
+// cpu_seat.c. Lock held or not.
+void braid_cpu_seat_init(struct cpu_seat *seat);
+// From here on the calling thread is at work, until it leaves.
+void braid_cpu_seat_take(struct cpu_backend *backend, struct cpu_seat *seat);
+void braid_cpu_seat_leave(struct cpu_backend *backend);
+// Whether another thread at work was last seen on the caller's core.
+bool braid_cpu_seat_is_shared(struct cpu_backend *backend);
+// Moves a worker away, if the caller shares its core. False: it goes on sharing it.
+bool braid_cpu_seat_part(struct cpu_backend *backend);
+// Wakes a worker, on another core than it slept on if that is taken.
+void braid_cpu_seat_wake(struct cpu_backend *backend, struct cpu_sleeper *sleeper);
 
 // cpu_time.c
 uint64_t braid_cpu_now_ns(void);
@@ -198,12 +242,14 @@ void braid_cpu_relax(void);
 void braid_cpu_give_way(void);
 // How long a thread without work polls: CPU_SPIN_NS, and no longer than its core is its own.
 struct cpu_spin {
-    uint64_t offer_ns, end_ns;
+    uint64_t look_ns, end_ns;
 };
 struct cpu_spin braid_cpu_spin_begin(void);
-bool braid_cpu_spin_goes_on(struct cpu_spin *spin); // asked every few polls
+bool braid_cpu_spin_goes_on(struct cpu_backend *backend,
+                            struct cpu_spin *spin); // asked every few polls
 // Polls until *word is no longer `seen` (true) or the spin is over (false).
-bool braid_cpu_spin_while_equal(const atomic_uint *word, unsigned seen);
+bool braid_cpu_spin_while_equal(struct cpu_backend *backend, const atomic_uint *word,
+                                unsigned seen);
 
 // cpu_worker.c: threads and the ready lists.
 braid_status braid_cpu_workers_start(struct cpu_backend *backend);

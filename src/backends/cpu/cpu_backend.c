@@ -143,6 +143,13 @@ static void init_lock(struct cpu_backend *backend)
     pthread_mutexattr_destroy(&attributes);
 }
 
+// Of the machine, whether this process may use them or not.
+static int count_cores(void)
+{
+    long num = sysconf(_SC_NPROCESSORS_CONF);
+    return num < CPU_MAX_CORES ? (int)num : CPU_MAX_CORES;
+}
+
 static braid_status open_backend(const braid_device_options *options, struct backend **out_backend)
 {
     if (options && options->ordinal)
@@ -160,6 +167,7 @@ static braid_status open_backend(const braid_device_options *options, struct bac
     memset(backend, 0, bytes);
     backend->base.ops = &cpu_ops;
     backend->num_workers = num_workers;
+    backend->num_cores = count_cores();
     init_lock(backend);
     braid_cpu_stream_init(&backend->default_stream, 0);
     braid_status status = braid_cpu_workers_start(backend);

@@ -65,7 +65,7 @@ static bool is_reached(const struct cpu_point *point)
 
 // Until the point is reached or something else has happened since `seen` (true), or the spin is
 // over (false). Lock not held.
-static bool poll(const struct cpu_backend *backend, const struct cpu_point *point, unsigned seen,
+static bool poll(struct cpu_backend *backend, const struct cpu_point *point, unsigned seen,
                  struct cpu_spin *spin)
 {
     do {
@@ -75,7 +75,7 @@ static bool poll(const struct cpu_backend *backend, const struct cpu_point *poin
                 return true;
             braid_cpu_relax();
         }
-    } while (braid_cpu_spin_goes_on(spin));
+    } while (braid_cpu_spin_goes_on(backend, spin));
     return false;
 }
 
@@ -109,8 +109,12 @@ void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *po
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     struct cpu_job *stream = point->stream;
     point->num_references++;
+    struct cpu_seat seat;
+    braid_cpu_seat_init(&seat);
+    braid_cpu_seat_take(backend, &seat);
     braid_cpu_workers_begin_lending(stream);
     lend_hand_for_a_while(backend, point);
+    braid_cpu_seat_leave(backend);
     braid_cpu_workers_end_lending(backend, stream);
     if (!is_reached(point)) {
         struct cpu_sleeper sleeper;

@@ -11,6 +11,7 @@ void braid_cpu_sleeper_init(struct cpu_sleeper *sleeper)
 {
     sem_init(&sleeper->wake, 0, 0);
     sleeper->core = -1;
+    sleeper->seat = NULL;
     sleeper->next = NULL;
 }
 
@@ -58,11 +59,14 @@ void braid_cpu_wake_all(struct cpu_backend *backend, struct cpu_sleeper **list)
 }
 
 // A sleeper may be gone as soon as it is woken.
-void braid_cpu_post_all(struct cpu_sleeper *woken)
+void braid_cpu_post_all(struct cpu_backend *backend, struct cpu_sleeper *woken)
 {
     while (woken) {
         struct cpu_sleeper *next = woken->next;
-        sem_post(&woken->wake);
+        if (woken->seat)
+            braid_cpu_seat_wake(backend, woken);
+        else
+            sem_post(&woken->wake);
         woken = next;
     }
 }

@@ -2,13 +2,9 @@
 // The clock, and short polling waits.
 #include "backends/cpu/cpu.h"
 
-#include <sched.h>
 #include <time.h>
 
-enum {
-    OFFER_NS = 4000,      // between two offers of the core to other threads
-    LONG_YIELD_NS = 4000, // longer than a yield takes that finds no other thread
-};
+enum { LOOK_NS = 4000 }; // between two looks at who else is on the core
 
 uint64_t braid_cpu_now_ns(void)
 {
@@ -40,26 +36,23 @@ void braid_cpu_give_way(void)
 struct cpu_spin braid_cpu_spin_begin(void)
 {
     uint64_t now_ns = braid_cpu_now_ns();
-    return (struct cpu_spin){ .offer_ns = now_ns + OFFER_NS, .end_ns = now_ns + CPU_SPIN_NS };
+    return (struct cpu_spin){ .look_ns = now_ns + LOOK_NS, .end_ns = now_ns + CPU_SPIN_NS };
 }
 
-// A yield that takes long has let another thread run. A thread that goes on spinning would keep its
-// core from that one; and one that yields is not placed anew, as one that sleeps is when it is
-// woken.
-bool braid_cpu_spin_goes_on(struct cpu_spin *spin)
+// A thread that spins on the core of another keeps it from that one. It had better sleep than
+// yield: one that yields counts as about to look for work for as long as the other runs.
+bool braid_cpu_spin_goes_on(struct cpu_backend *backend, struct cpu_spin *spin)
 {
     uint64_t now_ns = braid_cpu_now_ns();
-    if (now_ns < spin->offer_ns)
+    if (now_ns < spin->look_ns)
         return true;
     if (now_ns >= spin->end_ns)
         return false;
-    sched_yield();
-    uint64_t then_ns = braid_cpu_now_ns();
-    spin->offer_ns = then_ns + OFFER_NS;
-    return then_ns - now_ns < LONG_YIELD_NS;
+    spin->look_ns = now_ns + LOOK_NS;
+    return !braid_cpu_seat_is_shared(backend);
 }
 
-bool braid_cpu_spin_while_equal(const atomic_uint *word, unsigned seen)
+bool braid_cpu_spin_while_equal(struct cpu_backend *backend, const atomic_uint *word, unsigned seen)
 {
     struct cpu_spin spin = braid_cpu_spin_begin();
     do {
@@ -68,6 +61,6 @@ bool braid_cpu_spin_while_equal(const atomic_uint *word, unsigned seen)
                 return true;
             braid_cpu_relax();
         }
-    } while (braid_cpu_spin_goes_on(&spin));
+    } while (braid_cpu_spin_goes_on(backend, &spin));
     return false;
 }

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -126,6 +127,7 @@ static void run_jobs(struct cpu_backend *backend, struct cpu_job *job,
 {
     count_active(backend, 1, 0);
     cpu_unlock(backend);
+    braid_cpu_seat_part(backend);
     while (job)
         job = job->run(backend, job, until);
     count_active(backend, -1, 0);
@@ -197,6 +199,7 @@ static void help(struct cpu_backend *backend, struct cpu_split *split)
 {
     count_active(backend, 0, 1);
     cpu_unlock(backend);
+    braid_cpu_seat_part(backend);
     braid_cpu_split_participate(split);
     cpu_lock(backend);
     count_active(backend, 0, -1);
@@ -234,7 +237,8 @@ static bool spin(struct cpu_backend *backend)
     unsigned seen = atomic_load_explicit(&backend->epoch, memory_order_relaxed);
     backend->num_spinning++;
     cpu_unlock(backend);
-    bool changed = braid_cpu_spin_while_equal(&backend->epoch, seen);
+    bool changed =
+        braid_cpu_seat_part(backend) && braid_cpu_spin_while_equal(backend, &backend->epoch, seen);
     cpu_lock(backend);
     backend->num_spinning--;
     return changed;
@@ -256,9 +260,13 @@ bool braid_cpu_worker_is_in_the_way(struct cpu_backend *backend)
 
 static void *thread_main(void *argument)
 {
-    struct cpu_backend *backend = argument;
+    struct cpu_thread *thread = argument;
+    struct cpu_backend *backend = thread->backend;
     struct cpu_sleeper sleeper;
     braid_cpu_sleeper_init(&sleeper);
+    atomic_store_explicit(&thread->seat.thread, gettid(), memory_order_relaxed);
+    braid_cpu_seat_take(backend, &thread->seat);
+    sleeper.seat = &thread->seat;
     cpu_lock(backend);
     bool has_spun = false;
     while (!backend->stop) {
@@ -267,10 +275,13 @@ static void *thread_main(void *argument)
         } else if (!has_spun && may_spin(backend)) {
             has_spun = !spin(backend); // if another thread was faster, there may be more to come
         } else {
+            braid_cpu_seat_leave(backend);
             park(backend, &sleeper);
+            braid_cpu_seat_take(backend, &thread->seat);
             has_spun = false;
         }
     }
+    braid_cpu_seat_leave(backend);
     cpu_unlock(backend);
     braid_cpu_sleeper_finish(&sleeper);
     return NULL;
@@ -279,13 +290,14 @@ static void *thread_main(void *argument)
 static braid_status start_thread(struct cpu_backend *backend)
 {
     uint32_t index = backend->num_threads;
-    int error = pthread_create(&backend->threads[index], NULL, thread_main, backend);
+    struct cpu_thread *thread = &backend->threads[index];
+    int error = pthread_create(&thread->handle, NULL, thread_main, thread);
     if (error)
         return braid_error(BRAID_UNAVAILABLE, "cpu: cannot start worker thread %u (error %d)",
                            index, error);
     char name[16];
     snprintf(name, sizeof(name), "braid-cpu-%u", index % 10000);
-    pthread_setname_np(backend->threads[index], name);
+    pthread_setname_np(thread->handle, name);
     backend->num_threads++;
     return BRAID_OK;
 }
@@ -293,10 +305,14 @@ static braid_status start_thread(struct cpu_backend *backend)
 // Signals are for the program's own threads: workers block them all.
 braid_status braid_cpu_workers_start(struct cpu_backend *backend)
 {
-    uint32_t num_threads = 2 * backend->num_workers - 1;
+    uint32_t num_threads = cpu_num_threads(backend);
     backend->threads = braid_allocate_zeroed(num_threads, sizeof(*backend->threads));
     if (!backend->threads)
         return braid_error_no_memory("the cpu workers");
+    for (uint32_t i = 0; i < num_threads; i++) {
+        backend->threads[i].backend = backend;
+        braid_cpu_seat_init(&backend->threads[i].seat);
+    }
     sigset_t all, previous;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &previous);
@@ -315,6 +331,6 @@ void braid_cpu_workers_stop(struct cpu_backend *backend)
     braid_cpu_wake_all(backend, &backend->parked);
     cpu_unlock(backend);
     for (uint32_t i = 0; i < backend->num_threads; i++)
-        pthread_join(backend->threads[i], NULL);
+        pthread_join(backend->threads[i].handle, NULL);
     free(backend->threads);
 }

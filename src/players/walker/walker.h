@@ -41,7 +41,6 @@ struct cpu_lane {
     const struct cpu_step *steps; // ended by CPU_STEP_END
     const struct cpu_step *next;  // where a walker that left goes on; handed over by the lock
     atomic_bool walked;           // a hint: some thread walks the lane now
-    atomic_int core;              // a hint: where its walker was last seen; -1: not known
     atomic_uint num_yields;       // a hint: by its walkers in the way of others
     atomic_uint num_sleeps;       // a hint: its walkers' next waits to sleep in; see cpu_poll.c
     _Atomic uint64_t open_at;   // where others may take it over: frame << 32 | step + 1; 0: nowhere
@@ -87,16 +86,6 @@ struct cpu_program {
 static inline struct cpu_lane *cpu_lane_of_job(struct cpu_job *job)
 {
     return (struct cpu_lane *)(void *)((char *)job - offsetof(struct cpu_lane, job));
-}
-
-static inline int cpu_lane_core(const struct cpu_lane *lane)
-{
-    return atomic_load_explicit(&lane->core, memory_order_relaxed);
-}
-
-static inline void cpu_lane_set_core(struct cpu_lane *lane, int core)
-{
-    atomic_store_explicit(&lane->core, core, memory_order_relaxed);
 }
 
 static inline bool cpu_step_is_satisfied(const struct cpu_step *wait)

@@ -124,25 +124,17 @@ static bool should_leave(struct cpu_backend *backend, const struct poll *poll, u
     return num_polls >= POLLS_WITH_OTHERS && (!walked || braid_cpu_other_work_is_ready(backend));
 }
 
-static bool shares_core(const struct poll *poll)
+// Parts the walker from one that shares its core, or offers that; false where it is better to
+// sleep. A walker that shares its core with the one it waits for keeps that from running. Where
+// nodes are short it comes back soon. Where they are not, yielding does not part the two: a thread
+// that yields stays runnable, so the system does not place it anew, and leaves both on one core
+// while another idles. One that sleeps is placed when it is woken. So after a yield that took
+// longer than waking takes, the lane's next walkers that are in the way sleep; after shorter ones,
+// one in a while does.
+static bool offer_core(struct cpu_backend *backend, struct poll *poll, uint64_t now_ns)
 {
-    int core = sched_getcpu();
-    cpu_lane_set_core(poll->lane, core);
-    return core >= 0 && cpu_lane_core(poll->step->producer) == core;
-}
-
-// Offers the core to other threads; false where it is better to sleep. A walker that shares its
-// core with the one it waits for keeps that from running. Where nodes are short it comes back soon.
-// Where they are not, yielding does not part the two: a thread that yields stays runnable, so the
-// system does not place it anew, and leaves both on one core while another idles. One that sleeps
-// is placed when it is woken. So after a yield that took longer than waking takes, the lane's next
-// walkers that are in the way sleep; after shorter ones, one in a while does.
-static bool offer_core(struct poll *poll, uint64_t now_ns)
-{
-    if (!shares_core(poll)) {
-        sched_yield(); // another thread that the producer's walker waits for may want this core
+    if (braid_cpu_seat_part(backend))
         return true;
-    }
     atomic_uint *num_sleeps = &poll->lane->num_sleeps;
     unsigned num = atomic_load_explicit(num_sleeps, memory_order_relaxed);
     if (num) {
@@ -162,7 +154,7 @@ static bool offer_core(struct poll *poll, uint64_t now_ns)
 }
 
 // True: the time is over. As long as this walker has polled, the producer's would not have.
-static bool watch_time(struct poll *poll)
+static bool watch_time(struct cpu_backend *backend, struct poll *poll)
 {
     uint64_t now_ns = braid_cpu_now_ns();
     if (!poll->start_ns) {
@@ -178,7 +170,7 @@ static bool watch_time(struct poll *poll)
     }
     if (now_ns - poll->start_ns < ALONE_NS)
         return false;
-    return !offer_core(poll, now_ns);
+    return !offer_core(backend, poll, now_ns);
 }
 
 // Every few polls. False: there is no use in polling on.
@@ -190,7 +182,7 @@ static bool look_around(struct cpu_backend *backend, struct poll *poll, uint32_t
         return true;
     if (!poll->open_at)
         leave_open(poll);
-    return !take_over_stopped(poll) && !watch_time(poll);
+    return !take_over_stopped(poll) && !watch_time(backend, poll);
 }
 
 enum cpu_poll_end braid_cpu_lane_poll(struct cpu_backend *backend, struct cpu_lane *lane,

@@ -5,8 +5,6 @@
 
 #include "players/walker/walker.h"
 
-#include <sched.h>
-
 #include "players/walker/walker_profile.h"
 
 // Sets the parked lanes free that wait for no more than `progress`. Whoever parks after the
@@ -110,7 +108,6 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
     const struct cpu_profile *profile = clock ? lane->program->profile : NULL;
     struct cpu_job *next = NULL;
     atomic_store_explicit(&lane->walked, true, memory_order_relaxed);
-    cpu_lane_set_core(lane, sched_getcpu());
     if (clock)
         cpu_lane_clock_resume(profile, clock, lane);
     for (const struct cpu_step *step = lane->next;; step++) {
