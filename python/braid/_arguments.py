@@ -10,6 +10,7 @@ from braid._binding import ffi
 from braid._errors import refuse
 from braid._memory import Pointer, Span, describe_or_none, is_numpy_scalar
 
+ADDRESS_OF = int(ffi.cast("size_t", -1))  # BRAID_ADDRESS_OF
 POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 
 
@@ -19,6 +20,7 @@ class Argument(NamedTuple):
     data: bytes
     keep: Any = None
     span: Optional[Span] = None
+    address_of: Optional[Tuple[int, int]] = None  # a resource whose address an exec chooses
 
 
 def _pointer(address: int) -> bytes:
@@ -126,6 +128,9 @@ class Arguments:
         self.held = [ffi.new("char[]", argument.data) if argument.data else ffi.NULL
                      for argument in arguments]
         self.array = ffi.new("braid_arg[]", len(arguments))
-        for slot, held, argument in zip(self.array, self.held, arguments):
-            slot.data, slot.bytes = held, len(argument.data)
+        for index, (slot, argument) in enumerate(zip(self.array, arguments)):
+            slot.data, slot.bytes = self.held[index], len(argument.data)
+            if argument.address_of is not None:
+                self.held[index] = slot.data = ffi.new("braid_resource *", argument.address_of)
+                slot.bytes = ADDRESS_OF
         self.num = len(arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from braid._arguments import Argument, Arguments, encode, fill_value, size_of
+from braid._arguments import Argument, Arguments, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
 from braid._calls import Call, Failures
 from braid._errors import check, refuse
@@ -147,7 +147,8 @@ class Graph(Owned):
         return Resource(self, Declared(name, (out.index, out.graph)))
 
     def transient(self, name: str, nbytes: int, alignment: int = 0) -> Resource:
-        """Declares a buffer that lives within a frame, whose place Schedule.memory_plan() chooses."""
+        """Declares a buffer that lives within a frame. Kernels take it as an argument; execs give it memory,
+        which it may share with others that live at other times."""
         out = ffi.new("braid_resource *")
         check(lib.braid_graph_add_transient(self._pointer, name.encode(), nbytes, alignment, out))
         return Resource(self, Declared(name, (out.index, out.graph)))
@@ -359,7 +360,10 @@ class Graph(Owned):
                 raise refuse(f"{where}: parameter '{value.name}' has another size than the kernel's argument")
             return value._initial
         if isinstance(value, Resource) and value.__braid_span__() is None:
-            raise refuse(f"{where} is the resource '{value.name}', which has no address")
+            self._handle(value, "resource")
+            if type_ is not None and not is_pointer(type_):
+                raise refuse(f"{where} is the resource '{value.name}', and no number")
+            return Argument(b"", address_of=value._handle)
         return encode(value, type_, where)
 
     def _use(self, parameter: Parameter, node: Node, index: int) -> None:

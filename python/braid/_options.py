@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 Mode = Literal["auto", "streams", "native"]
-Islands = Literal["auto", "never", "whole"]
+Islands = Literal["auto", "never", "whole", "always"]
 Policy = Literal["default", "max_concurrency"]
 
 MODES: Mapping[str, int] = {"auto": lib.BRAID_MODE_AUTO, "streams": lib.BRAID_MODE_STREAMS,
                             "native": lib.BRAID_MODE_NATIVE}
 ISLANDS: Mapping[str, int] = {"auto": lib.BRAID_ISLANDS_AUTO, "never": lib.BRAID_ISLANDS_NEVER,
-                              "whole": lib.BRAID_ISLANDS_WHOLE}
+                              "whole": lib.BRAID_ISLANDS_WHOLE, "always": lib.BRAID_ISLANDS_ALWAYS}
 POLICIES: Mapping[str, int] = {"default": lib.BRAID_POLICY_DEFAULT,
                                "max_concurrency": lib.BRAID_POLICY_MAX_CONCURRENCY}
 

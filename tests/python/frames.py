@@ -106,6 +106,21 @@ def test_arrays_that_pass_by_are_let_go(device, store):
     assert len(frame._replaced) < 100
 
 
+def test_execs_give_transient_buffers_memory(device, library, store, add_scaled):
+    total, ones = np.zeros(2, "float32"), np.ones(2, "float32")
+    graph = braid.Graph()
+    scratch = graph.transient("scratch", 8)
+    clear = graph.kernel(store, 1, [scratch, 0], writes=scratch)
+    graph.kernel(add_scaled, 2, [scratch, ones, 3], updates=scratch, reads=ones)
+    graph.kernel(add_scaled, 2, [total, scratch, 1], updates=total, reads=scratch)
+    frame = braid.Exec(device, graph)
+    frame.run(2)
+    assert total.tolist() == [6, 6]
+    with pytest.raises(braid.InvalidArgumentError, match="scratch"):
+        graph.kernel(store, 1, [scratch, 0])  # and does not say what it does to it
+    assert clear.index == 0
+
+
 @pytest.mark.parametrize("mode", ["auto", "streams", "native"])
 def test_every_mode_plays_the_same(device, add_scaled, mode):
     y, x = np.zeros(100, "float32"), np.arange(100, dtype="float32")
