@@ -13,6 +13,7 @@
 #include <braid/stream.h>
 #include <braid/timeline.h>
 #include <braid/timings.h>
+#include <braid/tune.h>
 
 // Cancelling threads (pthread_cancel): no call that waits for work of the CPU is a cancellation
 // point, nor are the kernels and host calls that run on the waiting thread meanwhile; the thread is

@@ -13,6 +13,7 @@ int run_parameters(void);
 int run_transients(void);
 int run_growth(void);
 int run_times(void);
+int run_tuning(void);
 int run_failures(void);
 int run_destroy(void);
 int run_concurrency(void);

@@ -23,6 +23,7 @@ static const struct group groups[] = {
     { "transient_buffers_have_memory", run_transients },
     { "frames_make_nothing_grow", run_growth },
     { "frames_keep_their_times", run_times },
+    { "tuning_finds_a_way", run_tuning },
     { "a_failed_launch_leaves_no_trace", run_failures },
     { "destroy_waits_for_its_own_work_only", run_destroy },
     { "lost_concurrency_is_reported", run_concurrency },

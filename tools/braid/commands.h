@@ -7,6 +7,7 @@
 
 enum exit_status command_plan(int argc, char **argv);
 enum exit_status command_run(int argc, char **argv);
+enum exit_status command_tune(int argc, char **argv);
 enum exit_status command_report(int argc, char **argv);
 enum exit_status command_simulate(int argc, char **argv);
 enum exit_status command_diff(int argc, char **argv);

@@ -32,6 +32,20 @@ void frame_memory_destroy(struct frame_memory *memory)
     braid_memory_free(memory->device, BRAID_MEMORY_HOST, memory->on_host);
 }
 
+// Adds a node that is busy for its cost; `user` points to the device's intervals.
+braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,
+                            const braid_node_options *options, uint32_t index, void *user)
+{
+    braid_interval *intervals = user;
+    uint64_t number = index, busy_ns = node->cost.whole;
+    braid_launch launch = { .kernel = &busy_kernel,
+                            .node = *options,
+                            BRAID_ARGS(BRAID_ARG(intervals), BRAID_ARG(number),
+                                       BRAID_ARG(busy_ns)) };
+    launch.node.cost_ns = busy_ns;
+    return braid_graph_add_kernel(graph, &launch, NULL);
+}
+
 // Queues a whole frame on the default stream: clear, run, fetch.
 static braid_status queue_frame(braid_exec *exec, const struct frame_memory *memory,
                                 uint64_t *out_launch_ns)

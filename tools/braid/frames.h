@@ -27,6 +27,10 @@ enum exit_status frame_memory_create(braid_device *device, uint32_t num_nodes,
                                      struct frame_memory *out_memory);
 void frame_memory_destroy(struct frame_memory *memory);
 
+// A task_graph_add: adds a node that is busy for its cost, with `user` = on_device.
+braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,
+                            const braid_node_options *options, uint32_t index, void *user);
+
 // Runs one frame to its end. An edge whose order was not kept is reported as a failure.
 enum exit_status frame_run(braid_exec *exec, const struct frame_memory *memory,
                            const struct dot_file *file, uint64_t number, struct frame *out_frame);

@@ -15,6 +15,7 @@ static const char help[] =
     "\n"
     "  braid plan FILE.dot       plan a graph: lanes, waits, makespan; as DOT or JSON too\n"
     "  braid run FILE.dot        replay it on a device and check the order of every edge\n"
+    "  braid tune FILE.dot       find by trial how it is best played on a device\n"
     "  braid report FILE.dot     write a page: what limits the frame, and what would change it\n"
     "  braid simulate FILE.dot   what a frame takes on other numbers of lanes\n"
     "  braid diff OLD NEW        compare two plans or runs in JSON; fail where a frame grew\n"
@@ -29,8 +30,9 @@ static const struct {
     const char *name;
     enum exit_status (*run)(int argc, char **argv);
 } commands[] = {
-    { "plan", command_plan },         { "run", command_run },   { "report", command_report },
-    { "simulate", command_simulate }, { "diff", command_diff }, { "devices", command_devices },
+    { "plan", command_plan },       { "run", command_run },           { "tune", command_tune },
+    { "report", command_report },   { "simulate", command_simulate }, { "diff", command_diff },
+    { "devices", command_devices },
 };
 
 // Of a command, what it says to --help.

@@ -14,23 +14,11 @@
 #include "output.h"
 #include "progress.h"
 #include "run_arguments.h"
+#include "run_profile.h"
 #include "run_report.h"
 #include "task_graph.h"
 #include "time_scale.h"
-
-// Adds a node that is busy for its cost; `user` points to the device's intervals.
-static braid_status add_node(braid_graph *graph, const struct dot_node *node,
-                             const braid_node_options *options, uint32_t index, void *user)
-{
-    braid_interval *intervals = user;
-    uint64_t number = index, busy_ns = node->cost.whole;
-    braid_launch launch = { .kernel = &busy_kernel,
-                            .node = *options,
-                            BRAID_ARGS(BRAID_ARG(intervals), BRAID_ARG(number),
-                                       BRAID_ARG(busy_ns)) };
-    launch.node.cost_ns = busy_ns;
-    return braid_graph_add_kernel(graph, &launch, NULL);
-}
+#include "way_file.h"
 
 // Says how long the run takes where that is long, as nothing may be seen until its end.
 static void announce(const struct run_arguments *arguments, const struct run *run)
@@ -67,10 +55,21 @@ static enum exit_status run_frames(const struct run_arguments *arguments, struct
 static enum exit_status run_exec(const struct run_arguments *arguments, struct run *run)
 {
     enum exit_status status =
-        task_graph_create(run->file, add_node, run->memory.on_device, &run->graph);
+        task_graph_create(run->file, frame_add_node, run->memory.on_device, &run->graph);
     if (status != EXIT_DONE)
         return status;
-    braid_exec_options options = { .mode = arguments->mode, .plan = arguments->plan };
+    braid_exec_options options = { .mode = arguments->mode,
+                                   .plan = arguments->plan,
+                                   .profile = arguments->is_profiled ? KEPT_FRAMES : 0 };
+    if (arguments->tuned) {
+        const uint32_t profile = options.profile;
+        status = way_file_read(arguments->tuned, run->device, run->graph, &options);
+        options.profile = profile;
+        if (status != EXIT_DONE) {
+            braid_graph_destroy(run->graph);
+            return status;
+        }
+    }
     progress_show("planning", 0, 0);
     braid_status created = braid_exec_create(run->device, run->graph, &options, &run->exec);
     progress_clear();
@@ -79,6 +78,8 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
     } else {
         announce(arguments, run);
         status = run_frames(arguments, run);
+        if (status == EXIT_DONE && arguments->is_profiled && run->kept)
+            status = run_profile_take_intervals(run, arguments->num_frames);
         if (status == EXIT_DONE)
             status = run_report(arguments, run);
         braid_exec_destroy(run->exec);

@@ -25,6 +25,10 @@ static const char help[] =
     "  --mode MODE       streams, or native for the device's own replay (default: auto)\n"
     "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as the file's\n"
     "                    cost_unit says; 1 without one; 1000 for units that are not times)\n"
+    "  --tuned FILE      run it as 'braid tune --out FILE' found to be best\n"
+    "  --profile         keep the times of the last 16 frames: tell where they went, lane by "
+    "lane,\n"
+    "                    the longest nodes and waits; pictures and traces are then of these\n"
     "  --svg OUT         draw a frame as measured as a timeline: of the last 16, the one nearest\n"
     "                    to the median of all\n"
     "  --trace OUT       write the last 16 frames as a trace for Perfetto; OUT.json: for Chrome\n"
@@ -41,6 +45,8 @@ enum {
     OPTION_WORKERS,
     OPTION_MODE,
     OPTION_TIME_SCALE,
+    OPTION_TUNED,
+    OPTION_PROFILE,
     OPTION_SVG,
     OPTION_TRACE,
     OPTION_REPORT,
@@ -56,6 +62,8 @@ static const struct option long_options[] = {
     { "workers", required_argument, NULL, OPTION_WORKERS },
     { "mode", required_argument, NULL, OPTION_MODE },
     { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
+    { "tuned", required_argument, NULL, OPTION_TUNED },
+    { "profile", no_argument, NULL, OPTION_PROFILE },
     { "svg", required_argument, NULL, OPTION_SVG },
     { "trace", required_argument, NULL, OPTION_TRACE },
     { "report", required_argument, NULL, OPTION_REPORT },
@@ -64,8 +72,7 @@ static const struct option long_options[] = {
     { NULL, 0, NULL, 0 },
 };
 
-// Splits NAME:ORDINAL; the name is cut off in place.
-static enum exit_status read_device(char *text, struct run_arguments *arguments)
+enum exit_status run_arguments_read_device(char *text, struct run_arguments *arguments)
 {
     char *colon = strchr(text, ':');
     uint64_t ordinal = 0;
@@ -125,13 +132,19 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
         arguments->plan.widen = true;
         return EXIT_DONE;
     case OPTION_DEVICE:
-        return read_device(optarg, arguments);
+        return run_arguments_read_device(optarg, arguments);
     case OPTION_WORKERS:
         return read_count("--workers", 1024, &arguments->num_workers);
     case OPTION_MODE:
         return read_mode(optarg, &arguments->mode);
     case OPTION_TIME_SCALE:
         return argument_read_factor("--time-scale", optarg, &arguments->time_scale);
+    case OPTION_TUNED:
+        arguments->tuned = optarg;
+        return EXIT_DONE;
+    case OPTION_PROFILE:
+        arguments->is_profiled = true;
+        return EXIT_DONE;
     case OPTION_SVG:
         arguments->timeline = optarg;
         return EXIT_DONE;

@@ -11,14 +11,18 @@
 #include "message.h"
 
 struct run_arguments {
-    const char *path, *json, *timeline, *trace, *page, *backend;
+    const char *path, *tuned, *json, *timeline, *trace, *page, *backend;
     uint64_t num_frames;
     double time_scale; // nanoseconds a unit of cost; 0: by the file's cost_unit
     uint32_t ordinal, num_workers;
     braid_exec_mode mode;
     braid_schedule_options plan;
-    bool is_help; // the help was printed, and that is all
+    bool is_profiled; // the exec keeps the times of its frames, and they are told
+    bool is_help;     // the help was printed, and that is all
 };
+
+// --device NAME or NAME:ORDINAL; the name is cut off in place.
+enum exit_status run_arguments_read_device(char *text, struct run_arguments *arguments);
 
 enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments *arguments);
 

@@ -13,6 +13,7 @@
 #include "output.h"
 #include "plan_json.h"
 #include "report_page.h"
+#include "run_profile.h"
 
 struct spread {
     uint64_t least, median, most;
@@ -95,10 +96,16 @@ static json_t *make_json(const struct run_arguments *arguments, const struct run
 static enum exit_status write_json(const struct run_arguments *arguments, const struct run *run,
                                    const struct spread *makespan, const struct spread *launch)
 {
-    json_t *json = make_json(arguments, run, makespan, launch);
+    json_t *json = make_json(arguments, run, makespan, launch), *profile = NULL;
     if (!json)
         return fail(EXIT_FAILED, "out of memory for the JSON of the run");
-    enum exit_status status = output_write_json(arguments->json, json);
+    enum exit_status status = EXIT_DONE;
+    if (arguments->is_profiled)
+        status = run_profile_to_json(run, &profile);
+    if (profile && json_object_set_new(json, "profile", profile) != 0)
+        status = fail(EXIT_FAILED, "out of memory for the JSON of the run");
+    if (status == EXIT_DONE)
+        status = output_write_json(arguments->json, json);
     json_decref(json);
     return status;
 }
@@ -200,7 +207,10 @@ enum exit_status run_report(const struct run_arguments *arguments, const struct 
         status = write_page(arguments, run, makespan.median, launch.median);
     if (status == EXIT_DONE && !output_is_stdout(arguments->json) &&
         !output_is_stdout(arguments->timeline) && !output_is_stdout(arguments->trace) &&
-        !output_is_stdout(arguments->page))
+        !output_is_stdout(arguments->page)) {
         print_report(arguments, run, &makespan, &launch);
+        if (arguments->is_profiled)
+            status = run_profile_print(run);
+    }
     return status;
 }

@@ -4,18 +4,19 @@ _braid() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "plan run report simulate diff devices version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate diff devices version help" -- "$word")
         return
     fi
     case $before in
     --device) mapfile -t COMPREPLY < <(compgen -W "cpu cuda hip" -- "$word"); return ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams native" -- "$word"); return ;;
-    --lanes | --faster | --limit | --sync-cost | --frames | --workers | --time-scale) COMPREPLY=(); return ;;
-    --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+    --lanes | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget) COMPREPLY=(); return ;;
+    --tuned | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
     plan) options="--lanes --max-concurrency --sync-cost --widen --dot --svg --trace --json --help" ;;
-    run) options="--frames --lanes --max-concurrency --widen --device --workers --mode --time-scale --svg --trace --report --json --help" ;;
+    run) options="--frames --lanes --max-concurrency --widen --device --workers --mode --time-scale --tuned --profile --svg --trace --report --json --help" ;;
+    tune) options="--budget --lanes --device --workers --time-scale --out --help" ;;
     report) options="--out --lanes --sync-cost --help" ;;
     simulate) options="--lanes --faster --sync-cost --json --help" ;;
     diff) options="--limit --help" ;;
@@ -24,11 +25,11 @@ _braid() {
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
     elif [ "$command" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "plan run report simulate diff devices files pictures status" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate diff devices files pictures status" -- "$word")
     elif [ "$command" = diff ]; then
         mapfile -t COMPREPLY < <(compgen -f -X '!*.json' -- "$word"; compgen -d -S / -- "$word")
     elif [ "$command" = plan ] || [ "$command" = run ] || [ "$command" = report ] ||
-        [ "$command" = simulate ]; then
+        [ "$command" = tune ] || [ "$command" = simulate ]; then
         mapfile -t COMPREPLY < <(compgen -f -X '!*.@(dot|gv)' -- "$word"; compgen -d -S / -- "$word")
     fi
 }

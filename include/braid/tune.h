@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuning: finds by trial how a graph is best played on a device.
+#ifndef BRAID_TUNE_H
+#define BRAID_TUNE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <braid/exec.h>
+#include <braid/graph.h>
+#include <braid/status.h>
+#include <braid/timings.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// One way to play the graph, as it was tried.
+typedef struct braid_tune_trial {
+    const char *name;              // "native, 4 lanes, widened"; valid during the call
+    const braid_exec_options *way; // options for braid_exec_create, without profile
+    uint32_t num_lanes;            // that the plan has
+    uint32_t num_frames;           // that were timed
+    uint64_t planned_ns;           // a frame, by the plan
+    braid_spread frame; // a frame as timed by the host, its launch and the waiting included
+    bool was_dropped;   // as clearly slower, before the end
+    bool is_best;
+} braid_tune_trial;
+
+// Told of each trial at the end, best first. Not to launch or tune.
+typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
+
+typedef struct braid_tune_options {
+    uint64_t budget_ns; // for timing frames, besides planning; 0: two seconds
+    uint32_t max_lanes; // that are tried; 0: as many as pay by the plans, up to 32
+    bool keep_costs;    // plan with the graph's costs; otherwise they are measured first, and set
+    braid_tune_report *report; // NULL: nobody is told
+    void *user;
+} braid_tune_options;
+
+// Runs frames of the graph on the device's default stream, as many as the budget has room for, and
+// writes how to make the exec that was the fastest. First the costs of its nodes are measured
+// (braid_exec_measure). With these the graph is planned for each mode on several numbers of lanes,
+// with and without widening, and where the device has them, without early starts and as an island.
+// The plans that promise most are timed in turns, so that a change of the machine's speed meets all
+// alike; after half of the budget the slower half of them is left out. Between two that are within
+// 1 % the one with fewer lanes is taken. NULL options are all zero.
+// The graph's kernels and calls run hundreds of times, with the arguments they were added with.
+// Errors: those of braid_exec_create and braid_exec_launch.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
+                                                        const braid_tune_options *options,
+                                                        braid_exec_options *out_way);
+
+// A number for the graph by its structure: kinds, names and order of nodes, bundles, edges and
+// accesses; not by costs, arguments or addresses. The same for a graph that is built alike, in
+// another process too, so that costs or ways kept in a file can be told to be another graph's.
+// 0 for NULL. Thread-safety: as reading the graph.
+BRAID_API uint64_t braid_graph_digest(const braid_graph *graph);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

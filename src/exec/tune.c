@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuning: measures, tries ways to play a graph in turns, and takes the fastest.
+#include <braid/tune.h>
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "exec/tune_trials.h"
+
+enum {
+    MEASURED_FRAMES = 9,
+    FRAMES_A_TURN = 3, // one behind the other, as a program queues them
+    LEAST_TURNS = 3,   // before any trial is dropped, whatever the budget
+};
+
+#define DEFAULT_BUDGET_NS UINT64_C(2000000000)
+#define ALIKE 1.01 // medians nearer than this are one: fewer lanes decide
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static struct tune_trial *first_trial(const struct tune_trials *trials)
+{
+    return trials->trials.items;
+}
+
+// The graph's costs, from a plan of its own.
+static braid_status measure(braid_device *device, braid_graph *graph)
+{
+    braid_exec *exec = NULL;
+    const braid_exec_options options = { .profile = MEASURED_FRAMES };
+    braid_status status = braid_exec_create(device, graph, &options, &exec);
+    if (!status)
+        status = braid_exec_measure(exec, graph, MEASURED_FRAMES + 1);
+    braid_exec_destroy(exec);
+    return status;
+}
+
+// Some frames one behind the other, and the waiting for the last.
+static braid_status run_turn(struct tune_trial *trial)
+{
+    uint64_t *time = braid_array_append(&trial->times, 1, sizeof(*time));
+    if (!time)
+        return braid_error_no_memory("the times of a trial");
+    uint64_t start_ns = now_ns();
+    braid_status status = BRAID_OK;
+    for (int i = 0; i < FRAMES_A_TURN && !status; i++)
+        status = braid_exec_launch(trial->exec, NULL);
+    if (!status)
+        status = braid_exec_wait(trial->exec);
+    *time = (now_ns() - start_ns) / FRAMES_A_TURN;
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+static void find_spread(struct tune_trial *trial)
+{
+    uint64_t *times = trial->times.items;
+    size_t num = trial->times.num;
+    if (!num)
+        return;
+    qsort(times, num, sizeof(*times), compare);
+    trial->frame = (braid_spread){ times[0], times[num / 2], times[num - 1] };
+}
+
+static int compare_trials(const void *a, const void *b)
+{
+    const struct tune_trial *first = a, *second = b;
+    if (first->frame.median_ns != second->frame.median_ns)
+        return first->frame.median_ns < second->frame.median_ns ? -1 : 1;
+    return first->num_lanes < second->num_lanes ? -1 : first->num_lanes > second->num_lanes;
+}
+
+static void sort_trials(struct tune_trials *trials)
+{
+    for (size_t i = 0; i < trials->trials.num; i++)
+        find_spread(&first_trial(trials)[i]);
+    qsort(first_trial(trials), trials->trials.num, sizeof(struct tune_trial), compare_trials);
+}
+
+static braid_status run_round(struct tune_trials *trials)
+{
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < trials->trials.num && !status; i++)
+        if (!first_trial(trials)[i].was_dropped)
+            status = run_turn(&first_trial(trials)[i]);
+    return status;
+}
+
+// The slower half, all that is clearly slower than the best of the others.
+static void drop_slower_half(struct tune_trials *trials)
+{
+    sort_trials(trials);
+    for (size_t i = (trials->trials.num + 1) / 2; i < trials->trials.num; i++)
+        first_trial(trials)[i].was_dropped = true;
+}
+
+// The first turn of each finds nothing in the caches and does not count.
+static braid_status time_trials(struct tune_trials *trials, uint64_t budget_ns)
+{
+    braid_status status = run_round(trials);
+    for (size_t i = 0; i < trials->trials.num; i++)
+        first_trial(trials)[i].times.num = 0;
+    uint64_t start_ns = now_ns();
+    bool halved = false;
+    for (int round = 0; !status; round++) {
+        uint64_t used_ns = now_ns() - start_ns;
+        if (round >= 2 * LEAST_TURNS && used_ns >= budget_ns)
+            break;
+        if (!halved && round >= LEAST_TURNS && used_ns >= budget_ns / 2) {
+            drop_slower_half(trials);
+            halved = true;
+        }
+        status = run_round(trials);
+    }
+    if (!status)
+        sort_trials(trials);
+    return status;
+}
+
+// The one with the fewest lanes of those that are as fast as the fastest.
+static size_t choose(const struct tune_trials *trials)
+{
+    const struct tune_trial *all = first_trial(trials);
+    size_t best = 0;
+    for (size_t i = 1; i < trials->trials.num; i++)
+        if (!all[i].was_dropped &&
+            (double)all[i].frame.median_ns <= (double)all[0].frame.median_ns * ALIKE &&
+            all[i].num_lanes < all[best].num_lanes)
+            best = i;
+    return best;
+}
+
+static void report(const struct tune_trials *trials, size_t best, const braid_tune_options *options)
+{
+    for (size_t i = 0; i < trials->trials.num && options->report; i++) {
+        const struct tune_trial *trial = &first_trial(trials)[i];
+        const braid_tune_trial told = {
+            .name = trial->name,
+            .way = &trial->way,
+            .num_lanes = trial->num_lanes,
+            .num_frames = (uint32_t)trial->times.num * FRAMES_A_TURN,
+            .planned_ns = trial->planned_ns,
+            .frame = trial->frame,
+            .was_dropped = trial->was_dropped,
+            .is_best = i == best,
+        };
+        options->report(options->user, &told);
+    }
+}
+
+braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
+                             const braid_tune_options *options, braid_exec_options *out_way)
+{
+    static const braid_tune_options defaults;
+    options = options ? options : &defaults;
+    if (!device || !graph || !out_way)
+        return braid_error_null("braid_exec_tune", !device  ? "device"
+                                                   : !graph ? "graph"
+                                                            : "out_way");
+    struct tune_trials trials = { .device = device,
+                                  .graph = graph,
+                                  .max_lanes = options->max_lanes };
+    braid_status status = options->keep_costs ? BRAID_OK : measure(device, graph);
+    if (!status)
+        status = braid_tune_trials_find(&trials);
+    if (!status)
+        status = time_trials(&trials, options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS);
+    if (!status) {
+        size_t best = choose(&trials);
+        *out_way = first_trial(&trials)[best].way;
+        report(&trials, best, options);
+    }
+    braid_tune_trials_finish(&trials);
+    return status;
+}

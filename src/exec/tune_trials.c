@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ways to play a graph are worth trying.
+#include "exec/tune_trials.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "exec/exec.h"
+
+enum {
+    MOST_OF_A_MODE = 6, // plans that are timed, besides what is tried on the best of them
+    MOST_LANES = 32,    // where the program sets no limit
+};
+
+// A plan that is this much longer than the best of its mode is not timed: costs measured in one
+// plan are not that wrong in another.
+#define WORTH_TIMING 1.5
+
+static void name_trial(struct tune_trial *trial)
+{
+    const braid_exec_options *way = &trial->way;
+    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s",
+             way->mode == BRAID_MODE_NATIVE ? "native" : "streams", trial->num_lanes,
+             trial->num_lanes == 1 ? "" : "s", way->plan.widen ? ", widened" : "",
+             way->no_early_start ? ", no early starts" : "",
+             way->islands == BRAID_ISLANDS_WHOLE ? ", one island" : "");
+}
+
+static struct tune_trial *trial_at(const struct tune_trials *trials, size_t index)
+{
+    return &((struct tune_trial *)trials->trials.items)[index];
+}
+
+// An exec for a way. What the device or mode does not allow is no error: *out_made is false.
+static braid_status add_trial(struct tune_trials *trials, const braid_exec_options *way,
+                              bool *out_made)
+{
+    struct tune_trial trial = { .way = *way };
+    struct error_attempt attempt;
+    *out_made = false;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_exec_create(trials->device, trials->graph, way, &trial.exec);
+    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
+    if (status)
+        return status == BRAID_UNSUPPORTED ? BRAID_OK : status;
+    braid_schedule_info info;
+    braid_schedule_get_info(braid_exec_schedule(trial.exec), &info);
+    trial.num_lanes = info.num_lanes;
+    trial.planned_ns = info.makespan_ns;
+    name_trial(&trial);
+    struct tune_trial *place = braid_array_append(&trials->trials, 1, sizeof(trial));
+    if (!place) {
+        braid_exec_destroy(trial.exec);
+        return braid_error_no_memory("the trials of a graph");
+    }
+    *place = trial;
+    *out_made = true;
+    return BRAID_OK;
+}
+
+static void remove_trial(struct tune_trials *trials, size_t index)
+{
+    struct tune_trial *trial = trial_at(trials, index);
+    braid_exec_destroy(trial->exec);
+    braid_array_finish(&trial->times);
+    memmove(trial, trial + 1, (--trials->trials.num - index) * sizeof(*trial));
+}
+
+// Whether another trial from `first` on has the same plan, as far as lanes and length tell.
+static bool is_twin(const struct tune_trials *trials, size_t first, size_t index)
+{
+    const struct tune_trial *trial = trial_at(trials, index);
+    for (size_t i = first; i < index; i++)
+        if (trial_at(trials, i)->num_lanes == trial->num_lanes &&
+            trial_at(trials, i)->planned_ns == trial->planned_ns)
+            return true;
+    return false;
+}
+
+// The longest plans of a mode go, but for one lane and the planner's own choice.
+static void keep_promising(struct tune_trials *trials, size_t first)
+{
+    uint64_t best = UINT64_MAX;
+    for (size_t i = first; i < trials->trials.num; i++)
+        if (trial_at(trials, i)->planned_ns < best)
+            best = trial_at(trials, i)->planned_ns;
+    for (size_t i = trials->trials.num; i-- > first + 2;)
+        if ((double)trial_at(trials, i)->planned_ns > (double)best * WORTH_TIMING)
+            remove_trial(trials, i);
+    while (trials->trials.num > first + MOST_OF_A_MODE) {
+        size_t worst = first + 2;
+        for (size_t i = first + 3; i < trials->trials.num; i++)
+            if (trial_at(trials, i)->planned_ns > trial_at(trials, worst)->planned_ns)
+                worst = i;
+        remove_trial(trials, worst);
+    }
+}
+
+// 2, 3, 4, 6, 8, 12, ...
+static uint32_t next_lanes(uint32_t lanes)
+{
+    return lanes < 3 ? lanes + 1 : (lanes & (lanes - 1)) ? lanes / 3 * 4 : lanes / 2 * 3;
+}
+
+// The planner's choice, one lane, and more of them. False in *out_made: the mode is not there.
+static braid_status add_lanes(struct tune_trials *trials, braid_exec_mode mode, bool *out_made)
+{
+    size_t first = trials->trials.num;
+    braid_exec_options way = { .mode = mode };
+    braid_status status = add_trial(trials, &way, out_made);
+    if (status || !*out_made)
+        return status;
+    uint32_t most = trials->max_lanes ? trials->max_lanes : MOST_LANES;
+    way.plan.fixed_lanes = true;
+    for (uint32_t lanes = 1; lanes <= most && !status; lanes = next_lanes(lanes)) {
+        bool made;
+        way.plan.max_lanes = lanes;
+        status = add_trial(trials, &way, &made);
+        if (!status && made && is_twin(trials, first, trials->trials.num - 1))
+            remove_trial(trials, trials->trials.num - 1);
+    }
+    if (!status)
+        keep_promising(trials, first);
+    return status;
+}
+
+static size_t find_best(const struct tune_trials *trials, size_t first)
+{
+    size_t best = first;
+    for (size_t i = first; i < trials->trials.num; i++)
+        if (trial_at(trials, i)->planned_ns < trial_at(trials, best)->planned_ns)
+            best = i;
+    return best;
+}
+
+// Of the plan that promises most: widened, and without early starts.
+static braid_status add_variants(struct tune_trials *trials, size_t first)
+{
+    size_t best = find_best(trials, first);
+    const struct tune_trial *trial = trial_at(trials, best);
+    braid_exec_info info;
+    braid_exec_get_info(trial->exec, &info);
+    braid_exec_options way = trial->way;
+    bool made = false;
+    braid_status status = BRAID_OK;
+    if (info.num_early_starts) {
+        way.no_early_start = true;
+        status = add_trial(trials, &way, &made);
+        way.no_early_start = false;
+    }
+    if (!status && trial_at(trials, best)->num_lanes > 1) {
+        way.plan.widen = true;
+        status = add_trial(trials, &way, &made);
+    }
+    return status;
+}
+
+braid_status braid_tune_trials_find(struct tune_trials *trials)
+{
+    static const braid_exec_mode modes[] = { BRAID_MODE_NATIVE, BRAID_MODE_STREAMS };
+    braid_status status = BRAID_OK;
+    bool made = false;
+    for (int i = 0; i < 2 && !status; i++) {
+        size_t first = trials->trials.num;
+        status = add_lanes(trials, modes[i], &made);
+        if (!status && made)
+            status = add_variants(trials, first);
+    }
+    const braid_exec_options island = { .mode = BRAID_MODE_NATIVE, .islands = BRAID_ISLANDS_WHOLE };
+    if (!status)
+        status = add_trial(trials, &island, &made);
+    if (!status && !trials->trials.num)
+        return braid_error(BRAID_UNSUPPORTED, "braid_exec_tune: %s allows no mode for the graph",
+                           trials->device->label);
+    return status;
+}
+
+void braid_tune_trials_finish(struct tune_trials *trials)
+{
+    while (trials->trials.num)
+        remove_trial(trials, trials->trials.num - 1);
+    braid_array_finish(&trials->trials);
+}

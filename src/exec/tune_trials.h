@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways in which tuning may play a graph.
+#ifndef BRAID_EXEC_TUNE_TRIALS_H
+#define BRAID_EXEC_TUNE_TRIALS_H
+
+#include <braid/tune.h>
+
+#include "base/array.h"
+
+struct tune_trial {
+    braid_exec_options way;
+    braid_exec *exec;
+    char name[96];
+    uint32_t num_lanes;
+    uint64_t planned_ns;
+    struct array times; // uint64_t, a frame
+    braid_spread frame;
+    bool was_dropped;
+};
+
+struct tune_trials {
+    braid_device *device;
+    const braid_graph *graph;
+    uint32_t max_lanes;
+    struct array trials; // struct tune_trial
+};
+
+// Adds the ways of every mode that the device and graph allow, those that promise most by their
+// plans. Errors: those of braid_exec_create; BRAID_UNSUPPORTED only where no mode is allowed.
+braid_status braid_tune_trials_find(struct tune_trials *trials);
+void braid_tune_trials_finish(struct tune_trials *trials);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A number that tells a graph from others by its structure (FNV-1a; Fowler, Noll, Vo).
+#include <braid/tune.h>
+
+#include "graph/graph.h"
+
+static void add_bytes(uint64_t *digest, const void *bytes, size_t num)
+{
+    for (size_t i = 0; i < num; i++) {
+        *digest ^= ((const unsigned char *)bytes)[i];
+        *digest *= 0x100000001b3;
+    }
+}
+
+// By bytes of fixed order, so that machines of either byte order agree.
+static void add_number(uint64_t *digest, uint64_t number)
+{
+    for (int i = 0; i < 8; i++) {
+        unsigned char byte = (unsigned char)(number >> (8 * i));
+        add_bytes(digest, &byte, 1);
+    }
+}
+
+static void add_text(uint64_t *digest, const char *text)
+{
+    do
+        add_bytes(digest, text, 1);
+    while (*text++);
+}
+
+static void add_node(uint64_t *digest, const braid_graph *graph, uint32_t index)
+{
+    const struct graph_node *node = &graph_nodes(graph)[index];
+    const struct graph_access *accesses = graph->accesses.items;
+    add_number(digest, node->kind);
+    add_number(digest, node->role);
+    add_number(digest, node->main);
+    add_text(digest, braid_graph_node_name(graph, braid_graph_node(graph, index)));
+    add_number(digest, node->num_accesses);
+    for (uint32_t i = 0; i < node->num_accesses; i++) {
+        add_number(digest, accesses[node->first_access + i].resource);
+        add_number(digest, accesses[node->first_access + i].mode);
+    }
+}
+
+uint64_t braid_graph_digest(const braid_graph *graph)
+{
+    if (!graph)
+        return 0;
+    uint64_t digest = 0xcbf29ce484222325;
+    const struct graph_edge *edges = graph_edges(graph);
+    add_number(&digest, graph->nodes.num);
+    for (uint32_t i = 0; i < graph->nodes.num; i++)
+        add_node(&digest, graph, i);
+    add_number(&digest, graph->edges.num);
+    for (size_t i = 0; i < graph->edges.num; i++) {
+        add_number(&digest, edges[i].from);
+        add_number(&digest, edges[i].to);
+    }
+    return digest ? digest : 1;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuning measures a graph, tries ways to play it, tells of each, and hands out the fastest, which
+// can be used. What is kept of it elsewhere can be told to be another graph's.
+#include <string.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+enum { busy_ns = 100000 };
+
+struct seen {
+    int num, num_best, num_wide;
+    uint64_t best_ns, least_ns;
+    braid_exec_options best;
+};
+
+static void note(void *user, const braid_tune_trial *trial)
+{
+    struct seen *seen = user;
+    assert_true(trial->num_frames > 0 && trial->planned_ns > 0 && strlen(trial->name) > 0);
+    assert_true(trial->frame.least_ns <= trial->frame.median_ns);
+    if (seen->num++ == 0)
+        seen->least_ns = trial->frame.median_ns;
+    assert_true(trial->frame.median_ns >= seen->least_ns); // best first
+    seen->num_wide += trial->num_lanes > 1;
+    seen->num_best += trial->is_best;
+    if (trial->is_best) {
+        seen->best_ns = trial->frame.median_ns;
+        seen->best = *trial->way;
+    }
+}
+
+static void the_fastest_way_is_handed_out_and_can_be_used(void **state)
+{
+    struct contract *contract = *state;
+    uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 6 * sizeof(uint64_t));
+    braid_graph *graph = contract_graph(contract);
+    for (int i = 0; i < 3; i++)
+        add_busy(graph, (braid_node_options){ 0 }, intervals + 2 * i, busy_ns);
+    struct seen seen = { 0 };
+    const braid_tune_options options = {
+        .budget_ns = 1000000, .max_lanes = 3, .report = note, .user = &seen
+    };
+    braid_exec_options way;
+    check_ok(braid_exec_tune(contract->device, graph, &options, &way));
+    assert_true(seen.num > 1 && seen.num_wide > 0);
+    assert_int_equal(seen.num_best, 1);
+    assert_true((double)seen.best_ns <= 1.01 * (double)seen.least_ns);
+    assert_memory_equal(&way, &seen.best, sizeof(way));
+    braid_exec *exec;
+    check_ok(braid_exec_create(contract->device, graph, &way, &exec));
+    contract_own_exec(contract, exec);
+    braid_schedule_info info;
+    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    assert_int_equal(info.num_guessed, 0); // the costs were measured
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+}
+
+static void costs_that_are_to_stay_do(void **state)
+{
+    struct contract *contract = *state;
+    uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 2 * sizeof(uint64_t));
+    braid_graph *graph = contract_graph(contract);
+    braid_node node = add_busy(graph, (braid_node_options){ .cost_ns = 7 }, intervals, busy_ns);
+    const braid_tune_options options = { .budget_ns = 1, .max_lanes = 1, .keep_costs = true };
+    braid_exec_options way;
+    check_ok(braid_exec_tune(contract->device, graph, &options, &way));
+    braid_schedule *schedule;
+    braid_placement placement;
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(braid_schedule_get_placement(schedule, node, &placement));
+    assert_int_equal(placement.end_ns - placement.start_ns, 7);
+    braid_schedule_destroy(schedule);
+}
+
+static void what_is_missing_is_named(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    braid_exec_options way;
+    check_fails(braid_exec_tune(NULL, graph, NULL, &way), BRAID_INVALID_ARGUMENT, "device is NULL");
+    check_fails(braid_exec_tune(contract->device, NULL, NULL, &way), BRAID_INVALID_ARGUMENT,
+                "graph is NULL");
+    check_fails(braid_exec_tune(contract->device, graph, NULL, NULL), BRAID_INVALID_ARGUMENT,
+                "out_way is NULL");
+}
+
+// Two nodes, of which the second follows, with what a variant changes.
+enum variant { AS_IT_IS, OTHER_NAME, OTHER_EDGE, OTHER_ACCESS, OTHER_KIND, OTHER_COST };
+
+static uint64_t digest_of(struct contract *contract, enum variant variant)
+{
+    braid_graph *graph = contract_graph(contract);
+    braid_resource list = add_resource(graph, "list");
+    braid_node_options options = { .name = variant == OTHER_NAME ? "other" : "first",
+                                   .cost_ns = variant == OTHER_COST ? 5 : 0,
+                                   USES({ list,
+                                          variant == OTHER_ACCESS ? BRAID_WRITE : BRAID_READ }) };
+    uint32_t *numbers = contract->staging;
+    braid_node first =
+        variant == OTHER_KIND ? add_empty(graph, options) : add_fill(graph, options, numbers, 1, 1);
+    braid_node second = add_empty(graph, (braid_node_options){ .name = "second" });
+    if (variant != OTHER_EDGE)
+        check_ok(braid_graph_add_edge(graph, first, second));
+    return braid_graph_digest(graph);
+}
+
+static void a_digest_tells_structure_and_nothing_else(void **state)
+{
+    struct contract *contract = *state;
+    uint64_t digest = digest_of(contract, AS_IT_IS);
+    assert_int_equal(digest_of(contract, AS_IT_IS), digest);
+    assert_int_equal(digest_of(contract, OTHER_COST), digest);
+    for (int variant = OTHER_NAME; variant <= OTHER_KIND; variant++)
+        assert_int_not_equal(digest_of(contract, variant), digest);
+    assert_int_equal(braid_graph_digest(NULL), 0);
+}
+
+int run_tuning(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(the_fastest_way_is_handed_out_and_can_be_used),
+        contract_test(costs_that_are_to_stay_do),
+        contract_test(what_is_missing_is_named),
+        contract_test(a_digest_tells_structure_and_nothing_else),
+    };
+    return contract_run("tuning_finds_a_way", tests);
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""braid run --profile tells where frames went, and braid tune finds a way that a file keeps."""
+import json
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from braid_tool import braid  # noqa: E402
+from tap import run  # noqa: E402
+
+# b takes ten times what a does, so the lane of a waits for it.
+FORK = """digraph { cost_unit=us; a [cost=200]; b [cost=2000]; c [cost=100]; a -> c; b -> c;
+          p [cost=50, prelude_of=c] }"""
+
+
+def run_fork(*options, text=FORK):
+    result = braid("run", "-", "--frames", "4", "--device", "cpu", "--workers", "2", "--lanes",
+                   "2", *options, text=text)
+    assert result.status == 0, result.err
+    return result.out
+
+
+def profile_of(mode):
+    return json.loads(run_fork("--profile", "--mode", mode, "--json", "-"))["profile"]
+
+
+def nodes_take_what_they_are_busy_for():
+    for mode in ("native", "streams"):
+        found = profile_of(mode)
+        assert found["frames"] == 4
+        took = {node["id"]: node["took_ns"]["least"] for node in found["nodes"]}
+        for name, least in (("a", 200000), ("b", 2000000), ("c", 100000), ("p", 50000)):
+            assert took[name] >= least, f"{mode}: {name} took {took[name]}"
+        assert found["frame_ns"]["least"] >= 2100000
+
+
+def waits_and_lanes_add_up():
+    for mode in ("native", "streams"):
+        found = profile_of(mode)
+        assert len(found["lanes"]) == 2 and len(found["waits"]) >= 1
+        for number, lane in enumerate(found["lanes"]):
+            whole = lane["busy_ns"] + lane["waiting_ns"] + lane["idle_ns"]
+            assert found["frame_ns"]["least"] <= whole + 8 and whole <= found["frame_ns"]["most"] + 8
+            waits = [wait for wait in found["waits"] if wait["lane"] == number]
+            if lane["waited_for"] is not None:
+                assert lane["waited_for"] in [wait["waited_for"] for wait in waits]
+
+
+def the_summary_names_nodes():
+    out = run_fork("--profile")
+    assert "The last 4 frames:" in out and "longest nodes" in out, out
+    nodes = out.split("longest nodes\n")[1].splitlines()
+    assert nodes[0].endswith("b"), nodes
+    assert "longest nodes" not in run_fork()
+
+
+def pictures_are_of_the_times_kept():
+    with tempfile.TemporaryDirectory() as folder:
+        trace, drawing = os.path.join(folder, "t.json"), os.path.join(folder, "t.svg")
+        run_fork("--profile", "--trace", trace, "--svg", drawing)
+        with open(trace, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        assert sum(event.get("cat") == "frame" for event in events) == 4
+        assert sum(event.get("name") == "b" for event in events) == 4
+        assert os.path.getsize(drawing) > 1000
+
+
+def tune(folder, text=FORK, name="way.json"):
+    path = os.path.join(folder, name)
+    result = braid("tune", "-", "--device", "cpu", "--workers", "2", "--budget", "20", "--out",
+                   path, text=text)
+    assert result.status == 0, result.err
+    with open(path, encoding="utf-8") as file:
+        return path, json.load(file), result.out
+
+
+def tuning_tells_all_that_it_tried():
+    with tempfile.TemporaryDirectory() as folder:
+        _, found, out = tune(folder)
+        assert found["kind"] == "tuning" and len(found["costs_ns"]) == 4
+        assert found["costs_ns"][1] >= 1900000
+        names = [trial["name"] for trial in found["trials"]]
+        assert any(name.startswith("native, 2 lanes") for name in names), names
+        assert any(name.startswith("streams, 1 lane") for name in names), names
+        assert sum(trial["is_best"] for trial in found["trials"]) == 1
+        assert all(name in out for name in names)
+        best = next(trial for trial in found["trials"] if trial["is_best"])
+        assert best["median_ns"] <= 1.01 * min(trial["median_ns"] for trial in found["trials"])
+
+
+def a_file_is_used_and_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        path, found, _ = tune(folder)
+        arguments = ("--device", "cpu", "--frames", "2", "--workers", "2", "--tuned")
+        result = braid("run", "-", *arguments, path, text=FORK)
+        assert result.status == 0, result.err
+        result = braid("run", "-", *arguments, path, text=FORK.replace("a -> c; ", ""))
+        assert result.status == 2 and "another graph" in result.err, result.err
+        for field, what in (("device", "device"), ("backend", "backend"), ("braid", "version")):
+            changed = dict(found, **{field: "other"})
+            other = os.path.join(folder, "other.json")
+            with open(other, "w", encoding="utf-8") as file:
+                json.dump(changed, file)
+            result = braid("run", "-", *arguments, other, text=FORK)
+            assert result.status == 2 and f"another {what}" in result.err, result.err
+            assert result.err.count("\n") == 1
+        for text in ("{", "[]", "{}", json.dumps(dict(found, way={})),
+                     json.dumps(dict(found, costs_ns=[1]))):
+            with open(other, "w", encoding="utf-8") as file:
+                file.write(text)
+            result = braid("run", "-", *arguments, other, text=FORK)
+            assert result.status == 2 and result.err.count("\n") == 1, result.err
+
+
+if __name__ == "__main__":
+    sys.exit(run([
+        nodes_take_what_they_are_busy_for,
+        waits_and_lanes_add_up,
+        the_summary_names_nodes,
+        pictures_are_of_the_times_kept,
+        tuning_tells_all_that_it_tried,
+        a_file_is_used_and_refused,
+    ]))

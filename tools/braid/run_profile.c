@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time of the last frames went, as the exec kept it.
+#include "run_profile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <braid/timings.h>
+
+#include "output.h"
+#include "plan_json.h"
+#include "task_graph.h"
+
+enum { MOST_LANES = 16, MOST_NODES = 10, MOST_WAITS = 10 };
+
+// Something that took time, for sorting.
+struct item {
+    uint64_t index, median_ns;
+};
+
+static const char *name_of(const struct run *run, uint32_t node)
+{
+    return node == BRAID_NO_NODE ? "the lane's end" : task_graph_name(&run->file->nodes[node]);
+}
+
+static double microseconds(uint64_t time_ns)
+{
+    return (double)time_ns / 1e3;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part * 100 / (double)whole : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct item *first = a, *second = b;
+    if (first->median_ns != second->median_ns)
+        return first->median_ns > second->median_ns ? -1 : 1;
+    return first->index < second->index ? -1 : first->index > second->index;
+}
+
+static braid_status print_lanes(const struct run *run, const braid_timings *timings)
+{
+    printf("\n  lane      busy   waiting      idle   nodes   waits longest for\n");
+    for (uint32_t i = 0; i < timings->num_lanes && i < MOST_LANES; i++) {
+        braid_lane_timing lane;
+        braid_status status = braid_exec_get_lane_timing(run->exec, i, &lane);
+        if (status)
+            return status;
+        uint64_t whole = lane.busy_ns + lane.waiting_ns + lane.idle_ns;
+        printf("  %4" PRIu32 "  %6.1f %%  %6.1f %%  %6.1f %%  %6" PRIu32, i,
+               percent(lane.busy_ns, whole), percent(lane.waiting_ns, whole),
+               percent(lane.idle_ns, whole), lane.num_nodes);
+        if (lane.waited_for != BRAID_NO_NODE)
+            printf("   %s (%.3f us)", name_of(run, lane.waited_for),
+                   microseconds(lane.waited_for_ns));
+        printf("\n");
+    }
+    if (timings->num_lanes > MOST_LANES)
+        printf("  and %" PRIu32 " more\n", timings->num_lanes - MOST_LANES);
+    return BRAID_OK;
+}
+
+static braid_status print_nodes(const struct run *run, const braid_timings *timings)
+{
+    uint32_t num = run->file->num_nodes;
+    struct item *items = calloc(num, sizeof(*items));
+    braid_status status = items ? BRAID_OK : BRAID_NO_MEMORY;
+    for (uint32_t i = 0; i < num && !status; i++) {
+        braid_spread timing = { 0 };
+        status = braid_exec_get_node_timing(run->exec, braid_graph_node(run->graph, i), &timing);
+        items[i] = (struct item){ i, timing.median_ns };
+    }
+    if (!status) {
+        qsort(items, num, sizeof(*items), compare);
+        printf("\n     median, us   of the frame   longest nodes\n");
+    }
+    for (uint32_t i = 0; i < num && i < MOST_NODES && !status; i++)
+        printf("  %13.3f  %11.1f %%   %s\n", microseconds(items[i].median_ns),
+               percent(items[i].median_ns, timings->frame.median_ns),
+               name_of(run, (uint32_t)items[i].index));
+    free(items);
+    return status;
+}
+
+static braid_status print_waits(const struct run *run, const braid_timings *timings)
+{
+    struct item *items = calloc(timings->num_waits + 1, sizeof(*items));
+    braid_status status = items ? BRAID_OK : BRAID_NO_MEMORY;
+    for (uint64_t i = 0; i < timings->num_waits && !status; i++) {
+        braid_wait_timing wait = { 0 };
+        status = braid_exec_get_wait_timing(run->exec, i, &wait);
+        items[i] = (struct item){ i, wait.wait.median_ns };
+    }
+    if (!status) {
+        qsort(items, timings->num_waits, sizeof(*items), compare);
+        printf(timings->num_waits ? "\n     median, us   longest waits\n" : "");
+    }
+    for (uint64_t i = 0; i < timings->num_waits && i < MOST_WAITS && !status; i++) {
+        braid_wait_timing wait = { 0 };
+        status = braid_exec_get_wait_timing(run->exec, items[i].index, &wait);
+        if (!status)
+            printf("  %13.3f   lane %" PRIu32 ", before %s, for %s of lane %" PRIu32 "\n",
+                   microseconds(wait.wait.median_ns), wait.lane, name_of(run, wait.node),
+                   name_of(run, wait.waited_for), wait.waited_for_lane);
+    }
+    free(items);
+    return status;
+}
+
+enum exit_status run_profile_print(const struct run *run)
+{
+    braid_timings timings;
+    braid_status status = braid_exec_get_timings(run->exec, &timings);
+    if (!status)
+        printf("\nThe last %" PRIu32 " frame%s: %.3f us (median; %.3f to %.3f), from the begin of "
+               "the frame on the device to its end\n",
+               timings.num_frames, output_plural(timings.num_frames),
+               microseconds(timings.frame.median_ns), microseconds(timings.frame.least_ns),
+               microseconds(timings.frame.most_ns));
+    if (!status)
+        status = print_lanes(run, &timings);
+    if (!status)
+        status = print_nodes(run, &timings);
+    if (!status)
+        status = print_waits(run, &timings);
+    return status ? fail_in_library() : EXIT_DONE;
+}
+
+static json_t *spread_to_json(const braid_spread *spread)
+{
+    return json_pack("{s:I, s:I, s:I}", "least", (json_int_t)spread->least_ns, "median",
+                     (json_int_t)spread->median_ns, "most", (json_int_t)spread->most_ns);
+}
+
+static json_t *node_to_json(const struct run *run, uint32_t node)
+{
+    return node == BRAID_NO_NODE ? json_null() : plan_json_text(run->file->nodes[node].id);
+}
+
+static braid_status add_lanes(const struct run *run, uint32_t num, json_t *lanes)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num && !status; i++) {
+        braid_lane_timing lane = { 0 };
+        status = braid_exec_get_lane_timing(run->exec, i, &lane);
+        json_array_append_new(
+            lanes, json_pack("{s:I, s:I, s:I, s:I, s:o, s:I}", "busy_ns", (json_int_t)lane.busy_ns,
+                             "waiting_ns", (json_int_t)lane.waiting_ns, "idle_ns",
+                             (json_int_t)lane.idle_ns, "nodes", (json_int_t)lane.num_nodes,
+                             "waited_for", node_to_json(run, lane.waited_for), "waited_for_ns",
+                             (json_int_t)lane.waited_for_ns));
+    }
+    return status;
+}
+
+static braid_status add_nodes(const struct run *run, json_t *nodes)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < run->file->num_nodes && !status; i++) {
+        braid_spread timing = { 0 };
+        status = braid_exec_get_node_timing(run->exec, braid_graph_node(run->graph, i), &timing);
+        json_array_append_new(nodes, json_pack("{s:o, s:o}", "id", node_to_json(run, i), "took_ns",
+                                               spread_to_json(&timing)));
+    }
+    return status;
+}
+
+static braid_status add_waits(const struct run *run, uint64_t num, json_t *waits)
+{
+    braid_status status = BRAID_OK;
+    for (uint64_t i = 0; i < num && !status; i++) {
+        braid_wait_timing wait = { 0 };
+        status = braid_exec_get_wait_timing(run->exec, i, &wait);
+        json_array_append_new(waits,
+                              json_pack("{s:I, s:o, s:o, s:I, s:o}", "lane", (json_int_t)wait.lane,
+                                        "node", node_to_json(run, wait.node), "waited_for",
+                                        node_to_json(run, wait.waited_for), "waited_for_lane",
+                                        (json_int_t)wait.waited_for_lane, "took_ns",
+                                        spread_to_json(&wait.wait)));
+    }
+    return status;
+}
+
+enum exit_status run_profile_to_json(const struct run *run, json_t **out_json)
+{
+    json_t *lanes = json_array(), *nodes = json_array(), *waits = json_array();
+    braid_timings timings = { 0 };
+    braid_status status = braid_exec_get_timings(run->exec, &timings);
+    if (!status)
+        status = add_lanes(run, timings.num_lanes, lanes);
+    if (!status)
+        status = add_nodes(run, nodes);
+    if (!status)
+        status = add_waits(run, timings.num_waits, waits);
+    *out_json =
+        json_pack("{s:I, s:o, s:o, s:o, s:o}", "frames", (json_int_t)timings.num_frames, "frame_ns",
+                  spread_to_json(&timings.frame), "lanes", lanes, "nodes", nodes, "waits", waits);
+    return status ? fail_in_library() : EXIT_DONE;
+}
+
+enum exit_status run_profile_take_intervals(const struct run *run, uint64_t num_frames)
+{
+    size_t num_nodes = run->file->num_nodes, num = 0;
+    braid_interval *intervals = calloc(num_nodes * KEPT_FRAMES, sizeof(*intervals));
+    if (!intervals)
+        return fail(EXIT_FAILED, "out of memory for the times of frames");
+    braid_status status = braid_exec_get_intervals(run->exec, KEPT_FRAMES, intervals, &num);
+    for (size_t i = 0; i < num && !status; i++)
+        memcpy(run->kept + (num_frames - num + i) % KEPT_FRAMES * num_nodes,
+               intervals + i * num_nodes, num_nodes * sizeof(*intervals));
+    free(intervals);
+    return status ? fail_in_library() : EXIT_DONE;
+}

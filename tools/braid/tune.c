@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// braid tune: finds by trial how the graph of a file is best played on a device.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <braid/braid.h>
+
+#include "arguments.h"
+#include "commands.h"
+#include "frames.h"
+#include "progress.h"
+#include "run_arguments.h"
+#include "task_graph.h"
+#include "time_scale.h"
+#include "way_file.h"
+
+static const char help[] =
+    "usage: braid tune FILE.dot [options]\n"
+    "\n"
+    "Runs the graph in FILE ('-': standard input), each node busy for its cost, to measure its\n"
+    "costs, plans it with them for each mode on several numbers of lanes, with and without\n"
+    "widening, early starts and islands, times what promises most in turns, and prints all that\n"
+    "it tried, the fastest first.\n"
+    "\n"
+    "  --budget MS       milliseconds of timing, besides planning (default 2000)\n"
+    "  --lanes K         try at most K lanes (default 32)\n"
+    "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: the best one here)\n"
+    "  --workers N       worker threads of the CPU device (default: one a core, at least 2)\n"
+    "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as for 'braid run')\n"
+    "  --out FILE        keep the result, for 'braid run --tuned FILE'; it is refused for another\n"
+    "                    graph, device or version of Braid\n"
+    "  --help            print this text\n";
+
+enum {
+    OPTION_BUDGET = 256,
+    OPTION_LANES,
+    OPTION_DEVICE,
+    OPTION_WORKERS,
+    OPTION_TIME_SCALE,
+    OPTION_OUT
+};
+
+static const struct option long_options[] = {
+    { "budget", required_argument, NULL, OPTION_BUDGET },
+    { "lanes", required_argument, NULL, OPTION_LANES },
+    { "device", required_argument, NULL, OPTION_DEVICE },
+    { "workers", required_argument, NULL, OPTION_WORKERS },
+    { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
+    { "out", required_argument, NULL, OPTION_OUT },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+struct tuning {
+    struct run_arguments arguments; // device, workers, time scale, path
+    const char *out;
+    uint64_t budget_ms;
+    uint32_t max_lanes;
+    json_t *trials;
+};
+
+static enum exit_status take_option(int option, struct tuning *tuning)
+{
+    uint64_t number = 0;
+    enum exit_status status;
+    switch (option) {
+    case OPTION_BUDGET:
+        return argument_read_number("--budget", optarg, 1, 3600000, &tuning->budget_ms);
+    case OPTION_LANES:
+        status = argument_read_number("--lanes", optarg, 1, 1024, &number);
+        tuning->max_lanes = (uint32_t)number;
+        return status;
+    case OPTION_DEVICE:
+        return run_arguments_read_device(optarg, &tuning->arguments);
+    case OPTION_WORKERS:
+        status = argument_read_number("--workers", optarg, 1, 1024, &number);
+        tuning->arguments.num_workers = (uint32_t)number;
+        return status;
+    case OPTION_TIME_SCALE:
+        return argument_read_factor("--time-scale", optarg, &tuning->arguments.time_scale);
+    case OPTION_OUT:
+        tuning->out = optarg;
+        return EXIT_DONE;
+    case 'h':
+        fputs(help, stdout);
+        tuning->arguments.is_help = true;
+        return EXIT_DONE;
+    default:
+        return EXIT_BAD_FILE;
+    }
+}
+
+static void print_trial(void *user, const braid_tune_trial *trial)
+{
+    struct tuning *tuning = user;
+    if (json_array_size(tuning->trials) == 0)
+        printf("   frame, us    least     most   planned  frames\n");
+    printf("%c %10.3f %8.3f %8.3f %9.3f %7" PRIu32 "  %s%s\n", trial->is_best ? '*' : ' ',
+           (double)trial->frame.median_ns / 1e3, (double)trial->frame.least_ns / 1e3,
+           (double)trial->frame.most_ns / 1e3, (double)trial->planned_ns / 1e3, trial->num_frames,
+           trial->name, trial->was_dropped ? " (left out half-way)" : "");
+    json_array_append_new(tuning->trials,
+                          json_pack("{s:s, s:I, s:I, s:I, s:I, s:b}", "name", trial->name, "lanes",
+                                    (json_int_t)trial->num_lanes, "median_ns",
+                                    (json_int_t)trial->frame.median_ns, "planned_ns",
+                                    (json_int_t)trial->planned_ns, "frames",
+                                    (json_int_t)trial->num_frames, "is_best", trial->is_best));
+}
+
+// Costs as they were measured, in the graph's order, by the placements of a plan.
+static enum exit_status read_costs(const braid_graph *graph, uint64_t *costs_ns)
+{
+    braid_schedule *schedule;
+    if (braid_schedule_create(graph, NULL, &schedule) != BRAID_OK)
+        return fail_in_library();
+    enum exit_status status = EXIT_DONE;
+    for (uint32_t i = 0; i < braid_graph_num_nodes(graph) && status == EXIT_DONE; i++) {
+        braid_placement placement;
+        if (braid_schedule_get_placement(schedule, braid_graph_node(graph, i), &placement) !=
+            BRAID_OK)
+            status = fail_in_library();
+        else
+            costs_ns[i] = placement.end_ns - placement.start_ns;
+    }
+    braid_schedule_destroy(schedule);
+    return status;
+}
+
+static enum exit_status keep(struct tuning *tuning, const braid_device *device,
+                             const braid_graph *graph, const braid_exec_options *way)
+{
+    uint64_t *costs_ns = calloc(braid_graph_num_nodes(graph), sizeof(*costs_ns));
+    if (!costs_ns)
+        return fail(EXIT_FAILED, "out of memory for the costs");
+    enum exit_status status = read_costs(graph, costs_ns);
+    if (status == EXIT_DONE)
+        status =
+            way_file_write(tuning->out, device, graph, way, costs_ns, json_incref(tuning->trials));
+    free(costs_ns);
+    return status;
+}
+
+static enum exit_status tune_graph(struct tuning *tuning, braid_device *device, braid_graph *graph,
+                                   const struct dot_file *file)
+{
+    braid_exec_options way;
+    const braid_tune_options options = { .budget_ns = tuning->budget_ms * 1000000,
+                                         .max_lanes = tuning->max_lanes,
+                                         .report = print_trial,
+                                         .user = tuning };
+    progress_show("tuning", 0, 0);
+    braid_status tuned = braid_exec_tune(device, graph, &options, &way);
+    progress_clear();
+    if (tuned != BRAID_OK)
+        return task_graph_fail(file, tuned);
+    return tuning->out ? keep(tuning, device, graph, &way) : EXIT_DONE;
+}
+
+static enum exit_status tune_on_device(struct tuning *tuning, const struct dot_file *file)
+{
+    const braid_device_options options = { .backend = tuning->arguments.backend,
+                                           .ordinal = tuning->arguments.ordinal,
+                                           .num_workers = tuning->arguments.num_workers };
+    braid_device *device;
+    if (braid_device_open(&options, &device) != BRAID_OK)
+        return fail_in_library();
+    struct frame_memory memory;
+    enum exit_status status = frame_memory_create(device, file->num_nodes, &memory);
+    if (status == EXIT_DONE) {
+        braid_graph *graph = NULL;
+        status = task_graph_create(file, frame_add_node, memory.on_device, &graph);
+        if (status == EXIT_DONE)
+            status = tune_graph(tuning, device, graph, file);
+        braid_graph_destroy(graph);
+        frame_memory_destroy(&memory);
+    }
+    braid_device_close(device);
+    return status;
+}
+
+enum exit_status command_tune(int argc, char **argv)
+{
+    struct tuning tuning = { 0 };
+    for (int option; (option = argument_next_option("tune", argc, argv, long_options)) != -1;) {
+        enum exit_status status = take_option(option, &tuning);
+        if (status != EXIT_DONE || tuning.arguments.is_help)
+            return status;
+    }
+    enum exit_status status =
+        argument_read_file("tune", argc, argv, optind, &tuning.arguments.path);
+    struct dot_file file;
+    if (status == EXIT_DONE)
+        status = dot_file_read(tuning.arguments.path, &file);
+    if (status != EXIT_DONE)
+        return status;
+    if (tuning.arguments.time_scale == 0)
+        tuning.arguments.time_scale = time_scale_default(&file);
+    if (file.num_nodes == 0)
+        status = fail_in_file(file.text.path, 1, "no nodes: there is nothing to run");
+    if (status == EXIT_DONE)
+        status = time_scale_apply(&file, tuning.arguments.time_scale);
+    tuning.trials = json_array();
+    if (status == EXIT_DONE)
+        status = tune_on_device(&tuning, &file);
+    json_decref(tuning.trials);
+    dot_file_finish(&file);
+    return status;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that keep how a graph is best played; docs/json.md describes them.
+#include "way_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "output.h"
+
+enum { DIGEST_CHARACTERS = 17 };
+
+static void write_digest(const braid_graph *graph, char text[DIGEST_CHARACTERS])
+{
+    snprintf(text, DIGEST_CHARACTERS, "%016" PRIx64, braid_graph_digest(graph));
+}
+
+static json_t *costs_to_json(const braid_graph *graph, const uint64_t *costs_ns)
+{
+    json_t *costs = json_array();
+    for (size_t i = 0; i < braid_graph_num_nodes(graph); i++)
+        json_array_append_new(costs, json_integer((json_int_t)costs_ns[i]));
+    return costs;
+}
+
+static json_t *way_to_json(const braid_exec_options *way)
+{
+    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:b}", "mode",
+                     way->mode == BRAID_MODE_NATIVE ? "native" : "streams", "max_lanes",
+                     (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes, "widen",
+                     way->plan.widen, "early_start", !way->no_early_start, "island",
+                     way->islands == BRAID_ISLANDS_WHOLE);
+}
+
+enum exit_status way_file_write(const char *path, const braid_device *device,
+                                const braid_graph *graph, const braid_exec_options *way,
+                                const uint64_t *costs_ns, json_t *trials)
+{
+    braid_device_info info;
+    braid_device_get_info(device, &info);
+    char digest[DIGEST_CHARACTERS];
+    write_digest(graph, digest);
+    json_t *json = output_start_json("tuning");
+    json_t *more = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "graph", digest, "backend",
+                             info.backend, "device", info.name, "way", way_to_json(way), "costs_ns",
+                             costs_to_json(graph, costs_ns), "trials", trials);
+    enum exit_status status = EXIT_DONE;
+    if (!json || !more || json_object_update(json, more) != 0)
+        status = fail(EXIT_FAILED, "out of memory for %s", path);
+    if (status == EXIT_DONE)
+        status = output_write_json(path, json);
+    json_decref(more);
+    json_decref(json);
+    return status;
+}
+
+// Refuses a file in which `name` is not what it is here.
+static enum exit_status check_text(const char *path, const json_t *json, const char *name,
+                                   const char *what, const char *expected)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    if (!text)
+        return fail(EXIT_BAD_FILE, "%s: no '%s': it is not of 'braid tune'", path, name);
+    if (strcmp(text, expected) != 0)
+        return fail(EXIT_BAD_FILE, "%s is of another %s: '%s', and this is '%s'; tune again", path,
+                    what, text, expected);
+    return EXIT_DONE;
+}
+
+static enum exit_status check_file(const char *path, const json_t *json, const braid_device *device,
+                                   const braid_graph *graph)
+{
+    braid_device_info info;
+    braid_device_get_info(device, &info);
+    char digest[DIGEST_CHARACTERS];
+    write_digest(graph, digest);
+    const char *kind = json_string_value(json_object_get(json, "kind"));
+    if (!kind || strcmp(kind, "tuning") != 0)
+        return fail(EXIT_BAD_FILE, "%s is not of 'braid tune'", path);
+    enum exit_status status = check_text(path, json, "braid", "version of Braid", braid_version());
+    if (status == EXIT_DONE)
+        status = check_text(path, json, "graph", "graph", digest);
+    if (status == EXIT_DONE)
+        status = check_text(path, json, "backend", "backend", info.backend);
+    if (status == EXIT_DONE)
+        status = check_text(path, json, "device", "device", info.name);
+    return status;
+}
+
+static enum exit_status take_costs(const char *path, const json_t *costs, braid_graph *graph)
+{
+    if (json_array_size(costs) != braid_graph_num_nodes(graph))
+        return fail(EXIT_BAD_FILE, "%s: %zu costs, and the graph has %zu nodes", path,
+                    json_array_size(costs), braid_graph_num_nodes(graph));
+    for (size_t i = 0; i < json_array_size(costs); i++) {
+        json_int_t cost = json_integer_value(json_array_get(costs, i));
+        braid_node node = braid_graph_node(graph, (uint32_t)i);
+        if (cost < 0)
+            return fail(EXIT_BAD_FILE, "%s: cost %zu is negative", path, i);
+        if (braid_graph_set_cost(graph, node, (uint64_t)cost) != BRAID_OK)
+            return fail_in_library();
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_status take_way(const char *path, json_t *json, braid_exec_options *out_way)
+{
+    const char *mode = NULL;
+    json_int_t lanes = 0;
+    int fixed = 0, widen = 0, early = 0, island = 0;
+    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:b}", "mode", &mode, "max_lanes", &lanes,
+                    "fixed_lanes", &fixed, "widen", &widen, "early_start", &early, "island",
+                    &island) != 0 ||
+        lanes < 0 || lanes > 65535)
+        return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
+    *out_way = (braid_exec_options){
+        .mode = strcmp(mode, "native") == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS,
+        .plan = { .max_lanes = (uint32_t)lanes, .fixed_lanes = fixed, .widen = widen },
+        .no_early_start = !early,
+        .islands = island ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_AUTO,
+    };
+    return EXIT_DONE;
+}
+
+enum exit_status way_file_read(const char *path, const braid_device *device, braid_graph *graph,
+                               braid_exec_options *out_way)
+{
+    json_error_t error;
+    json_t *json = json_load_file(path, 0, &error);
+    if (!json)
+        return fail(EXIT_BAD_FILE, "%s:%d: %s", path, error.line > 0 ? error.line : 1, error.text);
+    enum exit_status status = check_file(path, json, device, graph);
+    if (status == EXIT_DONE)
+        status = take_way(path, json_object_get(json, "way"), out_way);
+    if (status == EXIT_DONE)
+        status = take_costs(path, json_object_get(json, "costs_ns"), graph);
+    json_decref(json);
+    return status;
+}
