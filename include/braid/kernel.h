@@ -30,7 +30,8 @@ typedef struct braid_blocks {
 
 // A kernel on the CPU. args[i] points to the bytes of argument i: those given when the node was
 // added, or by the latest braid_exec_set_arg before this launch. Called on a worker or on a thread
-// that waits; it must not call Braid.
+// that waits; it must not call Braid: what would launch, change, wait for or destroy something is
+// refused (BRAID_INVALID_ARGUMENT, or the log where nothing is returned).
 typedef void braid_cpu_function(const braid_blocks *blocks, void *const *args);
 
 // Device code for one GPU vendor. Give either a loaded function or an image with an entry.

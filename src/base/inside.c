@@ -8,9 +8,9 @@
 
 static _Thread_local const struct inside *innermost;
 
-void braid_inside_begin(struct inside *inside, const void *exec)
+void braid_inside_begin(struct inside *inside, const char *what, const void *exec)
 {
-    *inside = (struct inside){ .exec = exec, .before = innermost };
+    *inside = (struct inside){ .what = what, .exec = exec, .before = innermost };
     innermost = inside;
 }
 
@@ -24,12 +24,12 @@ braid_status braid_inside_check(const char *function, const void *exec)
     for (const struct inside *inside = innermost; inside; inside = inside->before) {
         if (!inside->exec)
             return braid_error(BRAID_INVALID_ARGUMENT,
-                               "%s: called inside a host call, which must not wait for work, nor "
-                               "launch or change an exec",
-                               function);
+                               "%s: called inside %s, which must not wait for work, nor launch or "
+                               "change an exec",
+                               function, inside->what);
         if (inside->exec == exec)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "%s: called inside a native call of the same exec", function);
+            return braid_error(BRAID_INVALID_ARGUMENT, "%s: called inside %s of the same exec",
+                               function, inside->what);
     }
     return BRAID_OK;
 }

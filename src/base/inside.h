@@ -8,14 +8,17 @@
 
 // On the stack of the thread that makes the call.
 struct inside {
-    const void *exec; // whose native call it is; NULL: a host call
+    const char *what; // "a host call"
+    const void *exec; // whose native call it is; NULL: not one, and no exec may be waited for
     const struct inside *before;
 };
 
-void braid_inside_begin(struct inside *inside, const void *exec);
+// `what` is a literal, for messages.
+void braid_inside_begin(struct inside *inside, const char *what, const void *exec);
 void braid_inside_end(const struct inside *inside);
 
-// Errors: BRAID_INVALID_ARGUMENT inside any host call, and inside a native call of `exec`.
+// Errors: BRAID_INVALID_ARGUMENT inside any host call or kernel, and inside a native call of
+// `exec`.
 braid_status braid_inside_check(const char *function, const void *exec);
 
 #endif

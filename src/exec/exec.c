@@ -63,7 +63,7 @@ static braid_status launch(braid_exec *exec, braid_stream *stream)
         return status;
     struct play_result result = { 0 };
     struct inside inside; // native calls are made on this thread
-    braid_inside_begin(&inside, exec);
+    braid_inside_begin(&inside, "a native call", exec);
     status = exec->player->launch(slot->playing, stream, &result);
     exec->times.num_launches++;
     braid_inside_end(&inside);

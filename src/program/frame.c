@@ -14,7 +14,7 @@ static void run_host_call(void *user)
 {
     const struct graph_host *host = user;
     struct inside inside;
-    braid_inside_begin(&inside, NULL);
+    braid_inside_begin(&inside, "a host call", NULL);
     host->call(host->user);
     braid_inside_end(&inside);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host or native call that would wait for itself gets an error that says so, instead of hanging.
+// A host or native call, or a kernel of the CPU, that would wait for itself gets an error that says
+// so, instead of hanging.
 #include <unistd.h>
 
 #include <braid/braid.h>
@@ -117,6 +118,47 @@ static void native_calls_and_their_own_exec(void **state)
     run_and_close(&all, BRAID_MODE_STREAMS, 3);
 }
 
+static void call_from_kernel(const braid_blocks *blocks, void *const *args)
+{
+    (void)args;
+    struct fixture *all = blocks->user;
+    if (blocks->begin == 0 && all->num_calls == 0)
+        call_everything(all);
+}
+
+// The blocks of the grid are run by several threads, and by the one that waits.
+static void kernels(braid_exec_mode mode, uint32_t num_blocks)
+{
+    struct fixture all = { 0 };
+    const braid_kernel calling = { .name = "calling", .cpu = call_from_kernel, .user = &all };
+    open_fixture(&all);
+    check_ok(braid_graph_add_kernel(
+        all.graph, &(braid_launch){ .kernel = &calling, .grid.x = num_blocks }, NULL));
+    run_and_close(&all, mode, 8);
+}
+
+static void kernels_on_streams(void **state)
+{
+    (void)state;
+    kernels(BRAID_MODE_STREAMS, 1);
+    kernels(BRAID_MODE_STREAMS, 10000);
+}
+
+static void kernels_of_the_walker(void **state)
+{
+    (void)state;
+    kernels(BRAID_MODE_NATIVE, 1);
+    kernels(BRAID_MODE_NATIVE, 10000);
+}
+
+static void wait_in_kernel(const braid_blocks *blocks, void *const *args)
+{
+    (void)args;
+    struct fixture *all = blocks->user;
+    check_fails(braid_exec_wait(all->exec), BRAID_INVALID_ARGUMENT,
+                "braid_exec_wait: called inside a kernel or host call of the CPU");
+}
+
 static void wait_for_own(void *user)
 {
     struct fixture *all = user;
@@ -131,6 +173,8 @@ static void the_message_says_why(void **state)
     open_fixture(&all);
     check_ok(braid_graph_add_host_call(
         all.graph, &(braid_host_call){ .call = wait_for_own, .user = &all }, NULL));
+    const braid_kernel waiting = { .name = "waiting", .cpu = wait_in_kernel, .user = &all };
+    check_ok(braid_graph_add_kernel(all.graph, &(braid_launch){ .kernel = &waiting }, NULL));
     run_and_close(&all, BRAID_MODE_STREAMS, 0);
 }
 
@@ -139,6 +183,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_calls_on_streams),
         cmocka_unit_test(host_calls_of_the_walker),
+        cmocka_unit_test(kernels_on_streams),
+        cmocka_unit_test(kernels_of_the_walker),
         cmocka_unit_test(native_calls_and_their_own_exec),
         cmocka_unit_test(the_message_says_why),
     };

@@ -8,8 +8,11 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/inside.h"
 
 enum { LOOK_AT_MOST = 64 }; // ready jobs
+
+static const char what_runs[] = "a kernel or host call of the CPU";
 
 // Forward progress. Up to num_workers jobs (heads of streams, lanes) run at once, whatever they do:
 // kernels that wait for each other on that many streams all run. A thread that helps with another
@@ -125,12 +128,15 @@ static struct cpu_job *take_job(struct cpu_backend *backend)
 static void run_jobs(struct cpu_backend *backend, struct cpu_job *job,
                      const struct cpu_point *until)
 {
+    struct inside inside; // here and not for each kernel, which may take 5 ns
+    braid_inside_begin(&inside, what_runs, NULL);
     count_active(backend, 1, 0);
     cpu_unlock(backend);
     braid_cpu_seat_part(backend);
     while (job)
         job = job->run(backend, job, until);
     count_active(backend, -1, 0);
+    braid_inside_end(&inside);
 }
 
 // The first ready job of a stream, among the first few: a waiting thread must not search for long.
@@ -197,11 +203,14 @@ void braid_cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *
 
 static void help(struct cpu_backend *backend, struct cpu_split *split)
 {
+    struct inside inside;
+    braid_inside_begin(&inside, what_runs, NULL);
     count_active(backend, 0, 1);
     cpu_unlock(backend);
     braid_cpu_seat_part(backend);
     braid_cpu_split_participate(split);
     cpu_lock(backend);
+    braid_inside_end(&inside);
     count_active(backend, 0, -1);
     struct cpu_job *job = split->job;
     if (braid_cpu_split_leave(backend, split))
