@@ -10,7 +10,9 @@ braid_status braid_graph_add_parameter(braid_graph *graph, const char *name, uin
 {
     if (!graph || !out_parameter)
         return braid_error_null("braid_graph_add_parameter", graph ? "out_parameter" : "graph");
-    if (!name || !*name)
+    if (!name)
+        return braid_error_null("braid_graph_add_parameter", "name");
+    if (!*name)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_graph_add_parameter: a parameter needs a name");
     if (bytes == 0 || bytes > MOST_PARAMETER_BYTES)

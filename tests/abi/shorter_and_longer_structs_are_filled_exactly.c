@@ -44,11 +44,15 @@ struct old_lane_timing {
 struct old_wait_timing {
     uint32_t lane, node;
 };
+struct old_memory_info {
+    uint64_t arena_bytes;
+};
 
 static braid_device *device;
 static braid_graph *graph;
 static braid_exec *exec, *timed;
 static const braid_schedule *schedule;
+static braid_memory_plan *memory_plan;
 
 // Each fills a struct of `bytes` bytes as the inline function of the header does.
 static void get_backend(void *out, size_t bytes)
@@ -106,6 +110,11 @@ static void get_wait_timing(void *out, size_t bytes)
     check_ok(braid_exec_get_wait_timing_sized(timed, 0, out, bytes));
 }
 
+static void get_memory(void *out, size_t bytes)
+{
+    braid_memory_plan_get_info_sized(memory_plan, out, bytes);
+}
+
 static const struct output {
     void (*get)(void *out, size_t bytes);
     size_t bytes, old_bytes;
@@ -121,6 +130,7 @@ static const struct output {
     { get_timings, sizeof(braid_timings), sizeof(struct old_timings) },
     { get_lane_timing, sizeof(braid_lane_timing), sizeof(struct old_lane_timing) },
     { get_wait_timing, sizeof(braid_wait_timing), sizeof(struct old_wait_timing) },
+    { get_memory, sizeof(braid_memory_info), sizeof(struct old_memory_info) },
 };
 
 enum { NUM_OUTPUTS = sizeof(outputs) / sizeof(outputs[0]), MOST_BYTES = 2048, UNTOUCHED = 0xa5 };
@@ -169,6 +179,7 @@ static void make_all(void)
     must(braid_exec_create(device, graph, NULL, &exec));
     schedule = braid_exec_schedule(exec);
     make_timed();
+    must(braid_memory_plan_create(schedule, graph, &memory_plan));
 }
 
 // Fills `bytes` bytes; all behind them must stay as they are.
@@ -231,6 +242,7 @@ int main(void)
     };
     int status = cmocka_run_group_tests(tests, NULL, NULL);
     braid_exec_destroy(timed);
+    braid_memory_plan_destroy(memory_plan);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     braid_device_close(device);

@@ -175,6 +175,65 @@ static void nodes_refuse_null(void **state)
     assert_int_equal(braid_graph_num_nodes(all->graph), 1);
 }
 
+static void parameters_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_resource resource;
+    braid_parameter parameter;
+    const uint32_t value = 1;
+    const braid_parameter_use use = { .node = all->node };
+    refuses(braid_graph_add_transient(NULL, "a", 1, 1, &resource), "graph");
+    refuses(braid_graph_add_transient(all->graph, NULL, 1, 1, &resource), "name");
+    refuses(braid_graph_add_transient(all->graph, "a", 1, 1, NULL), "out_resource");
+    refuses(braid_graph_add_parameter(NULL, "a", 4, &parameter), "graph");
+    refuses(braid_graph_add_parameter(all->graph, NULL, 4, &parameter), "name");
+    refuses(braid_graph_add_parameter(all->graph, "a", 4, NULL), "out_parameter");
+    refuses(braid_graph_use_parameter(NULL, (braid_parameter){ 0 }, &use), "graph");
+    refuses(braid_graph_use_parameter(all->graph, (braid_parameter){ 0 }, NULL), "use");
+    refuses(braid_exec_set_param(NULL, (braid_parameter){ 0 }, &value), "exec");
+    refuses(braid_exec_set_param(all->exec, (braid_parameter){ 0 }, NULL), "value");
+}
+
+static void memory_plans_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_memory_plan *plan = NULL;
+    uint64_t offset;
+    refuses(braid_memory_plan_create(NULL, all->graph, &plan), "schedule");
+    refuses(braid_memory_plan_create(all->schedule, NULL, &plan), "graph");
+    refuses(braid_memory_plan_create(all->schedule, all->graph, NULL), "out_plan");
+    check_ok(braid_memory_plan_create(all->schedule, all->graph, &plan));
+    refuses(braid_memory_plan_get_offset(NULL, (braid_resource){ 0 }, &offset), "plan");
+    refuses(braid_memory_plan_get_offset(plan, (braid_resource){ 0 }, NULL), "out_offset");
+    refuses(braid_memory_plan_verify(NULL, all->schedule, all->graph), "plan");
+    refuses(braid_memory_plan_verify(plan, NULL, all->graph), "schedule");
+    refuses(braid_memory_plan_verify(plan, all->schedule, NULL), "graph");
+    braid_memory_plan_get_info(plan, NULL);
+    braid_memory_plan_destroy(plan);
+    braid_memory_plan_destroy(NULL);
+}
+
+static void timelines_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    refuses(braid_schedule_write_svg(NULL, NULL, stderr), "schedule");
+    refuses(braid_schedule_write_svg(all->schedule, NULL, NULL), "file");
+    refuses(braid_schedule_write_chrome_trace(NULL, NULL, stderr), "schedule");
+    refuses(braid_schedule_write_chrome_trace(all->schedule, NULL, NULL), "file");
+    refuses(braid_schedule_write_perfetto_trace(NULL, NULL, stderr), "schedule");
+    refuses(braid_schedule_write_perfetto_trace(all->schedule, NULL, NULL), "file");
+}
+
+static void what_is_of_no_object_takes_null(void **state)
+{
+    (void)state;
+    braid_log_set(NULL, NULL);
+    assert_string_equal(braid_status_name((braid_status)-1), "unknown braid_status");
+    assert_non_null(braid_error_message());
+    assert_non_null(braid_version());
+    assert_true(braid_num_backends() > 0);
+}
+
 static void schedules_refuse_null(void **state)
 {
     struct objects *all = *state;
@@ -240,6 +299,9 @@ static void structs_of_nothing_are_zeros(void **state)
     braid_cost_model costs = { .node_ns = 7 };
     braid_exec_info exec = { .num_streams = 7 };
     braid_schedule_info schedule = { .num_nodes = 7 };
+    braid_memory_info memory = { .arena_bytes = 7 };
+    braid_memory_plan_get_info(NULL, &memory);
+    assert_int_equal(memory.arena_bytes, 0);
     braid_device_get_info(NULL, &device);
     braid_device_get_stats(NULL, &stats);
     braid_device_get_cost_model(NULL, BRAID_MODE_NATIVE, &costs);
@@ -264,6 +326,10 @@ int main(void)
         cmocka_unit_test(events_refuse_null),
         cmocka_unit_test(graphs_refuse_null),
         cmocka_unit_test(nodes_refuse_null),
+        cmocka_unit_test(parameters_refuse_null),
+        cmocka_unit_test(memory_plans_refuse_null),
+        cmocka_unit_test(timelines_refuse_null),
+        cmocka_unit_test(what_is_of_no_object_takes_null),
         cmocka_unit_test(schedules_refuse_null),
         cmocka_unit_test(arrays_of_no_schedule_are_empty),
         cmocka_unit_test(execs_refuse_null),
