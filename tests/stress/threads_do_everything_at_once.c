@@ -2,7 +2,8 @@
 // Many threads build, plan, launch, change, wait and destroy at once, on one device and on several,
 // with memory that is there and with memory that runs out now and then. Every call ends with OK, or
 // with BRAID_NO_MEMORY where memory may fail; every frame that was launched computed the right sum;
-// and afterwards all works as before. BRAID_STRESS_ROUNDS=N makes each thread go N rounds.
+// and afterwards all works as before. BRAID_STRESS_ROUNDS=N makes each thread go N rounds, and
+// BRAID_TEST_BACKEND names the backend ("cpu").
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct shared {
     braid_device *device;
     braid_exec *exec;
     braid_node node;
-    uint32_t cell; // touched by frames of one exec only, which run one after another
+    uint32_t *cell; // touched by frames of one exec only, which run one after another
 };
 
 struct stress {
@@ -44,7 +45,34 @@ static void add_on_cpu(const braid_blocks *blocks, void *const *args)
     **(uint32_t *const *)args[0] += *(const uint32_t *)args[1];
 }
 
-static const braid_kernel add = { .name = "add", .cpu = add_on_cpu };
+// The stand-in driver runs the function below for this.
+static const char add_image[] = ".version 7.0\n"
+                                ".target sm_70\n"
+                                ".address_size 64\n"
+                                ".visible .entry stress_add(.param .u64 cell, .param .u32 addend)\n"
+                                "{ ret; }\n";
+
+BRAID_API void braid_standin_stress_add(const unsigned grid[3], const unsigned block[3],
+                                        unsigned shared_bytes, void **args);
+
+void braid_standin_stress_add(const unsigned grid[3], const unsigned block[3],
+                              unsigned shared_bytes, void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes;
+    add_on_cpu(NULL, args);
+}
+
+static const braid_kernel add = {
+    .name = "stress_add",
+    .cpu = add_on_cpu,
+    .cuda = { .data = add_image },
+};
+
+static const char *backend_name(void)
+{
+    const char *name = getenv("BRAID_TEST_BACKEND");
+    return name ? name : "cpu";
+}
 
 static void add_by_host(void *user)
 {
@@ -129,16 +157,16 @@ static void run_exec(struct worker *worker, braid_exec *exec, braid_stream *stre
         worked_at(worker, BRAID_INTERNAL, __LINE__);
 }
 
-static void use_own_graph(struct worker *worker, braid_device *device)
+static void use_cell(struct worker *worker, braid_device *device, uint32_t *cell)
 {
-    uint32_t cell = 0, num_nodes = 1 + random_below(&worker->random, MAX_NODES);
+    uint32_t num_nodes = 1 + random_below(&worker->random, MAX_NODES);
     braid_graph *graph = NULL;
     braid_exec *exec = NULL;
     braid_schedule *schedule = NULL;
     braid_stream *stream = NULL;
     braid_exec_options options = { .mode = (braid_exec_mode)random_below(&worker->random, 3),
                                    .plan.max_lanes = random_below(&worker->random, 4) };
-    bool made = worked(braid_graph_create(&graph)) && build(worker, graph, &cell, num_nodes);
+    bool made = worked(braid_graph_create(&graph)) && build(worker, graph, cell, num_nodes);
     if (made && random_chance(&worker->random, 50)) {
         made = worked(braid_schedule_create(graph, &options.plan, &schedule)) &&
                worked(braid_schedule_verify(schedule, graph));
@@ -149,9 +177,20 @@ static void use_own_graph(struct worker *worker, braid_device *device)
     braid_graph_destroy(graph);
     braid_schedule_destroy(schedule);
     if (made)
-        run_exec(worker, exec, stream, &cell, num_nodes);
+        run_exec(worker, exec, stream, cell, num_nodes);
     braid_exec_destroy(exec);
     braid_stream_destroy(stream);
+}
+
+// The exec has been destroyed by then, and with it what it had in flight.
+static void use_own_graph(struct worker *worker, braid_device *device)
+{
+    uint32_t *cell;
+    if (!worked(braid_memory_allocate(device, BRAID_MEMORY_HOST, sizeof(*cell), (void **)&cell)))
+        return;
+    *cell = 0;
+    use_cell(worker, device, cell);
+    braid_memory_free(device, BRAID_MEMORY_HOST, cell);
 }
 
 static void use_shared_exec(struct worker *worker, struct shared *shared)
@@ -170,7 +209,7 @@ static void use_shared_exec(struct worker *worker, struct shared *shared)
 static void use_own_device(struct worker *worker)
 {
     braid_device *device;
-    const braid_device_options options = { .backend = "cpu",
+    const braid_device_options options = { .backend = backend_name(),
                                            .num_workers = 1 + random_below(&worker->random, 2) };
     if (!worked(braid_device_open(&options, &device)))
         return;
@@ -203,11 +242,15 @@ static void *work(void *user)
 
 static void open_shared(struct shared *shared)
 {
-    uint32_t *cell = &shared->cell, one = 1;
-    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
-    braid_launch launch = { .kernel = &add, BRAID_ARGS(BRAID_ARG(cell), BRAID_ARG(one)) };
+    uint32_t *cell, one = 1;
+    const braid_device_options options = { .backend = backend_name(), .num_workers = 2 };
     braid_graph *graph;
     check_ok(braid_device_open(&options, &shared->device));
+    check_ok(
+        braid_memory_allocate(shared->device, BRAID_MEMORY_HOST, sizeof(*cell), (void **)&cell));
+    *cell = 0;
+    shared->cell = cell;
+    braid_launch launch = { .kernel = &add, BRAID_ARGS(BRAID_ARG(cell), BRAID_ARG(one)) };
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_kernel(graph, &launch, &shared->node));
     check_ok(braid_exec_create(shared->device, graph, NULL, &shared->exec));
@@ -219,17 +262,18 @@ static void close_shared(struct shared *shared)
 {
     uint32_t seven = 7;
     check_ok(braid_exec_wait(shared->exec));
-    uint32_t before = shared->cell;
+    uint32_t before = *shared->cell;
     check_ok(braid_exec_set_arg(shared->exec, shared->node, 1, BRAID_ARG(seven)));
     check_ok(braid_exec_launch(shared->exec, NULL));
     check_ok(braid_exec_wait(shared->exec));
-    assert_int_equal(shared->cell - before, 7);
+    assert_int_equal(*shared->cell - before, 7);
     braid_exec_destroy(shared->exec);
+    braid_memory_free(shared->device, BRAID_MEMORY_HOST, shared->cell);
     braid_device_stats stats;
     braid_device_get_stats(shared->device, &stats);
     assert_int_equal(stats.streams_leased, 0);
     assert_int_equal(stats.events_leased, 0);
-    braid_device_close(shared->device);
+    check_ok(braid_device_close(shared->device));
 }
 
 static void run_stress(uint32_t num_devices, bool memory_fails)
@@ -255,8 +299,9 @@ static void run_stress(uint32_t num_devices, bool memory_fails)
     }
     for (uint32_t i = 0; i < num_devices; i++)
         close_shared(&stress.shared[i]);
-    printf("summary: %u threads, %u devices: %llu frames, %llu calls without memory\n", NUM_THREADS,
-           num_devices, (unsigned long long)num_frames, (unsigned long long)num_without_memory);
+    printf("summary: %s, %u threads, %u devices: %llu frames, %llu calls without memory\n",
+           backend_name(), NUM_THREADS, num_devices, (unsigned long long)num_frames,
+           (unsigned long long)num_without_memory);
     assert_true(num_frames > 0);
     assert_true(memory_fails == (num_without_memory > 0));
 }
