@@ -224,6 +224,30 @@ static void timelines_refuse_null(void **state)
     refuses(braid_schedule_write_perfetto_trace(all->schedule, NULL, NULL), "file");
 }
 
+static void timings_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_timings timings;
+    braid_spread node;
+    braid_lane_timing lane;
+    braid_wait_timing wait;
+    braid_interval interval;
+    size_t num_frames;
+    refuses(braid_exec_get_timings(NULL, &timings), "exec");
+    refuses(braid_exec_get_timings(all->exec, NULL), "the output");
+    refuses(braid_exec_get_node_timing(NULL, all->node, &node), "exec");
+    refuses(braid_exec_get_node_timing(all->exec, all->node, NULL), "the output");
+    refuses(braid_exec_get_lane_timing(NULL, 0, &lane), "exec");
+    refuses(braid_exec_get_lane_timing(all->exec, 0, NULL), "the output");
+    refuses(braid_exec_get_wait_timing(NULL, 0, &wait), "exec");
+    refuses(braid_exec_get_wait_timing(all->exec, 0, NULL), "the output");
+    refuses(braid_exec_get_intervals(NULL, 1, &interval, &num_frames), "exec");
+    refuses(braid_exec_get_intervals(all->exec, 1, NULL, &num_frames), "the output");
+    refuses(braid_exec_get_intervals(all->exec, 1, &interval, NULL), "the output");
+    refuses(braid_exec_measure(NULL, all->graph, 1), "exec");
+    refuses(braid_exec_measure(all->exec, NULL, 1), "graph");
+}
+
 static void what_is_of_no_object_takes_null(void **state)
 {
     (void)state;
@@ -329,6 +353,7 @@ int main(void)
         cmocka_unit_test(parameters_refuse_null),
         cmocka_unit_test(memory_plans_refuse_null),
         cmocka_unit_test(timelines_refuse_null),
+        cmocka_unit_test(timings_refuse_null),
         cmocka_unit_test(what_is_of_no_object_takes_null),
         cmocka_unit_test(schedules_refuse_null),
         cmocka_unit_test(arrays_of_no_schedule_are_empty),
