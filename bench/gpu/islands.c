@@ -139,7 +139,7 @@ static void make_tasks(struct run *run, const struct shape *shape, struct backen
         run->args[2 * i] = num_args == 1 ? (void *)&run->values[i] : (void *)&run->table;
         run->args[2 * i + 1] = &run->values[i];
         run->tasks[i] = (struct backend_task){
-            .kind = BACKEND_TASK_KERNEL,
+            .kind = WORK_KERNEL,
             .name = "spin",
             .node = i,
             .launch = { .kernel = kernel,

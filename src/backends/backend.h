@@ -9,6 +9,8 @@
 
 #include <braid/braid.h>
 
+#include "base/work.h"
+
 // Rules for every backend:
 // - every entry may be called from any thread, and leaves the thread's current context as it was;
 // - arguments were checked by the caller: no NULL where none is allowed, no zero sizes;
@@ -57,20 +59,11 @@ struct backend_launch {
     const uint32_t *arg_bytes;
 };
 
-enum backend_task_kind {
-    BACKEND_TASK_KERNEL,
-    BACKEND_TASK_COPY,
-    BACKEND_TASK_FILL,
-    BACKEND_TASK_HOST,
-    BACKEND_TASK_NATIVE,
-    BACKEND_TASK_EMPTY,
-};
-
 #define BACKEND_NO_NODE UINT32_MAX
 
 // One node's work, or what a program queues on a stream by itself.
 struct backend_task {
-    enum backend_task_kind kind;
+    enum work_kind kind;
     const char *name; // for messages; lives as long as what was made with the task
     uint32_t lane;    // for messages
     uint32_t node;    // likewise: its index in the graph, or BACKEND_NO_NODE
@@ -78,25 +71,11 @@ struct backend_task {
     struct backend_detour *detour;
     union {
         struct backend_launch launch;
-        struct {
-            void *to;
-            const void *from;
-            uint64_t bytes;
-        } copy;
-        struct {
-            void *to;
-            uint32_t value;
-            uint32_t value_bytes; // 1, 2 or 4
-            uint64_t num_values;
-        } fill;
-        struct {
-            braid_host_function *call;
-            void *user;
-        } host;
-        struct {
-            braid_native_function *call;
-            void *user;
-        } native;
+        struct work_copy copy;
+        struct work_fill fill;
+        struct work_host host;
+        struct work_native native;
+        union work work; // all of these
     };
 };
 

@@ -113,7 +113,7 @@ braid_status braid_stream_copy(braid_device *device, braid_stream *stream, void 
                            : !from ? "from is NULL"
                                    : "0 bytes");
     return submit(device, stream,
-                  (struct backend_task){ .kind = BACKEND_TASK_COPY,
+                  (struct backend_task){ .kind = WORK_COPY,
                                          .name = "copy",
                                          .node = BACKEND_NO_NODE,
                                          .copy = { .to = to, .from = from, .bytes = bytes } });
@@ -134,7 +134,7 @@ braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void 
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_stream_fill: value_bytes is %u, not 1, 2 or 4", value_bytes);
     return submit(device, stream,
-                  (struct backend_task){ .kind = BACKEND_TASK_FILL,
+                  (struct backend_task){ .kind = WORK_FILL,
                                          .name = "fill",
                                          .node = BACKEND_NO_NODE,
                                          .fill = { .to = to,
@@ -152,7 +152,7 @@ braid_status braid_stream_host_call(braid_device *device, braid_stream *stream,
     if (!call)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_host_call: call is NULL");
     return submit(device, stream,
-                  (struct backend_task){ .kind = BACKEND_TASK_HOST,
+                  (struct backend_task){ .kind = WORK_HOST,
                                          .name = "host call",
                                          .node = BACKEND_NO_NODE,
                                          .host = { .call = call, .user = user } });

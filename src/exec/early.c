@@ -11,7 +11,7 @@ static void find_wanted(const braid_exec *exec, const braid_graph *graph, uint8_
     const struct graph_kernel *kernels = graph->kernels.items;
     for (uint32_t i = 0; i < exec->tasks.num; i++) {
         const struct backend_task *task = &exec->tasks.items[i];
-        if (task->kind != BACKEND_TASK_KERNEL)
+        if (task->kind != WORK_KERNEL)
             continue;
         if (kernels[graph_nodes(graph)[i].payload].kernel->programmatic)
             early[i] = PLAN_EARLY_ALWAYS;
@@ -38,7 +38,7 @@ braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
                                          exec->player->starts_early_if_adjacent, early, &num_early);
     }
     for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
-        if (exec->tasks.items[i].kind == BACKEND_TASK_KERNEL)
+        if (exec->tasks.items[i].kind == WORK_KERNEL)
             exec->tasks.items[i].launch.starts_early = early[i] != PLAN_NOT_EARLY;
     }
     exec->info.num_early_starts = num_early;

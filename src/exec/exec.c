@@ -140,7 +140,7 @@ static braid_status check_kernel_node(const char *function, const braid_exec *ex
                            "%s: node %u of graph %u is not a node of the exec's graph", function,
                            node.index, node.graph);
     struct backend_task *task = &exec->slot.frame.tasks[node.index];
-    if (task->kind != BACKEND_TASK_KERNEL)
+    if (task->kind != WORK_KERNEL)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s is not a kernel", function,
                            name_node(task).text);
     *out_launch = &task->launch;

@@ -47,7 +47,7 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
     if (!status)
         exec->player->get_cost_model(exec->device->backend, &model);
     for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
-        if (exec->tasks.items[i].kind == BACKEND_TASK_EMPTY)
+        if (exec->tasks.items[i].kind == WORK_EMPTY)
             continue;
         const braid_node node = braid_graph_node(graph, i);
         braid_spread timing = { 0 };

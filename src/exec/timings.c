@@ -113,7 +113,7 @@ braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_t
 
 static bool is_empty(const braid_exec *exec, uint32_t node)
 {
-    return exec->tasks.items[node].kind == BACKEND_TASK_EMPTY;
+    return exec->tasks.items[node].kind == WORK_EMPTY;
 }
 
 static braid_spread find_node_spread(const braid_exec *exec, uint32_t node)

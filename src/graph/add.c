@@ -119,7 +119,7 @@ static void append_accesses(braid_graph *graph, const braid_node_options *option
                                              .mode = (uint32_t)options->accesses[i].mode };
 }
 
-void braid_graph_append_node(braid_graph *graph, enum graph_node_kind kind, uint32_t payload,
+void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
                              const braid_node_options *options, braid_node *out_node)
 {
     uint32_t index = (uint32_t)graph->nodes.num;

@@ -14,7 +14,7 @@ braid_status braid_graph_reserve_node(braid_graph *graph, const char *name,
                                       const braid_node_options *options);
 
 // Cannot fail after the two above.
-void braid_graph_append_node(braid_graph *graph, enum graph_node_kind kind, uint32_t payload,
+void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
                              const braid_node_options *options, braid_node *out_node);
 
 #endif

@@ -64,12 +64,10 @@ bool braid_graph_reserve_addresses(braid_graph *graph, size_t num)
            braid_array_reserve(&graph->addresses, num, sizeof(struct graph_address));
 }
 
-void braid_graph_append_address(braid_graph *graph, enum graph_address_field field,
-                                uint32_t argument, braid_resource resource)
+void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resource resource)
 {
     struct graph_address *slot = braid_array_append(&graph->addresses, 1, sizeof(*slot));
     *slot = (struct graph_address){ .node = graph_num_nodes(graph),
                                     .resource = resource.index,
-                                    .field = (uint32_t)field,
-                                    .argument = argument };
+                                    .place = place };
 }

@@ -22,8 +22,7 @@ braid_status braid_graph_find_address(const braid_graph *graph,
 // Room for the addresses of one more node.
 bool braid_graph_reserve_addresses(braid_graph *graph, size_t num);
 
-// For frames: a field of the node that is about to be added. There is room.
-void braid_graph_append_address(braid_graph *graph, enum graph_address_field field,
-                                uint32_t argument, braid_resource resource);
+// For frames: a place in the node that is about to be added. There is room.
+void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resource resource);
 
 #endif

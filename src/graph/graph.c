@@ -39,10 +39,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->accesses);
     braid_array_finish(&graph->resources);
     braid_array_finish(&graph->kernels);
-    braid_array_finish(&graph->copies);
-    braid_array_finish(&graph->fills);
-    braid_array_finish(&graph->hosts);
-    braid_array_finish(&graph->natives);
+    braid_array_finish(&graph->works);
     braid_array_finish(&graph->arg_sizes);
     braid_array_finish(&graph->arg_bytes);
     braid_pointer_map_finish(&graph->first_nodes);
@@ -97,10 +94,7 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->accesses.capacity * sizeof(struct graph_access) +
            graph->resources.capacity * sizeof(struct graph_resource) +
            graph->kernels.capacity * sizeof(struct graph_kernel) +
-           graph->copies.capacity * sizeof(struct graph_copy) +
-           graph->fills.capacity * sizeof(struct graph_fill) +
-           graph->hosts.capacity * sizeof(struct graph_host) +
-           graph->natives.capacity * sizeof(struct graph_native) +
+           graph->works.capacity * sizeof(union work) +
            graph->arg_sizes.capacity * sizeof(uint32_t) + graph->arg_bytes.capacity +
            graph->parameters.capacity * sizeof(struct graph_parameter) +
            graph->uses.capacity * sizeof(struct graph_parameter_use) +
@@ -108,31 +102,14 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->first_nodes.num_slots * sizeof(struct pointer_slot) + graph->names.bytes;
 }
 
-static const char *derived_name(const braid_graph *graph, const struct graph_node *node)
-{
-    switch ((enum graph_node_kind)node->kind) {
-    case GRAPH_KERNEL:
-        return ((const struct graph_kernel *)graph->kernels.items)[node->payload].kernel->name;
-    case GRAPH_COPY:
-        return "copy";
-    case GRAPH_FILL:
-        return "fill";
-    case GRAPH_HOST:
-        return "host call";
-    case GRAPH_NATIVE:
-        return "native call";
-    case GRAPH_EMPTY:
-        break;
-    }
-    return "empty";
-}
-
 const char *braid_graph_name(const braid_graph *graph, uint32_t index)
 {
     const struct graph_node *node = &graph_nodes(graph)[index];
     if (node->name != NAMES_NONE)
         return braid_names_at(&graph->names, node->name);
-    return derived_name(graph, node);
+    if (node->kind == WORK_KERNEL)
+        return ((const struct graph_kernel *)graph->kernels.items)[node->payload].kernel->name;
+    return braid_work_words[node->kind].name;
 }
 
 const char *braid_graph_node_name(const braid_graph *graph, braid_node node)

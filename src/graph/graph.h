@@ -11,19 +11,11 @@
 
 #include "base/array.h"
 #include "base/pointer_map.h"
+#include "base/work.h"
 #include "graph/names.h"
 
 #define GRAPH_NONE UINT32_MAX
 #define GRAPH_MAX_ITEMS (UINT32_MAX - 1) // of nodes, resources, accesses
-
-enum graph_node_kind {
-    GRAPH_KERNEL,
-    GRAPH_COPY,
-    GRAPH_FILL,
-    GRAPH_HOST,
-    GRAPH_NATIVE,
-    GRAPH_EMPTY,
-};
 
 enum graph_role {
     GRAPH_MAIN, // every node that is not the next two
@@ -36,10 +28,10 @@ struct graph_node {
     uint64_t cost_ns; // 0: not known
     uint32_t name;    // place in names, or NAMES_NONE for the derived name
     uint32_t lane_hint;
-    uint32_t payload; // index into the array of the node's kind; empty nodes have none
+    uint32_t payload; // index into kernels or works; empty nodes have none
     uint32_t main;    // the bundle's main node; the node itself for a main node
     uint32_t first_access, num_accesses;
-    uint8_t kind; // enum graph_node_kind
+    uint8_t kind; // enum work_kind
     uint8_t role; // enum graph_role
 };
 
@@ -70,28 +62,6 @@ struct graph_kernel {
     uint32_t shared_bytes;
 };
 
-struct graph_copy {
-    void *to;
-    const void *from;
-    uint64_t bytes;
-};
-
-struct graph_fill {
-    void *to;
-    uint64_t num_values;
-    uint32_t value, value_bytes;
-};
-
-struct graph_host {
-    braid_host_function *call;
-    void *user;
-};
-
-struct graph_native {
-    braid_native_function *call;
-    void *user;
-};
-
 struct graph_parameter {
     uint32_t name;  // place in names
     uint32_t bytes; // of its value
@@ -103,18 +73,10 @@ struct graph_parameter_use {
     uint32_t argument_offset, offset, bytes;
 };
 
-// What of a node is the address of a transient buffer, which frames know.
-enum graph_address_field {
-    GRAPH_ADDRESS_ARGUMENT, // of a kernel
-    GRAPH_ADDRESS_TO,       // of a copy or fill
-    GRAPH_ADDRESS_FROM,     // of a copy
-    GRAPH_ADDRESS_USER,     // of a host or native call
-};
-
+// The address of a transient buffer in a node, which frames know.
 struct graph_address {
     uint32_t node, resource;
-    uint32_t field;    // enum graph_address_field
-    uint32_t argument; // which
+    uint32_t place; // which argument of a kernel; otherwise where in the node's work, in bytes
 };
 
 struct braid_graph {
@@ -125,10 +87,7 @@ struct braid_graph {
     struct array accesses;          // struct graph_access, node by node
     struct array resources;         // struct graph_resource
     struct array kernels;           // struct graph_kernel
-    struct array copies;            // struct graph_copy
-    struct array fills;             // struct graph_fill
-    struct array hosts;             // struct graph_host
-    struct array natives;           // struct graph_native
+    struct array works;             // union work, of nodes that are neither kernels nor empty
     struct array arg_sizes;         // uint32_t
     struct array arg_bytes;         // unsigned char
     struct pointer_map first_nodes; // of each kernel the first node that launches it

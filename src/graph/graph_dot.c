@@ -7,23 +7,11 @@
 #include "graph/graph_dot_attributes.h"
 #include "graph/links.h"
 
-// Kinds differ in shape as well as colour, so that a print in black and white still tells them.
 static const char *find_look(const struct graph_node *node)
 {
-    switch ((enum graph_node_kind)node->kind) {
-    case GRAPH_KERNEL:
-        return node->role == GRAPH_MAIN ? "" : ", fillcolor=white";
-    case GRAPH_COPY:
-    case GRAPH_FILL:
-        return ", style=filled, fillcolor=\"#fdf2d8\"";
-    case GRAPH_HOST:
-        return ", shape=ellipse, style=filled, fillcolor=\"#e6f4e6\"";
-    case GRAPH_NATIVE:
-        return ", peripheries=2, fillcolor=\"#f1e8f8\"";
-    case GRAPH_EMPTY:
-        return ", shape=circle, style=filled, fillcolor=\"#f4f4f4\", width=0.2, margin=\"0.02\"";
-    }
-    return "";
+    if (node->kind == WORK_KERNEL && node->role != GRAPH_MAIN)
+        return ", fillcolor=white";
+    return braid_work_words[node->kind].look;
 }
 
 // The name stands a second time where the label has more than that, for programs that read it back.

@@ -85,18 +85,13 @@ static void write_accesses(const braid_graph *graph, const struct graph_node *no
 
 void braid_graph_dot_write_node(const braid_graph *graph, uint32_t index, FILE *file)
 {
-    static const char *const kinds[] = { [GRAPH_COPY] = "copy",
-                                         [GRAPH_FILL] = "fill",
-                                         [GRAPH_HOST] = "host",
-                                         [GRAPH_NATIVE] = "native",
-                                         [GRAPH_EMPTY] = "empty" };
     const struct graph_node *node = &graph_nodes(graph)[index];
     if (node->cost_ns > 0)
         fprintf(file, ", cost=%" PRIu64, node->cost_ns);
-    if (node->kind == GRAPH_KERNEL)
+    if (node->kind == WORK_KERNEL)
         write_launch(graph, node, file);
     else
-        fprintf(file, ", kind=%s", kinds[node->kind]);
+        fprintf(file, ", kind=%s", braid_work_words[node->kind].kind);
     if (node->lane_hint != 0)
         fprintf(file, ", lane_hint=%" PRIu32, node->lane_hint);
     if (node->role != GRAPH_MAIN)

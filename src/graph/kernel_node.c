@@ -159,7 +159,7 @@ static void append_address(braid_graph *graph, const braid_launch *launch, size_
     (void)find_address(graph, "", launch, index, &address);
     memcpy(to, &address, sizeof(address));
     if (!address)
-        braid_graph_append_address(graph, GRAPH_ADDRESS_ARGUMENT, (uint32_t)index,
+        braid_graph_append_address(graph, (uint32_t)index,
                                    *(const braid_resource *)launch->args[index].data);
 }
 
@@ -238,7 +238,7 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *laun
         braid_pointer_map_put(&graph->first_nodes, launch->kernel, graph_num_nodes(graph));
     uint32_t payload = (uint32_t)graph->kernels.num;
     append_kernel(graph, launch, needs.bytes);
-    braid_graph_append_node(graph, GRAPH_KERNEL, payload, &launch->node, out_node);
+    braid_graph_append_node(graph, WORK_KERNEL, payload, &launch->node, out_node);
     return BRAID_OK;
 }
 

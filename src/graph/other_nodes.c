@@ -10,45 +10,28 @@ enum { MOST_ADDRESSES = 2 }; // of transient buffers that a node of these kinds 
 struct pointer {
     const void *given;
     braid_resource resource; // { 0 }: `given` counts
-    enum graph_address_field field;
+    const char *name;
+    size_t place;        // in the node's work
     const void *address; // as found; NULL where frames find it, or nothing is given
 };
-
-// Checks the common part, makes room for it and for the payload; BRAID_OK means nothing later
-// fails.
-static braid_status prepare(braid_graph *graph, const char *name, const braid_node_options *options,
-                            struct array *payloads, size_t payload_bytes)
-{
-    braid_status status = braid_graph_reserve_node(graph, name, options);
-    if (!status && (!braid_array_reserve(payloads, 1, payload_bytes) ||
-                    !braid_graph_reserve_addresses(graph, MOST_ADDRESSES)))
-        status = braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
-    return status;
-}
 
 static const char *name_or(const braid_node_options *options, const char *kind)
 {
     return options->name ? options->name : kind;
 }
 
-static const char *field_name(enum graph_address_field field)
-{
-    return field == GRAPH_ADDRESS_TO ? "to" : field == GRAPH_ADDRESS_FROM ? "from" : "user";
-}
-
 static braid_status find_pointer(const braid_graph *graph, const char *name,
                                  const braid_node_options *options, uint64_t bytes,
                                  struct pointer *pointer)
 {
-    const char *field = field_name(pointer->field);
     pointer->address = pointer->given;
     if (!pointer->resource.graph)
         return BRAID_OK;
     if (pointer->given)
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s and .%s_resource are both given",
-                           name, field, field);
+                           name, pointer->name, pointer->name);
     char what[32];
-    snprintf(what, sizeof(what), ".%s_resource", field);
+    snprintf(what, sizeof(what), ".%s_resource", pointer->name);
     const struct address_request request = {
         .node = name,
         .what = what,
@@ -64,8 +47,7 @@ static braid_status find_end(const braid_graph *graph, const char *name,
                              const braid_node_options *options, uint64_t bytes, struct pointer *end)
 {
     if (!end->given && !end->resource.graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s is NULL", name,
-                           field_name(end->field));
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s is NULL", name, end->name);
     return find_pointer(graph, name, options, bytes, end);
 }
 
@@ -73,14 +55,35 @@ static braid_status find_end(const braid_graph *graph, const char *name,
 static void append_pointer(braid_graph *graph, const struct pointer *pointer)
 {
     if (pointer->resource.graph && !pointer->address)
-        braid_graph_append_address(graph, pointer->field, 0, pointer->resource);
+        braid_graph_append_address(graph, (uint32_t)pointer->place, pointer->resource);
+}
+
+// A node that was checked.
+static braid_status append_work(braid_graph *graph, const char *name, enum work_kind kind,
+                                const braid_node_options *options, union work work,
+                                const struct pointer pointers[2], braid_node *out_node)
+{
+    braid_status status = braid_graph_reserve_node(graph, name, options);
+    if (status)
+        return status;
+    uint32_t payload = (uint32_t)graph->works.num;
+    if (!braid_array_reserve(&graph->works, 1, sizeof(work)) ||
+        !braid_graph_reserve_addresses(graph, MOST_ADDRESSES))
+        return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
+    *(union work *)braid_array_append(&graph->works, 1, sizeof(work)) = work;
+    for (int i = 0; i < MOST_ADDRESSES; i++)
+        append_pointer(graph, &pointers[i]);
+    braid_graph_append_node(graph, kind, payload, options, out_node);
+    return BRAID_OK;
 }
 
 static braid_status check_copy(const braid_graph *graph, const char *name, const braid_copy *copy,
                                struct pointer *to, struct pointer *from)
 {
-    *to = (struct pointer){ copy->to, copy->to_resource, GRAPH_ADDRESS_TO, NULL };
-    *from = (struct pointer){ copy->from, copy->from_resource, GRAPH_ADDRESS_FROM, NULL };
+    *to =
+        (struct pointer){ copy->to, copy->to_resource, "to", offsetof(struct work_copy, to), NULL };
+    *from = (struct pointer){ copy->from, copy->from_resource, "from",
+                              offsetof(struct work_copy, from), NULL };
     braid_status status = find_end(graph, name, &copy->node, copy->bytes, to);
     if (!status)
         status = find_end(graph, name, &copy->node, copy->bytes, from);
@@ -94,29 +97,23 @@ braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, br
     if (!copy)
         return braid_error_null("braid_graph_add_copy", "copy");
     const char *name = name_or(&copy->node, "copy");
-    struct pointer to, from;
+    struct pointer ends[MOST_ADDRESSES] = { 0 };
     braid_status status = braid_graph_check_node(graph, name, &copy->node);
     if (!status)
-        status = check_copy(graph, name, copy, &to, &from);
-    if (!status)
-        status = prepare(graph, name, &copy->node, &graph->copies, sizeof(struct graph_copy));
+        status = check_copy(graph, name, copy, &ends[0], &ends[1]);
     if (status)
         return status;
-    uint32_t payload = (uint32_t)graph->copies.num;
-    struct graph_copy *slot = braid_array_append(&graph->copies, 1, sizeof(*slot));
-    *slot = (struct graph_copy){ .to = (void *)(uintptr_t)to.address,
-                                 .from = from.address,
-                                 .bytes = copy->bytes };
-    append_pointer(graph, &to);
-    append_pointer(graph, &from);
-    braid_graph_append_node(graph, GRAPH_COPY, payload, &copy->node, out_node);
-    return BRAID_OK;
+    const union work work = { .copy = { .to = (void *)(uintptr_t)ends[0].address,
+                                        .from = ends[1].address,
+                                        .bytes = copy->bytes } };
+    return append_work(graph, name, WORK_COPY, &copy->node, work, ends, out_node);
 }
 
 static braid_status check_fill(const braid_graph *graph, const char *name, const braid_fill *fill,
                                uint32_t value_bytes, struct pointer *to)
 {
-    *to = (struct pointer){ fill->to, fill->to_resource, GRAPH_ADDRESS_TO, NULL };
+    *to =
+        (struct pointer){ fill->to, fill->to_resource, "to", offsetof(struct work_fill, to), NULL };
     braid_status status = find_end(graph, name, &fill->node, fill->num_values * value_bytes, to);
     if (status)
         return status;
@@ -135,23 +132,17 @@ braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, br
         return braid_error_null("braid_graph_add_fill", "fill");
     const char *name = name_or(&fill->node, "fill");
     uint32_t value_bytes = fill->value_bytes ? fill->value_bytes : 1;
-    struct pointer to;
+    struct pointer to[MOST_ADDRESSES] = { 0 };
     braid_status status = braid_graph_check_node(graph, name, &fill->node);
     if (!status)
-        status = check_fill(graph, name, fill, value_bytes, &to);
-    if (!status)
-        status = prepare(graph, name, &fill->node, &graph->fills, sizeof(struct graph_fill));
+        status = check_fill(graph, name, fill, value_bytes, &to[0]);
     if (status)
         return status;
-    uint32_t payload = (uint32_t)graph->fills.num;
-    struct graph_fill *slot = braid_array_append(&graph->fills, 1, sizeof(*slot));
-    *slot = (struct graph_fill){ .to = (void *)(uintptr_t)to.address,
-                                 .num_values = fill->num_values,
-                                 .value = fill->value,
-                                 .value_bytes = value_bytes };
-    append_pointer(graph, &to);
-    braid_graph_append_node(graph, GRAPH_FILL, payload, &fill->node, out_node);
-    return BRAID_OK;
+    const union work work = { .fill = { .to = (void *)(uintptr_t)to[0].address,
+                                        .num_values = fill->num_values,
+                                        .value = fill->value,
+                                        .value_bytes = value_bytes } };
+    return append_work(graph, name, WORK_FILL, &fill->node, work, to, out_node);
 }
 
 static braid_status null_call(const char *name)
@@ -165,22 +156,18 @@ braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call
     if (!host_call)
         return braid_error_null("braid_graph_add_host_call", "host_call");
     const char *name = name_or(&host_call->node, "host call");
-    struct pointer user = { host_call->user, host_call->user_resource, GRAPH_ADDRESS_USER, NULL };
+    struct pointer user[MOST_ADDRESSES] = { { host_call->user, host_call->user_resource, "user",
+                                              offsetof(struct work_host, user), NULL } };
     braid_status status = braid_graph_check_node(graph, name, &host_call->node);
     if (!status && !host_call->call)
         status = null_call(name);
     if (!status)
-        status = find_pointer(graph, name, &host_call->node, 0, &user);
-    if (!status)
-        status = prepare(graph, name, &host_call->node, &graph->hosts, sizeof(struct graph_host));
+        status = find_pointer(graph, name, &host_call->node, 0, &user[0]);
     if (status)
         return status;
-    uint32_t payload = (uint32_t)graph->hosts.num;
-    struct graph_host *slot = braid_array_append(&graph->hosts, 1, sizeof(*slot));
-    *slot = (struct graph_host){ .call = host_call->call, .user = (void *)(uintptr_t)user.address };
-    append_pointer(graph, &user);
-    braid_graph_append_node(graph, GRAPH_HOST, payload, &host_call->node, out_node);
-    return BRAID_OK;
+    const union work work = { .host = { .call = host_call->call,
+                                        .user = (void *)(uintptr_t)user[0].address } };
+    return append_work(graph, name, WORK_HOST, &host_call->node, work, user, out_node);
 }
 
 braid_status braid_graph_add_native(braid_graph *graph, const braid_native *native,
@@ -189,22 +176,18 @@ braid_status braid_graph_add_native(braid_graph *graph, const braid_native *nati
     if (!native)
         return braid_error_null("braid_graph_add_native", "native");
     const char *name = name_or(&native->node, "native call");
-    struct pointer user = { native->user, native->user_resource, GRAPH_ADDRESS_USER, NULL };
+    struct pointer user[MOST_ADDRESSES] = { { native->user, native->user_resource, "user",
+                                              offsetof(struct work_native, user), NULL } };
     braid_status status = braid_graph_check_node(graph, name, &native->node);
     if (!status && !native->call)
         status = null_call(name);
     if (!status)
-        status = find_pointer(graph, name, &native->node, 0, &user);
-    if (!status)
-        status = prepare(graph, name, &native->node, &graph->natives, sizeof(struct graph_native));
+        status = find_pointer(graph, name, &native->node, 0, &user[0]);
     if (status)
         return status;
-    uint32_t payload = (uint32_t)graph->natives.num;
-    struct graph_native *slot = braid_array_append(&graph->natives, 1, sizeof(*slot));
-    *slot = (struct graph_native){ .call = native->call, .user = (void *)(uintptr_t)user.address };
-    append_pointer(graph, &user);
-    braid_graph_append_node(graph, GRAPH_NATIVE, payload, &native->node, out_node);
-    return BRAID_OK;
+    const union work work = { .native = { .call = native->call,
+                                          .user = (void *)(uintptr_t)user[0].address } };
+    return append_work(graph, name, WORK_NATIVE, &native->node, work, user, out_node);
 }
 
 braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
@@ -218,6 +201,6 @@ braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
         status = braid_graph_reserve_node(graph, name, &empty->node);
     if (status)
         return status;
-    braid_graph_append_node(graph, GRAPH_EMPTY, 0, &empty->node, out_node);
+    braid_graph_append_node(graph, WORK_EMPTY, 0, &empty->node, out_node);
     return BRAID_OK;
 }

@@ -40,7 +40,7 @@ static braid_status check_node(const braid_graph *graph, const char *name,
                            use->node.index, use->node.graph);
     const struct graph_node *node = &graph_nodes(graph)[use->node.index];
     const char *node_name = braid_graph_name(graph, use->node.index);
-    if (node->kind != GRAPH_KERNEL)
+    if (node->kind != WORK_KERNEL)
         return braid_error(BRAID_INVALID_ARGUMENT, "parameter '%s': node '%s' is not a kernel",
                            name, node_name);
     const struct graph_kernel *kernel =

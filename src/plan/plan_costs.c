@@ -43,10 +43,10 @@ static uint64_t node_cost(const struct graph_node *node, struct plan_costs *cost
 {
     enum { KERNELS_A_HOST_CALL = 100 };
     uint64_t cost = costs->model.default_cost_ns;
-    if (node->cost_ns || node->kind == GRAPH_EMPTY)
+    if (node->cost_ns || node->kind == WORK_EMPTY)
         return node->cost_ns ? node->cost_ns : 1;
     costs->num_guessed++;
-    if (node->kind == GRAPH_HOST && __builtin_mul_overflow(cost, KERNELS_A_HOST_CALL, &cost))
+    if (node->kind == WORK_HOST && __builtin_mul_overflow(cost, KERNELS_A_HOST_CALL, &cost))
         return UINT64_MAX;
     return cost;
 }
@@ -68,7 +68,7 @@ static uint64_t num_threads(const braid_graph *graph, uint32_t node)
 {
     enum { LEAST_A_BLOCK = 64 };
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
-    if (graph_node->kind != GRAPH_KERNEL)
+    if (graph_node->kind != WORK_KERNEL)
         return 0;
     const struct graph_kernel *kernel =
         &((const struct graph_kernel *)graph->kernels.items)[graph_node->payload];

@@ -311,12 +311,12 @@ void braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits)
     const struct graph_kernel *kernels = graph->kernels.items;
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
-        if (node->kind == GRAPH_KERNEL)
+        if (node->kind == WORK_KERNEL)
             fits[i] = fit_of_kernel(&kernels[node->payload]);
         else
             fits[i] =
-                (struct island_fit){ .is_empty = node->kind == GRAPH_EMPTY,
+                (struct island_fit){ .is_empty = node->kind == WORK_EMPTY,
                                      .why_not =
-                                         node->kind == GRAPH_EMPTY ? NULL : "it is not a kernel" };
+                                         node->kind == WORK_EMPTY ? NULL : "it is not a kernel" };
     }
 }

@@ -17,7 +17,7 @@ struct early_lane {
 
 static bool is_kernel(const braid_graph *graph, uint32_t node)
 {
-    return graph_nodes(graph)[node].kind == GRAPH_KERNEL;
+    return graph_nodes(graph)[node].kind == WORK_KERNEL;
 }
 
 // Whether the blocks that wait leave room for all that may run beside them.

@@ -12,7 +12,7 @@
 // Stands for the program's host calls, so that what they must not do is known as theirs.
 static void run_host_call(void *user)
 {
-    const struct graph_host *host = user;
+    const struct work_host *host = user;
     struct inside inside;
     braid_inside_begin(&inside, "a host call", NULL);
     host->call(host->user);
@@ -20,52 +20,22 @@ static void run_host_call(void *user)
 }
 
 // Arguments and host calls are addressed where they stand; all else is read.
-static void resolve(const struct task_binding *binding, const struct frame *frame, void **args,
-                    struct backend_task *task)
+void braid_frame_resolve(const struct tasks *tasks, struct frame *frame, uint32_t index)
 {
-    unsigned char *value = frame->slots[binding->slot] + binding->offset;
-    switch ((enum task_field)binding->field) {
-    case TASK_ARGUMENT:
-        args[binding->index] = value;
-        break;
-    case TASK_GRID:
-        memcpy(&task->launch.grid, value, sizeof(task->launch.grid));
-        break;
-    case TASK_COPY_TO:
-        memcpy(&task->copy.to, value, sizeof(task->copy.to));
-        break;
-    case TASK_COPY_FROM:
-        memcpy(&task->copy.from, value, sizeof(task->copy.from));
-        break;
-    case TASK_COPY_BYTES:
-        memcpy(&task->copy.bytes, value, sizeof(task->copy.bytes));
-        break;
-    case TASK_FILL_TO:
-        memcpy(&task->fill.to, value, sizeof(task->fill.to));
-        break;
-    case TASK_FILL_VALUE:
-        memcpy(&task->fill.value, value, sizeof(task->fill.value));
-        break;
-    case TASK_HOST_CALL:
+    struct backend_task *task = &frame->tasks[index];
+    uint64_t offset = tasks->offsets[index];
+    if (task->kind == WORK_KERNEL) {
+        void **args = (void **)(uintptr_t)task->launch.args;
+        for (uint32_t i = 0; i < task->launch.num_args; i++) {
+            args[i] = frame->slots[TASK_SLOT_ARGUMENTS] + offset;
+            offset += graph_arg_stride(task->launch.arg_bytes[i]);
+        }
+    } else if (task->kind == WORK_HOST) {
         task->host.call = run_host_call;
-        task->host.user = value;
-        break;
-    case TASK_USER:
-        memcpy(&task->native.user, value, sizeof(task->native.user));
-        break;
+        task->host.user = frame->slots[TASK_SLOT_WORKS] + offset;
+    } else if (task->kind != WORK_EMPTY) {
+        memcpy(&task->work, frame->slots[TASK_SLOT_WORKS] + offset, sizeof(task->work));
     }
-}
-
-static void resolve_task(const struct tasks *tasks, struct frame *frame, uint32_t index,
-                         void **args)
-{
-    for (uint32_t i = tasks->first_binding[index]; i < tasks->first_binding[index + 1]; i++)
-        resolve(&tasks->bindings[i], frame, args, &frame->tasks[index]);
-}
-
-void braid_frame_resolve(const struct tasks *tasks, struct frame *frame, uint32_t task)
-{
-    resolve_task(tasks, frame, task, (void **)(uintptr_t)frame->tasks[task].launch.args);
 }
 
 static bool allocate(const struct tasks *tasks, struct frame *frame)
@@ -112,13 +82,13 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame)
     for (uint32_t i = 0; i < tasks->num && !status; i++) {
         struct backend_task *task = &frame->tasks[i];
         *task = tasks->items[i];
-        resolve_task(tasks, frame, i, args);
-        if (task->kind == BACKEND_TASK_KERNEL) {
+        if (task->kind == WORK_KERNEL) {
             task->launch.args = args;
             args += task->launch.num_args;
-        } else {
-            status = prepare(task, frame->backend);
         }
+        braid_frame_resolve(tasks, frame, i);
+        if (task->kind != WORK_KERNEL)
+            status = prepare(task, frame->backend);
     }
     return status;
 }

@@ -50,7 +50,7 @@ struct builder {
 
 static bool is_empty(const struct builder *builder, uint32_t node)
 {
-    return builder->tasks->items[node].kind == BACKEND_TASK_EMPTY;
+    return builder->tasks->items[node].kind == WORK_EMPTY;
 }
 
 static void note_record(struct builder *builder, const braid_step *step)

@@ -23,46 +23,23 @@ static bool fill_slot(struct tasks *tasks, enum task_slot slot, const void *byte
     return tasks->slot_bytes[slot];
 }
 
-// The bytes of each slot in one piece: arguments and host calls stand where the graph has them.
+// The bytes of each slot in one piece: arguments and works stand where the graph has them.
 static braid_status make_slots(const braid_graph *graph, struct tasks *tasks)
 {
-    size_t num_args = graph->arg_sizes.num, num_addresses = graph->addresses.num;
+    size_t num_args = graph->arg_sizes.num;
     bool made =
         fill_slot(tasks, TASK_SLOT_ARGUMENTS, graph->arg_bytes.items, graph->arg_bytes.num) &&
-        fill_slot(tasks, TASK_SLOT_HOST_CALLS, graph->hosts.items,
-                  graph->hosts.num * sizeof(struct graph_host)) &&
-        fill_slot(tasks, TASK_SLOT_ADDRESSES, NULL, num_addresses * sizeof(void *));
-    tasks->bindings = braid_allocate_zeroed(num_args + graph->hosts.num + num_addresses,
-                                            sizeof(*tasks->bindings));
-    tasks->first_binding = braid_allocate_zeroed((size_t)tasks->num + 1, sizeof(uint32_t));
-    tasks->addresses = braid_allocate_zeroed(num_addresses, sizeof(*tasks->addresses));
+        fill_slot(tasks, TASK_SLOT_WORKS, graph->works.items,
+                  graph->works.num * sizeof(union work));
+    tasks->offsets = braid_allocate_zeroed(tasks->num, sizeof(*tasks->offsets));
+    tasks->addresses = braid_allocate_zeroed(graph->addresses.num, sizeof(*tasks->addresses));
     tasks->arg_sizes = braid_allocate_zeroed(num_args, sizeof(*tasks->arg_sizes));
-    if (!made || !tasks->bindings || !tasks->first_binding || !tasks->addresses ||
-        !tasks->arg_sizes)
+    if (!made || !tasks->offsets || !tasks->addresses || !tasks->arg_sizes)
         return braid_error_no_memory("the values of an exec");
     tasks->num_args = (uint32_t)num_args;
     if (num_args)
         memcpy(tasks->arg_sizes, graph->arg_sizes.items, num_args * sizeof(*tasks->arg_sizes));
     return BRAID_OK;
-}
-
-static void bind(struct tasks *tasks, enum task_field field, enum task_slot slot, uint32_t index,
-                 uint64_t offset)
-{
-    tasks->bindings[tasks->num_bindings++] = (struct task_binding){
-        .field = (uint8_t)field, .slot = (uint8_t)slot, .index = index, .offset = offset
-    };
-}
-
-static void bind_args(struct tasks *tasks, const struct graph_kernel *kernel)
-{
-    uint64_t offset = kernel->arg_offset;
-    for (uint32_t i = 0; i < kernel->num_args; i++) {
-        bind(tasks, TASK_ARGUMENT, TASK_SLOT_ARGUMENTS, i, offset);
-        offset += graph_arg_stride(tasks->arg_sizes[kernel->first_arg + i]);
-    }
-    if (kernel->num_args > tasks->max_args)
-        tasks->max_args = kernel->num_args;
 }
 
 static uint64_t offset_of_arg(const struct tasks *tasks, const struct graph_kernel *kernel,
@@ -74,36 +51,17 @@ static uint64_t offset_of_arg(const struct tasks *tasks, const struct graph_kern
     return offset;
 }
 
-// Binds a field to a word of its own that frames write the address to.
-static struct task_address bind_word(struct tasks *tasks, enum task_field field)
-{
-    uint64_t offset = tasks->num_addresses * sizeof(void *);
-    bind(tasks, field, TASK_SLOT_ADDRESSES, 0, offset);
-    return (struct task_address){ .slot = TASK_SLOT_ADDRESSES, .offset = offset };
-}
-
-static struct task_address place_address(const braid_graph *graph, struct tasks *tasks,
+static struct task_address place_address(const braid_graph *graph, const struct tasks *tasks,
                                          const struct graph_address *address)
 {
-    const struct graph_node *node = &graph_nodes(graph)[address->node];
-    switch ((enum graph_address_field)address->field) {
-    case GRAPH_ADDRESS_ARGUMENT:
-        return (struct task_address){
-            .slot = TASK_SLOT_ARGUMENTS,
-            .offset = offset_of_arg(tasks, kernel_of(graph, address->node), address->argument)
-        };
-    case GRAPH_ADDRESS_TO:
-        return bind_word(tasks, node->kind == GRAPH_COPY ? TASK_COPY_TO : TASK_FILL_TO);
-    case GRAPH_ADDRESS_FROM:
-        return bind_word(tasks, TASK_COPY_FROM);
-    case GRAPH_ADDRESS_USER:
-        break;
+    struct task_address placed = { .slot = TASK_SLOT_WORKS, .resource = address->resource };
+    if (graph_nodes(graph)[address->node].kind == WORK_KERNEL) {
+        placed.slot = TASK_SLOT_ARGUMENTS;
+        placed.offset = offset_of_arg(tasks, kernel_of(graph, address->node), address->place);
+    } else {
+        placed.offset = tasks->offsets[address->node] + address->place;
     }
-    if (node->kind == GRAPH_NATIVE)
-        return bind_word(tasks, TASK_USER);
-    return (struct task_address){ .slot = TASK_SLOT_HOST_CALLS,
-                                  .offset = node->payload * sizeof(struct graph_host) +
-                                            offsetof(struct graph_host, user) };
+    return placed;
 }
 
 // Those of the node, which come next in the graph's list.
@@ -112,10 +70,9 @@ static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32
     const struct graph_address *addresses = graph->addresses.items;
     while (tasks->num_addresses < graph->addresses.num &&
            addresses[tasks->num_addresses].node == node) {
-        const struct graph_address *address = &addresses[tasks->num_addresses];
-        struct task_address placed = place_address(graph, tasks, address);
-        placed.resource = address->resource;
-        tasks->addresses[tasks->num_addresses++] = placed;
+        tasks->addresses[tasks->num_addresses] =
+            place_address(graph, tasks, &addresses[tasks->num_addresses]);
+        tasks->num_addresses++;
     }
 }
 
@@ -136,45 +93,6 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
         .num_args = kernel->num_args,
         .arg_bytes = tasks->arg_sizes + kernel->first_arg,
     };
-}
-
-// A host call is bound to its place in the frame, which sets `call` as well.
-static struct backend_task describe_other(struct tasks *tasks, const braid_graph *graph,
-                                          const struct graph_node *node)
-{
-    const struct graph_copy *copies = graph->copies.items;
-    const struct graph_fill *fills = graph->fills.items;
-    const struct graph_native *natives = graph->natives.items;
-    struct backend_task task = { .kind = BACKEND_TASK_EMPTY };
-    switch ((enum graph_node_kind)node->kind) {
-    case GRAPH_COPY:
-        task.kind = BACKEND_TASK_COPY;
-        task.copy.to = copies[node->payload].to;
-        task.copy.from = copies[node->payload].from;
-        task.copy.bytes = copies[node->payload].bytes;
-        break;
-    case GRAPH_FILL:
-        task.kind = BACKEND_TASK_FILL;
-        task.fill.to = fills[node->payload].to;
-        task.fill.value = fills[node->payload].value;
-        task.fill.value_bytes = fills[node->payload].value_bytes;
-        task.fill.num_values = fills[node->payload].num_values;
-        break;
-    case GRAPH_HOST:
-        task.kind = BACKEND_TASK_HOST;
-        bind(tasks, TASK_HOST_CALL, TASK_SLOT_HOST_CALLS, 0,
-             node->payload * sizeof(struct graph_host));
-        break;
-    case GRAPH_NATIVE:
-        task.kind = BACKEND_TASK_NATIVE;
-        task.native.call = natives[node->payload].call;
-        task.native.user = natives[node->payload].user;
-        break;
-    case GRAPH_KERNEL:
-    case GRAPH_EMPTY:
-        break;
-    }
-    return task;
 }
 
 // Finds the kernel among those loaded, or loads it.
@@ -206,18 +124,17 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     struct backend_task *task = &tasks->items[node];
-    if (graph_node->kind != GRAPH_KERNEL) {
-        *task = describe_other(tasks, graph, graph_node);
-    } else {
+    *task = (struct backend_task){ .kind = (enum work_kind)graph_node->kind, .node = node };
+    if (task->kind == WORK_KERNEL) {
         const struct graph_kernel *kernel = kernel_of(graph, node);
-        task->kind = BACKEND_TASK_KERNEL;
         task->launch = describe_launch(tasks, kernel);
-        bind_args(tasks, kernel);
+        tasks->offsets[node] = kernel->arg_offset;
+        tasks->max_args = kernel->num_args > tasks->max_args ? kernel->num_args : tasks->max_args;
+    } else {
+        tasks->offsets[node] = graph_node->payload * sizeof(union work);
     }
-    task->node = node;
     bind_addresses(graph, tasks, node);
-    tasks->first_binding[node + 1] = tasks->num_bindings;
-    return graph_node->kind == GRAPH_KERNEL ? load_kernel(graph, node, map, tasks) : BRAID_OK;
+    return task->kind == WORK_KERNEL ? load_kernel(graph, node, map, tasks) : BRAID_OK;
 }
 
 static braid_status describe_all(const braid_graph *graph, struct tasks *tasks)
@@ -258,8 +175,7 @@ void braid_tasks_finish(struct tasks *tasks)
     free(tasks->items);
     for (int i = 0; i < TASK_NUM_SLOTS; i++)
         free(tasks->slot_bytes[i]);
-    free(tasks->bindings);
-    free(tasks->first_binding);
+    free(tasks->offsets);
     free(tasks->addresses);
     free(tasks->arg_sizes);
     free(tasks->kernels);

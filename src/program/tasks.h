@@ -8,34 +8,11 @@
 #include "backends/backend.h"
 #include "graph/graph.h"
 
-// What of a task may differ from frame to frame.
-enum task_field {
-    TASK_ARGUMENT, // of a kernel: its address is that of the bytes
-    TASK_GRID,     // of a kernel: a braid_dim3
-    TASK_COPY_TO,
-    TASK_COPY_FROM,
-    TASK_COPY_BYTES,
-    TASK_FILL_TO,
-    TASK_FILL_VALUE,
-    TASK_HOST_CALL, // a struct graph_host: its address is that of the bytes
-    TASK_USER,      // of a native call
-};
-
 // The memory that a frame has for its values; see frame.h.
 enum task_slot {
     TASK_SLOT_ARGUMENTS, // of kernels, as in the graph; then as set for later launches
-    TASK_SLOT_HOST_CALLS,
-    TASK_SLOT_ADDRESSES, // of transient buffers, where they are neither arguments nor in host calls
+    TASK_SLOT_WORKS,     // of other nodes, likewise: one union work each
     TASK_NUM_SLOTS,
-};
-
-// A field whose value stands in a slot of the frame. Every other field is constant: its value
-// stands in the task.
-struct task_binding {
-    uint8_t field;   // enum task_field
-    uint8_t slot;    // enum task_slot
-    uint32_t index;  // which argument
-    uint64_t offset; // in the slot, suitably aligned
 };
 
 // Bytes of a slot that are the address of a transient buffer: each frame writes its own.
@@ -48,11 +25,9 @@ struct task_address {
 
 struct tasks {
     struct backend *backend;
-    struct backend_task *items; // one a node, by node index; arguments are in frames only
+    struct backend_task *items; // one a node, by node index; arguments and works: in frames only
     uint32_t num;
-    struct task_binding *bindings; // those of task i are first_binding[i] .. first_binding[i + 1]
-    uint32_t *first_binding;       // num + 1
-    uint32_t num_bindings;
+    uint64_t *offsets; // by node: of its arguments or its work in their slot
     struct task_address *addresses;
     uint32_t num_addresses;
     uint32_t *arg_sizes;                       // of all arguments, node by node

@@ -46,7 +46,7 @@ static void create(struct changing *program, struct backend *backend)
         logs[i] = &program->logs[i];
         args[i][0] = &logs[i];
         args[i][1] = &zero;
-        tasks[i] = (struct backend_task){ .kind = BACKEND_TASK_KERNEL,
+        tasks[i] = (struct backend_task){ .kind = WORK_KERNEL,
                                           .name = "append",
                                           .launch = { .kernel = program->kernel,
                                                       .grid = { 1, 1, 1 },

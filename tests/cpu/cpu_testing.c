@@ -44,7 +44,7 @@ void queue_host(struct backend *backend, struct backend_stream *stream, braid_ho
                 void *user)
 {
     struct backend_task task = {
-        .kind = BACKEND_TASK_HOST,
+        .kind = WORK_HOST,
         .name = "host call",
         .host = { .call = call, .user = user },
     };
@@ -55,7 +55,7 @@ void queue_kernel(struct backend *backend, struct backend_stream *stream,
                   struct backend_kernel *kernel, uint32_t num_blocks, void *pointer)
 {
     struct backend_task task = {
-        .kind = BACKEND_TASK_KERNEL,
+        .kind = WORK_KERNEL,
         .name = "kernel",
         .launch = { .kernel = kernel,
                     .grid = { num_blocks, 1, 1 },

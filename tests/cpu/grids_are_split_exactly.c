@@ -152,7 +152,7 @@ static void work_after_a_split_grid_starts_after_all_of_it(void **state)
         for (int s = 0; s < STREAMS; s++) {
             queue_kernel(backend, streams[s], kernel, BLOCKS, &covers[s]);
             struct backend_task copy = {
-                .kind = BACKEND_TASK_COPY,
+                .kind = WORK_COPY,
                 .copy = { .to = copies + (round * STREAMS + s) * BLOCKS,
                           .from = covers[s].times,
                           .bytes = BLOCKS * sizeof(*copies) },

@@ -80,8 +80,7 @@ static void end_second(void *user)
 
 static struct backend_task host_task(braid_host_function *call)
 {
-    return (
-        struct backend_task){ .kind = BACKEND_TASK_HOST, .name = "host", .host = { .call = call } };
+    return (struct backend_task){ .kind = WORK_HOST, .name = "host", .host = { .call = call } };
 }
 
 static void create_program(void)

@@ -32,7 +32,7 @@ static int tear_down(void **state)
 static struct backend_task host_task(braid_host_function *call, void *user)
 {
     return (struct backend_task){
-        .kind = BACKEND_TASK_HOST,
+        .kind = WORK_HOST,
         .name = "host",
         .host = { .call = call, .user = user },
     };
@@ -234,7 +234,7 @@ static void a_stuck_lane_holds_up_only_those_who_wait_for_it(void **state)
 static void a_program_without_work_still_orders_the_stream(void **state)
 {
     (void)state;
-    const struct backend_task tasks[] = { { .kind = BACKEND_TASK_EMPTY, .name = "join" } };
+    const struct backend_task tasks[] = { { .kind = WORK_EMPTY, .name = "join" } };
     struct hand_program *program = create_program(tasks, 1), *nothing = create_program(NULL, 0);
     atomic_uint count = 0;
     for (unsigned i = 1; i <= 20; i++) {
@@ -251,7 +251,7 @@ static void a_program_without_work_still_orders_the_stream(void **state)
 static void a_native_task_is_refused_by_name(void **state)
 {
     (void)state;
-    const struct backend_task task = { .kind = BACKEND_TASK_NATIVE, .name = "gemm" };
+    const struct backend_task task = { .kind = WORK_NATIVE, .name = "gemm" };
     struct hand_plan plan = { .tasks = &task, .num_tasks = 1 };
     struct hand_program *program = NULL;
     check_fails(hand_program_create(backend, &braid_walker_player, &plan, &program),

@@ -49,11 +49,11 @@ static void make_task(struct random_plan *plan, struct random *random, uint32_t 
     made->name = "task";
     uint32_t kind = random_below(random, 10);
     if (kind == 0) {
-        made->kind = BACKEND_TASK_EMPTY;
+        made->kind = WORK_EMPTY;
         return;
     }
     if (kind == 1) {
-        made->kind = BACKEND_TASK_HOST;
+        made->kind = WORK_HOST;
         made->host.call = run_host_task;
         made->host.user = task;
         return;
@@ -63,7 +63,7 @@ static void make_task(struct random_plan *plan, struct random *random, uint32_t 
     static const uint32_t bytes[] = { sizeof(void *) };
     plan->arguments[index] = task;
     plan->argument_pointers[index] = &plan->arguments[index];
-    made->kind = BACKEND_TASK_KERNEL;
+    made->kind = WORK_KERNEL;
     made->launch = (struct backend_launch){ .kernel = kernel,
                                             .grid = { task->num_blocks, 1, 1 },
                                             .block = { 1, 1, 1 },
@@ -106,7 +106,7 @@ static void drop_empty_tasks(struct random_plan *plan)
 {
     uint64_t empty = 0;
     for (uint32_t i = 0; i < plan->plan.num_tasks; i++)
-        if (plan->backend_tasks[i].kind == BACKEND_TASK_EMPTY)
+        if (plan->backend_tasks[i].kind == WORK_EMPTY)
             empty |= (uint64_t)1 << i;
     for (uint32_t i = 0; i < plan->plan.num_tasks; i++)
         plan->tasks[i].before &= ~empty;
@@ -146,7 +146,7 @@ bool random_plan_is_right(const struct random_plan *plan, unsigned num_frames)
 {
     for (uint32_t i = 0; i < plan->plan.num_tasks; i++) {
         const struct planned_task *task = &plan->tasks[i];
-        bool empty = plan->backend_tasks[i].kind == BACKEND_TASK_EMPTY;
+        bool empty = plan->backend_tasks[i].kind == WORK_EMPTY;
         unsigned wanted = empty ? 0 : num_frames * task->num_blocks;
         if (atomic_load(&task->num_early) || atomic_load(&task->num_started) != wanted ||
             atomic_load(&task->num_ended) != wanted)

@@ -36,7 +36,7 @@ static void copies_copy_every_byte_and_no_other(void **state)
         for (size_t j = 0; j < bytes; j++)
             from[j] = (unsigned char)(j * 7 + j / 251);
         struct backend_task copy = {
-            .kind = BACKEND_TASK_COPY,
+            .kind = WORK_COPY,
             .copy = { .to = to + 1, .from = from, .bytes = bytes },
         };
         check_ok(backend->ops->submit(backend, NULL, &copy));
@@ -57,7 +57,7 @@ static void fills_set_every_value_and_no_other_byte(void **state)
         unsigned char *to = calloc(bytes + 2, 1);
         assert_non_null(to);
         struct backend_task fill = {
-            .kind = BACKEND_TASK_FILL,
+            .kind = WORK_FILL,
             .fill = { .to = to + 1,
                       .value = value,
                       .value_bytes = value_bytes,
@@ -117,7 +117,7 @@ static void arguments_are_captured_when_queued(void **state)
     struct gate gate = { 0 };
     struct backend_kernel *kernel = load_kernel(backend, "keep", keep_arguments);
     struct backend_task task = {
-        .kind = BACKEND_TASK_KERNEL,
+        .kind = WORK_KERNEL,
         .name = "keep",
         .launch = { .kernel = kernel,
                     .grid = { 1, 1, 1 },
@@ -170,7 +170,7 @@ static void arguments_of_several_mib_can_be_queued(void **state)
     large[SEVERAL_MIB - 1] = 4;
     struct backend_kernel *kernel = load_kernel(backend, "keep", keep_ends);
     struct backend_task task = {
-        .kind = BACKEND_TASK_KERNEL,
+        .kind = WORK_KERNEL,
         .name = "keep",
         .launch = { .kernel = kernel,
                     .grid = { 1, 1, 1 },
@@ -210,11 +210,11 @@ static void memory_is_aligned_and_freed_in_stream_order(void **state)
     queue_host(backend, NULL, gate_pass, &gate);
     check_ok(backend->ops->stream_allocate(backend, NULL, sizeof(copy), &memory));
     struct backend_task fill = {
-        .kind = BACKEND_TASK_FILL,
+        .kind = WORK_FILL,
         .fill = { .to = memory, .value = 5, .value_bytes = 1, .num_values = sizeof(copy) },
     };
     struct backend_task read = {
-        .kind = BACKEND_TASK_COPY,
+        .kind = WORK_COPY,
         .copy = { .to = copy, .from = memory, .bytes = sizeof(copy) },
     };
     check_ok(backend->ops->submit(backend, NULL, &fill));
@@ -230,8 +230,7 @@ static void an_empty_task_queues_nothing(void **state)
     (void)state;
     struct gate gate = { 0 };
     struct backend_stream *stream = new_stream(backend);
-    check_ok(backend->ops->submit(backend, stream,
-                                  &(struct backend_task){ .kind = BACKEND_TASK_EMPTY }));
+    check_ok(backend->ops->submit(backend, stream, &(struct backend_task){ .kind = WORK_EMPTY }));
     check_ok(backend->ops->stream_query(backend, stream));
     queue_host(backend, stream, gate_pass, &gate);
     assert_int_equal(backend->ops->stream_query(backend, stream), BRAID_NOT_READY);
@@ -274,7 +273,7 @@ static void what_finds_no_memory_is_not_queued(void **state)
     unsigned num_queued = 0;
     queue_host(backend, NULL, gate_pass, &gate);
     struct backend_task task = {
-        .kind = BACKEND_TASK_HOST,
+        .kind = WORK_HOST,
         .name = "unlucky",
         .host = { .call = add_one, .user = &count },
     };
@@ -308,7 +307,7 @@ static void waiting_for_a_stream_needs_no_memory(void **state)
     unsigned num_queued = 0;
     pthread_t opener;
     struct backend_task task = {
-        .kind = BACKEND_TASK_HOST,
+        .kind = WORK_HOST,
         .host = { .call = add_one, .user = &count },
     };
     queue_host(backend, NULL, gate_pass, &gate);

@@ -38,8 +38,7 @@ static void do_nothing(void *user)
 
 static struct backend_task host_task(braid_host_function *call)
 {
-    return (
-        struct backend_task){ .kind = BACKEND_TASK_HOST, .name = "host", .host = { .call = call } };
+    return (struct backend_task){ .kind = WORK_HOST, .name = "host", .host = { .call = call } };
 }
 
 // The first lane waits for the second's long task.

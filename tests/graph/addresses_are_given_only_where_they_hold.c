@@ -99,8 +99,8 @@ static void ends_are_given_once_and_hold_the_copy(void **state)
     check_unchanged(s.graph, before);
     copy.bytes = 16;
     check_ok(braid_graph_add_copy(s.graph, &copy, NULL));
-    const struct graph_copy *added = s.graph->copies.items;
-    assert_ptr_equal(added->from, memory + 16); // known at once
+    const union work *added = s.graph->works.items;
+    assert_ptr_equal(added->copy.from, memory + 16); // known at once
     braid_graph_destroy(s.graph);
 }
 

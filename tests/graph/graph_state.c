@@ -69,11 +69,8 @@ char *graph_state(const braid_graph *graph)
     fprintf(file, "version %llu, %zu nodes, %zu edges, %zu accesses, %zu resources, ",
             (unsigned long long)graph->version, braid_graph_num_nodes(graph),
             braid_graph_num_edges(graph), graph->accesses.num, graph->resources.num);
-    fprintf(file,
-            "%zu kernels, %zu copies, %zu fills, %zu hosts, %zu natives, %zu + %zu args, %zu "
-            "addresses\n",
-            graph->kernels.num, graph->copies.num, graph->fills.num, graph->hosts.num,
-            graph->natives.num, graph->arg_sizes.num, graph->arg_bytes.num, graph->addresses.num);
+    fprintf(file, "%zu kernels, %zu works, %zu + %zu args, %zu addresses\n", graph->kernels.num,
+            graph->works.num, graph->arg_sizes.num, graph->arg_bytes.num, graph->addresses.num);
     write_nodes(graph, file);
     write_links(graph, file);
     assert_int_equal(fclose(file), 0);

@@ -6,35 +6,12 @@
 #include "program/frame.h"
 #include "support/check.h"
 
-struct values {
-    braid_dim3 grid;
-    void *to;
-    const void *from;
-    uint64_t bytes;
-    void *fill_to;
-    uint32_t value;
-    void *user;
-    struct graph_host host;
-    double argument;
-};
-
 enum { KERNEL, COPY, FILL, NATIVE, HOST, NUM_TASKS };
 
-#define AT(member) .offset = offsetof(struct values, member)
-
-static const struct task_binding bindings[] = {
-    { .field = TASK_ARGUMENT, .index = 0, AT(argument) },
-    { .field = TASK_GRID, AT(grid) },
-    { .field = TASK_COPY_TO, AT(to) },
-    { .field = TASK_COPY_FROM, AT(from) },
-    { .field = TASK_COPY_BYTES, AT(bytes) },
-    { .field = TASK_FILL_TO, AT(fill_to) },
-    { .field = TASK_FILL_VALUE, AT(value) },
-    { .field = TASK_USER, AT(user) },
-    { .field = TASK_HOST_CALL, AT(host) },
+// The works of all but the kernel, one behind the other.
+struct values {
+    union work works[NUM_TASKS - 1];
 };
-
-#undef AT
 
 static char memory[8];
 
@@ -43,60 +20,77 @@ static void count(void *user)
     ++*(char *)user;
 }
 
+static braid_status succeed(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    (void)stream;
+    (void)user;
+    return BRAID_OK;
+}
+
 static struct values make_values(unsigned seed)
 {
-    return (struct values){
-        { seed, 2, 3 }, &memory[seed],     &memory[seed + 1],        seed, &memory[seed + 2],
-        seed,           &memory[seed + 3], { count, &memory[seed] }, seed
-    };
+    return (struct values){ {
+        [COPY - 1].copy = { &memory[seed], &memory[seed + 1], seed },
+        [FILL - 1].fill = { &memory[seed + 2], seed, 4, seed },
+        [NATIVE - 1].native = { succeed, &memory[seed + 3] },
+        [HOST - 1].host = { count, &memory[seed] },
+    } };
 }
 
 static void assert_has(const struct frame *frame, unsigned seed)
 {
     const struct values expected = make_values(seed);
     const struct backend_task *tasks = frame->tasks;
-    assert_memory_equal(tasks[KERNEL].launch.args[0], &expected.argument, sizeof(double));
-    assert_memory_equal(&tasks[KERNEL].launch.grid, &expected.grid, sizeof(expected.grid));
-    assert_ptr_equal(tasks[COPY].copy.to, expected.to);
-    assert_ptr_equal(tasks[COPY].copy.from, expected.from);
-    assert_int_equal(tasks[COPY].copy.bytes, expected.bytes);
-    assert_ptr_equal(tasks[FILL].fill.to, expected.fill_to);
-    assert_int_equal(tasks[FILL].fill.value, expected.value);
-    assert_ptr_equal(tasks[NATIVE].native.user, expected.user);
+    assert_int_equal(*(const uint32_t *)tasks[KERNEL].launch.args[0], seed);
+    assert_int_equal(*(const uint32_t *)tasks[KERNEL].launch.args[1], 10 * seed);
+    assert_ptr_equal(tasks[COPY].copy.to, expected.works[COPY - 1].copy.to);
+    assert_ptr_equal(tasks[COPY].copy.from, expected.works[COPY - 1].copy.from);
+    assert_int_equal(tasks[COPY].copy.bytes, seed);
+    assert_ptr_equal(tasks[FILL].fill.to, expected.works[FILL - 1].fill.to);
+    assert_int_equal(tasks[FILL].fill.value, seed);
+    assert_ptr_equal(tasks[NATIVE].native.user, expected.works[NATIVE - 1].native.user);
     char before = memory[seed];
     tasks[HOST].host.call(tasks[HOST].host.user);
     assert_int_equal(memory[seed], before + 1);
-    assert_int_equal(tasks[COPY].lane, 7); // what is not bound stays
+    assert_int_equal(tasks[COPY].lane, 7); // what is not a value stays
 }
+
+// Two arguments of four bytes: each has sixteen to itself.
+struct arguments {
+    _Alignas(16) uint32_t first;
+    _Alignas(16) uint32_t second;
+};
 
 static void each_frame_reads_its_own_slots(void **state)
 {
     (void)state;
     struct values first = make_values(1), second = make_values(4);
-    uint32_t arg_bytes = sizeof(double);
+    struct arguments arguments = { 1, 10 }, others = { 4, 40 };
+    static const uint32_t arg_bytes[] = { 4, 4 };
     struct backend_task items[NUM_TASKS] = {
-        [KERNEL] = { .kind = BACKEND_TASK_KERNEL,
-                     .launch = { .num_args = 1, .arg_bytes = &arg_bytes } },
-        [COPY] = { .kind = BACKEND_TASK_COPY, .lane = 7 },
-        [FILL] = { .kind = BACKEND_TASK_FILL },
-        [NATIVE] = { .kind = BACKEND_TASK_NATIVE },
-        [HOST] = { .kind = BACKEND_TASK_HOST },
+        [KERNEL] = { .kind = WORK_KERNEL, .launch = { .num_args = 2, .arg_bytes = arg_bytes } },
+        [COPY] = { .kind = WORK_COPY, .lane = 7 },
+        [FILL] = { .kind = WORK_FILL },
+        [NATIVE] = { .kind = WORK_NATIVE },
+        [HOST] = { .kind = WORK_HOST },
     };
     struct tasks tasks = {
         .items = items,
         .num = NUM_TASKS,
-        .bindings = (struct task_binding *)(uintptr_t)bindings,
-        .first_binding = (uint32_t[]){ 0, 2, 5, 7, 8, 9 },
-        .slot_bytes = { (unsigned char *)&first },
-        .num_slot_bytes = { sizeof(first) },
-        .num_args = 1,
-        .max_args = 1,
+        .offsets = (uint64_t[]){ 0, 0, sizeof(union work), 2 * sizeof(union work),
+                                 3 * sizeof(union work) },
+        .slot_bytes = { (unsigned char *)&arguments, (unsigned char *)&first },
+        .num_slot_bytes = { sizeof(arguments), sizeof(first) },
+        .num_args = 2,
+        .max_args = 2,
     };
     struct frame one, two;
     check_ok(braid_frame_create(&tasks, NULL, &one));
     check_ok(braid_frame_create(&tasks, NULL, &two));
     assert_has(&one, 1);
-    memcpy(two.slots[TASK_SLOT_ARGUMENTS], &second, sizeof(second));
+    memcpy(two.slots[TASK_SLOT_ARGUMENTS], &others, sizeof(others));
+    memcpy(two.slots[TASK_SLOT_WORKS], &second, sizeof(second));
     for (uint32_t i = 0; i < NUM_TASKS; i++)
         braid_frame_resolve(&tasks, &two, i);
     assert_has(&two, 4);
@@ -109,21 +103,20 @@ static void each_frame_reads_its_own_slots(void **state)
 static void each_frame_writes_its_own_addresses(void **state)
 {
     (void)state;
-    struct values values = make_values(1);
-    static const struct task_binding from[] = {
-        { .field = TASK_COPY_FROM, .slot = 0, .offset = 8 }
-    };
-    struct task_address address = { .slot = 0, .offset = 8, .arena_offset = 3 };
-    struct backend_task item = { .kind = BACKEND_TASK_COPY };
+    union work work = { .copy = { .bytes = 1 } };
+    uint64_t offset = 0;
+    struct task_address address = { .slot = TASK_SLOT_WORKS,
+                                    .offset = offsetof(struct work_copy, from),
+                                    .arena_offset = 3 };
+    struct backend_task item = { .kind = WORK_COPY };
     struct tasks tasks = {
         .items = &item,
         .num = 1,
-        .bindings = (struct task_binding *)(uintptr_t)from,
-        .first_binding = (uint32_t[]){ 0, 1 },
+        .offsets = &offset,
         .addresses = &address,
         .num_addresses = 1,
-        .slot_bytes = { (unsigned char *)&values },
-        .num_slot_bytes = { sizeof(values) },
+        .slot_bytes = { [TASK_SLOT_WORKS] = (unsigned char *)&work },
+        .num_slot_bytes = { [TASK_SLOT_WORKS] = sizeof(work) },
     };
     unsigned char arenas[2][8];
     for (int i = 0; i < 2; i++) {

@@ -15,9 +15,9 @@ static const braid_step_kind RUN = BRAID_STEP_RUN, RECORD = BRAID_STEP_RECORD,
 // Task 5 has no work.
 static struct hand_program *make(const struct hand_lane *lanes, uint32_t num_lanes)
 {
-    struct backend_task tasks[NUM_TASKS] = { { .kind = BACKEND_TASK_EMPTY } };
+    struct backend_task tasks[NUM_TASKS] = { { .kind = WORK_EMPTY } };
     for (int i = 0; i < NUM_TASKS; i++)
-        tasks[i].kind = i == 5 ? BACKEND_TASK_EMPTY : BACKEND_TASK_HOST;
+        tasks[i].kind = i == 5 ? WORK_EMPTY : WORK_HOST;
     const struct hand_plan plan = {
         .lanes = lanes,
         .num_lanes = num_lanes,

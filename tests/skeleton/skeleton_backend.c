@@ -83,7 +83,7 @@ static void fill(const struct backend_task *task)
 
 static void run_task(const struct backend_task *task)
 {
-    if (task->kind == BACKEND_TASK_KERNEL) {
+    if (task->kind == WORK_KERNEL) {
         const struct backend_launch *launch = &task->launch;
         const struct skeleton_kernel *kernel = (const struct skeleton_kernel *)launch->kernel;
         const braid_blocks blocks = {
@@ -93,11 +93,11 @@ static void run_task(const struct backend_task *task)
             .user = kernel->user,
         };
         kernel->call(&blocks, launch->args);
-    } else if (task->kind == BACKEND_TASK_COPY) {
+    } else if (task->kind == WORK_COPY) {
         memmove(task->copy.to, task->copy.from, task->copy.bytes);
-    } else if (task->kind == BACKEND_TASK_FILL) {
+    } else if (task->kind == WORK_FILL) {
         fill(task);
-    } else if (task->kind == BACKEND_TASK_HOST) {
+    } else if (task->kind == WORK_HOST) {
         task->host.call(task->host.user);
     }
 }
@@ -344,7 +344,7 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
         status = braid_error_no_memory(task->name ? task->name : "a task");
     } else {
         item->task = *task;
-        if (task->kind == BACKEND_TASK_KERNEL && !capture(item, &task->launch)) {
+        if (task->kind == WORK_KERNEL && !capture(item, &task->launch)) {
             skeleton_free_item(skeleton, item);
             status =
                 braid_error(BRAID_UNSUPPORTED, "the arguments of '%s' are too large", task->name);

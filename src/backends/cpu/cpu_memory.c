@@ -57,7 +57,7 @@ braid_status braid_cpu_stream_free(struct backend *base, struct backend_stream *
                                    void *memory)
 {
     struct backend_task task = {
-        .kind = BACKEND_TASK_HOST,
+        .kind = WORK_HOST,
         .name = "free",
         .host = { .call = free, .user = memory },
     };

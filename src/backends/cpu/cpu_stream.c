@@ -283,7 +283,7 @@ braid_status braid_cpu_submit(struct backend *base, struct backend_stream *base_
 {
     struct cpu_backend *backend = cpu_backend_of(base);
     struct cpu_stream *stream = braid_cpu_stream_of(backend, base_stream);
-    if (task->kind == BACKEND_TASK_EMPTY)
+    if (task->kind == WORK_EMPTY)
         return BRAID_OK;
     size_t bytes = braid_cpu_task_bytes(task);
     bool few = bytes <= FEW_BYTES;

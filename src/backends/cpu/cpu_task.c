@@ -82,7 +82,7 @@ static unsigned char *align_up(unsigned char *pointer, size_t alignment)
 
 size_t braid_cpu_task_bytes(const struct backend_task *task)
 {
-    if (task->kind != BACKEND_TASK_KERNEL)
+    if (task->kind != WORK_KERNEL)
         return sizeof(struct arguments) + _Alignof(struct arguments);
     const struct backend_launch *launch = &task->launch;
     size_t bytes = _Alignof(void *) + launch->num_args * sizeof(void *);
@@ -133,12 +133,12 @@ static unsigned char *capture_other(struct arguments arguments, braid_cpu_functi
 unsigned char *braid_cpu_task_capture(const struct backend_task *task, unsigned char *memory,
                                       struct cpu_work *out_work)
 {
-    if (task->kind == BACKEND_TASK_KERNEL)
+    if (task->kind == WORK_KERNEL)
         return capture_launch(&task->launch, memory, out_work);
-    if (task->kind == BACKEND_TASK_COPY)
+    if (task->kind == WORK_COPY)
         return capture_other((struct arguments){ .to = task->copy.to, .from = task->copy.from },
                              run_copy, task->copy.bytes, memory, out_work);
-    if (task->kind == BACKEND_TASK_FILL)
+    if (task->kind == WORK_FILL)
         return capture_other((struct arguments){ .to = task->fill.to,
                                                  .value = task->fill.value,
                                                  .value_bytes = task->fill.value_bytes },

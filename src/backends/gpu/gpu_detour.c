@@ -179,7 +179,7 @@ static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_t
 static braid_status prepare(struct gpu_backend *gpu, const struct backend_task *task,
                             struct backend_detour *detour)
 {
-    if (task->kind == BACKEND_TASK_COPY)
+    if (task->kind == WORK_COPY)
         return prepare_copy(gpu, task, detour);
     if (!gpu->vendor->fills_of_host_memory_wait)
         return BRAID_OK;
@@ -193,7 +193,7 @@ static braid_status prepare(struct gpu_backend *gpu, const struct backend_task *
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    if (task->kind != BACKEND_TASK_COPY && task->kind != BACKEND_TASK_FILL)
+    if (task->kind != WORK_COPY && task->kind != WORK_FILL)
         return BRAID_OK;
     struct backend_detour *detour = calloc(1, sizeof(*detour));
     if (!detour)

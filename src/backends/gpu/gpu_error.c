@@ -53,20 +53,10 @@ braid_status braid_gpu_check(const struct gpu_backend *gpu, gpu_result result, c
     return report(gpu, result, slot, what, gpu->label, NULL);
 }
 
-static const char *task_verb(enum backend_task_kind kind)
-{
-    static const char *const verbs[] = {
-        [BACKEND_TASK_KERNEL] = "launch of",   [BACKEND_TASK_COPY] = "copy",
-        [BACKEND_TASK_FILL] = "fill",          [BACKEND_TASK_HOST] = "host call",
-        [BACKEND_TASK_NATIVE] = "native call", [BACKEND_TASK_EMPTY] = "empty node",
-    };
-    return verbs[kind];
-}
-
 // "launch of node 2 'p2g'".
 static void name_task(const struct backend_task *task, char *text, size_t size)
 {
-    snprintf(text, size, "%s %s%s", task_verb(task->kind),
+    snprintf(text, size, "%s %s%s", braid_work_words[task->kind].action,
              task->node == BACKEND_NO_NODE ? "" : "node ",
              braid_node_text(task->node, task->name).text);
 }

@@ -13,7 +13,7 @@ const char *braid_gpu_island_refusal(const struct gpu_backend *gpu, const struct
     braid_dim3 block = task->launch.block;
     if (gpu->vendor->index != GPU_CUDA)
         return "islands are for CUDA so far";
-    if (task->kind != BACKEND_TASK_KERNEL)
+    if (task->kind != WORK_KERNEL)
         return "it is not a kernel";
     if (!gpu_kernel_from(task->launch.kernel)->source)
         return "it has no source";

@@ -70,7 +70,7 @@ braid_status braid_gpu_island_fits(const struct gpu_backend *gpu, const struct b
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num && !status; i++) {
         const struct backend_task *task = &tasks[i];
-        out_fits[i] = (struct island_fit){ .is_empty = task->kind == BACKEND_TASK_EMPTY };
+        out_fits[i] = (struct island_fit){ .is_empty = task->kind == WORK_EMPTY };
         if (out_fits[i].is_empty)
             continue;
         out_fits[i].why_not = braid_gpu_island_refusal(gpu, task);

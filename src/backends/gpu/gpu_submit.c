@@ -134,17 +134,17 @@ static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,
     if (task->detour)
         return braid_gpu_submit_detour(gpu, stream, task);
     switch (task->kind) {
-    case BACKEND_TASK_KERNEL:
+    case WORK_KERNEL:
         return submit_kernel(gpu, stream, task);
-    case BACKEND_TASK_COPY:
+    case WORK_COPY:
         return submit_copy(gpu, stream, task);
-    case BACKEND_TASK_FILL:
+    case WORK_FILL:
         return submit_fill(gpu, stream, task);
-    case BACKEND_TASK_HOST:
+    case WORK_HOST:
         return submit_host(gpu, stream, task);
-    case BACKEND_TASK_EMPTY:
+    case WORK_EMPTY:
         return BRAID_OK; // its place in the stream is all there is to it
-    case BACKEND_TASK_NATIVE:
+    case WORK_NATIVE:
         break;
     }
     return braid_error(BRAID_INTERNAL, "native call '%s' was submitted to the device", task->name);

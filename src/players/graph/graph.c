@@ -51,7 +51,7 @@ static braid_status instantiate(const struct gpu_backend *gpu, struct graph_play
 static bool has_native_calls(const struct tasks *tasks)
 {
     for (uint32_t i = 0; i < tasks->num; i++) {
-        if (tasks->items[i].kind == BACKEND_TASK_NATIVE)
+        if (tasks->items[i].kind == WORK_NATIVE)
             return true;
     }
     return false;

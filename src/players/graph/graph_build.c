@@ -231,17 +231,17 @@ static braid_status add_node(struct builder *builder, const struct backend_task 
     if (task->detour)
         return braid_gpu_add_detour(builder->gpu, place_here(builder), task, out_node);
     switch (task->kind) {
-    case BACKEND_TASK_KERNEL:
+    case WORK_KERNEL:
         return add_kernel(builder, task, state, out_node);
-    case BACKEND_TASK_COPY:
+    case WORK_COPY:
         return add_copy(builder, task, out_node);
-    case BACKEND_TASK_FILL:
+    case WORK_FILL:
         return add_fill(builder, task, out_node);
-    case BACKEND_TASK_HOST:
+    case WORK_HOST:
         return add_host(builder, task, out_node);
-    case BACKEND_TASK_NATIVE:
+    case WORK_NATIVE:
         return add_native(builder, task, out_node);
-    case BACKEND_TASK_EMPTY:
+    case WORK_EMPTY:
         break;
     }
     return add_empty(builder, task, out_node);
@@ -290,7 +290,7 @@ static braid_status run_task(struct builder *builder, struct lane_state *state, 
     braid_status status = add_node(builder, task, state, node);
     if (status)
         return status;
-    *state = (struct lane_state){ op + 1, *node, task->kind == BACKEND_TASK_KERNEL, state->island };
+    *state = (struct lane_state){ op + 1, *node, task->kind == WORK_KERNEL, state->island };
     builder->playing->num_nodes++;
     return BRAID_OK;
 }

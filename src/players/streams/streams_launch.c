@@ -106,7 +106,7 @@ static braid_status call_native(const struct streams_playing *streams,
 static braid_status run_task(struct streams_playing *streams, const struct backend_task *task,
                              braid_stream *stream)
 {
-    if (task->kind == BACKEND_TASK_NATIVE)
+    if (task->kind == WORK_NATIVE)
         return call_native(streams, task, stream);
     struct backend *backend = streams->device->backend;
     return backend->ops->submit(backend, device_backend_stream(stream), task);

@@ -12,7 +12,7 @@ static braid_status refuse_native_tasks(const struct stage *stage)
 {
     const struct tasks *tasks = stage->program->tasks;
     for (uint32_t i = 0; i < tasks->num; i++)
-        if (tasks->items[i].kind == BACKEND_TASK_NATIVE)
+        if (tasks->items[i].kind == WORK_NATIVE)
             return braid_error(BRAID_UNSUPPORTED,
                                "cpu: node %s is a native call, which needs a stream to queue on",
                                braid_node_text(i, tasks->items[i].name).text);
@@ -52,7 +52,7 @@ static void capture_tasks(const struct stage *stage, struct cpu_program *program
             continue;
         const struct backend_task *task = &stage->frame->tasks[op->index];
         memory = braid_cpu_task_capture(task, memory, &works[op->index]);
-        if (task->kind == BACKEND_TASK_KERNEL)
+        if (task->kind == WORK_KERNEL)
             program->arguments[op->index] =
                 (struct cpu_arguments){ .pointers = works[op->index].args,
                                         .bytes = task->launch.arg_bytes,

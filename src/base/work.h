@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of nodes, and what a node other than a kernel does: a graph keeps it so, a frame has
+// its own copy of it, and a backend is given that.
+#ifndef BRAID_BASE_WORK_H
+#define BRAID_BASE_WORK_H
+
+#include <braid/graph.h>
+
+enum work_kind {
+    WORK_KERNEL,
+    WORK_COPY,
+    WORK_FILL,
+    WORK_HOST,
+    WORK_NATIVE,
+    WORK_EMPTY,
+};
+
+// What drawings and messages say of a kind.
+struct work_words {
+    const char *name;   // of a node that was given none
+    const char *kind;   // as an attribute of a drawing
+    const char *action; // before the node, for what failed
+    const char *look;   // of a drawing's node
+};
+
+extern const struct work_words braid_work_words[]; // by kind
+
+struct work_copy {
+    void *to;
+    const void *from;
+    uint64_t bytes;
+};
+
+struct work_fill {
+    void *to;
+    uint32_t value;
+    uint32_t value_bytes; // 1, 2 or 4
+    uint64_t num_values;
+};
+
+struct work_host {
+    braid_host_function *call;
+    void *user;
+};
+
+struct work_native {
+    braid_native_function *call;
+    void *user;
+};
+
+union work {
+    struct work_copy copy;
+    struct work_fill fill;
+    struct work_host host;
+    struct work_native native;
+};
+
+#endif
