@@ -143,18 +143,16 @@ static void print_held(void)
     replay_hog_stop(hog);
 }
 
-static int print_checks(void)
+static uint32_t print_checks(void)
 {
-    int num_wrong = 0;
-    for (uint32_t i = 0; i < num_players; i++)
-        for (uint32_t kind = 0; kind < replay_num_shapes; kind++)
-            for (size_t w = 0; w < sizeof(workers) / sizeof(workers[0]); w++) {
-                if (replay_order_is_right(players[i], kind, workers[w]))
-                    continue;
-                printf("%s breaks the order of %s on %u workers\n", players[i]->name,
-                       replay_shape_names[kind], workers[w]);
-                num_wrong++;
-            }
+    uint32_t num_wrong = 0;
+    for (uint32_t kind = 0; kind < replay_num_shapes; kind++) {
+        struct replay_shape shape = replay_shape_create(kind, 1000);
+        for (size_t w = 0; w < sizeof(workers) / sizeof(workers[0]); w++)
+            num_wrong += replay_count_wrong_orders(players, num_players, &shape,
+                                                   replay_shape_names[kind], workers[w]);
+        replay_shape_destroy(&shape);
+    }
     if (!num_wrong)
         printf("Every player keeps the order of every shape.\n");
     return num_wrong;

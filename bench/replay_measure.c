@@ -89,14 +89,14 @@ struct replay_idle replay_measure_idle(const struct replay_player *player)
     return idle;
 }
 
-bool replay_order_is_right(const struct replay_player *player, uint32_t kind, uint32_t num_workers)
+static bool keeps_order(const struct replay_player *player, const struct replay_shape *shape,
+                        uint32_t num_workers)
 {
-    enum { NUM_FRAMES = 5 };
-    struct replay_shape shape = replay_shape_create(kind, 1000);
-    struct replay_body body = replay_body_create(300);
-    body.stamps = replay_stamps_create(&shape);
+    enum { NUM_FRAMES = 5, BODY_NS = 300 };
+    struct replay_body body = replay_body_create(BODY_NS);
+    body.stamps = replay_stamps_create(shape);
     bool right = true;
-    void *state = player->create(&shape, &body, num_workers);
+    void *state = player->create(shape, &body, num_workers);
     if (state) {
         for (int i = 0; i < NUM_FRAMES; i++)
             player->play(state);
@@ -104,8 +104,22 @@ bool replay_order_is_right(const struct replay_player *player, uint32_t kind, ui
         right = replay_stamps_are_right(body.stamps, NUM_FRAMES);
     }
     replay_stamps_destroy(body.stamps);
-    replay_shape_destroy(&shape);
     return right;
+}
+
+uint32_t replay_count_wrong_orders(const struct replay_player *const *players, uint32_t num_players,
+                                   const struct replay_shape *shape, const char *shape_name,
+                                   uint32_t num_workers)
+{
+    uint32_t num_wrong = 0;
+    for (uint32_t i = 0; i < num_players; i++) {
+        if (keeps_order(players[i], shape, num_workers))
+            continue;
+        printf("%s breaks the order of %s, %u nodes, on %u workers\n", players[i]->name, shape_name,
+               shape->num_nodes, num_workers);
+        num_wrong++;
+    }
+    return num_wrong;
 }
 
 static void hold_core(void)

@@ -32,7 +32,10 @@ struct replay_idle {
 
 struct replay_idle replay_measure_idle(const struct replay_player *player);
 
-bool replay_order_is_right(const struct replay_player *player, uint32_t kind, uint32_t num_workers);
+// How many of the players run a node before one that it needs; each is printed.
+uint32_t replay_count_wrong_orders(const struct replay_player *const *players, uint32_t num_players,
+                                   const struct replay_shape *shape, const char *shape_name,
+                                   uint32_t num_workers);
 
 // A process that keeps core 0 busy.
 struct replay_hog {
