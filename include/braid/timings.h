@@ -94,9 +94,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_intervals(braid_exec *exe
 
 // Runs `num_frames` frames on the device's default stream (0: as many as are kept, 3 at least),
 // each after the one before has ended, and gives every node of the graph the median of the times
-// kept as its cost, less what the device's cost model adds to each node. Plans made from the graph
-// afterwards use these costs. What else runs on the device, or on the other lanes, is in them.
-// `graph` is the one that the exec was made of, to which nodes may have been added since.
+// kept as its cost, less what the device's cost model adds to each node, and on CUDA's streams 4.4
+// us that the events between kernels take. Plans made from the graph afterwards use these costs.
+// What else runs on the device, or on the other lanes, is in them. `graph` is the one that the exec
+// was made of, to which nodes may have been added since.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);
 

@@ -46,6 +46,9 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
     braid_cost_model model = { 0 };
     if (!status)
         exec->player->get_cost_model(exec->device->backend, &model);
+    uint64_t added_ns = model.node_ns;
+    if (exec->player->mode == BRAID_MODE_STREAMS)
+        added_ns += exec->device->backend->ops->timing_adds_ns;
     for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
         if (exec->tasks.items[i].kind == WORK_EMPTY)
             continue;
@@ -55,7 +58,7 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
         if (status)
             return status;
         uint64_t median_ns = timing.median_ns;
-        uint64_t cost_ns = median_ns > model.node_ns ? median_ns - model.node_ns : 1;
+        uint64_t cost_ns = median_ns > added_ns ? median_ns - added_ns : 1;
         status = braid_graph_set_cost(graph, node, cost_ns); // 0 would be one that is not known
     }
     return status;

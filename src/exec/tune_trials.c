@@ -24,7 +24,9 @@ static void name_trial(struct tune_trial *trial)
              way->mode == BRAID_MODE_NATIVE ? "native" : "streams", trial->num_lanes,
              trial->num_lanes == 1 ? "" : "s", way->plan.widen ? ", widened" : "",
              way->no_early_start ? ", no early starts" : "",
-             way->islands == BRAID_ISLANDS_WHOLE ? ", one island" : "");
+             way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
+             : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
+                                                   : "");
 }
 
 static struct tune_trial *trial_at(const struct tune_trials *trials, size_t index)
@@ -134,7 +136,7 @@ static size_t find_best(const struct tune_trials *trials, size_t first)
     return best;
 }
 
-// Of the plan that promises most: widened, and without early starts.
+// Of the plan that promises most: widened, without early starts, and without islands.
 static braid_status add_variants(struct tune_trials *trials, size_t first)
 {
     size_t best = find_best(trials, first);
@@ -148,6 +150,11 @@ static braid_status add_variants(struct tune_trials *trials, size_t first)
         way.no_early_start = true;
         status = add_trial(trials, &way, &made);
         way.no_early_start = false;
+    }
+    if (!status && info.num_island_nodes) {
+        way.islands = BRAID_ISLANDS_NEVER;
+        status = add_trial(trials, &way, &made);
+        way.islands = BRAID_ISLANDS_AUTO;
     }
     if (!status && trial_at(trials, best)->num_lanes > 1) {
         way.plan.widen = true;

@@ -25,13 +25,27 @@ static json_t *costs_to_json(const braid_graph *graph, const uint64_t *costs_ns)
     return costs;
 }
 
+static const char *name_islands(braid_islands islands)
+{
+    return islands == BRAID_ISLANDS_WHOLE   ? "whole"
+           : islands == BRAID_ISLANDS_NEVER ? "never"
+                                            : "auto";
+}
+
+static braid_islands islands_of(const char *name)
+{
+    return strcmp(name, "whole") == 0   ? BRAID_ISLANDS_WHOLE
+           : strcmp(name, "never") == 0 ? BRAID_ISLANDS_NEVER
+                                        : BRAID_ISLANDS_AUTO;
+}
+
 static json_t *way_to_json(const braid_exec_options *way)
 {
-    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:b}", "mode",
+    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:s}", "mode",
                      way->mode == BRAID_MODE_NATIVE ? "native" : "streams", "max_lanes",
                      (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes, "widen",
-                     way->plan.widen, "early_start", !way->no_early_start, "island",
-                     way->islands == BRAID_ISLANDS_WHOLE);
+                     way->plan.widen, "early_start", !way->no_early_start, "islands",
+                     name_islands(way->islands));
 }
 
 enum exit_status way_file_write(const char *path, const braid_device *device,
@@ -107,19 +121,19 @@ static enum exit_status take_costs(const char *path, const json_t *costs, braid_
 
 static enum exit_status take_way(const char *path, json_t *json, braid_exec_options *out_way)
 {
-    const char *mode = NULL;
+    const char *mode = NULL, *islands = NULL;
     json_int_t lanes = 0;
-    int fixed = 0, widen = 0, early = 0, island = 0;
-    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:b}", "mode", &mode, "max_lanes", &lanes,
-                    "fixed_lanes", &fixed, "widen", &widen, "early_start", &early, "island",
-                    &island) != 0 ||
+    int fixed = 0, widen = 0, early = 0;
+    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:s}", "mode", &mode, "max_lanes", &lanes,
+                    "fixed_lanes", &fixed, "widen", &widen, "early_start", &early, "islands",
+                    &islands) != 0 ||
         lanes < 0 || lanes > 65535)
         return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
     *out_way = (braid_exec_options){
         .mode = strcmp(mode, "native") == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS,
         .plan = { .max_lanes = (uint32_t)lanes, .fixed_lanes = fixed, .widen = widen },
         .no_early_start = !early,
-        .islands = island ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_AUTO,
+        .islands = islands_of(islands),
     };
     return EXIT_DONE;
 }
