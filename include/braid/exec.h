@@ -31,8 +31,9 @@ typedef enum braid_exec_mode {
 
 // Whether kernels of a plan may become calls inside one kernel, an island (CUDA; docs/cuda.md).
 typedef enum braid_islands {
-    // In native mode, stretches of lanes whose kernels have source and follow each other with
-    // nothing between, where that is expected to make the frame at least 3 % shorter. Creating such
+    // In native mode, for kernels that have source: the whole graph where all of it is such, of one
+    // block each and with costs; else stretches of lanes whose kernels follow each other with
+    // nothing between; where that is expected to make the frame at least 3 % shorter. Creating such
     // an exec compiles, and may wait for other work on the device.
     BRAID_ISLANDS_AUTO = 0,
     BRAID_ISLANDS_NEVER = 1,  // none

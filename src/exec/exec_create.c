@@ -161,45 +161,46 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
         snprintf(reason, size, "streams: the default on %s", device);
 }
 
-// The predicted time of a frame with a player's own plan; UINT64_MAX with an error.
-static uint64_t predict(const braid_exec *exec, const braid_graph *graph,
-                        const braid_exec_options *options, const struct player *player)
+// The whole graph as one island.
+static braid_status make_whole(braid_exec *exec, const braid_graph *graph,
+                               const braid_exec_options *options, const struct player *player,
+                               const char *why)
 {
-    braid_schedule_options plan = options->plan;
-    braid_schedule *schedule = NULL;
-    braid_schedule_info info = { .makespan_ns = UINT64_MAX };
-    player->get_cost_model(exec->device->backend, &plan.costs);
-    if (braid_schedule_create(graph, &plan, &schedule) == BRAID_OK)
-        braid_schedule_get_info(schedule, &info);
-    braid_schedule_destroy(schedule);
-    return info.makespan_ns;
-}
-
-// The whole graph as one island, of the width whose plan is shortest.
-static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options)
-{
-    const struct player *best = NULL;
-    uint64_t best_ns = UINT64_MAX;
-    const struct player *const *player = exec->device->backend->ops->players;
-    for (; *player; player++) {
-        if (!(*player)->is_island)
-            continue;
-        uint64_t ns = options->schedule ? 0 : predict(exec, graph, options, *player);
-        if (!best || ns < best_ns) {
-            best = *player;
-            best_ns = ns;
-        }
-    }
-    if (!best || options->mode == BRAID_MODE_STREAMS)
-        return braid_error(BRAID_UNSUPPORTED, "%s has no islands%s", exec->device->label,
-                           best ? " in streams mode" : "");
-    braid_status status = make_program(exec, graph, options, best);
+    braid_status status = make_program(exec, graph, options, player);
     if (status)
         return status;
     exec->info.num_early_starts = 0;
-    snprintf(exec->info.reason, sizeof(exec->info.reason), "native: one island, as asked for");
+    snprintf(exec->info.reason, sizeof(exec->info.reason), "native: one island, %s", why);
     return BRAID_OK;
+}
+
+static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options)
+{
+    uint64_t ns;
+    const struct player *best = braid_exec_find_island(exec, graph, options, &ns);
+    if (!best || options->mode == BRAID_MODE_STREAMS)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no islands%s", exec->device->label,
+                           best ? " in streams mode" : "");
+    return make_whole(exec, graph, options, best, "as asked for");
+}
+
+// Tried before all other players where it is expected to be shorter; they take what it refuses.
+static braid_status try_island(braid_exec *exec, const braid_graph *graph,
+                               const braid_exec_options *options, bool *out_made)
+{
+    const struct player *island = NULL;
+    braid_status status = braid_exec_prefers_island(exec, graph, options, &island);
+    *out_made = false;
+    if (status || !island)
+        return status;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    status = make_whole(exec, graph, options, island, "which is expected to be shorter");
+    *out_made = !status;
+    status = status == BRAID_UNSUPPORTED ? BRAID_OK : status;
+    braid_error_end_attempt(&attempt, status);
+    return status;
 }
 
 // The best player that can play it, of those that the mode allows.
@@ -213,6 +214,10 @@ static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
     if (!*player)
         return braid_error(BRAID_UNSUPPORTED, "%s has no %s replay", exec->device->label,
                            mode == BRAID_MODE_NATIVE ? "native" : "streams");
+    bool made;
+    braid_status tried = try_island(exec, graph, options, &made);
+    if (tried || made)
+        return tried;
     for (bool was_refused = false;; was_refused = true) {
         const struct player *const *next = find_player(player + 1, mode);
         braid_status status = try_player(exec, graph, options, *player, !*next);

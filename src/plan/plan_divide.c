@@ -245,7 +245,9 @@ static braid_status divide(struct divider *divider)
         return status;
     uint64_t ns = expected_ns(schedule, divider->model);
     bool enough = ns <= plain_ns && plain_ns - ns >= plain_ns / 100 * LEAST_GAIN;
-    if (schedule->info.num_islands == 0 || (!divider->always && !enough))
+    bool kept = schedule->info.num_islands > 0 && (divider->always || enough);
+    schedule->division.expected_ns = kept ? ns : plain_ns;
+    if (!kept)
         take_back(divider);
     return BRAID_OK;
 }

@@ -20,6 +20,7 @@ struct plan_division {
     uint64_t *plain_start_ns; // the plan's times without islands
     uint64_t *plain_cost_ns;
     uint64_t plain_makespan_ns;
+    uint64_t expected_ns; // of a frame, with islands or without, whichever it is
 };
 
 // Nodes are named by index, units (a main node with its preludes and epilogues) by unit index; see

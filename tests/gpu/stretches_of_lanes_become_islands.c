@@ -89,6 +89,25 @@ static void islands_are_made_where_they_pay(void **state)
     assert_int_equal(run_chain(2000, BRAID_ISLANDS_AUTO, BRAID_MODE_STREAMS).num_islands, 0);
 }
 
+static void a_narrow_graph_is_one_island_where_that_is_shorter(void **state)
+{
+    (void)state;
+    struct island_graph made = { .seed = 3, .most_before = 3 };
+    braid_exec_info info = run_random(&made, (braid_exec_options){ 0 }, 1);
+    assert_int_equal(info.num_island_nodes, ISLAND_NODES);
+    assert_string_equal(info.reason, "native: one island, which is expected to be shorter");
+    info = run_random(&made, (braid_exec_options){ .islands = BRAID_ISLANDS_NEVER }, 1);
+    assert_int_equal(info.num_island_nodes, 0);
+    info = run_random(&made, (braid_exec_options){ .mode = BRAID_MODE_STREAMS }, 1);
+    assert_int_equal(info.num_island_nodes, 0);
+    made.has_outsiders = true;
+    info = run_random(&made, (braid_exec_options){ 0 }, 1);
+    assert_true(info.num_island_nodes <= ISLAND_NODES - made.num_outsiders);
+    made = (struct island_graph){ .seed = 3, .most_before = 3, .cost_ns = 200000 };
+    info = run_random(&made, (braid_exec_options){ 0 }, 1);
+    assert_int_equal(info.num_island_nodes, 0);
+}
+
 // A chain of kernels that add to a word, of which the one in the middle has no source.
 struct chain {
     braid_device *device;
@@ -313,6 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_order_is_kept_beside_ordinary_nodes),
         cmocka_unit_test(islands_are_made_where_they_pay),
+        cmocka_unit_test(a_narrow_graph_is_one_island_where_that_is_shorter),
         cmocka_unit_test(the_plan_says_what_is_inside_and_why_not),
         cmocka_unit_test(a_frame_in_flight_keeps_its_arguments),
         cmocka_unit_test(a_launch_that_fails_forgets_no_argument),
