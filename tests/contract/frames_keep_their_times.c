@@ -228,6 +228,29 @@ static void frames_with_times_allocate_nothing(void **state)
     assert_int_equal(contract_number(contract, numbers), 50 + kept + 1);
 }
 
+// Every allocation fails once: what comes of it is a whole exec, or an error and nothing kept.
+static void an_exec_with_times_is_made_whole_or_not_at_all(void **state)
+{
+    struct contract *contract = *state;
+    struct fork fork = make_fork(contract);
+    braid_exec *first = exec_with_times(contract, fork.graph); // pools and kernels are there now
+    contract_destroy_exec(contract, first);
+    const braid_exec_options options = { .mode = contract->mode,
+                                         .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY },
+                                         .profile = kept };
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        braid_exec *exec = NULL;
+        failing_memory_arm(nth);
+        braid_status status = braid_exec_create(contract->device, fork.graph, &options, &exec);
+        failed = failing_memory_disarm();
+        assert_true(!status == !!exec);
+        if (!status)
+            run_frame(exec);
+        braid_exec_destroy(exec);
+    }
+}
+
 static void what_is_not_there_is_refused_by_name(void **state)
 {
     struct contract *contract = *state;
@@ -264,6 +287,7 @@ int run_times(void)
         contract_test(copies_calls_and_preludes_are_nodes_too),
         contract_test(measured_costs_are_planned_with),
         contract_test(frames_with_times_allocate_nothing),
+        contract_test(an_exec_with_times_is_made_whole_or_not_at_all),
         contract_test(what_is_not_there_is_refused_by_name),
     };
     return contract_run("frames_keep_their_times", tests);
