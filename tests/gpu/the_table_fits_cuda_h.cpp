@@ -103,6 +103,7 @@ static void check_compiler_calls()
     COMPILER(num_architectures, nvrtcGetNumSupportedArchs);
     COMPILER(architectures, nvrtcGetSupportedArchs);
     COMPILER(error_string, nvrtcGetErrorString);
+    COMPILER(version, nvrtcVersion);
 }
 
 static_assert(sizeof(CUresult) == sizeof(gpu_result) && sizeof(nvrtcResult) == sizeof(gpu_result));

@@ -108,6 +108,7 @@ static void check_compiler_calls()
     COMPILER(code_bytes, hiprtcGetCodeSize);
     COMPILER(code, hiprtcGetCode);
     COMPILER(error_string, hiprtcGetErrorString);
+    COMPILER(version, hiprtcVersion);
 }
 
 static_assert(sizeof(hipError_t) == sizeof(gpu_result) &&
