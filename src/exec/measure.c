@@ -43,9 +43,10 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
     braid_status status = check(exec, graph);
     if (!status)
         status = run_frames(exec, num_frames);
+    if (status)
+        return status;
     braid_cost_model model = { 0 };
-    if (!status)
-        exec->player->get_cost_model(exec->device->backend, &model);
+    exec->player->get_cost_model(exec->device->backend, &model);
     uint64_t added_ns = model.node_ns;
     if (exec->player->mode == BRAID_MODE_STREAMS)
         added_ns += exec->device->backend->ops->timing_adds_ns;
