@@ -10,7 +10,7 @@
 
 enum { NUM_FRAMES = 3 };
 
-static char logged[1024];
+static char logged[8192];
 
 static void take_log(void *user, braid_status status, const char *message)
 {
@@ -319,7 +319,111 @@ static void memory_events_and_modules(void **state)
     check_nothing_is_left();
 }
 
+static void destroy_all(struct frame *frame, braid_event *event)
+{
+    braid_event_destroy(event);
+    braid_exec_destroy(frame->exec);
+    frame->exec = NULL;
+    braid_stream_destroy(frame->stream);
+    frame->stream = NULL;
+    braid_memory_free(frame->device, BRAID_MEMORY_HOST, frame->read);
+    frame->read = NULL;
+    braid_memory_free(frame->device, BRAID_MEMORY_DEVICE, frame->words);
+    frame->words = NULL;
+}
+
+// Making the device current is tried twice. Where both fail, the next call that destroys something
+// destroys that too.
+static void what_could_not_be_destroyed(braid_exec_mode mode)
+{
+    long num_kept = 0; // pinned memory for copies, which the device keeps for the next exec
+    for (int nth = 0;; nth++) {
+        struct frame frame;
+        char rules[64];
+        void *memory = NULL;
+        braid_event *event = NULL;
+        open_frame(&frame);
+        check_ok(frame_create_exec(&frame, mode));
+        check_ok(frame_run(&frame, 7));
+        check_ok(
+            braid_event_create(frame.device, &(braid_event_options){ .timing = true }, &event));
+        snprintf(rules, sizeof(rules), "cuCtxGetCurrent:%d=999,cuCtxGetCurrent:%d=999", nth,
+                 nth + 1);
+        long before = standin_calls("cuCtxGetCurrent");
+        fail_calls(nth ? rules : NULL);
+        destroy_all(&frame, event);
+        fail_calls(NULL);
+        bool was_last = standin_calls("cuCtxGetCurrent") - before < nth;
+        check_ok(braid_memory_allocate(frame.device, BRAID_MEMORY_HOST, 4, &memory));
+        braid_memory_free(frame.device, BRAID_MEMORY_HOST, memory);
+        num_kept = nth ? num_kept : standin_live("memory");
+        assert_int_equal(standin_live("memory"), num_kept);
+        frame_finish(&frame);
+        check_nothing_is_left();
+        if (was_last)
+            return;
+    }
+}
+
+static void what_could_not_be_destroyed_on_streams(void **state)
+{
+    (void)state;
+    what_could_not_be_destroyed(BRAID_MODE_STREAMS);
+}
+
+static void what_could_not_be_destroyed_of_a_graph(void **state)
+{
+    (void)state;
+    what_could_not_be_destroyed(BRAID_MODE_NATIVE);
+}
+
 // The last tests: what they leave behind is there for good.
+
+// Each kind of what was left fails to be destroyed once more, for some call that failed to make the
+// device current, and the log tells of it.
+static void what_cannot_be_destroyed_later_either(void **state)
+{
+    (void)state;
+    static const char *const functions[] = { "cuEventDestroy",     "cuMemFree:",
+                                             "cuMemFree_v2:",      "cuMemFreeHost",
+                                             "cuGraphExecDestroy", "cuGraphDestroy" };
+    enum { NUM_FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
+    bool told[NUM_FUNCTIONS] = { false };
+    for (int nth = 1; nth < 20; nth++) {
+        struct frame frame;
+        char text[320];
+        void *memory = NULL;
+        braid_event *event = NULL;
+        open_frame(&frame);
+        check_ok(frame_create_exec(&frame, BRAID_MODE_NATIVE));
+        check_ok(
+            braid_event_create(frame.device, &(braid_event_options){ .timing = true }, &event));
+        check_ok(braid_memory_allocate(frame.device, BRAID_MEMORY_HOST, 4, &memory));
+        snprintf(text, sizeof(text),
+                 "cuCtxGetCurrent:%d=999,cuCtxGetCurrent:%d=999,cuEventDestroy:1+=999,"
+                 "cuMemFree:1+=999,cuMemFreeHost:1+=999,cuGraphExecDestroy:1+=999,"
+                 "cuGraphDestroy:1+=999",
+                 nth, nth + 1);
+        fail_calls(text);
+        destroy_all(&frame, event);
+        braid_memory_free(frame.device, BRAID_MEMORY_HOST, memory);
+        fail_calls(NULL);
+        for (int i = 0; i < NUM_FUNCTIONS; i++) {
+            snprintf(text, sizeof(text),
+                     "destruction of what could not be destroyed before (cuda:0) failed: "
+                     "CUDA_ERROR_UNKNOWN (999) from %s",
+                     functions[i]);
+            told[i] |= strstr(logged, text) != NULL;
+        }
+        frame_finish(&frame);
+    }
+    assert_true(told[0]);
+    assert_true(told[1] || told[2]);
+    assert_true(told[3]);
+    assert_true(told[4]);
+    assert_true(told[5]);
+}
+
 static void a_device_whose_default_stream_does_not_answer(void **state)
 {
     (void)state;
@@ -369,6 +473,9 @@ int main(void)
         cmocka_unit_test(an_exec_that_is_kept_while_its_frames_run),
         cmocka_unit_test(an_exec_with_a_lost_frame),
         cmocka_unit_test(memory_events_and_modules),
+        cmocka_unit_test(what_could_not_be_destroyed_on_streams),
+        cmocka_unit_test(what_could_not_be_destroyed_of_a_graph),
+        cmocka_unit_test(what_cannot_be_destroyed_later_either),
         cmocka_unit_test(a_device_whose_default_stream_does_not_answer),
         cmocka_unit_test(a_device_that_answers_nothing),
     };

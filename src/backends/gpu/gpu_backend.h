@@ -15,6 +15,7 @@ struct gpu_module;
 struct gpu_staging;
 struct gpu_host_record;
 struct gpu_island_code;
+struct gpu_left;
 struct gpu_left_memory;
 
 struct gpu_backend {
@@ -49,6 +50,7 @@ struct gpu_backend {
     uint32_t num_retired;                  // guarded by lock
     struct gpu_kernel *kernels;            // guarded by lock
     struct gpu_stream *kept;               // guarded by lock; see braid_gpu_drain
+    struct gpu_left *left;                 // guarded by lock; see braid_gpu_leave_for_later
     struct gpu_left_memory *island_memory; // guarded by lock; see gpu_island_code.h
     struct gpu_staging *free_staging;      // guarded by lock; see gpu_detour.c
     uint32_t num_free_staging;             // guarded by lock
@@ -131,9 +133,22 @@ braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct gpu_scop
 void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope);
 
 // For what returns nothing: makes the device current, tried again where it fails. False: it could
-// not be, which is logged, and what was to be freed is kept.
-bool braid_gpu_enter_to_free(const struct gpu_backend *gpu, struct gpu_scope *scope,
-                             const char *what);
+// not be, which is logged, and what was to be freed is left for later. Else what others left is
+// destroyed first.
+bool braid_gpu_enter_to_free(struct gpu_backend *gpu, struct gpu_scope *scope, const char *what);
+
+// Notes what is to be destroyed by the next call that destroys something; NULL is nothing.
+enum gpu_left_kind {
+    GPU_LEFT_EVENT,
+    GPU_LEFT_MEMORY,
+    GPU_LEFT_HOST_MEMORY,
+    GPU_LEFT_EXECUTABLE,
+    GPU_LEFT_GRAPH,
+};
+void braid_gpu_leave_for_later(struct gpu_backend *gpu, enum gpu_left_kind kind, void *handle);
+// `current`: whether the device is. Where it is not, the driver keeps them.
+void braid_gpu_free_left(struct gpu_backend *gpu, bool current);
+
 // Logs the failure of a call that frees; the thread's message stays as it is.
 void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                            const char *what);

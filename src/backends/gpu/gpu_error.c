@@ -110,17 +110,22 @@ void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scop
                               "making current again what was current before");
 }
 
-bool braid_gpu_enter_to_free(const struct gpu_backend *gpu, struct gpu_scope *scope,
-                             const char *what)
+static bool enter_noted(const struct gpu_backend *gpu, struct gpu_scope *scope, const char *what)
 {
-    *scope = (struct gpu_scope){ 0 };
-    if (gpu->vendor->enter(gpu, scope) == GPU_SUCCESS)
-        return true;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     braid_status status = braid_gpu_enter(gpu, scope, what);
     braid_error_end_noted(&attempt, status);
     return status == BRAID_OK;
+}
+
+bool braid_gpu_enter_to_free(struct gpu_backend *gpu, struct gpu_scope *scope, const char *what)
+{
+    *scope = (struct gpu_scope){ 0 };
+    if (gpu->vendor->enter(gpu, scope) != GPU_SUCCESS && !enter_noted(gpu, scope, what))
+        return false;
+    braid_gpu_free_left(gpu, true);
+    return true;
 }
 
 void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, const void *slot,

@@ -58,10 +58,16 @@ void braid_gpu_event_destroy(struct backend *backend, struct backend_event *base
         return;
     // The driver keeps a record that is still pending by itself.
     static const char what[] = "destruction of an event";
-    if (!base->wrapped && braid_gpu_enter_to_free(gpu, &scope, what)) {
+    if (base->wrapped) {
+        free(event);
+        return;
+    }
+    if (braid_gpu_enter_to_free(gpu, &scope, what)) {
         braid_gpu_check_freed(gpu, gpu->api->event_destroy(event->handle), &gpu->api->event_destroy,
                               what);
         braid_gpu_leave(gpu, &scope);
+    } else {
+        braid_gpu_leave_for_later(gpu, GPU_LEFT_EVENT, event->handle);
     }
     free(event);
 }

@@ -169,6 +169,7 @@ static void gpu_close(struct backend *backend)
         braid_gpu_staging_finish(gpu, true);
         braid_gpu_leave(gpu, &scope);
     }
+    braid_gpu_free_left(gpu, false);
     braid_gpu_modules_finish(gpu, false);
     braid_gpu_island_codes_finish(gpu, false);
     braid_gpu_staging_finish(gpu, false);

@@ -183,10 +183,12 @@ static void destroy(struct playing *base)
     struct graph_playing *playing = (struct graph_playing *)base;
     struct gpu_backend *gpu = playing->gpu;
     struct gpu_scope scope;
-    // Where the device cannot be made current, the driver's graph is kept: Braid's part has ended.
     if (braid_gpu_enter_to_free(gpu, &scope, "destruction of a program")) {
         destroy_handles(gpu, playing);
         braid_gpu_leave(gpu, &scope);
+    } else { // the one noted last goes first
+        braid_gpu_leave_for_later(gpu, GPU_LEFT_GRAPH, playing->graph);
+        braid_gpu_leave_for_later(gpu, GPU_LEFT_EXECUTABLE, playing->executable);
     }
     free_playing(playing);
 }
