@@ -18,7 +18,8 @@ extern "C" {
 #endif
 
 // A graph ready to run on one device. Launches of one exec run one after another, in launch order,
-// whatever streams they are on; different execs run at once.
+// whatever streams they are on, unless braid_exec_options.frames lets them overlap; different execs
+// run at once.
 // Thread-safety: any thread; calls on one exec are serialised by a lock.
 typedef struct braid_exec braid_exec;
 
@@ -44,6 +45,13 @@ typedef enum braid_islands {
                               // not it is shorter; one that cannot be made is an error
 } braid_islands;
 
+// What a launch does while as many frames are in flight as braid_exec_options.frames allows.
+typedef enum braid_exec_when_full {
+    BRAID_FULL_QUEUES = 0,  // queues the frame behind the one whose place it takes
+    BRAID_FULL_WAITS = 1,   // blocks until that one has ended
+    BRAID_FULL_REFUSES = 2, // returns BRAID_BUSY, and queues nothing
+} braid_exec_when_full;
+
 typedef struct braid_exec_options {
     braid_exec_mode mode;
     const braid_schedule *schedule; // NULL: plan the graph here, with `plan` and, where its costs
@@ -57,8 +65,20 @@ typedef struct braid_exec_options {
     bool no_early_start;
     braid_islands islands;
     // How many of the last frames' times are kept, of every node, wait, lane and frame: see
-    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost.
+    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost. Not with more
+    // than one of `frames`.
     uint32_t profile;
+    // How many frames may be in flight at once, up to 16; 0: 1. Each has its own arguments and
+    // transient buffers. What they share is ordered by the declared accesses, node by node: a node
+    // starts when those of the frames before have ended that touch the same resources, one of them
+    // writing. So all that nodes touch must be declared: edges hold inside a frame only. Where a
+    // node declares nothing at all, frames run one after another. Frames end in launch order.
+    // Launches on different streams overlap, and so do those on one stream of braid_stream_create,
+    // unless other work was queued between them or its native handle was asked for; on other
+    // streams a launch starts after earlier launches there. Where frames cannot overlap,
+    // info.frames_reason says why.
+    uint32_t frames;
+    braid_exec_when_full when_full; // where frames is more than 1
 } braid_exec_options;
 
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels and allocates
@@ -91,7 +111,8 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // A stream that is being captured into a graph of the program's own (CUDA, HIP) is refused before
 // anything is queued, and the capture goes on: use Braid's graph instead, with native calls.
 // Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device),
-// BRAID_UNSUPPORTED (a stream that is being captured), and what a native call returned.
+// BRAID_UNSUPPORTED (a stream that is being captured), BRAID_BUSY (see braid_exec_when_full), and
+// what a native call returned.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // Replaces one argument (or all) of a kernel node for later launches; frames in flight keep theirs.
@@ -127,6 +148,14 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
+// Frames of an exec count from 0 in launch order; num_frames is how many have been launched.
+// wait_frame blocks until a frame has ended, and with it all before. Where launches are queued
+// although all places are taken (BRAID_FULL_QUEUES), it waits for the latest frame in the same
+// place. A wait on the device, or a query: record an event on the stream right behind the launch.
+// Errors: BRAID_INVALID_ARGUMENT (a frame that was not launched yet), those of braid_exec_wait.
+BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame);
+
 // The schedule that the exec runs; lives as long as the exec.
 BRAID_API const braid_schedule *braid_exec_schedule(const braid_exec *exec);
 
@@ -144,6 +173,10 @@ typedef struct braid_exec_info {
     uint64_t transient_bound_bytes;    // no packing takes less; see braid_memory_info
     uint64_t memory_bytes;             // all that was allocated for the exec
     uint32_t num_islands;              // kernels that are islands
+    uint32_t num_frames;               // that may be in flight at once
+    bool whole_frames;                 // a frame starts when the one before has ended
+    uint32_t num_frame_waits;          // in a frame, for nodes of the frame before
+    char frames_reason[256];           // how far frames overlap, and why not further
 } braid_exec_info;
 
 BRAID_API void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info,

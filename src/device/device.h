@@ -4,6 +4,7 @@
 #define BRAID_DEVICE_DEVICE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "backends/backend.h"
 #include "device/pool.h"
@@ -24,6 +25,10 @@ struct braid_device {
 struct braid_stream {
     braid_device *device;
     struct backend_stream *backend;
+    // Changes whenever something is queued that later work must stand behind; never the same as of
+    // another stream. Nobody knows of what is queued on the native stream, once that was asked for.
+    _Atomic uint64_t uses;
+    atomic_bool exposed;
 };
 
 struct braid_event {
@@ -61,6 +66,13 @@ braid_status braid_device_check_allowed(const char *name);
 static inline struct backend_stream *device_backend_stream(const braid_stream *stream)
 {
     return stream ? stream->backend : NULL;
+}
+
+// Notes that something was queued. NULL does nothing: the default stream may be used by others.
+static inline void device_use_stream(braid_stream *stream)
+{
+    if (stream)
+        atomic_fetch_add_explicit(&stream->uses, 1, memory_order_relaxed);
 }
 
 // Errors: BRAID_INVALID_ARGUMENT where the device is NULL or the stream is of another device.

@@ -39,6 +39,7 @@ braid_status braid_stream_allocate(braid_device *device, braid_stream *stream, u
     const struct backend_ops *ops = device->backend->ops;
     if (!ops->stream_allocate)
         return braid_error(BRAID_UNSUPPORTED, "%s has no stream-ordered memory", device->label);
+    device_use_stream(stream);
     status =
         ops->stream_allocate(device->backend, device_backend_stream(stream), bytes, out_memory);
     if (!status)
@@ -54,6 +55,7 @@ braid_status braid_stream_free(braid_device *device, braid_stream *stream, void 
     const struct backend_ops *ops = device->backend->ops;
     if (!ops->stream_free)
         return braid_error(BRAID_UNSUPPORTED, "%s has no stream-ordered memory", device->label);
+    device_use_stream(stream);
     status = ops->stream_free(device->backend, device_backend_stream(stream), memory);
     if (!status)
         braid_device_hold(device, &device->num_allocations, -1);

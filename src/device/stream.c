@@ -16,6 +16,8 @@ braid_status braid_device_check_stream(const char *function, const braid_device 
     return BRAID_OK;
 }
 
+static _Atomic uint64_t num_streams; // ever made
+
 // Makes the object round a backend stream, which it owns from then on, also if this fails.
 static braid_status make_stream(braid_device *device, struct backend_stream *backend,
                                 braid_stream **out_stream)
@@ -26,6 +28,8 @@ static braid_status make_stream(braid_device *device, struct backend_stream *bac
         return braid_error_no_memory("a stream");
     }
     *stream = (braid_stream){ .device = device, .backend = backend };
+    atomic_init(&stream->uses, atomic_fetch_add(&num_streams, 1) << 32);
+    atomic_init(&stream->exposed, backend->wrapped);
     braid_device_count(device, &device->streams, backend->wrapped, 1);
     *out_stream = stream;
     return BRAID_OK;
@@ -75,6 +79,8 @@ void *braid_stream_native(braid_device *device, braid_stream *stream)
         return NULL;
     if (!device->backend->ops->stream_native)
         return stream;
+    if (stream)
+        atomic_store_explicit(&stream->exposed, true, memory_order_relaxed);
     return device->backend->ops->stream_native(device->backend, device_backend_stream(stream));
 }
 
@@ -98,6 +104,7 @@ braid_status braid_stream_query(braid_device *device, braid_stream *stream)
 
 static braid_status submit(braid_device *device, braid_stream *stream, struct backend_task task)
 {
+    device_use_stream(stream);
     return device->backend->ops->submit(device->backend, device_backend_stream(stream), &task);
 }
 

@@ -28,12 +28,11 @@ static braid_status await_unrecorded(braid_exec *exec, braid_stream *stream, bra
     return status;
 }
 
-// Makes `done` stand for the frame just queued, and with it for all frames before.
-static braid_status record_done(braid_exec *exec, braid_stream *stream)
+braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
-    braid_status status = backend->ops->event_record(backend, exec->slot.done->backend,
-                                                     device_backend_stream(stream));
+    braid_status status =
+        backend->ops->event_record(backend, slot->done->backend, device_backend_stream(stream));
     return status ? await_unrecorded(exec, stream, status) : BRAID_OK;
 }
 
@@ -43,7 +42,7 @@ static braid_status record_done_of_failed(braid_exec *exec, braid_stream *stream
 {
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    (void)record_done(exec, stream);
+    (void)braid_exec_record_done(exec, &exec->slots[0], stream);
     braid_error_end_attempt(&attempt, BRAID_OK);
     return status;
 }
@@ -54,13 +53,14 @@ static braid_status record_done_of_failed(braid_exec *exec, braid_stream *stream
 static braid_status launch(braid_exec *exec, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
-    struct frame_slot *slot = &exec->slot;
+    struct frame_slot *slot = &exec->slots[0];
     braid_status status = BRAID_OK;
     if (exec->player->launches_overlap)
         status =
             backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
     if (status)
         return status;
+    device_use_stream(stream);
     struct play_result result = { 0 };
     struct inside inside; // native calls are made on this thread
     braid_inside_begin(&inside, "a native call", exec);
@@ -69,8 +69,9 @@ static braid_status launch(braid_exec *exec, braid_stream *stream)
     braid_inside_end(&inside);
     if (result.lost)
         braid_exec_lose(exec, stream);
+    exec->num_frames += !status;
     if (!status)
-        return record_done(exec, stream);
+        return braid_exec_record_done(exec, &exec->slots[0], stream);
     return result.queued ? record_done_of_failed(exec, stream, status) : status;
 }
 
@@ -89,7 +90,7 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     pthread_mutex_lock(&exec->lock);
     status = braid_exec_find_lost(exec, stream);
     if (!status)
-        status = launch(exec, stream);
+        status = exec->num_slots > 1 ? braid_exec_launch_frame(exec, stream) : launch(exec, stream);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }
@@ -100,7 +101,8 @@ braid_status braid_exec_wait(braid_exec *exec)
     if (status)
         return status;
     struct backend *backend = exec->device->backend;
-    status = backend->ops->event_synchronize(backend, exec->slot.done->backend);
+    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
+        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
     return status ? status : braid_exec_check_lost(exec);
 }
 
@@ -109,7 +111,35 @@ braid_status braid_exec_query(braid_exec *exec)
     if (!exec)
         return braid_error_null("braid_exec_query", "exec");
     struct backend *backend = exec->device->backend;
-    braid_status status = backend->ops->event_query(backend, exec->slot.done->backend);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
+        status = backend->ops->event_query(backend, exec->slots[i].done->backend);
+    return status ? status : braid_exec_check_lost(exec);
+}
+
+uint64_t braid_exec_num_frames(braid_exec *exec)
+{
+    if (!exec)
+        return 0;
+    pthread_mutex_lock(&exec->lock);
+    uint64_t num = exec->num_frames;
+    pthread_mutex_unlock(&exec->lock);
+    return num;
+}
+
+braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
+{
+    braid_status status = check_exec("braid_exec_wait_frame", exec);
+    if (status)
+        return status;
+    uint64_t num = braid_exec_num_frames(exec);
+    if (frame >= num)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_exec_wait_frame: frame %llu was not launched, %llu were",
+                           (unsigned long long)frame, (unsigned long long)num);
+    struct backend *backend = exec->device->backend;
+    const struct frame_slot *slot = &exec->slots[frame % exec->num_slots];
+    status = backend->ops->event_synchronize(backend, slot->done->backend);
     return status ? status : braid_exec_check_lost(exec);
 }
 
@@ -139,7 +169,7 @@ static braid_status check_kernel_node(const char *function, const braid_exec *ex
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: node %u of graph %u is not a node of the exec's graph", function,
                            node.index, node.graph);
-    struct backend_task *task = &exec->slot.frame.tasks[node.index];
+    struct backend_task *task = &exec->slots[0].frame.tasks[node.index];
     if (task->kind != WORK_KERNEL)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s is not a kernel", function,
                            name_node(task).text);
@@ -150,7 +180,7 @@ static braid_status check_kernel_node(const char *function, const braid_exec *ex
 static braid_status check_arg(const char *function, const braid_exec *exec, braid_node node,
                               size_t index, braid_arg arg)
 {
-    const struct backend_task *task = &exec->slot.frame.tasks[node.index];
+    const struct backend_task *task = &exec->slots[0].frame.tasks[node.index];
     if (!arg.data)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s: argument %zu is NULL", function,
                            name_node(task).text, index);
@@ -161,19 +191,74 @@ static braid_status check_arg(const char *function, const braid_exec *exec, brai
     return BRAID_OK;
 }
 
-braid_status braid_exec_take_args(braid_exec *exec, uint32_t node)
+static void fill_kept(braid_exec *exec, const struct frame_slot *slot, uint32_t node, void *user)
 {
-    struct backend_task changed = exec->slot.frame.tasks[node];
-    void *const *kept = changed.launch.args;
+    (void)user;
+    const struct backend_launch *launch = &slot->frame.tasks[node].launch;
+    for (uint32_t i = 0; i < launch->num_args; i++)
+        exec->scratch_args[i] = launch->args[i];
+}
+
+static braid_status hand_over(braid_exec *exec, struct frame_slot *slot, uint32_t node,
+                              braid_exec_fill_args *fill, void *user)
+{
+    struct backend_task changed = slot->frame.tasks[node];
+    fill(exec, slot, node, user);
     changed.launch.args = exec->scratch_args;
-    braid_status status = BRAID_OK;
-    if (exec->player->set_bindings)
-        status = exec->player->set_bindings(exec->slot.playing, &changed);
-    if (status)
-        return status;
-    for (uint32_t i = 0; i < changed.launch.num_args; i++)
-        memmove(kept[i], exec->scratch_args[i], changed.launch.arg_bytes[i]);
-    return BRAID_OK;
+    return exec->player->set_bindings(slot->playing, &changed);
+}
+
+static void keep_args(braid_exec *exec, struct frame_slot *slot, uint32_t node,
+                      braid_exec_fill_args *fill, void *user)
+{
+    const struct backend_launch *launch = &slot->frame.tasks[node].launch;
+    fill(exec, slot, node, user);
+    for (uint32_t i = 0; i < launch->num_args; i++)
+        memmove(launch->args[i], exec->scratch_args[i], launch->arg_bytes[i]);
+}
+
+braid_status braid_exec_change_args(braid_exec *exec, uint32_t node, braid_exec_fill_args *fill,
+                                    void *user)
+{
+    braid_status status = BRAID_OK, restored = BRAID_OK;
+    uint32_t done = 0;
+    while (exec->player->set_bindings && done < exec->num_slots && !status) {
+        status = hand_over(exec, &exec->slots[done], node, fill, user);
+        done += !status;
+    }
+    if (!status) {
+        for (uint32_t i = 0; i < exec->num_slots; i++)
+            keep_args(exec, &exec->slots[i], node, fill, user);
+        return BRAID_OK;
+    }
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    for (uint32_t i = 0; i < done && !restored; i++)
+        restored = hand_over(exec, &exec->slots[i], node, fill_kept, NULL);
+    braid_error_end_noted(&attempt, restored);
+    return status;
+}
+
+// New bytes of some arguments of a node; the others stay.
+struct new_args {
+    size_t first, num;
+    const braid_arg *args;
+};
+
+static void fill_new(braid_exec *exec, const struct frame_slot *slot, uint32_t node, void *user)
+{
+    const struct new_args *new_args = user;
+    fill_kept(exec, slot, node, NULL);
+    for (size_t i = 0; i < new_args->num; i++)
+        exec->scratch_args[new_args->first + i] = (void *)(uintptr_t)new_args->args[i].data;
+}
+
+static braid_status change_args(braid_exec *exec, uint32_t node, struct new_args new_args)
+{
+    pthread_mutex_lock(&exec->lock);
+    braid_status status = braid_exec_change_args(exec, node, fill_new, &new_args);
+    pthread_mutex_unlock(&exec->lock);
+    return status;
 }
 
 braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index, braid_arg arg)
@@ -185,17 +270,10 @@ braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index,
     if (index >= launch->num_args)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_exec_set_arg: node %s has %u arguments, there is no number %zu",
-                           name_node(&exec->slot.frame.tasks[node.index]).text, launch->num_args,
-                           index);
+                           name_node(&exec->slots[0].frame.tasks[node.index]).text,
+                           launch->num_args, index);
     status = check_arg("braid_exec_set_arg", exec, node, index, arg);
-    if (status)
-        return status;
-    pthread_mutex_lock(&exec->lock);
-    for (uint32_t i = 0; i < launch->num_args; i++)
-        exec->scratch_args[i] = i == index ? (void *)(uintptr_t)arg.data : launch->args[i];
-    status = braid_exec_take_args(exec, node.index);
-    pthread_mutex_unlock(&exec->lock);
-    return status;
+    return status ? status : change_args(exec, node.index, (struct new_args){ index, 1, &arg });
 }
 
 braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_arg *args,
@@ -207,19 +285,12 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
         return status;
     if (num_args && !args)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s: args is NULL",
-                           name_node(&exec->slot.frame.tasks[node.index]).text);
+                           name_node(&exec->slots[0].frame.tasks[node.index]).text);
     if (num_args != launch->num_args)
         return braid_error(
             BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s has %u arguments, %zu were given",
-            name_node(&exec->slot.frame.tasks[node.index]).text, launch->num_args, num_args);
+            name_node(&exec->slots[0].frame.tasks[node.index]).text, launch->num_args, num_args);
     for (size_t i = 0; i < num_args && !status; i++)
         status = check_arg("braid_exec_set_args", exec, node, i, args[i]);
-    if (status)
-        return status;
-    pthread_mutex_lock(&exec->lock);
-    for (size_t i = 0; i < num_args; i++)
-        exec->scratch_args[i] = (void *)(uintptr_t)args[i].data;
-    status = braid_exec_take_args(exec, node.index);
-    pthread_mutex_unlock(&exec->lock);
-    return status;
+    return status ? status : change_args(exec, node.index, (struct new_args){ 0, num_args, args });
 }

@@ -12,14 +12,23 @@
 #include "exec/exec_times.h"
 #include "program/player.h"
 
-// A frame that may be in flight. There is one so far: the next launch is queued behind the last,
-// which the player does or `done`.
+// A frame that may be in flight. With one, the next launch is queued behind the last, which the
+// player does or `done`. With more, frame f is launched on the queue of slot f % num_slots: see
+// exec_frames.c.
 struct frame_slot {
     struct frame frame;
     struct playing *playing;
     void *memory;         // of the device; NULL: the graph has no transient buffers
     unsigned char *arena; // in it
     braid_event *done;    // leased; its latest record is behind every frame of the slot
+    // With more than one slot: leased, too.
+    braid_stream *queue;
+    braid_event *fork;
+    // The caller's stream of the latest launch, what that had been used for right behind it, and
+    // the fork that the frame began behind. NULL: that is not known any more.
+    const braid_stream *launched_on;
+    uint64_t launched_uses;
+    braid_event *began_behind;
 };
 
 struct braid_exec {
@@ -29,12 +38,16 @@ struct braid_exec {
     struct tasks tasks;
     struct program program;
     const struct player *player;
-    struct frame_slot slot;
+    struct frame_slot *slots;
+    uint32_t num_slots;
+    uint64_t num_frames; // lock; launched so far
+    bool whole_frames;   // with more than one slot: a frame starts when the one before has ended
+    braid_exec_when_full when_full;
     uint64_t arena_alignment;
     struct exec_params params; // its room is guarded by lock
     struct exec_times times;   // guarded by lock, but for its room
     void **scratch_args;       // as many as any node has, for changing arguments
-    pthread_mutex_t lock;      // guards launches and the slot
+    pthread_mutex_t lock;      // guards launches and the slots
     braid_exec_info info;      // constant once the exec is made
     struct kept kept;          // once destroyed, where its frames could not be told to have ended
     // Guarded by lock: some frame's end could be neither recorded nor awaited, so that `done` does
@@ -59,8 +72,28 @@ braid_status braid_exec_check_lost(braid_exec *exec);
 // where that fails. The exec is used by nobody else. `drained`: see kept.h.
 bool braid_exec_is_idle(braid_exec *exec, bool wait, bool drained);
 
-// Hands the player the arguments in scratch_args, and keeps their bytes only if it took them. The
-// caller holds the lock.
-braid_status braid_exec_take_args(braid_exec *exec, uint32_t node);
+// What becomes of a node's arguments: points scratch_args at the new bytes of all of them, for a
+// slot, whose own are those of its frame.
+typedef void braid_exec_fill_args(braid_exec *exec, const struct frame_slot *slot, uint32_t node,
+                                  void *user);
+
+// Hands the player a node's new arguments for every slot, and keeps their bytes only if it took
+// them all. The caller holds the lock.
+braid_status braid_exec_change_args(braid_exec *exec, uint32_t node, braid_exec_fill_args *fill,
+                                    void *user);
+
+// exec_frames.c: launches where several frames may be in flight. The caller holds the lock.
+braid_status braid_exec_launch_frame(braid_exec *exec, braid_stream *stream);
+// Leases what slots need besides what a single one has. Errors: as lease_stream and lease_event.
+braid_status braid_exec_lease_queues(braid_exec *exec);
+void braid_exec_return_queues(braid_exec *exec);
+// Gives the exec's program what makes its frames overlap, and says in info how far they do.
+// Errors: BRAID_NO_MEMORY, BRAID_INTERNAL.
+braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph);
+
+// exec.c: makes `done` of a slot stand for the frame just queued on a stream, and waits for that
+// where it cannot.
+braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot,
+                                    braid_stream *stream);
 
 #endif

@@ -14,6 +14,8 @@
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
 
+enum { MOST_FRAMES = 16 };
+
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {
     if (schedule->graph_id != graph->id)
@@ -43,11 +45,14 @@ static braid_status find_schedule(braid_exec *exec, const braid_graph *graph,
 // Also of a half-made exec. The tasks stay.
 static void finish_program(braid_exec *exec)
 {
-    if (exec->slot.playing)
-        exec->player->destroy(exec->slot.playing);
-    exec->slot.playing = NULL;
-    braid_frame_finish(&exec->slot.frame);
-    braid_exec_free_arena(exec, &exec->slot);
+    for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++) {
+        struct frame_slot *slot = &exec->slots[i];
+        if (slot->playing)
+            exec->player->destroy(slot->playing);
+        slot->playing = NULL;
+        braid_frame_finish(&slot->frame);
+        braid_exec_free_arena(exec, slot);
+    }
     exec->info.memory_bytes = 0;
     braid_exec_times_finish(&exec->times);
     braid_program_finish(&exec->program);
@@ -60,29 +65,47 @@ static braid_status make_times(braid_exec *exec, const struct player *player, ui
 {
     if (!num_frames)
         return BRAID_OK;
+    if (exec->num_slots > 1)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s: times are kept of one frame in flight, not of %u",
+                           exec->device->label, exec->num_slots);
     if (!player->read_times)
         return braid_error(BRAID_UNSUPPORTED, "%s: frames played as %s keep no times",
                            exec->device->label, player->name);
     return braid_exec_times_create(&exec->program, num_frames, &exec->times);
 }
 
-static braid_status make_playing(braid_exec *exec, const struct player *player,
+static braid_status make_playing(braid_exec *exec, uint32_t index,
                                  const braid_exec_options *options)
 {
+    struct frame_slot *slot = &exec->slots[index];
     const struct stage stage = {
-        .player = player,
+        .player = exec->player,
         .device = exec->device,
         .program = &exec->program,
-        .frame = &exec->slot.frame,
+        .frame = &slot->frame,
+        .slot = index,
+        .num_slots = exec->num_slots,
         .num_profiled = options->profile,
         .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
     };
-    braid_status status = braid_exec_allocate_arena(exec, &exec->slot);
+    braid_status status = braid_exec_allocate_arena(exec, slot);
     if (!status)
-        status = braid_frame_create(&exec->tasks, exec->slot.arena, &exec->slot.frame);
-    if (!status && player->check)
-        status = player->check(&stage);
-    return status ? status : player->create(&stage, &exec->slot.playing);
+        status = braid_frame_create(&exec->tasks, slot->arena, &slot->frame);
+    if (!status && exec->player->check)
+        status = exec->player->check(&stage);
+    return status ? status : exec->player->create(&stage, &slot->playing);
+}
+
+static braid_status make_playings(braid_exec *exec, const braid_exec_options *options)
+{
+    braid_status status = BRAID_OK;
+    uint32_t num = exec->num_slots;
+    for (uint32_t i = 0; i < num && !status; i++)
+        status = make_playing(exec, i, options);
+    for (uint32_t i = 0; i < num && !status && num > 1 && exec->player->follow; i++)
+        exec->player->follow(exec->slots[i].playing, exec->slots[(i + num - 1) % num].playing);
+    return status;
 }
 
 static braid_status make_program(braid_exec *exec, const braid_graph *graph,
@@ -103,16 +126,22 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = make_times(exec, player, options->profile);
     if (!status)
-        status = make_playing(exec, player, options);
+        status = braid_exec_order_frames(exec, graph);
+    if (!status)
+        status = make_playings(exec, options);
     if (status) {
         finish_program(exec);
         return status;
     }
     exec->info.mode = player->mode;
-    exec->info.num_streams = exec->slot.playing->num_streams;
-    exec->info.num_events = exec->slot.playing->num_events + 1; // `done`
-    exec->info.num_islands = exec->slot.playing->num_islands;
-    exec->info.num_island_nodes = exec->slot.playing->num_island_nodes;
+    bool has_queues = exec->num_slots > 1;
+    exec->info.num_streams = exec->info.num_events = 0;
+    for (uint32_t i = 0; i < exec->num_slots; i++) {
+        exec->info.num_streams += exec->slots[i].playing->num_streams + has_queues;
+        exec->info.num_events += exec->slots[i].playing->num_events + 1 + has_queues; // `done`
+    }
+    exec->info.num_islands = exec->slots[0].playing->num_islands;
+    exec->info.num_island_nodes = exec->slots[0].playing->num_island_nodes;
     return BRAID_OK;
 }
 
@@ -244,6 +273,11 @@ static braid_status check_arguments(const braid_device *device, const braid_grap
     if (islands < BRAID_ISLANDS_AUTO || islands > BRAID_ISLANDS_ALWAYS)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown islands %d",
                            islands);
+    int when_full = (int)options->when_full;
+    if (options->frames > MOST_FRAMES || when_full < BRAID_FULL_QUEUES ||
+        when_full > BRAID_FULL_REFUSES)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: %u frames, when full %d",
+                           options->frames, when_full);
     return options->schedule ? check_schedule(options->schedule, graph) : BRAID_OK;
 }
 
@@ -252,8 +286,8 @@ static void free_exec(braid_exec *exec)
 {
     finish_program(exec);
     braid_tasks_finish(&exec->tasks);
-    if (exec->slot.done)
-        braid_device_return_event(exec->device, exec->slot.done);
+    braid_exec_return_queues(exec);
+    free(exec->slots);
     braid_exec_params_finish(&exec->params);
     free(exec->scratch_args);
     pthread_mutex_destroy(&exec->lock);
@@ -261,8 +295,14 @@ static void free_exec(braid_exec *exec)
 }
 
 // What does not depend on the player.
-static braid_status make_parts(braid_exec *exec, const braid_graph *graph)
+static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
+                               const braid_exec_options *options)
 {
+    exec->num_slots = options->frames ? options->frames : 1;
+    exec->when_full = options->when_full;
+    exec->slots = braid_allocate_zeroed(exec->num_slots, sizeof(*exec->slots));
+    if (!exec->slots)
+        return braid_error_no_memory("the frames of an exec");
     braid_status status = braid_tasks_create(exec->device->backend, graph, &exec->tasks);
     if (status)
         return status;
@@ -272,7 +312,7 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph)
     status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
     if (status)
         return status;
-    return braid_device_lease_event(exec->device, &exec->slot.done);
+    return braid_exec_lease_queues(exec);
 }
 
 braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
@@ -290,7 +330,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     exec->device = device;
     exec->graph_id = graph->id;
     pthread_mutex_init(&exec->lock, NULL);
-    status = make_parts(exec, graph);
+    status = make_parts(exec, graph, options);
     if (!status)
         status = options->islands == BRAID_ISLANDS_WHOLE ? choose_island(exec, graph, options)
                                                          : choose_player(exec, graph, options);

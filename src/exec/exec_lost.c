@@ -28,7 +28,16 @@ void braid_exec_await_or_lose(braid_exec *exec, braid_stream *stream)
 
 static braid_status synchronize_lanes(braid_exec *exec)
 {
-    return exec->player->synchronize ? exec->player->synchronize(exec->slot.playing) : BRAID_OK;
+    const struct backend_ops *ops = exec->device->backend->ops;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->num_slots && !status; i++) {
+        struct frame_slot *slot = &exec->slots[i];
+        if (slot->queue)
+            status = ops->stream_synchronize(exec->device->backend, slot->queue->backend);
+        if (!status && exec->player->synchronize)
+            status = exec->player->synchronize(slot->playing);
+    }
+    return status;
 }
 
 braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream)
@@ -36,12 +45,15 @@ braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream)
     struct backend *backend = exec->device->backend;
     if (!exec->lost)
         return BRAID_OK;
-    if (stream != exec->lost_stream)
+    bool has_queues = exec->num_slots > 1; // which are the exec's, and can always be waited for
+    if (!has_queues && stream != exec->lost_stream)
         return braid_error(BRAID_DEVICE_ERROR,
                            "launch on %s: an earlier frame of the exec could be neither recorded "
                            "nor awaited; only a launch on the same stream can wait for it",
                            exec->device->label);
-    braid_status status = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
+    braid_status status = BRAID_OK;
+    if (!has_queues)
+        status = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
     if (!status)
         status = synchronize_lanes(exec);
     exec->lost = status != BRAID_OK;
@@ -66,9 +78,12 @@ static bool ask(braid_exec *exec, bool wait, bool drained)
     struct backend *backend = exec->device->backend;
     if (exec->lost && (!drained || synchronize_lanes(exec)))
         return false;
-    braid_status status = wait || drained
-                              ? backend->ops->event_synchronize(backend, exec->slot.done->backend)
-                              : backend->ops->event_query(backend, exec->slot.done->backend);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->num_slots && !status; i++) {
+        struct backend_event *done = exec->slots[i].done->backend;
+        status = wait || drained ? backend->ops->event_synchronize(backend, done)
+                                 : backend->ops->event_query(backend, done);
+    }
     return status == BRAID_OK;
 }
 

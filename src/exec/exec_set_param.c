@@ -21,16 +21,25 @@ static const unsigned char *take_bytes(struct source *source, const struct graph
     return bytes;
 }
 
+// The parts that go to one node, and where they come from.
+struct node_parts {
+    const struct graph_parameter_use *uses;
+    uint32_t num;
+    struct source source;
+};
+
 // Puts the parts into copies of the arguments that they belong to, and points scratch_args at
 // those.
-static void fill_scratch(braid_exec *exec, const struct graph_parameter_use *uses, uint32_t num,
-                         struct source *source)
+static void fill_scratch(braid_exec *exec, const struct frame_slot *slot, uint32_t node, void *user)
 {
-    const struct backend_launch *launch = &exec->slot.frame.tasks[uses[0].node].launch;
+    const struct node_parts *parts = user;
+    const struct graph_parameter_use *uses = parts->uses;
+    struct source source = parts->source;
+    const struct backend_launch *launch = &slot->frame.tasks[node].launch;
     unsigned char *free_bytes = exec->params.scratch;
     for (uint32_t i = 0; i < launch->num_args; i++)
         exec->scratch_args[i] = launch->args[i];
-    for (uint32_t i = 0; i < num; i++) {
+    for (uint32_t i = 0; i < parts->num; i++) {
         uint32_t argument = uses[i].argument;
         if (i == 0 || argument != uses[i - 1].argument) {
             memcpy(free_bytes, launch->args[argument], launch->arg_bytes[argument]);
@@ -38,7 +47,7 @@ static void fill_scratch(braid_exec *exec, const struct graph_parameter_use *use
             free_bytes += graph_arg_stride(launch->arg_bytes[argument]);
         }
         memcpy((unsigned char *)exec->scratch_args[argument] + uses[i].argument_offset,
-               take_bytes(source, &uses[i]), uses[i].bytes);
+               take_bytes(&source, &uses[i]), uses[i].bytes);
     }
 }
 
@@ -58,10 +67,12 @@ static uint32_t change_uses(braid_exec *exec, const struct graph_parameter_use *
     *out_status = BRAID_OK;
     while (done < num) {
         uint32_t of_node = count_of_node(uses + done, num - done);
-        fill_scratch(exec, uses + done, of_node, &source);
-        *out_status = braid_exec_take_args(exec, uses[done].node);
+        struct node_parts parts = { uses + done, of_node, source };
+        *out_status = braid_exec_change_args(exec, uses[done].node, fill_scratch, &parts);
         if (*out_status)
             break;
+        for (uint32_t i = 0; i < of_node; i++)
+            (void)take_bytes(&source, &uses[done + i]);
         done += of_node;
     }
     return done;
@@ -71,7 +82,7 @@ static void keep_old(const braid_exec *exec, const struct graph_parameter_use *u
 {
     unsigned char *old = exec->params.old;
     for (uint32_t i = 0; i < num; i++) {
-        const struct backend_launch *launch = &exec->slot.frame.tasks[uses[i].node].launch;
+        const struct backend_launch *launch = &exec->slots[0].frame.tasks[uses[i].node].launch;
         memcpy(old, (unsigned char *)launch->args[uses[i].argument] + uses[i].argument_offset,
                uses[i].bytes);
         old += uses[i].bytes;

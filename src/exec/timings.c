@@ -21,11 +21,11 @@ static braid_status read_times(braid_exec *exec)
     struct backend *backend = exec->device->backend;
     if (times->num_read == times->num_launches)
         return BRAID_OK;
-    braid_status status = backend->ops->event_synchronize(backend, exec->slot.done->backend);
+    braid_status status = backend->ops->event_synchronize(backend, exec->slots[0].done->backend);
     if (status)
         return status;
     times->profile.num_frames = 0;
-    status = exec->player->read_times(exec->slot.playing, &times->profile);
+    status = exec->player->read_times(exec->slots[0].playing, &times->profile);
     if (status)
         times->profile.num_frames = 0;
     else

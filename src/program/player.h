@@ -24,8 +24,9 @@ struct stage {
     braid_device *device;
     const struct program *program;
     const struct frame *frame;
-    uint32_t num_profiled;  // how many of the last frames' times are kept; 0: none
-    bool must_have_islands; // one that cannot be made is an error, not left out
+    uint32_t num_profiled;    // how many of the last frames' times are kept; 0: none
+    bool must_have_islands;   // one that cannot be made is an error, not left out
+    uint32_t slot, num_slots; // which of the frames in flight it plays
 };
 
 // What a launch left behind, also where it failed. Zeroed before.
@@ -68,6 +69,9 @@ struct player {
     // launches. `task` is the frame's with the new values in place of the old, for this call; if
     // it fails, the old ones stand.
     braid_status (*set_bindings)(struct playing *playing, const struct backend_task *task);
+    // Optional: understands frame positions. Once, before any launch, with the playing of the slot
+    // before: frames of this one await positions of the frame launched before, on that one.
+    void (*follow)(struct playing *playing, struct playing *before);
     // Queues one frame: it starts after earlier work on the stream, and later work on the stream
     // starts after it, also where the launch fails half-way.
     braid_status (*launch)(struct playing *playing, braid_stream *stream,

@@ -317,6 +317,7 @@ void braid_program_finish(struct program *program)
     free(program->positions);
     free(program->empties);
     free(program->islands);
+    free(program->frame_positions);
     *program = (struct program){ 0 };
 }
 

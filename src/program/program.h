@@ -18,6 +18,9 @@ enum program_op_kind {
     PROGRAM_RUN,     // runs task `index`
     PROGRAM_PUBLISH, // publishes position `index`
     PROGRAM_WAIT,    // waits for position `index` of another lane
+    // Of programs whose frames overlap, see program_frames.h:
+    PROGRAM_PUBLISH_FRAME, // publishes frame position `index`, to the frame after
+    PROGRAM_AWAIT_FRAME,   // waits for frame position `index` of the frame before
 };
 
 struct program_op {
@@ -70,6 +73,8 @@ struct program {
     uint32_t num_empties;
     struct program_island *islands; // lane by lane, in order
     uint32_t num_islands;
+    struct program_position *frame_positions; // numbered by lane, in issue order, like positions
+    uint32_t num_frame_positions;
 };
 
 // A place in issue order: for (walk = start; next(program, &walk, &op);).

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "verify/unroll.h"
 #include "verify/verify.h"
 
 struct expansion {
@@ -19,7 +20,11 @@ struct expansion {
     uint32_t *next_empty;     // a lane
     uint32_t *end_of_empties; // a lane
     bool *ended_at_start;     // a node
+    uint32_t frame;           // the how manieth is written
 };
+
+// Frames have nodes, lanes and events of their own; frame positions are events behind those.
+enum { MOST_FRAMES = 2 };
 
 static bool is_at_start(const struct program *program, const struct program_empty *empty)
 {
@@ -29,12 +34,17 @@ static bool is_at_start(const struct program *program, const struct program_empt
 static void add_step(struct expansion *expansion, braid_step_kind kind, uint32_t lane,
                      uint32_t node, uint32_t event)
 {
-    expansion->steps[expansion->num_steps++] = (braid_step){ kind, lane, node, event };
+    const struct program *program = expansion->program;
+    expansion->steps[expansion->num_steps++] =
+        (braid_step){ kind, lane + expansion->frame * program->num_lanes,
+                      node + expansion->frame * program->tasks->num, event };
 }
 
 static void sort_empties(struct expansion *expansion)
 {
     const struct program *program = expansion->program;
+    for (uint32_t i = 0; i < program->num_lanes; i++)
+        expansion->end_of_empties[i] = 0;
     for (uint32_t i = 0; i < program->num_empties; i++)
         expansion->end_of_empties[program->empties[i].lane]++;
     uint32_t first = 0;
@@ -62,14 +72,37 @@ static void add_empties(struct expansion *expansion, uint32_t lane, size_t op)
     }
 }
 
+// The first frame awaits nothing. What the second awaits is a task of the first.
+static void add_frame_op(struct expansion *expansion, const struct program_op *op, uint32_t lane)
+{
+    const struct program *program = expansion->program;
+    uint32_t task = program->frame_positions[op->index].task;
+    uint32_t event = MOST_FRAMES * program->num_positions + op->index;
+    if (op->kind == PROGRAM_PUBLISH_FRAME && expansion->frame == 0)
+        add_step(expansion, BRAID_STEP_RECORD, lane, task, event);
+    if (op->kind == PROGRAM_AWAIT_FRAME && expansion->frame == 1)
+        expansion->steps[expansion->num_steps++] =
+            (braid_step){ BRAID_STEP_WAIT, lane + program->num_lanes, task, event };
+}
+
 static void add_op(struct expansion *expansion, const struct program_op *op, uint32_t lane)
 {
-    if (op->kind == PROGRAM_RUN) {
+    const struct program *program = expansion->program;
+    switch ((enum program_op_kind)op->kind) {
+    case PROGRAM_RUN:
         add_step(expansion, BRAID_STEP_RUN, lane, op->index, 0);
         return;
+    case PROGRAM_PUBLISH_FRAME:
+    case PROGRAM_AWAIT_FRAME:
+        add_frame_op(expansion, op, lane);
+        return;
+    case PROGRAM_PUBLISH:
+    case PROGRAM_WAIT:
+        break;
     }
     add_step(expansion, op->kind == PROGRAM_WAIT ? BRAID_STEP_WAIT : BRAID_STEP_RECORD, lane,
-             expansion->program->positions[op->index].task, op->index);
+             program->positions[op->index].task,
+             op->index + expansion->frame * program->num_positions);
 }
 
 static void expand(struct expansion *expansion, struct program_walk *walk)
@@ -79,8 +112,9 @@ static void expand(struct expansion *expansion, struct program_walk *walk)
     sort_empties(expansion);
     for (uint32_t i = 0; i < program->num_empties; i++) {
         const struct program_empty *empty = &program->empties[i];
-        expansion->ended_at_start[empty->task] = is_at_start(program, empty);
-        if (expansion->ended_at_start[empty->task])
+        uint32_t node = empty->task + expansion->frame * program->tasks->num;
+        expansion->ended_at_start[node] = is_at_start(program, empty);
+        if (expansion->ended_at_start[node])
             add_step(expansion, BRAID_STEP_RUN, empty->lane, empty->task, 0);
     }
     while ((op = program_walk_next(program, walk))) {
@@ -91,30 +125,32 @@ static void expand(struct expansion *expansion, struct program_walk *walk)
         add_empties(expansion, i, SIZE_MAX);
 }
 
-static bool allocate(struct expansion *expansion)
+static bool allocate(struct expansion *expansion, uint32_t num_frames)
 {
     const struct program *program = expansion->program;
     uint32_t num_lanes = program->num_lanes;
-    expansion->steps =
-        braid_allocate_zeroed(program->num_ops + program->num_empties, sizeof(*expansion->steps));
+    expansion->steps = braid_allocate_zeroed((program->num_ops + program->num_empties) * num_frames,
+                                             sizeof(*expansion->steps));
     expansion->empties = braid_allocate_zeroed(program->num_empties, sizeof(uint32_t));
     expansion->next_empty = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
     expansion->end_of_empties = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
-    expansion->ended_at_start = braid_allocate_zeroed(program->tasks->num, sizeof(bool));
+    expansion->ended_at_start =
+        braid_allocate_zeroed((size_t)program->tasks->num * num_frames, sizeof(bool));
     return expansion->steps && expansion->empties && expansion->next_empty &&
            expansion->end_of_empties && expansion->ended_at_start;
 }
 
 static braid_status prove(const struct expansion *expansion, const braid_graph *graph,
-                          const braid_memory_plan *memory)
+                          const braid_memory_plan *memory, uint32_t num_frames)
 {
     const struct program *program = expansion->program;
     const braid_schedule schedule = {
         .steps = expansion->steps,
         .num_steps = expansion->num_steps,
-        .info = { .num_nodes = program->tasks->num,
-                  .num_lanes = program->num_lanes,
-                  .num_events = program->num_positions },
+        .info = { .num_nodes = program->tasks->num * num_frames,
+                  .num_lanes = program->num_lanes * num_frames,
+                  .num_events =
+                      program->num_positions * num_frames + program->num_frame_positions },
     };
     return braid_verify_steps(&schedule, graph, memory, expansion->ended_at_start,
                               VERIFY_MOST_WORDS);
@@ -144,26 +180,50 @@ static braid_status check_islands(const struct program *program)
     return BRAID_OK;
 }
 
-braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
-                                  const braid_memory_plan *memory)
+static bool expand_frames(struct expansion *expansion, uint32_t num_frames)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < num_frames && done; i++) {
+        struct program_walk walk;
+        expansion->frame = i;
+        done = braid_program_walk_begin(expansion->program, &walk);
+        if (done)
+            expand(expansion, &walk);
+        braid_program_walk_end(&walk);
+    }
+    return done;
+}
+
+static braid_status verify_unrolled(const struct program *program, const braid_graph *graph,
+                                    const braid_memory_plan *memory, uint32_t num_frames)
 {
     struct expansion expansion = { .program = program };
-    struct program_walk walk;
-    bool has_walk = braid_program_walk_begin(program, &walk);
     braid_status status = BRAID_OK;
-    if (!allocate(&expansion) || !has_walk)
+    if (!allocate(&expansion, num_frames) || !expand_frames(&expansion, num_frames))
         status = braid_error_no_memory("the proof of a program");
-    if (!status) {
-        expand(&expansion, &walk);
-        status = prove(&expansion, graph, memory);
-    }
     if (!status)
-        status = check_islands(program);
-    braid_program_walk_end(&walk);
+        status = prove(&expansion, graph, memory, num_frames);
     free(expansion.steps);
     free(expansion.empties);
     free(expansion.next_empty);
     free(expansion.end_of_empties);
     free(expansion.ended_at_start);
+    return status;
+}
+
+braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
+                                  const braid_memory_plan *memory)
+{
+    braid_status status = verify_unrolled(program, graph, memory, 1);
+    return status ? status : check_islands(program);
+}
+
+braid_status braid_program_verify_frames(const struct program *program, const braid_graph *graph)
+{
+    braid_graph *unrolled = NULL;
+    braid_status status = braid_unroll_frames(graph, MOST_FRAMES, &unrolled);
+    if (!status)
+        status = verify_unrolled(program, unrolled, NULL, MOST_FRAMES);
+    braid_graph_destroy(unrolled);
     return status;
 }

@@ -137,12 +137,19 @@ void contract_own_exec(struct contract *contract, braid_exec *exec)
     contract->execs[take_place(&contract->num_execs)] = exec;
 }
 
+uint32_t contract_frames(void)
+{
+    const char *frames = getenv("BRAID_TEST_FRAMES");
+    return frames ? (uint32_t)atoi(frames) : 1;
+}
+
 braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *graph,
                                   const braid_schedule_options *plan)
 {
     braid_exec_options options = { .mode = contract->mode,
                                    .plan = *plan,
-                                   .islands = contract_islands() };
+                                   .islands = contract_islands(),
+                                   .frames = contract_frames() };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)

@@ -59,6 +59,7 @@ braid_status contract_open_device(braid_device **out_device);
 const char *contract_backend(void);
 bool contract_is_on_host(void); // kernels are C functions, and streams are the backend's own
 braid_exec_mode contract_mode(void);
+uint32_t contract_frames(void);       // BRAID_TEST_FRAMES: how many may be in flight (1)
 braid_islands contract_islands(void); // whether each graph is to be one island
 
 braid_graph *contract_graph(struct contract *contract);

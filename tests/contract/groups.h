@@ -11,6 +11,7 @@ int run_null_stream(void);
 int run_arguments(void);
 int run_parameters(void);
 int run_transients(void);
+int run_frames_in_flight(void);
 int run_growth(void);
 int run_times(void);
 int run_tuning(void);

@@ -21,6 +21,7 @@ static const struct group groups[] = {
     { "arguments_are_captured_at_launch", run_arguments },
     { "one_parameter_reaches_all_its_users", run_parameters },
     { "transient_buffers_have_memory", run_transients },
+    { "frames_overlap_where_accesses_allow", run_frames_in_flight },
     { "frames_make_nothing_grow", run_growth },
     { "frames_keep_their_times", run_times },
     { "tuning_finds_a_way", run_tuning },

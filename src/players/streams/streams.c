@@ -18,9 +18,14 @@ static void destroy(struct playing *playing)
         if (streams->events[i])
             braid_device_return_event(streams->device, streams->events[i]);
     }
+    for (uint32_t i = 0; streams->frame_events && i < streams->num_frame_events; i++) {
+        if (streams->frame_events[i])
+            braid_device_return_event(streams->device, streams->frame_events[i]);
+    }
     if (streams->fork)
         braid_device_return_event(streams->device, streams->fork);
     braid_streams_times_destroy(streams->times);
+    free(streams->frame_events);
     free(streams->lanes);
     free(streams->events);
     free(streams->steps);
@@ -62,6 +67,13 @@ static braid_status lease_all(struct streams_playing *streams, const struct prog
         return braid_error_no_memory("an exec");
     for (uint32_t i = 0; i < num_events && !status; i++)
         status = lease_event(streams, &streams->events[i]);
+    streams->num_frame_events = program->num_frame_positions;
+    streams->frame_events =
+        braid_allocate_zeroed(program->num_frame_positions, sizeof(*streams->frame_events));
+    if (!streams->frame_events)
+        return braid_error_no_memory("an exec");
+    for (uint32_t i = 0; i < streams->num_frame_events && !status; i++)
+        status = lease_event(streams, &streams->frame_events[i]);
     return status;
 }
 
@@ -92,6 +104,10 @@ static void fill_steps(struct streams_playing *streams, const struct program *pr
         *step = (struct stream_step){ op->kind, walk->lane, op->index, op->index };
         if (op->kind == PROGRAM_RUN)
             continue;
+        if (op->kind == PROGRAM_PUBLISH_FRAME || op->kind == PROGRAM_AWAIT_FRAME) {
+            step->task = program->frame_positions[op->index].task;
+            continue;
+        }
         if (op->kind == PROGRAM_PUBLISH)
             use->event[op->index] = take_event(streams, use);
         step->index = use->event[op->index];
@@ -145,6 +161,11 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     return status;
 }
 
+static void follow(struct playing *playing, struct playing *before)
+{
+    ((struct streams_playing *)playing)->before = (const struct streams_playing *)before;
+}
+
 static braid_status synchronize(struct playing *playing)
 {
     const struct streams_playing *streams = (const struct streams_playing *)playing;
@@ -166,7 +187,7 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
     .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
-    .launch = braid_streams_launch, .read_times = braid_streams_times_read,                        \
+    .follow = follow, .launch = braid_streams_launch, .read_times = braid_streams_times_read,      \
     .synchronize = synchronize, .destroy = destroy
 
 const struct player braid_streams_player = { STREAMS_PLAYER };

@@ -11,7 +11,8 @@
 
 #include "program/player.h"
 
-// An operation with everything looked up: `index` is a task (run) or an event (publish, wait).
+// An operation with everything looked up: `index` is a task (run), an event (publish, wait) or a
+// frame position.
 struct stream_step {
     uint32_t kind; // enum program_op_kind
     uint32_t lane;
@@ -53,9 +54,12 @@ struct streams_playing {
     braid_event *fork;    // leased; NULL where no lane needs it
     braid_event **events; // leased; `num_sets` sets of num_events
     uint32_t num_events;
-    uint32_t num_sets;         // used in turn; see player.renews_events
-    uint32_t num_launches;     //
-    struct stream_step *steps; // in issue order
+    uint32_t num_sets;          // used in turn; see player.renews_events
+    uint32_t num_launches;      //
+    braid_event **frame_events; // leased; one a frame position
+    uint32_t num_frame_events;
+    const struct streams_playing *before; // whose frame positions are awaited; NULL: none are
+    struct stream_step *steps;            // in issue order
     size_t num_steps;
     struct streams_times *times; // NULL: nobody asked for times
 };

@@ -118,9 +118,15 @@ static braid_status submit_step(struct streams_playing *streams, const struct st
     braid_stream *stream = streams->lanes[step->lane].stream;
     if (step->kind == PROGRAM_RUN)
         return run_task(streams, &streams->tasks[step->index], stream);
-    braid_status status = step->kind == PROGRAM_PUBLISH
-                              ? record(streams, events[step->index], stream)
-                              : wait(streams, stream, events[step->index]);
+    braid_status status = BRAID_OK;
+    if (step->kind == PROGRAM_PUBLISH)
+        status = record(streams, events[step->index], stream);
+    else if (step->kind == PROGRAM_WAIT)
+        status = wait(streams, stream, events[step->index]);
+    else if (step->kind == PROGRAM_PUBLISH_FRAME)
+        status = record(streams, streams->frame_events[step->index], stream);
+    else // the frame before was queued before, so its record is the latest
+        status = wait(streams, stream, streams->before->frame_events[step->index]);
     if (status)
         return name_failed(streams, &streams->tasks[step->task], step->lane, status);
     return BRAID_OK;

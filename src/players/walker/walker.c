@@ -68,8 +68,7 @@ static braid_status fill_program(const struct stage *stage, struct cpu_program *
     if (!works)
         return braid_error_no_memory("a program");
     capture_tasks(stage, program, works);
-    braid_status status =
-        braid_cpu_program_compile(stage->program, works, stage->num_profiled, program);
+    braid_status status = braid_cpu_program_compile(stage, works, program);
     free(works);
     return status;
 }
@@ -87,6 +86,8 @@ static void free_program(struct cpu_program *program)
     free(program->works);
     free(program->arena);
     free(program->arguments);
+    free(program->gates);
+    free(program->frame_steps);
     braid_cpu_profile_destroy(program->profile);
     free(program);
 }
@@ -147,9 +148,34 @@ static braid_status launch(struct playing *playing, braid_stream *stream,
     return status;
 }
 
+static void follow(struct playing *playing, struct playing *playing_before)
+{
+    struct cpu_program *program = cpu_program_of(playing);
+    struct cpu_program *before = cpu_program_of(playing_before);
+    program->before = before;
+    before->after = program;
+    for (size_t i = 0; i < program->num_frame_steps; i++) {
+        const struct cpu_frame_step *frame_step = &program->frame_steps[i];
+        if (frame_step->awaits)
+            frame_step->step->producer = &before->gates[frame_step->lane];
+    }
+}
+
+// Walkers that lost a lane of the program behind may still look at the gates of this one.
+static void leave_slots(struct cpu_program *program)
+{
+    if (program->after) {
+        braid_cpu_program_await_polls(program->after);
+        program->after->before = NULL;
+    }
+    if (program->before)
+        program->before->after = NULL;
+}
+
 static void destroy(struct playing *playing)
 {
     struct cpu_program *program = cpu_program_of(playing);
+    leave_slots(program);
     struct cpu_backend *backend = cpu_backend_of(program->backend);
     cpu_lock(backend);
     braid_cpu_point_release(backend, program->last_end);
@@ -173,6 +199,7 @@ const struct player braid_walker_player = {
     .check = refuse_native_tasks,
     .create = create,
     .set_bindings = braid_cpu_program_set_args,
+    .follow = follow,
     .launch = launch,
     .read_times = braid_cpu_profile_read,
     .destroy = destroy,

@@ -10,13 +10,18 @@
 // A program compiles to one array of steps a lane. After a lane's nth position its progress is n:
 // to wait for a position is to wait until the progress of its lane is at least that. Launches of
 // one program never overlap, so there is one set of progress words and of argument bytes a program.
+//
+// Frame positions, which order the frames of several programs (slots), count on through all frames:
+// a program has a gate for each lane, of whose progress the program of the next slot waits for what
+// this frame's number makes of a position.
 
 enum cpu_step_kind {
-    CPU_STEP_RUN,     // calls a function; then publishes position, if that is not 0
-    CPU_STEP_SHARE,   // runs work that idle workers may help with
-    CPU_STEP_PUBLISH, // publishes position
-    CPU_STEP_WAIT,    // waits until producer has published position
-    CPU_STEP_END,     // the lane ends
+    CPU_STEP_RUN,           // calls a function; then publishes position, if that is not 0
+    CPU_STEP_SHARE,         // runs work that idle workers may help with
+    CPU_STEP_PUBLISH,       // publishes position
+    CPU_STEP_WAIT,          // waits until producer has made the progress that is wanted
+    CPU_STEP_PUBLISH_FRAME, // makes that progress of producer, a gate
+    CPU_STEP_END,           // the lane ends
 };
 
 struct cpu_step {
@@ -25,10 +30,15 @@ struct cpu_step {
     union {
         braid_cpu_function *call;    // RUN
         const struct cpu_work *work; // SHARE
-        struct cpu_lane *producer;   // WAIT
+        struct cpu_lane *producer;   // WAIT, PUBLISH_FRAME
     };
-    const braid_blocks *blocks; // RUN
-    void *const *args;          // RUN
+    union {
+        const braid_blocks *blocks; // RUN
+        // WAIT, PUBLISH_FRAME: 2 * position. Of gates it is another one in each frame, and is read
+        // by walkers that have lost their lane in an earlier one.
+        _Atomic uint64_t wanted;
+    };
+    void *const *args; // RUN
 };
 
 struct cpu_lane {
@@ -47,6 +57,14 @@ struct cpu_lane {
     atomic_uint num_polling;    // threads that left it open and have not come back
     uint64_t wanted;            // lock; while parked: the progress it waits for
     struct cpu_job_list parked; // lock; lanes that wait for this one's progress
+};
+
+// A step whose progress is a gate's. Between two frames of a program it grows by `stride`.
+struct cpu_frame_step {
+    struct cpu_step *step;
+    uint64_t stride;
+    uint32_t lane; // of the gate
+    bool awaits;   // a gate of the program before
 };
 
 // The arguments of a task, in the program's arena.
@@ -75,6 +93,12 @@ struct cpu_program {
     uint32_t frame;                  // its number
     struct cpu_point *last_end;      // lock; of the latest launch
 
+    struct cpu_lane
+        *gates; // one a lane, of which only the progress counts; NULL: no frame positions
+    struct cpu_frame_step *frame_steps;
+    size_t num_frame_steps;
+    struct cpu_program *before, *after; // of the slots before and after; NULL: none, or gone
+
     pthread_mutex_t patch_lock;     // taken before lock, where both are
     struct cpu_patch *pending;      // patch_lock; changes for the next launch
     struct cpu_patch *free_patches; // patch_lock
@@ -88,10 +112,15 @@ static inline struct cpu_lane *cpu_lane_of_job(struct cpu_job *job)
     return (struct cpu_lane *)(void *)((char *)job - offsetof(struct cpu_lane, job));
 }
 
+static inline uint64_t cpu_step_wanted(const struct cpu_step *step)
+{
+    return atomic_load_explicit(&step->wanted, memory_order_relaxed);
+}
+
 static inline bool cpu_step_is_satisfied(const struct cpu_step *wait)
 {
     return atomic_load_explicit(&wait->producer->progress, memory_order_acquire) >=
-           2 * (uint64_t)wait->position;
+           cpu_step_wanted(wait);
 }
 
 static inline struct cpu_program *cpu_program_of(struct playing *playing)
@@ -99,10 +128,9 @@ static inline struct cpu_program *cpu_program_of(struct playing *playing)
     return (struct cpu_program *)(void *)playing;
 }
 
-// walker_compile.c: fills the lanes and steps; `works` has one a task, by index. Times of the last
-// `num_frames` are kept; 0: of none.
-braid_status braid_cpu_program_compile(const struct program *from, const struct cpu_work *works,
-                                       uint32_t num_frames, struct cpu_program *program);
+// walker_compile.c: fills the lanes and steps; `works` has one a task, by index.
+braid_status braid_cpu_program_compile(const struct stage *stage, const struct cpu_work *works,
+                                       struct cpu_program *program);
 
 // walker_lane.c
 struct cpu_job *braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,

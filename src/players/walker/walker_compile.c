@@ -14,6 +14,7 @@ struct compiler {
     bool shares; // there is somebody to share a grid with
     size_t num_steps, num_blocks, num_works;
     size_t *op_of_step; // SIZE_MAX: of none. NULL: nobody asks
+    uint32_t slot, num_slots;
 };
 
 static void emit(struct compiler *compiler, struct cpu_step step)
@@ -53,7 +54,7 @@ static void emit_run(struct compiler *compiler, uint32_t task)
 static void emit_wait(struct compiler *compiler, const struct program_position *position)
 {
     emit(compiler, (struct cpu_step){ .kind = CPU_STEP_WAIT,
-                                      .position = position->number,
+                                      .wanted = 2 * (uint64_t)position->number,
                                       .producer = &compiler->program->lanes[position->lane] });
 }
 
@@ -68,6 +69,29 @@ static void emit_publish(struct compiler *compiler, size_t first_step, uint32_t 
         emit(compiler, (struct cpu_step){ .kind = CPU_STEP_PUBLISH, .position = number });
 }
 
+// A gate begins where the frame before the first would have left it. The first frame of slot s is
+// number s, and its start adds the stride.
+static void emit_frame_step(struct compiler *compiler, const struct program_op *op)
+{
+    const struct program_position *position = &compiler->from->frame_positions[op->index];
+    struct cpu_program *program = compiler->program;
+    bool awaits = op->kind == PROGRAM_AWAIT_FRAME;
+    uint64_t per_frame =
+        atomic_load_explicit(&program->gates[position->lane].progress, memory_order_relaxed);
+    uint64_t stride = per_frame * compiler->num_slots;
+    uint64_t frame = compiler->slot + (awaits ? 0 : 1); // that of the frame before, plus 1
+    program->frame_steps[program->num_frame_steps++] =
+        (struct cpu_frame_step){ .step = &program->steps[compiler->num_steps],
+                                 .stride = stride,
+                                 .lane = position->lane,
+                                 .awaits = awaits };
+    emit(compiler, (struct cpu_step){
+                       .kind = awaits ? CPU_STEP_WAIT : CPU_STEP_PUBLISH_FRAME,
+                       .wanted = frame * per_frame + 2 * (uint64_t)position->number - stride,
+                       .producer = awaits ? NULL : &program->gates[position->lane],
+                   });
+}
+
 static void emit_lane(struct compiler *compiler, uint32_t lane)
 {
     const struct program *from = compiler->from;
@@ -79,6 +103,8 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
             emit_run(compiler, ops[i].index);
         else if (ops[i].kind == PROGRAM_WAIT)
             emit_wait(compiler, &from->positions[ops[i].index]);
+        else if (ops[i].kind != PROGRAM_PUBLISH)
+            emit_frame_step(compiler, &ops[i]);
         else
             emit_publish(compiler, first_step, from->positions[ops[i].index].number);
         if (compiler->op_of_step && ops[i].kind != PROGRAM_PUBLISH)
@@ -93,9 +119,32 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
     emit(compiler, (struct cpu_step){ .kind = CPU_STEP_END });
 }
 
-braid_status braid_cpu_program_compile(const struct program *from, const struct cpu_work *works,
-                                       uint32_t num_frames, struct cpu_program *program)
+// Each gate's progress is 2 for each frame position of its lane.
+static bool make_gates(const struct program *from, struct cpu_program *program)
 {
+    size_t num = 0;
+    for (size_t i = 0; i < from->num_ops; i++)
+        num +=
+            from->ops[i].kind == PROGRAM_PUBLISH_FRAME || from->ops[i].kind == PROGRAM_AWAIT_FRAME;
+    if (!num)
+        return true;
+    program->frame_steps = braid_allocate_zeroed(num, sizeof(*program->frame_steps));
+    program->gates = aligned_alloc(CPU_LINE_BYTES, from->num_lanes * sizeof(*program->gates));
+    if (!program->frame_steps || !program->gates)
+        return false;
+    for (uint32_t i = 0; i < from->num_lanes; i++)
+        program->gates[i] = (struct cpu_lane){ 0 };
+    for (uint32_t i = 0; i < from->num_frame_positions; i++)
+        atomic_fetch_add_explicit(&program->gates[from->frame_positions[i].lane].progress, 2,
+                                  memory_order_relaxed);
+    return true;
+}
+
+braid_status braid_cpu_program_compile(const struct stage *stage, const struct cpu_work *works,
+                                       struct cpu_program *program)
+{
+    const struct program *from = stage->program;
+    uint32_t num_frames = stage->num_profiled;
     uint32_t num_tasks = from->tasks->num;
     size_t most_steps = from->num_ops + from->num_lanes; // and their ends
     size_t *op_of_step = NULL;
@@ -105,7 +154,8 @@ braid_status braid_cpu_program_compile(const struct program *from, const struct 
     program->blocks = braid_allocate_zeroed(num_tasks, sizeof(*program->blocks));
     program->works = braid_allocate_zeroed(num_tasks, sizeof(*program->works));
     program->active = braid_allocate_zeroed(from->num_lanes, sizeof(*program->active));
-    if (!program->steps || !program->blocks || !program->works || !program->active) {
+    if (!program->steps || !program->blocks || !program->works || !program->active ||
+        !make_gates(from, program)) {
         free(op_of_step);
         return braid_error_no_memory("the steps of a program");
     }
@@ -115,6 +165,8 @@ braid_status braid_cpu_program_compile(const struct program *from, const struct 
         .program = program,
         .shares = cpu_backend_of(program->backend)->num_workers > 1,
         .op_of_step = op_of_step,
+        .slot = stage->slot,
+        .num_slots = stage->num_slots,
     };
     for (uint32_t i = 0; i < from->num_lanes; i++)
         emit_lane(&compiler, i);

@@ -29,6 +29,11 @@ static void go_to_start(struct cpu_program *program, struct cpu_job *stream)
         lane->job.urgency = stream->urgency;
         lane->job.stream = stream;
     }
+    for (size_t i = 0; i < program->num_frame_steps; i++) {
+        const struct cpu_frame_step *frame_step = &program->frame_steps[i];
+        atomic_fetch_add_explicit(&frame_step->step->wanted, frame_step->stride,
+                                  memory_order_relaxed);
+    }
     atomic_store_explicit(&program->num_unfinished, program->num_active, memory_order_relaxed);
 }
 

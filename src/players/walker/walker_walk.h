@@ -29,12 +29,17 @@ static inline void unpark(struct cpu_backend *backend, struct cpu_lane *producer
 }
 
 // One exchange both publishes and learns whether anybody is parked: no lane can park unseen.
+static inline void publish_progress(struct cpu_backend *backend, struct cpu_lane *producer,
+                                    uint64_t progress)
+{
+    uint64_t before = atomic_exchange_explicit(&producer->progress, progress, memory_order_acq_rel);
+    if (before & 1)
+        unpark(backend, producer, progress);
+}
+
 static inline void publish(struct cpu_backend *backend, struct cpu_lane *lane, uint32_t position)
 {
-    uint64_t progress = 2 * (uint64_t)position;
-    uint64_t before = atomic_exchange_explicit(&lane->progress, progress, memory_order_acq_rel);
-    if (before & 1)
-        unpark(backend, lane, progress);
+    publish_progress(backend, lane, 2 * (uint64_t)position);
 }
 
 // False: the lane is parked, and the lock is held; without it, another thread may walk the lane.
@@ -42,7 +47,7 @@ static inline bool park(struct cpu_backend *backend, struct cpu_lane *lane,
                         const struct cpu_step *step)
 {
     struct cpu_lane *producer = step->producer;
-    uint64_t wanted = 2 * (uint64_t)step->position;
+    uint64_t wanted = cpu_step_wanted(step);
     cpu_lock(backend);
     uint64_t progress = atomic_fetch_or_explicit(&producer->progress, 1, memory_order_acq_rel);
     bool reached = progress >= wanted;
@@ -145,6 +150,9 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
             publish(backend, lane, step->position);
             if (clock)
                 clock->since = cpu_profile_now(profile);
+            break;
+        case CPU_STEP_PUBLISH_FRAME:
+            publish_progress(backend, step->producer, cpu_step_wanted(step));
             break;
         case CPU_STEP_END:
             if (clock)

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Execs with several frames in flight: how their frames are ordered, and launching one.
+//
+// Each slot has a stream of its own, its queue. A frame is played there, behind a fork from the
+// caller's stream, and the caller's stream waits for its end; so frames in one slot follow each
+// other. The next frame waits inside for positions of this one, or, where that cannot be, as a
+// whole. Before the end of a frame is recorded its queue waits for the end of the frame before, so
+// that frames end in launch order.
+//
+// Behind a launch the caller's stream is blocked until the frame has ended. A next launch on it
+// with nothing queued between takes the fork of the one before, and so overlaps it.
+#include <stdio.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/inside.h"
+#include "exec/exec.h"
+#include "graph/frame_links.h"
+#include "program/program_frames.h"
+#include "verify/verify_program.h"
+
+braid_status braid_exec_lease_queues(braid_exec *exec)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->num_slots && !status; i++) {
+        struct frame_slot *slot = &exec->slots[i];
+        status = braid_device_lease_event(exec->device, &slot->done);
+        if (!status && exec->num_slots > 1)
+            status = braid_device_lease_stream(exec->device, &slot->queue);
+        if (!status && exec->num_slots > 1)
+            status = braid_device_lease_event(exec->device, &slot->fork);
+    }
+    return status;
+}
+
+void braid_exec_return_queues(braid_exec *exec)
+{
+    for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++) {
+        struct frame_slot *slot = &exec->slots[i];
+        if (slot->done)
+            braid_device_return_event(exec->device, slot->done);
+        if (slot->fork)
+            braid_device_return_event(exec->device, slot->fork);
+        if (slot->queue)
+            braid_device_return_stream(exec->device, slot->queue);
+    }
+}
+
+static braid_status order_nodes(braid_exec *exec, const braid_graph *graph,
+                                const struct array *links)
+{
+    _Static_assert(sizeof(struct frame_link) == sizeof(struct program_frame_link),
+                   "links are handed on as they are");
+    braid_status status = braid_program_order_frames(&exec->program, links->items, links->num);
+    if (!status)
+        status = braid_program_verify_frames(&exec->program, graph);
+    exec->info.num_frame_waits = (uint32_t)braid_program_num_frame_waits(&exec->program);
+    return status;
+}
+
+// Says how far frames overlap, and why not further.
+static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared, size_t num_links)
+{
+    char *reason = exec->info.frames_reason;
+    size_t size = sizeof(exec->info.frames_reason);
+    if (undeclared != GRAPH_NONE)
+        snprintf(reason, size, "whole frames: node %u '%.100s' declares no access", undeclared,
+                 braid_graph_name(graph, undeclared));
+    else if (exec->whole_frames)
+        snprintf(reason, size, "whole frames: %s replay does not order nodes of two frames",
+                 exec->player->name);
+    else if (num_links == 0)
+        snprintf(reason, size, "frames share nothing that is written");
+    else
+        snprintf(reason, size, "node by node: %u waits for the frame before",
+                 exec->info.num_frame_waits);
+}
+
+braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
+{
+    struct array links = { 0 };
+    uint32_t undeclared = GRAPH_NONE;
+    exec->info.num_frames = exec->num_slots;
+    exec->info.num_frame_waits = 0;
+    exec->info.frames_reason[0] = '\0';
+    exec->whole_frames = exec->info.whole_frames = true;
+    if (exec->num_slots == 1)
+        return BRAID_OK;
+    braid_status status = braid_graph_find_frame_links(graph, &links, &undeclared);
+    if (!status) {
+        exec->whole_frames = undeclared != GRAPH_NONE || (links.num && !exec->player->follow);
+        exec->info.whole_frames = exec->whole_frames;
+        if (!exec->whole_frames && links.num)
+            status = order_nodes(exec, graph, &links);
+        tell(exec, graph, undeclared, links.num);
+    }
+    braid_array_finish(&links);
+    return status;
+}
+
+static braid_status wait(braid_exec *exec, braid_stream *stream, const braid_event *event)
+{
+    struct backend *backend = exec->device->backend;
+    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+}
+
+// The fork that the last launch on the stream began behind, if nothing was queued there since.
+static braid_event *find_fork(const braid_exec *exec, const braid_stream *stream)
+{
+    if (!stream || atomic_load_explicit(&stream->exposed, memory_order_relaxed))
+        return NULL;
+    uint64_t uses = atomic_load_explicit(&stream->uses, memory_order_relaxed);
+    for (uint32_t i = 0; i < exec->num_slots; i++) {
+        const struct frame_slot *slot = &exec->slots[i];
+        if (slot->launched_on == stream && slot->launched_uses == uses)
+            return slot->began_behind;
+    }
+    return NULL;
+}
+
+// A fork that is recorded anew no longer stands for what frames of other slots began behind.
+static void forget_fork(braid_exec *exec, const braid_event *fork)
+{
+    for (uint32_t i = 0; i < exec->num_slots; i++) {
+        if (exec->slots[i].began_behind == fork)
+            exec->slots[i].launched_on = NULL;
+    }
+}
+
+static braid_status begin(braid_exec *exec, struct frame_slot *slot, braid_stream *stream)
+{
+    struct backend *backend = exec->device->backend;
+    braid_event *behind = find_fork(exec, stream);
+    braid_status status = BRAID_OK;
+    slot->launched_on = NULL;
+    if (!behind) {
+        behind = slot->fork;
+        forget_fork(exec, behind);
+        status =
+            backend->ops->event_record(backend, behind->backend, device_backend_stream(stream));
+    }
+    if (!status)
+        status = wait(exec, slot->queue, behind);
+    slot->began_behind = behind;
+    return status;
+}
+
+// Once something of the frame is queued: its end, behind that of the frame before, and the caller's
+// stream behind its end. What cannot be ordered by the device is awaited.
+static braid_status join(braid_exec *exec, struct frame_slot *slot, struct frame_slot *before,
+                         braid_stream *stream)
+{
+    braid_status status = wait(exec, slot->queue, before->done);
+    if (!status)
+        status = braid_exec_record_done(exec, slot, slot->queue);
+    if (!status)
+        status = wait(exec, stream, slot->done);
+    if (status)
+        braid_exec_await_or_lose(exec, slot->queue);
+    return status;
+}
+
+static braid_status play(braid_exec *exec, struct frame_slot *slot, struct frame_slot *before,
+                         braid_stream *stream)
+{
+    struct play_result result = { 0 };
+    struct inside inside; // native calls are made on this thread
+    braid_inside_begin(&inside, "a native call", exec);
+    braid_status status = exec->player->launch(slot->playing, slot->queue, &result);
+    braid_inside_end(&inside);
+    if (result.lost)
+        braid_exec_lose(exec, slot->queue);
+    if (!status) {
+        exec->num_frames++; // whatever becomes of the join: the player has played it
+        return join(exec, slot, before, stream);
+    }
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    if (result.queued)
+        (void)join(exec, slot, before, stream);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return status;
+}
+
+static braid_status make_room(const braid_exec *exec, const struct frame_slot *slot)
+{
+    struct backend *backend = exec->device->backend;
+    if (exec->when_full == BRAID_FULL_QUEUES)
+        return BRAID_OK;
+    if (exec->when_full == BRAID_FULL_WAITS)
+        return backend->ops->event_synchronize(backend, slot->done->backend);
+    braid_status status = backend->ops->event_query(backend, slot->done->backend);
+    if (status == BRAID_NOT_READY)
+        return braid_error(BRAID_BUSY, "launch on %s: %u frames are in flight", exec->device->label,
+                           exec->num_slots);
+    return status;
+}
+
+// A frame that failed half-way keeps its slot: the next one is queued behind what there is of it.
+braid_status braid_exec_launch_frame(braid_exec *exec, braid_stream *stream)
+{
+    uint64_t number = exec->num_frames, num = exec->num_slots;
+    struct frame_slot *slot = &exec->slots[number % num];
+    struct frame_slot *before = &exec->slots[(number + num - 1) % num];
+    braid_status status = make_room(exec, slot);
+    if (!status)
+        status = begin(exec, slot, stream);
+    if (!status && exec->whole_frames)
+        status = wait(exec, slot->queue, before->done);
+    if (status)
+        return status;
+    status = play(exec, slot, before, stream);
+    device_use_stream(stream);
+    if (status) {
+        slot->launched_on = NULL;
+        return status;
+    }
+    slot->launched_on = stream;
+    slot->launched_uses = stream ? atomic_load_explicit(&stream->uses, memory_order_relaxed) : 0;
+    return BRAID_OK;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes of a frame must wait for nodes of the frame before.
+//
+// The accesses to a segment, in insertion order, fall into groups: runs of reads, runs of
+// accumulating accesses, and single writes. Inside a frame every member of a group is ordered with
+// every member of the next. So it is enough that the first group of a frame waits for the last of
+// the frame before; or, where the two may overlap, that the first waits for the last but one, and
+// the second for the last. For two nodes that conflict u before v in a frame, u of frame k, v of k
+// and u of k + 1 follow each other, and so on: what is ordered with the next frame is so with all.
+#include "graph/frame_links.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "graph/links.h"
+#include "graph/segments.h"
+
+enum use_class { USE_READ, USE_ACCUMULATE, USE_WRITE };
+
+struct use {
+    uint32_t segment;
+    uint32_t place; // of the node, in insertion order
+    uint32_t node;
+    uint32_t class; // enum use_class
+};
+
+static int compare_uses(const void *left, const void *right)
+{
+    const struct use *a = left;
+    const struct use *b = right;
+    if (a->segment != b->segment)
+        return a->segment < b->segment ? -1 : 1;
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
+    return 0;
+}
+
+static enum use_class class_of(uint32_t mode)
+{
+    return mode == BRAID_READ ? USE_READ : mode == BRAID_ACCUMULATE ? USE_ACCUMULATE : USE_WRITE;
+}
+
+static bool add_uses(const braid_graph *graph, const struct graph_segments *segments,
+                     uint32_t place, uint32_t node, struct array *uses)
+{
+    const struct graph_node *graph_node = &graph_nodes(graph)[node];
+    const struct graph_resource *resources = graph->resources.items;
+    for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
+        const struct graph_access *access =
+            &((const struct graph_access *)graph->accesses.items)[graph_node->first_access + i];
+        if (resources[access->resource].alignment)
+            continue; // transient
+        uint32_t first = segments->first[access->resource], end = segments->end[access->resource];
+        struct use *use = braid_array_append(uses, end - first, sizeof(*use));
+        if (!use)
+            return false;
+        for (uint32_t s = first; s < end; s++)
+            *use++ = (struct use){ s, place, node, class_of(access->mode) };
+    }
+    return true;
+}
+
+// Several uses by one node become one. Returns how many are left.
+static size_t merge_uses(struct use *uses, size_t num)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < num; i++) {
+        if (kept && compare_uses(&uses[kept - 1], &uses[i]) == 0) {
+            if (uses[kept - 1].class != uses[i].class)
+                uses[kept - 1].class = USE_WRITE;
+        } else {
+            uses[kept++] = uses[i];
+        }
+    }
+    return kept;
+}
+
+static bool link_groups(const struct use *from, const struct use *from_end, const struct use *to,
+                        const struct use *to_end, struct array *links)
+{
+    for (; to < to_end; to++)
+        for (const struct use *use = from; use < from_end; use++) {
+            struct frame_link *link = braid_array_append(links, 1, sizeof(*link));
+            if (!link)
+                return false;
+            *link = (struct frame_link){ use->node, to->node };
+        }
+    return true;
+}
+
+// One past the group that begins at `use`, and where the group begins that ends before `end`.
+static const struct use *group_end(const struct use *use, const struct use *end)
+{
+    const struct use *next = use + 1;
+    while (use->class != USE_WRITE && next < end && next->class == use->class)
+        next++;
+    return next;
+}
+
+static const struct use *group_begin(const struct use *begin, const struct use *end)
+{
+    const struct use *first = end - 1;
+    while (end[-1].class != USE_WRITE && first > begin && first[-1].class == end[-1].class)
+        first--;
+    return first;
+}
+
+static bool link_segment(const struct use *begin, const struct use *end, struct array *links)
+{
+    const struct use *first_end = group_end(begin, end), *last = group_begin(begin, end);
+    if (begin->class != last->class || begin->class == USE_WRITE)
+        return link_groups(last, end, begin, first_end, links);
+    if (last == begin)
+        return true; // all may overlap
+    return link_groups(group_begin(begin, last), last, begin, first_end, links) &&
+           link_groups(last, end, first_end, group_end(first_end, end), links);
+}
+
+static bool link_all(struct array *uses, struct array *links)
+{
+    struct use *items = uses->items;
+    if (uses->num)
+        qsort(items, uses->num, sizeof(*items), compare_uses);
+    size_t num = merge_uses(items, uses->num), end;
+    for (size_t i = 0; i < num; i = end) {
+        for (end = i + 1; end < num && items[end].segment == items[i].segment;)
+            end++;
+        if (!link_segment(&items[i], &items[end], links))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t find_undeclared(const braid_graph *graph)
+{
+    for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
+        if (graph_nodes(graph)[i].kind != WORK_EMPTY && !graph_nodes(graph)[i].num_accesses)
+            return i;
+    }
+    return GRAPH_NONE;
+}
+
+static braid_status collect(const braid_graph *graph, const struct graph_units *units,
+                            struct array *out_links)
+{
+    struct graph_segments segments = { 0 };
+    struct array uses = { 0 };
+    braid_status status = braid_graph_find_segments(graph, &segments);
+    bool done = !status;
+    for (uint32_t i = 0; done && i < graph_num_nodes(graph); i++) {
+        if (graph_nodes(graph)[units->members[i]].kind != WORK_EMPTY)
+            done = add_uses(graph, &segments, i, units->members[i], &uses);
+    }
+    if (done)
+        done = link_all(&uses, out_links);
+    if (!status && !done)
+        status = braid_error_no_memory("the order of frames");
+    braid_array_finish(&uses);
+    braid_graph_segments_finish(&segments);
+    return status;
+}
+
+braid_status braid_graph_find_frame_links(const braid_graph *graph, struct array *out_links,
+                                          uint32_t *out_undeclared)
+{
+    struct graph_units units = { 0 };
+    *out_undeclared = find_undeclared(graph);
+    braid_status status = braid_graph_find_units(graph, &units);
+    if (!status)
+        status = collect(graph, &units, out_links);
+    braid_graph_units_finish(&units);
+    return status;
+}

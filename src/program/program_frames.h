@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes a program's frames overlap: waits of a frame for positions of the frame before.
+//
+// Each frame runs on lanes of its own. After a task that the next frame has to wait for, its lane
+// publishes a frame position; before a task that has to wait, its lane awaits those of the frame
+// before that it does not know of already. Frame positions of one frame are published once each,
+// and are awaited any number of times by the next frame.
+#ifndef BRAID_PROGRAM_PROGRAM_FRAMES_H
+#define BRAID_PROGRAM_PROGRAM_FRAMES_H
+
+#include "program/program.h"
+
+// A task of a frame that starts when one of the frame before has ended. Both have work.
+struct program_frame_link {
+    uint32_t from, to;
+};
+
+// Adds the operations that order frames by the links, and none that the lanes' order and waits
+// imply together with others. Takes memory for tasks that are waited for times lanes. If it fails,
+// the program is as it was. Errors: BRAID_NO_MEMORY.
+braid_status braid_program_order_frames(struct program *program,
+                                        const struct program_frame_link *links, size_t num_links);
+
+// How many waits for the frame before a frame makes.
+size_t braid_program_num_frame_waits(const struct program *program);
+
+#endif
