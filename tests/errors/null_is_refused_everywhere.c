@@ -248,6 +248,18 @@ static void timings_refuse_null(void **state)
     refuses(braid_exec_measure(all->exec, NULL, 1), "graph");
 }
 
+static void frames_and_trials_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_exec_options way;
+    assert_int_equal(braid_exec_num_frames(NULL), 0);
+    refuses(braid_exec_wait_frame(NULL, 1), "exec");
+    assert_int_equal(braid_graph_digest(NULL), 0);
+    refuses(braid_exec_tune(NULL, all->graph, NULL, &way), "device");
+    refuses(braid_exec_tune(all->device, NULL, NULL, &way), "graph");
+    refuses(braid_exec_tune(all->device, all->graph, NULL, NULL), "out_way");
+}
+
 static void what_is_of_no_object_takes_null(void **state)
 {
     (void)state;
@@ -354,6 +366,7 @@ int main(void)
         cmocka_unit_test(memory_plans_refuse_null),
         cmocka_unit_test(timelines_refuse_null),
         cmocka_unit_test(timings_refuse_null),
+        cmocka_unit_test(frames_and_trials_refuse_null),
         cmocka_unit_test(what_is_of_no_object_takes_null),
         cmocka_unit_test(schedules_refuse_null),
         cmocka_unit_test(arrays_of_no_schedule_are_empty),
