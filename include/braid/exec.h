@@ -115,6 +115,19 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // what a native call returned.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
+// Runs `num_frames` frames, one after another, as so many launches on `stream` would: with one
+// launch of the driver's for many of them where the whole graph is an island, and with one for each
+// otherwise. A frame takes the values of its own row of each parameter that has rows
+// (braid_exec_set_param_rows), which are used up by that. No frames are no work, and no error.
+// If a frame fails, those before it have been queued and run; the message says which one failed,
+// and what braid_exec_launch says of a launch that fails holds for that frame. No frame is queued
+// after it, and rows are used up all the same. Errors: those of braid_exec_launch and
+// braid_exec_set_param; BRAID_INVALID_ARGUMENT (a parameter has rows for another number of frames;
+// nothing is queued, and the rows stay).
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
+                                                               braid_stream *stream,
+                                                               size_t num_frames);
+
 // Replaces one argument (or all) of a kernel node for later launches; frames in flight keep theirs.
 // This is what can change from frame to frame: time steps, pointers; what many nodes use alike is a
 // parameter, see braid_exec_set_param. To swap two buffers, declare
@@ -139,6 +152,17 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
                                                              braid_parameter parameter,
                                                              const void *value);
+
+// Gives a parameter a value for each frame of the next braid_exec_launch_many, which must be of
+// `num_rows` frames: row f, of as many bytes as the parameter has, is for frame f. Rows are copied,
+// and replace those set before; no rows take them away. What the parameter is until then stays;
+// afterwards it is the last row that a frame took. Memory for rows is kept for later ones; it may
+// wait for other work on the device where there are more of them than ever before.
+// Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph, rows is NULL), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *exec,
+                                                                  braid_parameter parameter,
+                                                                  const void *rows,
+                                                                  size_t num_rows);
 
 // Blocks until this exec's last launch has ended; query does not block and returns BRAID_NOT_READY
 // before that. BRAID_OK when it was never launched.

@@ -50,8 +50,11 @@ static braid_status record_done_of_failed(braid_exec *exec, braid_stream *stream
 // Before the first launch `done` was never recorded, and the wait for it is satisfied. Where
 // nothing was queued, the stream may not be behind the frames before, and `done` must go on
 // standing for them.
-static braid_status launch(braid_exec *exec, braid_stream *stream)
+braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
+                                      bool in_rows)
 {
+    if (exec->num_slots > 1)
+        return braid_exec_launch_frame(exec, stream);
     struct backend *backend = exec->device->backend;
     struct frame_slot *slot = &exec->slots[0];
     braid_status status = BRAID_OK;
@@ -64,33 +67,41 @@ static braid_status launch(braid_exec *exec, braid_stream *stream)
     struct play_result result = { 0 };
     struct inside inside; // native calls are made on this thread
     braid_inside_begin(&inside, "a native call", exec);
-    status = exec->player->launch(slot->playing, stream, &result);
-    exec->times.num_launches++;
+    status = num_frames > 1
+                 ? exec->player->launch_many(slot->playing, stream, num_frames, in_rows, &result)
+                 : exec->player->launch(slot->playing, stream, &result);
+    exec->times.num_launches += num_frames;
     braid_inside_end(&inside);
     if (result.lost)
         braid_exec_lose(exec, stream);
-    exec->num_frames += !status;
+    exec->num_frames += status ? 0 : num_frames;
     if (!status)
         return braid_exec_record_done(exec, &exec->slots[0], stream);
     return result.queued ? record_done_of_failed(exec, stream, status) : status;
 }
 
-braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
+braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)
 {
-    braid_status status = check_exec("braid_exec_launch", exec);
+    braid_status status = check_exec(function, exec);
     if (!status)
-        status = braid_device_check_stream("braid_exec_launch", exec->device, stream);
+        status = braid_device_check_stream(function, exec->device, stream);
     if (status)
         return status;
     struct backend *backend = exec->device->backend;
     if (backend->ops->stream_check_launch)
         status = backend->ops->stream_check_launch(backend, device_backend_stream(stream));
+    return status;
+}
+
+braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
+{
+    braid_status status = braid_exec_check_launch("braid_exec_launch", exec, stream);
     if (status)
         return status;
     pthread_mutex_lock(&exec->lock);
     status = braid_exec_find_lost(exec, stream);
     if (!status)
-        status = exec->num_slots > 1 ? braid_exec_launch_frame(exec, stream) : launch(exec, stream);
+        status = braid_exec_launch_frames(exec, stream, 1, false);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }

@@ -96,4 +96,19 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot,
                                     braid_stream *stream);
 
+// Queues frames that the player launches at once, with the lock held, and records their end.
+// `in_rows`: with the arguments that the player has kept for each.
+braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
+                                      bool in_rows);
+
+// Whether a launch on the stream may be tried. `function` is for the message.
+braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream);
+
+// Gives a parameter another value, with the lock held.
+braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const void *value);
+// Whether the exec has the parameter, and may be changed now.
+braid_status braid_exec_check_param(const char *function, const braid_exec *exec,
+                                    braid_parameter parameter);
+
+
 #endif

@@ -27,9 +27,10 @@ static bool copy_parameters(const braid_graph *graph, struct exec_params *params
     const struct graph_parameter *parameters = graph->parameters.items;
     params->num = (uint32_t)graph->parameters.num;
     params->bytes = braid_allocate_zeroed(params->num, sizeof(*params->bytes));
+    params->rows = braid_allocate_zeroed(params->num, sizeof(*params->rows));
     params->first_use = braid_allocate_zeroed((size_t)params->num + 1, sizeof(uint32_t));
     params->uses = braid_allocate_zeroed(graph->uses.num, sizeof(*params->uses));
-    if (!params->bytes || !params->first_use || !params->uses)
+    if (!params->bytes || !params->rows || !params->first_use || !params->uses)
         return false;
     for (uint32_t i = 0; i < params->num; i++)
         params->bytes[i] = parameters[i].bytes;
@@ -84,6 +85,9 @@ braid_status braid_exec_params_create(const braid_graph *graph, const struct tas
 
 void braid_exec_params_finish(struct exec_params *params)
 {
+    for (uint32_t i = 0; params->rows && i < params->num; i++)
+        free(params->rows[i].bytes);
+    free(params->rows);
     free(params->bytes);
     free(params->first_use);
     free(params->uses);

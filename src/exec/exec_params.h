@@ -6,11 +6,18 @@
 #include "graph/graph.h"
 #include "program/frame.h"
 
+// A value of a parameter for each frame of the next launch of several.
+struct exec_param_rows {
+    unsigned char *bytes;
+    size_t num, room; // rows, and bytes that there is memory for
+};
+
 struct exec_params {
     uint32_t num;
     uint32_t *bytes;                  // of each parameter's value
     uint32_t *first_use;              // num + 1: those of parameter p are first_use[p] .. [p + 1]
     struct graph_parameter_use *uses; // by parameter, then by node, then as declared
+    struct exec_param_rows *rows;     // by parameter
     unsigned char *scratch;           // room for all arguments of any node that uses one
     unsigned char *old;               // room for what all uses of any parameter had
 };

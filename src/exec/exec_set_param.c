@@ -89,7 +89,7 @@ static void keep_old(const braid_exec *exec, const struct graph_parameter_use *u
     }
 }
 
-static braid_status set_param(braid_exec *exec, uint32_t parameter, const void *value)
+braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const void *value)
 {
     const struct exec_params *params = &exec->params;
     const struct graph_parameter_use *uses = params->uses + params->first_use[parameter];
@@ -106,20 +106,28 @@ static braid_status set_param(braid_exec *exec, uint32_t parameter, const void *
     return status;
 }
 
-braid_status braid_exec_set_param(braid_exec *exec, braid_parameter parameter, const void *value)
+braid_status braid_exec_check_param(const char *function, const braid_exec *exec,
+                                    braid_parameter parameter)
 {
-    if (!exec || !value)
-        return braid_error_null("braid_exec_set_param", exec ? "value" : "exec");
-    braid_status inside = braid_inside_check("braid_exec_set_param", exec);
+    braid_status inside = braid_inside_check(function, exec);
     if (inside)
         return inside;
     if (parameter.graph != exec->graph_id || parameter.index >= exec->params.num)
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_set_param: parameter %u of graph %u is not a parameter of "
-                           "the exec's graph",
-                           parameter.index, parameter.graph);
+                           "%s: parameter %u of graph %u is not a parameter of the exec's graph",
+                           function, parameter.index, parameter.graph);
+    return BRAID_OK;
+}
+
+braid_status braid_exec_set_param(braid_exec *exec, braid_parameter parameter, const void *value)
+{
+    if (!exec || !value)
+        return braid_error_null("braid_exec_set_param", exec ? "value" : "exec");
+    braid_status status = braid_exec_check_param("braid_exec_set_param", exec, parameter);
+    if (status)
+        return status;
     pthread_mutex_lock(&exec->lock);
-    braid_status status = set_param(exec, parameter.index, value);
+    status = braid_exec_put_param(exec, parameter.index, value);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }

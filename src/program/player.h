@@ -79,6 +79,14 @@ struct player {
     // Optional: hands out the times of the last frames, which have all ended, into zeroed room for
     // as many as the stage asked for. A player without it is made no playing with times.
     braid_status (*read_times)(struct playing *playing, struct profile *profile);
+    // Optional, all three or none: many frames by one launch. How many at most, with arguments of
+    // their own (`in_rows`) or with the same; 1: no more than `launch` does.
+    uint32_t (*most_frames)(const struct playing *playing, bool in_rows);
+    // Takes the arguments of now as those of the given frame of the next launch_many.
+    void (*keep_row)(struct playing *playing, uint32_t frame);
+    // As launch, for several frames in a row; `in_rows`: each with the arguments kept for it.
+    braid_status (*launch_many)(struct playing *playing, braid_stream *stream, uint32_t num_frames,
+                                bool in_rows, struct play_result *out_result);
     // Optional: waits for streams of its own.
     braid_status (*synchronize)(struct playing *playing);
     // No launch is in flight.

@@ -103,6 +103,12 @@ template <class Errors> class basic_exec
     {
         return Errors::template from<void>(braid_exec_launch(get(), stream), [] {});
     }
+
+    result<void> launch_many(std::size_t num_frames, braid_stream *stream = nullptr) const
+    {
+        return Errors::template from<void>(braid_exec_launch_many(get(), stream, num_frames),
+                                           [] {});
+    }
     result<void> wait() const
     {
         return Errors::template from<void>(braid_exec_wait(get()), [] {});

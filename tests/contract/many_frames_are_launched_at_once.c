@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several frames by one call do what so many launches do, each with its own row of the parameters.
+#include "contract/groups.h"
+#include "contract/nodes.h"
+#include "support/failing_memory.h"
+
+enum { NUM_CHAINS = 3, CHAIN = 4, MANY = 40 };
+
+// Each chain is CHAIN nodes, each of which sets x = 3 x + addend; all are added up in the end, and
+// the sum goes into the first chain's number, so that every frame needs all of the one before.
+struct frames {
+    uint32_t *x;
+    braid_graph *graph;
+    braid_parameter addend;
+};
+
+static struct frames make_frames(struct contract *contract)
+{
+    struct frames frames = { .x = contract_numbers(contract, NUM_CHAINS),
+                             .graph = contract_graph(contract) };
+    braid_node ends[NUM_CHAINS];
+    check_ok(braid_graph_add_parameter(frames.graph, "addend", sizeof(uint32_t), &frames.addend));
+    for (uint32_t chain = 0; chain < NUM_CHAINS; chain++) {
+        for (uint32_t i = 0; i < CHAIN; i++) {
+            uint32_t *x = frames.x + chain;
+            const braid_node_options after = { .after = &ends[chain], .num_after = i > 0 };
+            braid_node node = add_axpy(frames.graph, after, x, x, 3, 1 + chain, 1);
+            if (i == 0)
+                check_ok(braid_graph_use_parameter(
+                    frames.graph, frames.addend,
+                    &(braid_parameter_use){ .node = node, .argument = 3 }));
+            ends[chain] = node;
+        }
+    }
+    for (uint32_t chain = 1; chain < NUM_CHAINS; chain++) {
+        const braid_node after[2] = { ends[0], ends[chain] };
+        ends[0] = add_add(frames.graph, (braid_node_options){ .after = after, .num_after = 2 },
+                          frames.x, frames.x, frames.x + chain, 1);
+    }
+    return frames;
+}
+
+// The same on the host. NULL addends: the nodes' own.
+static void expect(uint32_t *x, const uint32_t *addends, uint32_t num_frames)
+{
+    for (uint32_t frame = 0; frame < num_frames; frame++) {
+        for (uint32_t chain = 0; chain < NUM_CHAINS; chain++) {
+            x[chain] = x[chain] * 3 + (addends ? addends[frame] : 1 + chain);
+            for (uint32_t i = 1; i < CHAIN; i++)
+                x[chain] = x[chain] * 3 + 1 + chain;
+        }
+        for (uint32_t chain = 1; chain < NUM_CHAINS; chain++)
+            x[0] += x[chain];
+    }
+}
+
+static void check_frames(struct contract *contract, const struct frames *frames,
+                         const uint32_t *expected)
+{
+    uint32_t seen[NUM_CHAINS];
+    contract_read(contract, seen, frames->x, sizeof(seen));
+    assert_memory_equal(seen, expected, sizeof(seen));
+}
+
+static void fill_rows(uint32_t *rows, uint32_t num, uint32_t seed)
+{
+    for (uint32_t i = 0; i < num; i++)
+        rows[i] = seed + 7 * i;
+}
+
+static void frames_follow_each_other(void **state)
+{
+    struct contract *contract = *state;
+    struct frames frames = make_frames(contract);
+    braid_exec *exec = contract_exec(contract, frames.graph);
+    uint32_t expected[NUM_CHAINS] = { 0 };
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_launch_many(exec, NULL, MANY));
+    check_ok(braid_exec_launch_many(exec, NULL, 1));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    expect(expected, NULL, MANY + 3);
+    check_frames(contract, &frames, expected);
+}
+
+static void no_frames_are_no_work(void **state)
+{
+    struct contract *contract = *state;
+    struct frames frames = make_frames(contract);
+    braid_exec *exec = contract_exec(contract, frames.graph);
+    const uint32_t none[NUM_CHAINS] = { 0 };
+    check_ok(braid_exec_launch_many(exec, NULL, 0));
+    check_ok(braid_exec_query(exec));
+    check_frames(contract, &frames, none);
+}
+
+// The value before the rows is for launches before; the last row stays.
+static void each_frame_takes_its_row(void **state)
+{
+    struct contract *contract = *state;
+    struct frames frames = make_frames(contract);
+    braid_exec *exec = contract_exec(contract, frames.graph);
+    uint32_t rows[MANY], own = 5, expected[NUM_CHAINS] = { 0 };
+    fill_rows(rows, MANY, 1000);
+    check_ok(braid_exec_set_param(exec, frames.addend, &own));
+    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, MANY));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_launch_many(exec, NULL, MANY));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_launch_many(exec, NULL, 2));
+    check_ok(braid_exec_wait(exec));
+    expect(expected, &own, 1);
+    expect(expected, rows, MANY);
+    for (int i = 0; i < 3; i++)
+        expect(expected, &rows[MANY - 1], 1);
+    check_frames(contract, &frames, expected);
+}
+
+// All are queued behind a gate; what is set in the meantime is for later ones.
+static void frames_in_flight_keep_their_rows(void **state)
+{
+    struct contract *contract = *state;
+    struct frames frames = make_frames(contract);
+    braid_exec *exec = contract_exec(contract, frames.graph);
+    braid_stream *stream = contract_stream(contract);
+    uint32_t rows[3][4], expected[NUM_CHAINS] = { 0 };
+    for (uint32_t i = 0; i < 3; i++)
+        fill_rows(rows[i], 4, 100 * i);
+    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows[0], 4)); // may wait
+    struct gate gate = contract_close(contract, stream);
+    for (uint32_t i = 0; i < 3; i++) {
+        check_ok(braid_exec_set_param_rows(exec, frames.addend, rows[i], 4));
+        check_ok(braid_exec_launch_many(exec, stream, 4));
+        expect(expected, rows[i], 4);
+    }
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_exec_wait(exec));
+    check_frames(contract, &frames, expected);
+}
+
+static void rows_are_for_as_many_frames(void **state)
+{
+    struct contract *contract = *state;
+    struct frames frames = make_frames(contract);
+    braid_exec *exec = contract_exec(contract, frames.graph);
+    uint32_t rows[4], expected[NUM_CHAINS] = { 0 };
+    fill_rows(rows, 4, 3);
+    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, 4));
+    check_fails(braid_exec_launch_many(exec, NULL, 5), BRAID_INVALID_ARGUMENT,
+                "has rows for 4 frames, not 5");
+    check_frames(contract, &frames, expected);
+    check_ok(braid_exec_launch_many(exec, NULL, 4));
+    expect(expected, rows, 4);
+    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, 3));
+    check_ok(braid_exec_set_param_rows(exec, frames.addend, NULL, 0)); // taken away
+    check_ok(braid_exec_launch_many(exec, NULL, 2));
+    expect(expected, &rows[3], 1);
+    expect(expected, &rows[3], 1);
+    check_ok(braid_exec_wait(exec));
+    check_frames(contract, &frames, expected);
+    check_fails(braid_exec_set_param_rows(exec, (braid_parameter){ 0 }, rows, 4),
+                BRAID_INVALID_ARGUMENT, "is not a parameter of the exec's graph");
+}
+
+static void rows_in_every_launch_allocate_nothing(void **state)
+{
+    struct contract *contract = *state;
+    struct frames frames = make_frames(contract);
+    braid_exec *exec = contract_exec(contract, frames.graph);
+    uint32_t rows[8], expected[NUM_CHAINS] = { 0 };
+    uint64_t before = 0;
+    for (uint32_t launch = 0; launch < 20; launch++) {
+        if (launch == 5)
+            before = failing_memory_num_calls();
+        fill_rows(rows, 8, launch);
+        check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, 8));
+        check_ok(braid_exec_launch_many(exec, NULL, 8));
+        check_ok(braid_exec_wait(exec));
+        expect(expected, rows, 8);
+    }
+    assert_int_equal(failing_memory_num_calls() - before, 0);
+    check_frames(contract, &frames, expected);
+}
+
+int run_many_frames(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(frames_follow_each_other),
+        contract_test(no_frames_are_no_work),
+        contract_test(each_frame_takes_its_row),
+        contract_test(frames_in_flight_keep_their_rows),
+        contract_test(rows_are_for_as_many_frames),
+        contract_test(rows_in_every_launch_allocate_nothing),
+    };
+    return contract_run("many_frames_are_launched_at_once", tests);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a frame of several cannot be queued, those before it run, none comes after it, the message
+// says which it was, and the exec goes on.
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum { FRAMES = 5 };
+
+static const char image[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                            ".visible .entry push(.param .u64 a, .param .u32 b)\n"
+                            "{ ret; }\n";
+static const braid_kernel push = { .name = "push", .cuda = { .data = image } };
+
+typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                             void **args);
+BRAID_API kernel_function braid_standin_push;
+
+// list[0] counts what stands behind it.
+void braid_standin_push(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                        void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes;
+    unsigned *list = *(unsigned **)args[0];
+    list[++list[0]] = *(unsigned *)args[1];
+}
+
+static char told[1000];
+static unsigned num_told;
+
+static void remember(void *user, braid_status status, const char *message)
+{
+    (void)user, (void)status;
+    snprintf(told, sizeof(told), "%s", message);
+    num_told++;
+}
+
+static void check_mode(braid_exec_mode mode, const char *failure)
+{
+    braid_device *device;
+    braid_graph *graph;
+    braid_node node;
+    braid_parameter value;
+    braid_exec *exec;
+    void *list;
+    unsigned own = 9;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 64 * sizeof(unsigned), &list));
+    memset(list, 0, 64 * sizeof(unsigned));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_parameter(graph, "value", sizeof(unsigned), &value));
+    const braid_launch launch = { .kernel = &push, BRAID_ARGS(BRAID_ARG(list), BRAID_ARG(own)) };
+    check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    check_ok(braid_graph_use_parameter(graph, value,
+                                       &(braid_parameter_use){ .node = node, .argument = 1 }));
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec));
+    braid_graph_destroy(graph);
+    const unsigned rows[FRAMES] = { 10, 11, 12, 13, 14 };
+    check_ok(braid_exec_set_param_rows(exec, value, rows, FRAMES));
+    num_told = 0;
+    braid_log_set(remember, NULL);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", failure));
+    check_fails(braid_exec_launch_many(exec, NULL, FRAMES), BRAID_NO_MEMORY, "frame 2 of 5: ");
+    braid_log_set(NULL, NULL);
+    assert_int_equal(num_told, 1);
+    assert_string_equal(told, braid_error_message());
+    reset_standin();
+    check_ok(braid_exec_launch(exec, NULL)); // with the row of the frame that failed
+    check_ok(braid_exec_launch_many(exec, NULL, 2));
+    check_ok(braid_exec_wait(exec));
+    const unsigned expected[] = { 5, 10, 11, 12, 12, 12 };
+    assert_memory_equal(list, expected, sizeof(expected));
+    braid_exec_destroy(exec);
+    braid_memory_free(device, BRAID_MEMORY_DEVICE, list);
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+static void on_streams(void **state)
+{
+    (void)state;
+    check_mode(BRAID_MODE_STREAMS, "cuLaunchKernel:3=2");
+}
+
+static void as_a_native_graph(void **state)
+{
+    (void)state;
+    check_mode(BRAID_MODE_NATIVE, "cuGraphLaunch:3=2");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_streams),
+        cmocka_unit_test(as_a_native_graph),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
