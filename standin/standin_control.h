@@ -28,6 +28,9 @@ long standin_live(const char *kind);
 // working context any more, not even by a reset of the primary one. This stands for a new process.
 void standin_forget_faults(void);
 
+// From a kernel's host function: the kernel traps with this error of the driver's once it returns.
+void standin_trap(int error);
+
 // How many work items touched memory that was freed, not yet allocated, or out of bounds.
 long standin_bad_accesses(void);
 

@@ -183,6 +183,10 @@ islands() {
     done
     BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step memcheck-island sanitized memcheck \
         "$build/tests/contract/contract" a_launch_keeps_the_graphs_order
+    BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step contract-island-many_frames \
+        timeout 60 "$build/tests/contract/contract" many_frames_are_launched_at_once
+    step islands-faults "$build/tests/gpu/gpu_islands_bear_faults_and_company"
+    step many "$build/bench/bench_gpu_many"
     step islands "$build/bench/bench_gpu_islands"
 }
 

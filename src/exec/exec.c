@@ -47,11 +47,32 @@ static braid_status record_done_of_failed(braid_exec *exec, braid_stream *stream
     return status;
 }
 
+// Adds to the message of a device's failure what was running.
+static braid_status add_running(const braid_exec *exec, braid_status status)
+{
+    char running[ERROR_MESSAGE_BYTES / 2];
+    exec->player->describe_running(exec->slots[0].playing, running, sizeof(running));
+    return braid_error(status, "%.400s; %s", braid_error_message(), running);
+}
+
+// A launch is often the first to hear that a frame before it broke the device.
+static braid_status explain_launch(const braid_exec *exec, braid_status status)
+{
+    struct backend *backend = exec->device->backend;
+    if (status != BRAID_DEVICE_ERROR || !exec->player->describe_running)
+        return status;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    bool broken = backend->ops->event_query(backend, exec->slots[0].done->backend) == status;
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return broken ? add_running(exec, status) : status;
+}
+
 // Before the first launch `done` was never recorded, and the wait for it is satisfied. Where
 // nothing was queued, the stream may not be behind the frames before, and `done` must go on
 // standing for them.
-braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
-                                      bool in_rows)
+static braid_status launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
+                                  bool in_rows)
 {
     if (exec->num_slots > 1)
         return braid_exec_launch_frame(exec, stream);
@@ -80,6 +101,12 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
     return result.queued ? record_done_of_failed(exec, stream, status) : status;
 }
 
+braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
+                                      bool in_rows)
+{
+    return explain_launch(exec, launch_frames(exec, stream, num_frames, in_rows));
+}
+
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)
 {
     braid_status status = check_exec(function, exec);
@@ -90,7 +117,7 @@ braid_status braid_exec_check_launch(const char *function, braid_exec *exec, bra
     struct backend *backend = exec->device->backend;
     if (backend->ops->stream_check_launch)
         status = backend->ops->stream_check_launch(backend, device_backend_stream(stream));
-    return status;
+    return explain_launch(exec, status);
 }
 
 braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
@@ -106,14 +133,38 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     return status;
 }
 
+static braid_status ask_all(braid_exec *exec, braid_status (*ask)(struct backend *backend,
+                                                                  struct backend_event *event))
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
+        status = ask(exec->device->backend, exec->slots[i].done->backend);
+    return status;
+}
+
+// Asks for the end of the last frame. Where the device failed, the message also tells what was
+// running, if the player knows.
+static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct backend *backend,
+                                                                      struct backend_event *event))
+{
+    if (!exec->player->describe_running)
+        return ask_all(exec, ask);
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = ask_all(exec, ask);
+    bool failed = status && status != BRAID_NOT_READY;
+    if (failed)
+        status = add_running(exec, status);
+    braid_error_end_attempt(&attempt, failed ? status : BRAID_OK);
+    return status;
+}
+
 braid_status braid_exec_wait(braid_exec *exec)
 {
     braid_status status = check_exec("braid_exec_wait", exec);
     if (status)
         return status;
-    struct backend *backend = exec->device->backend;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
+    status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
     return status ? status : braid_exec_check_lost(exec);
 }
 
@@ -121,10 +172,7 @@ braid_status braid_exec_query(braid_exec *exec)
 {
     if (!exec)
         return braid_error_null("braid_exec_query", "exec");
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = backend->ops->event_query(backend, exec->slots[i].done->backend);
+    braid_status status = ask_for_end(exec, exec->device->backend->ops->event_query);
     return status ? status : braid_exec_check_lost(exec);
 }
 

@@ -87,6 +87,8 @@ struct player {
     // As launch, for several frames in a row; `in_rows`: each with the arguments kept for it.
     braid_status (*launch_many)(struct playing *playing, braid_stream *stream, uint32_t num_frames,
                                 bool in_rows, struct play_result *out_result);
+    // Optional: after the device failed, writes which tasks were running, as far as can be told.
+    void (*describe_running)(const struct playing *playing, char *text, size_t size);
     // Optional: waits for streams of its own.
     braid_status (*synchronize)(struct playing *playing);
     // No launch is in flight.

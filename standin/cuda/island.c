@@ -198,10 +198,12 @@ bool island_run(CUcontext context, const struct CUfunc_st *function, const unsig
                          .changed = PTHREAD_COND_INITIALIZER };
     const uint32_t *words = *(const uint32_t **)arguments[0];
     uint32_t num_frames = *(const uint32_t *)arguments[3];
+    const unsigned char *rows = *(const unsigned char **)arguments[4]; // NULL: all frames have [5]
     for (uint32_t frame = 0; frame < num_frames && !walk.failed; frame++) {
+        if (rows != NULL)
+            walk.arguments = rows + frame * function->parameters[5].bytes;
         if (!run_lanes(&walk, words, grid[0]))
             return false;
-        walk.arguments += *(const uint32_t *)arguments[4];
     }
     return !walk.failed;
 }

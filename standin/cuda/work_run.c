@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../standin_control.h"
 #include "context.h"
 #include "entry.h"
 #include "faults.h"
@@ -107,6 +108,13 @@ static bool arguments_usable(CUcontext context, const struct kernel_call *call)
     return usable;
 }
 
+static _Thread_local CUresult trap; // of the kernel that this thread runs
+
+void standin_trap(int error)
+{
+    trap = (CUresult)error;
+}
+
 static void run_kernel(CUcontext context, const struct kernel_call *call)
 {
     const struct CUfunc_st *function = call->function;
@@ -115,10 +123,16 @@ static void run_kernel(CUcontext context, const struct kernel_call *call)
         return;
     for (size_t i = 0; i < function->num_parameters; i++)
         arguments[i] = call->arguments + function->parameters[i].offset;
+    trap = CUDA_SUCCESS;
     if (island_is(function))
         island_run(context, function, call->grid, arguments);
     else
         function->body(call->grid, call->block, call->shared_bytes, arguments);
+    if (trap == CUDA_SUCCESS)
+        return;
+    world_lock();
+    context_poison(context, trap);
+    world_unlock();
 }
 
 static void run_host(CUhostFn call, void *user)

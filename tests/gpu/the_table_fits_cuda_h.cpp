@@ -102,6 +102,7 @@ static void check_compiler_calls()
     COMPILER(text, nvrtcGetPTX);
     COMPILER(num_architectures, nvrtcGetNumSupportedArchs);
     COMPILER(architectures, nvrtcGetSupportedArchs);
+    COMPILER(version, nvrtcVersion);
     COMPILER(error_string, nvrtcGetErrorString);
     COMPILER(version, nvrtcVersion);
 }

@@ -107,6 +107,7 @@ static void check_compiler_calls()
     COMPILER(log, hiprtcGetProgramLog);
     COMPILER(code_bytes, hiprtcGetCodeSize);
     COMPILER(code, hiprtcGetCode);
+    COMPILER(version, hiprtcVersion);
     COMPILER(error_string, hiprtcGetErrorString);
     COMPILER(version, hiprtcVersion);
 }

@@ -103,8 +103,9 @@ static void describe_launch(struct gpu_island *island)
     island->parameters[1] = &island->progress;
     island->parameters[2] = &island->layout.span;
     island->parameters[3] = &island->num_frames;
-    island->parameters[4] = &island->row_bytes;
+    island->parameters[4] = &island->rows_now;
     island->parameters[5] = island->args;
+    island->parameters[6] = &island->notes;
     island->launch = (struct backend_launch){
         .kernel = &island->kernel.base,
         .grid = { layout->num_blocks, 1, 1 },
@@ -225,12 +226,15 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
 {
     if (!island)
         return;
-    braid_gpu_island_memory_leave(gpu, island->words);
-    braid_gpu_island_memory_leave(gpu, island->progress);
+    braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_DEVICE, island->words);
+    braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_DEVICE, island->progress);
+    braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_DEVICE, island->rows);
+    braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_HOST, island->notes);
     braid_gpu_island_code_release(gpu, island->code);
     braid_island_lists_finish(&island->lists);
     free(island->args_of);
     free(island->args);
+    free(island->host_rows);
     free(island);
 }
 
@@ -243,5 +247,6 @@ void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call,
 const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island, uint32_t num_frames)
 {
     island->num_frames = num_frames;
+    island->rows_now = NULL;
     return &island->launch;
 }

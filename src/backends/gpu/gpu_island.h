@@ -33,4 +33,25 @@ void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call,
 const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island,
                                                      uint32_t num_frames);
 
+// Makes room for the arguments of several frames of one launch, and for what lanes note of the
+// nodes they are at. The device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island);
+
+// How many frames one launch may have, each with arguments of its own (`in_rows`) or all with the
+// same.
+uint32_t braid_gpu_island_most_frames(const struct gpu_island *island, bool in_rows);
+
+// Takes the arguments of now as those of the given frame of the next launch in rows.
+void braid_gpu_island_keep_row(struct gpu_island *island, uint32_t frame);
+
+// As braid_gpu_island_launch, for frames with the rows that were kept, which it copies to the
+// device on the stream before. The host's are free again when it returns.
+gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_island *island,
+                                           gpu_stream stream, uint32_t num_frames,
+                                           const struct backend_launch **out_launch);
+
+// Writes which nodes the lanes were at when the device stopped, from what they noted in host
+// memory.
+void braid_gpu_island_describe(const struct gpu_island *island, char *text, size_t size);
+
 #endif

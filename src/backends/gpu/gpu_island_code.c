@@ -12,6 +12,7 @@ enum { MOST_UNUSED = 16 }; // codes kept for nobody when another is loaded
 // Memory that waits to be freed.
 struct gpu_left_memory {
     struct gpu_left_memory *next;
+    braid_memory_kind kind;
     void *memory;
 };
 
@@ -67,7 +68,7 @@ static void free_memory(struct gpu_backend *gpu, bool current)
     while (left) {
         struct gpu_left_memory *next = left->next;
         if (current)
-            braid_gpu_release(&gpu->base, BRAID_MEMORY_DEVICE, left->memory);
+            braid_gpu_release(&gpu->base, left->kind, left->memory);
         free(left);
         left = next;
     }
@@ -152,15 +153,16 @@ void braid_gpu_island_code_release(struct gpu_backend *gpu, struct gpu_island_co
     pthread_mutex_unlock(&gpu->lock);
 }
 
-void braid_gpu_island_memory_leave(struct gpu_backend *gpu, void *memory)
+void braid_gpu_island_memory_leave(struct gpu_backend *gpu, braid_memory_kind kind, void *memory)
 {
     if (!memory)
         return;
     struct gpu_left_memory *left = malloc(sizeof(*left));
     if (!left) { // then it is freed at once, and may wait
-        braid_gpu_release(&gpu->base, BRAID_MEMORY_DEVICE, memory);
+        braid_gpu_release(&gpu->base, kind, memory);
         return;
     }
+    left->kind = kind;
     left->memory = memory;
     pthread_mutex_lock(&gpu->lock);
     left->next = gpu->island_memory;

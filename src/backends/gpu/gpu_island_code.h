@@ -23,8 +23,8 @@ braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu, char *text,
                                            struct gpu_island_code **out_code);
 void braid_gpu_island_code_release(struct gpu_backend *gpu, struct gpu_island_code *code);
 
-// Device memory that nothing in flight uses; NULL is left to no effect.
-void braid_gpu_island_memory_leave(struct gpu_backend *gpu, void *memory);
+// Memory that nothing in flight uses; NULL is left to no effect.
+void braid_gpu_island_memory_leave(struct gpu_backend *gpu, braid_memory_kind kind, void *memory);
 
 // Frees what was left behind, before the device is closed; only forgets it where the device could
 // not be made current.

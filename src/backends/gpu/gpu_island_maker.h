@@ -5,7 +5,7 @@
 
 #include "backends/gpu/gpu_island_text.h"
 
-enum { ISLAND_PARAMETERS = 6, ISLAND_MOST_THREADS = 1024 };
+enum { ISLAND_PARAMETERS = 7, ISLAND_MOST_THREADS = 1024 };
 
 struct gpu_island {
     struct gpu_island_code *code;
@@ -15,7 +15,11 @@ struct gpu_island {
     uint32_t *args_of; // by call: where its arguments begin
     unsigned char *args;
     void *words, *progress; // on the device
-    uint32_t num_frames, row_bytes;
+    uint32_t num_frames;
+    void *rows, *rows_now;    // on the device; those of the launch at hand, or NULL
+    unsigned char *host_rows; // what is copied there
+    uint32_t most_rows;       // for how many frames there is room
+    uint32_t *notes;          // in host memory that the device writes to; NULL: it takes none
     struct backend_launch launch;
     void *parameters[ISLAND_PARAMETERS];
 };

@@ -31,7 +31,12 @@ static braid_status create_inside(const struct stage *stage, struct island_playi
         playing->base.num_island_nodes += stage->program->ops[i].kind == PROGRAM_RUN;
     playing->base.num_islands = 1;
     bool chain = stage->program->num_lanes == 1;
-    return braid_gpu_island_create(playing->gpu, &lists, chain, &playing->island);
+    status = braid_gpu_island_create(playing->gpu, &lists, chain, &playing->island);
+    if (!status)
+        status = braid_gpu_island_reserve(playing->gpu, playing->island);
+    if (status)
+        braid_gpu_island_destroy(playing->gpu, playing->island);
+    return status;
 }
 
 static void free_playing(struct island_playing *playing)
@@ -83,22 +88,64 @@ static braid_status set_bindings(struct playing *base, const struct backend_task
     return BRAID_OK;
 }
 
-static braid_status launch(struct playing *base, braid_stream *stream,
-                           struct play_result *out_result)
+// *out_slot is the call that failed.
+static gpu_result queue_frames(struct island_playing *playing, gpu_stream queue,
+                               uint32_t num_frames, bool in_rows, struct play_result *out_result,
+                               const void **out_slot)
+{
+    struct gpu_backend *gpu = playing->gpu;
+    const struct backend_launch *island = NULL;
+    gpu_result result = GPU_SUCCESS;
+    braid_gpu_note_stream(gpu, queue);
+    *out_slot = &gpu->api->copy;
+    if (in_rows)
+        result = braid_gpu_island_launch_in_rows(gpu, playing->island, queue, num_frames, &island);
+    else
+        island = braid_gpu_island_launch(playing->island, num_frames);
+    if (result)
+        return result;
+    out_result->queued = in_rows; // the rows' copy
+    *out_slot = &gpu->api->launch_config;
+    result = braid_gpu_launch_with_attributes(gpu, queue, island);
+    out_result->queued = out_result->queued || result == GPU_SUCCESS;
+    return result;
+}
+
+static braid_status launch_many(struct playing *base, braid_stream *stream, uint32_t num_frames,
+                                bool in_rows, struct play_result *out_result)
 {
     struct island_playing *playing = (struct island_playing *)base;
     struct gpu_backend *gpu = playing->gpu;
-    gpu_stream queue = gpu_stream_of(device_backend_stream(stream));
     struct gpu_scope scope;
+    const void *slot = NULL;
     braid_status status = braid_gpu_enter(gpu, &scope, "launch of an island");
     if (status)
         return status;
-    braid_gpu_note_stream(gpu, queue);
-    const struct backend_launch *island = braid_gpu_island_launch(playing->island, 1);
-    gpu_result result = braid_gpu_launch_with_attributes(gpu, queue, island);
+    gpu_result result = queue_frames(playing, gpu_stream_of(device_backend_stream(stream)),
+                                     num_frames, in_rows, out_result, &slot);
     braid_gpu_leave(gpu, &scope);
-    out_result->queued = result == GPU_SUCCESS;
-    return braid_gpu_check(gpu, result, &gpu->api->launch_config, "launch of an island");
+    return braid_gpu_check(gpu, result, slot, "launch of an island");
+}
+
+static braid_status launch(struct playing *base, braid_stream *stream,
+                           struct play_result *out_result)
+{
+    return launch_many(base, stream, 1, false, out_result);
+}
+
+static uint32_t most_frames(const struct playing *base, bool in_rows)
+{
+    return braid_gpu_island_most_frames(((const struct island_playing *)base)->island, in_rows);
+}
+
+static void keep_row(struct playing *base, uint32_t frame)
+{
+    braid_gpu_island_keep_row(((struct island_playing *)base)->island, frame);
+}
+
+static void describe_running(const struct playing *base, char *text, size_t size)
+{
+    braid_gpu_island_describe(((const struct island_playing *)base)->island, text, size);
 }
 
 static void destroy(struct playing *base)
@@ -140,7 +187,9 @@ static void get_wide_cost_model(struct backend *backend, braid_cost_model *out_m
 
 #define ISLAND_PLAYER                                                                              \
     .mode = BRAID_MODE_NATIVE, .is_island = true, .launches_overlap = true, .check = check,        \
-    .create = create, .set_bindings = set_bindings, .launch = launch, .destroy = destroy
+    .create = create, .set_bindings = set_bindings, .launch = launch, .most_frames = most_frames,  \
+    .keep_row = keep_row, .launch_many = launch_many, .describe_running = describe_running,        \
+    .destroy = destroy
 
 const struct player braid_narrow_island_player = { .name = "island",
                                                    .get_cost_model = get_narrow_cost_model,
