@@ -141,8 +141,9 @@ static void run_by_hand(braid_device *device, float *state)
     close_driver(&driver);
 }
 
+// Where `all` is wanted, it is a parameter of the arguments of all kernels.
 static braid_exec *make_exec(braid_device *device, float *state, const braid_exec_options *options,
-                             braid_node *nodes)
+                             braid_node *nodes, braid_parameter *all)
 {
     braid_graph *graph;
     braid_exec *exec;
@@ -157,6 +158,15 @@ static braid_exec *make_exec(braid_device *device, float *state, const braid_exe
         };
         must(braid_graph_add_kernel(graph, &launch, &nodes[stage]));
     }
+    if (all)
+        must(braid_graph_add_parameter(graph, "arguments", NUM_KERNELS * sizeof(struct rigid_args),
+                                       all));
+    for (uint32_t stage = 0; all && stage < NUM_KERNELS; stage++)
+        must(braid_graph_use_parameter(
+            graph, *all,
+            &(braid_parameter_use){ .node = nodes[stage],
+                                    .offset = stage * sizeof(struct rigid_args),
+                                    .bytes = sizeof(struct rigid_args) }));
     must(braid_exec_create(device, graph, options, &exec));
     braid_graph_destroy(graph);
     return exec;
@@ -168,7 +178,7 @@ static void run_braid(braid_device *device, float *state, braid_exec_options opt
     braid_node nodes[NUM_KERNELS];
     double step_us[NUM_RUNS];
     braid_stream *stream;
-    braid_exec *exec = make_exec(device, state, &options, nodes);
+    braid_exec *exec = make_exec(device, state, &options, nodes, NULL);
     must(braid_stream_create(device, NULL, &stream));
     for (uint32_t run = 0; run < NUM_RUNS; run++) {
         double start = now_us();
@@ -182,6 +192,37 @@ static void run_braid(braid_device *device, float *state, braid_exec_options opt
         must(braid_stream_synchronize(device, stream));
         step_us[run] = (now_us() - start) / NUM_STEPS;
     }
+    print_rate(name, step_us);
+    braid_exec_destroy(exec);
+    braid_stream_destroy(stream);
+}
+
+// So many steps by one call, each with its row.
+static void run_many(braid_device *device, float *state, braid_islands islands, uint32_t at_once)
+{
+    braid_node nodes[NUM_KERNELS];
+    static struct rigid_args rows[NUM_STEPS][NUM_KERNELS];
+    double step_us[NUM_RUNS];
+    char name[64];
+    braid_stream *stream;
+    braid_parameter all;
+    braid_exec *exec =
+        make_exec(device, state, &(braid_exec_options){ .islands = islands }, nodes, &all);
+    must(braid_stream_create(device, NULL, &stream));
+    for (uint32_t run = 0; run < NUM_RUNS; run++) {
+        double start = now_us();
+        for (uint32_t step = 0; step < NUM_STEPS; step += at_once) {
+            for (uint32_t i = 0; i < at_once * NUM_KERNELS; i++)
+                rows[i / NUM_KERNELS][i % NUM_KERNELS] =
+                    args_of(state, step + i / NUM_KERNELS, i % NUM_KERNELS);
+            must(braid_exec_set_param_rows(exec, all, rows, at_once));
+            must(braid_exec_launch_many(exec, stream, at_once));
+        }
+        must(braid_stream_synchronize(device, stream));
+        step_us[run] = (now_us() - start) / NUM_STEPS;
+    }
+    snprintf(name, sizeof(name), "Braid, %s, %u steps by one call",
+             islands == BRAID_ISLANDS_WHOLE ? "one island" : "native", at_once);
     print_rate(name, step_us);
     braid_exec_destroy(exec);
     braid_stream_destroy(stream);
@@ -207,6 +248,9 @@ int main(void)
               "Braid native, no early start");
     run_braid(device, state, (braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE },
               "Braid, one island");
+    run_many(device, state, BRAID_ISLANDS_NEVER, 10);
+    for (uint32_t at_once = 1; at_once <= 100; at_once *= 10)
+        run_many(device, state, BRAID_ISLANDS_WHOLE, at_once);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, state);
     braid_device_close(device);
     return 0;

@@ -168,8 +168,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *ex
 // before that. BRAID_OK when it was never launched.
 // Errors: BRAID_DEVICE_ERROR (work on the device failed). CUDA and HIP do not tell which work:
 // after a fault the whole context is broken, every later call on it reports the same error, and the
-// cause may be other work than this exec's; where the exec is an island, the message names the nodes
-// of it that were running (docs/cuda.md). On the CPU work does not fail.
+// cause may be other work than this exec's; where the exec is an island, the message names the
+// nodes of it that were running (docs/cuda.md). On the CPU work does not fail.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
