@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/life_overlap.h"
 #include "support/check.h"
 
 enum { NUM_ROOTS = 8, SHARED_BYTES = 64 << 10, LONG_NS = 50000 };
@@ -13,7 +14,7 @@ enum { NUM_ROOTS = 8, SHARED_BYTES = 64 << 10, LONG_NS = 50000 };
 struct world {
     struct life *life;
     struct frame frame;
-    braid_exec *wide;
+    braid_exec *wide, *overlapping, *timed;
     braid_event *start, *end;
     uint32_t in[2], out[2]; // the program's own memory
     int num_host_calls;
@@ -218,6 +219,27 @@ static braid_status run_wide(struct world *world)
     return status ? status : braid_exec_wait(world->wide);
 }
 
+static braid_status create_overlapping(struct world *world)
+{
+    return life_create_overlapping(world->frame.device, world->frame.words, world->life->mode,
+                                   &world->overlapping);
+}
+
+static braid_status run_overlapping(struct world *world)
+{
+    return life_run_overlapping(world->overlapping, world->frame.stream);
+}
+
+static braid_status create_timed(struct world *world)
+{
+    return life_create_timed(world->frame.device, world->frame.words, &world->timed);
+}
+
+static braid_status run_timed(struct world *world)
+{
+    return life_run_timed(world->timed, world->frame.stream);
+}
+
 static braid_status open_frame(struct world *world)
 {
     return frame_open(&world->frame, world->life->backend);
@@ -258,6 +280,10 @@ static void run_execs(struct world *world)
     assert_int_equal(world->out[0], 5 + world->in[0] + 1);
     assert_int_equal(world->out[1], 2 * world->out[0] + 1);
     note(world, braid_exec_query(world->wide));
+    do_or_redo(world, create_overlapping);
+    do_or_redo(world, run_overlapping);
+    do_or_redo(world, create_timed);
+    do_or_redo(world, run_timed);
 }
 
 static void leave_work_in_flight(struct world *world)
@@ -291,6 +317,8 @@ void life_live(struct life *life)
         life->before_destroying(life);
     braid_event_destroy(world.start);
     braid_event_destroy(world.end);
+    braid_exec_destroy(world.timed);
+    braid_exec_destroy(world.overlapping);
     braid_exec_destroy(world.wide);
     frame_finish(&world.frame);
     braid_log_set(NULL, NULL);

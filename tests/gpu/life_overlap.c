@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a life does with frames: two that overlap, which wait for each other, and one that is timed.
+#include "gpu/life_overlap.h"
+
+#include <braid/timings.h>
+
+// Two nodes on two lanes, and one behind both. The first of a frame waits for the last of the one
+// before, which reads what it writes.
+static braid_status fill_graph(braid_graph *graph, uint32_t *words)
+{
+    braid_resource left, right;
+    braid_status status = braid_graph_add_buffer(graph, "left", words, 4, &left);
+    if (!status)
+        status = braid_graph_add_buffer(graph, "right", words + 1, 4, &right);
+    for (uint32_t i = 0; i < 2 && !status; i++) {
+        const braid_access access = { i ? right : left, BRAID_WRITE };
+        const braid_fill fill = {
+            .node = { .cost_ns = 50000, .accesses = &access, .num_accesses = 1 },
+            .to = &words[i],
+            .value = i,
+            .value_bytes = 4,
+            .num_values = 1,
+        };
+        status = braid_graph_add_fill(graph, &fill, NULL);
+    }
+    const braid_access accesses[] = { { left, BRAID_READ }, { right, BRAID_READ_WRITE } };
+    const braid_copy copy = {
+        .node = { .cost_ns = 50000, .accesses = accesses, .num_accesses = 2 },
+        .to = &words[1],
+        .from = &words[0],
+        .bytes = 4,
+    };
+    return status ? status : braid_graph_add_copy(graph, &copy, NULL);
+}
+
+static braid_status create(braid_device *device, uint32_t *words, const braid_exec_options *options,
+                           braid_exec **out_exec)
+{
+    braid_graph *graph = NULL;
+    braid_status status = braid_graph_create(&graph);
+    if (!status)
+        status = fill_graph(graph, words);
+    if (!status)
+        status = braid_exec_create(device, graph, options, out_exec);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+braid_status life_create_overlapping(braid_device *device, uint32_t *words, braid_exec_mode mode,
+                                     braid_exec **out_exec)
+{
+    const braid_exec_options options = {
+        .mode = mode,
+        .plan = { .max_lanes = 2, .fixed_lanes = true },
+        .frames = 2,
+    };
+    return create(device, words, &options, out_exec);
+}
+
+braid_status life_create_timed(braid_device *device, uint32_t *words, braid_exec **out_exec)
+{
+    const braid_exec_options options = {
+        .mode = BRAID_MODE_STREAMS,
+        .plan = { .max_lanes = 2, .fixed_lanes = true },
+        .profile = 2,
+    };
+    return create(device, words, &options, out_exec);
+}
+
+braid_status life_run_overlapping(braid_exec *exec, braid_stream *stream)
+{
+    braid_status status = BRAID_OK;
+    for (int i = 0; i < 3 && !status; i++)
+        status = braid_exec_launch(exec, i < 2 ? stream : NULL);
+    return status ? status : braid_exec_wait(exec);
+}
+
+braid_status life_run_timed(braid_exec *exec, braid_stream *stream)
+{
+    braid_timings timings;
+    braid_status status = braid_exec_launch(exec, stream);
+    return status ? status : braid_exec_get_timings(exec, &timings);
+}
