@@ -110,5 +110,4 @@ braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const vo
 braid_status braid_exec_check_param(const char *function, const braid_exec *exec,
                                     braid_parameter parameter);
 
-
 #endif
