@@ -104,7 +104,6 @@ static void check_compiler_calls()
     COMPILER(architectures, nvrtcGetSupportedArchs);
     COMPILER(version, nvrtcVersion);
     COMPILER(error_string, nvrtcGetErrorString);
-    COMPILER(version, nvrtcVersion);
 }
 
 static_assert(sizeof(CUresult) == sizeof(gpu_result) && sizeof(nvrtcResult) == sizeof(gpu_result));

@@ -109,7 +109,6 @@ static void check_compiler_calls()
     COMPILER(code, hiprtcGetCode);
     COMPILER(version, hiprtcVersion);
     COMPILER(error_string, hiprtcGetErrorString);
-    COMPILER(version, hiprtcVersion);
 }
 
 static_assert(sizeof(hipError_t) == sizeof(gpu_result) &&

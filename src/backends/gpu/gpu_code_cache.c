@@ -59,13 +59,8 @@ static char *join_lines(const char *source)
 // The last sign is another way to write a backslash.
 static bool depends_on_more(const char *source)
 {
-    static const char *const signs[] = { "__has_include",
-                                         "__has_embed",
-                                         "__DATE__",
-                                         "__TIME__",
-                                         "__TIMESTAMP__",
-                                         "?"
-                                         "?/" };
+    static const char *const signs[] = { "__has_include", "__has_embed",   "__DATE__",
+                                         "__TIME__",      "__TIMESTAMP__", "\?\?/" };
     char *text = join_lines(source);
     bool depends = !text || has_including_directive(text);
     for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]) && !depends; i++)
