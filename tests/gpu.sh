@@ -63,7 +63,7 @@ step() {
     77) echo "skipped  $name: $(head -1 "$results/$name.log")" ;;
     *)
         echo "FAILED   $name (status $status, $((SECONDS - start)) s)"
-        grep -E "FAILED|ERROR|error:|returned|ERROR SUMMARY|RACECHECK" "$results/$name.log" | head -12
+        grep -E "^not ok|FAIL|ERROR|error:|returned|ERROR SUMMARY|RACECHECK" "$results/$name.log" | head -12
         failed=1
         ;;
     esac

@@ -261,9 +261,11 @@ static bool write_program(struct frames *frames, struct program *to)
     to->order = braid_allocate_zeroed(num_ops, sizeof(*to->order));
     to->empties = braid_allocate_zeroed(from->num_empties, sizeof(*to->empties));
     to->frame_positions = braid_allocate_zeroed(frames->num_sources, sizeof(*to->frame_positions));
-    bool has_walks = braid_program_walk_begin(from, &walk) & braid_program_walk_begin(from, &names);
-    bool done = has_walks && next_op && num_of_lane && to->lanes && to->ops && to->order &&
-                to->empties && to->frame_positions;
+    // Both begin, whatever becomes of the first: both are ended below.
+    bool walks = braid_program_walk_begin(from, &walk);
+    bool also_walks = braid_program_walk_begin(from, &names);
+    bool done = walks && also_walks && next_op && num_of_lane && to->lanes && to->ops &&
+                to->order && to->empties && to->frame_positions;
     if (done) {
         const struct program_op *op;
         number_positions(frames, &names, to, num_of_lane);

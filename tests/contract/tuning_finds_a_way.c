@@ -112,7 +112,7 @@ static void a_digest_tells_structure_and_nothing_else(void **state)
     uint64_t digest = digest_of(contract, AS_IT_IS);
     assert_int_equal(digest_of(contract, AS_IT_IS), digest);
     assert_int_equal(digest_of(contract, OTHER_COST), digest);
-    for (int variant = OTHER_NAME; variant <= OTHER_KIND; variant++)
+    for (enum variant variant = OTHER_NAME; variant <= OTHER_KIND; variant++)
         assert_int_not_equal(digest_of(contract, variant), digest);
     assert_int_equal(braid_graph_digest(NULL), 0);
 }
