@@ -25,14 +25,18 @@ def profile_of(mode):
     return json.loads(run_fork("--profile", "--mode", mode, "--json", "-"))["profile"]
 
 
+# Nodes are busy by the system's clock and timed by the processor's, whose rate is found by comparing the two.
+CLOCKS_AGREE = 0.99
+
+
 def nodes_take_what_they_are_busy_for():
     for mode in ("native", "streams"):
         found = profile_of(mode)
         assert found["frames"] == 4
         took = {node["id"]: node["took_ns"]["least"] for node in found["nodes"]}
         for name, least in (("a", 200000), ("b", 2000000), ("c", 100000), ("p", 50000)):
-            assert took[name] >= least, f"{mode}: {name} took {took[name]}"
-        assert found["frame_ns"]["least"] >= 2100000
+            assert took[name] >= least * CLOCKS_AGREE, f"{mode}: {name} took {took[name]}"
+        assert found["frame_ns"]["least"] >= 2100000 * CLOCKS_AGREE
 
 
 def waits_and_lanes_add_up():
