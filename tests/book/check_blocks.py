@@ -66,7 +66,7 @@ def run(command, **options):
 class Page:
     def __init__(self, path, tree, library, tool, compilers, folder):
         self.blocks = read_blocks(path)
-        self.tree, self.library, self.tool = tree, os.path.abspath(library), tool
+        self.tree, self.lib_folder, self.tool = tree, os.path.abspath(library), tool
         self.compilers, self.folder = compilers, folder
         self.template, self.parts = None, []  # of the program that parts go into
 
@@ -105,10 +105,10 @@ class Page:
                      "-Wno-missing-field-initializers",
                      "-Wno-unused", "-I", os.path.join(self.tree, "include"), "-I",
                      os.path.join(self.tree, "docs", "book", "code"), path, "-o", name,
-                     "-L", self.library, "-lbraid", "-pthread", "-lm"])
+                     "-L", self.lib_folder, "-lbraid", "-pthread", "-lm"])
         if built.returncode:
             raise Fault("does not compile:\n" + built.stdout)
-        ran = run([name], cwd=self.folder, env={**os.environ, "LD_LIBRARY_PATH": self.library})
+        ran = run([name], cwd=self.folder, env={**os.environ, "LD_LIBRARY_PATH": self.lib_folder})
         if ran.returncode:
             raise Fault(f"exit status {ran.returncode}:\n{ran.stdout}")
         expected = self.expected(index)
