@@ -309,7 +309,7 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     exec->scratch_args = braid_allocate_zeroed(exec->tasks.max_args, sizeof(*exec->scratch_args));
     if (!exec->scratch_args)
         return braid_error_no_memory("the arguments of an exec");
-    status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
+    status = braid_exec_params_create(graph, &exec->tasks, exec->num_slots, &exec->params);
     if (status)
         return status;
     return braid_exec_lease_queues(exec);

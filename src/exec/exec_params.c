@@ -54,7 +54,7 @@ static size_t argument_bytes(const struct tasks *tasks, uint32_t node)
     return bytes;
 }
 
-static bool make_room(const struct tasks *tasks, struct exec_params *params)
+static bool make_room(const struct tasks *tasks, uint32_t num_slots, struct exec_params *params)
 {
     size_t most_scratch = 0, most_old = 0;
     for (uint32_t p = 0; p < params->num; p++) {
@@ -67,15 +67,16 @@ static bool make_room(const struct tasks *tasks, struct exec_params *params)
         most_old = old > most_old ? old : most_old;
     }
     params->scratch = braid_allocate_zeroed(most_scratch, 1);
-    params->old = braid_allocate_zeroed(most_old, 1);
+    params->old = braid_allocate_zeroed(num_slots, most_old);
+    params->old_stride = most_old;
     return params->scratch && params->old;
 }
 
 braid_status braid_exec_params_create(const braid_graph *graph, const struct tasks *tasks,
-                                      struct exec_params *out_params)
+                                      uint32_t num_slots, struct exec_params *out_params)
 {
     struct exec_params params = { 0 };
-    if (!copy_parameters(graph, &params) || !make_room(tasks, &params)) {
+    if (!copy_parameters(graph, &params) || !make_room(tasks, num_slots, &params)) {
         braid_exec_params_finish(&params);
         return braid_error_no_memory("the parameters of an exec");
     }

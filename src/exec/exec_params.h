@@ -19,12 +19,13 @@ struct exec_params {
     struct graph_parameter_use *uses; // by parameter, then by node, then as declared
     struct exec_param_rows *rows;     // by parameter
     unsigned char *scratch;           // room for all arguments of any node that uses one
-    unsigned char *old;               // room for what all uses of any parameter had
+    unsigned char *old;               // room for what all uses of any parameter had, in each slot
+    size_t old_stride;                // from one slot's to the next's
 };
 
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_params_create(const braid_graph *graph, const struct tasks *tasks,
-                                      struct exec_params *out_params);
+                                      uint32_t num_slots, struct exec_params *out_params);
 void braid_exec_params_finish(struct exec_params *params);
 
 #endif

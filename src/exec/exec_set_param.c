@@ -6,10 +6,12 @@
 #include "base/inside.h"
 #include "exec/exec.h"
 
-// Where the bytes of a part come from: one value for all, or behind one another.
+// Where the bytes of a part come from: one value for all, or behind one another, for each slot its
+// own: the address of a transient buffer is another in each.
 struct source {
     const unsigned char *value;
     bool in_turn;
+    size_t slot_stride;
 };
 
 static const unsigned char *take_bytes(struct source *source, const struct graph_parameter_use *use)
@@ -35,6 +37,7 @@ static void fill_scratch(braid_exec *exec, const struct frame_slot *slot, uint32
     const struct node_parts *parts = user;
     const struct graph_parameter_use *uses = parts->uses;
     struct source source = parts->source;
+    source.value += source.slot_stride * (size_t)(slot - exec->slots);
     const struct backend_launch *launch = &slot->frame.tasks[node].launch;
     unsigned char *free_bytes = exec->params.scratch;
     for (uint32_t i = 0; i < launch->num_args; i++)
@@ -78,11 +81,11 @@ static uint32_t change_uses(braid_exec *exec, const struct graph_parameter_use *
     return done;
 }
 
-static void keep_old(const braid_exec *exec, const struct graph_parameter_use *uses, uint32_t num)
+static void keep_old(const struct frame_slot *slot, const struct graph_parameter_use *uses,
+                     uint32_t num, unsigned char *old)
 {
-    unsigned char *old = exec->params.old;
     for (uint32_t i = 0; i < num; i++) {
-        const struct backend_launch *launch = &exec->slots[0].frame.tasks[uses[i].node].launch;
+        const struct backend_launch *launch = &slot->frame.tasks[uses[i].node].launch;
         memcpy(old, (unsigned char *)launch->args[uses[i].argument] + uses[i].argument_offset,
                uses[i].bytes);
         old += uses[i].bytes;
@@ -95,13 +98,15 @@ braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const vo
     const struct graph_parameter_use *uses = params->uses + params->first_use[parameter];
     uint32_t num = params->first_use[parameter + 1] - params->first_use[parameter];
     braid_status status = BRAID_OK, restored = BRAID_OK;
-    keep_old(exec, uses, num);
-    uint32_t done = change_uses(exec, uses, num, (struct source){ value, false }, &status);
+    for (uint32_t i = 0; i < exec->num_slots; i++)
+        keep_old(&exec->slots[i], uses, num, params->old + i * params->old_stride);
+    uint32_t done = change_uses(exec, uses, num, (struct source){ .value = value }, &status);
     if (!status)
         return BRAID_OK;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    (void)change_uses(exec, uses, done, (struct source){ params->old, true }, &restored);
+    const struct source old = { params->old, true, params->old_stride };
+    (void)change_uses(exec, uses, done, old, &restored);
     braid_error_end_noted(&attempt, restored);
     return status;
 }

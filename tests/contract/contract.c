@@ -143,20 +143,25 @@ uint32_t contract_frames(void)
     return frames ? (uint32_t)atoi(frames) : 1;
 }
 
-braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *graph,
-                                  const braid_schedule_options *plan)
+braid_exec *contract_exec_with(struct contract *contract, const braid_graph *graph,
+                               braid_exec_options options)
 {
-    braid_exec_options options = { .mode = contract->mode,
-                                   .plan = *plan,
-                                   .islands = contract_islands(),
-                                   .frames = contract_frames() };
+    options.mode = contract->mode;
+    options.islands = contract_islands();
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
-    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)
+    if (status == BRAID_UNSUPPORTED && (contract->mode == BRAID_MODE_NATIVE || options.frames > 1))
         skip_because(braid_error_message());
     check_ok(status);
     contract_own_exec(contract, exec);
     return exec;
+}
+
+braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *graph,
+                                  const braid_schedule_options *plan)
+{
+    return contract_exec_with(contract, graph,
+                              (braid_exec_options){ .plan = *plan, .frames = contract_frames() });
 }
 
 braid_exec *contract_exec(struct contract *contract, const braid_graph *graph)

@@ -71,6 +71,9 @@ braid_event *contract_event(struct contract *contract);
 braid_exec *contract_exec(struct contract *contract, const braid_graph *graph);
 braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *graph,
                                   const braid_schedule_options *plan);
+// An exec in the mode under test with options of the test's own, which mode and islands are not of.
+braid_exec *contract_exec_with(struct contract *contract, const braid_graph *graph,
+                               braid_exec_options options);
 // Hands an exec over, or takes it back to be destroyed by the test.
 void contract_own_exec(struct contract *contract, braid_exec *exec);
 void contract_destroy_exec(struct contract *contract, braid_exec *exec);

@@ -15,16 +15,8 @@ enum { num_numbers = 33, num_many = 10000 };
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph,
                              braid_exec_options options)
 {
-    options.mode = contract->mode;
-    options.islands = contract_islands();
     options.plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
-    braid_exec *exec = NULL;
-    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
-    if (status == BRAID_UNSUPPORTED)
-        skip_because(braid_error_message());
-    check_ok(status);
-    contract_own_exec(contract, exec);
-    return exec;
+    return contract_exec_with(contract, graph, options);
 }
 
 static braid_exec_info info_of(const braid_exec *exec)

@@ -149,6 +149,74 @@ static void a_value_that_cannot_be_set_changes_no_user(void **state)
     }
 }
 
+static braid_node add_step(braid_graph *graph, braid_node_options options, braid_arg to,
+                           braid_arg from, uint32_t factor, uint32_t addend)
+{
+    uint32_t num = 1;
+    braid_node node;
+    check_ok(
+        braid_graph_add_kernel(graph,
+                               &(braid_launch){ .node = options,
+                                                .kernel = &test_axpy,
+                                                .grid = { 1, 1, 1 },
+                                                .block = { 32, 1, 1 },
+                                                BRAID_ARGS(to, from, BRAID_ARG(factor),
+                                                           BRAID_ARG(addend), BRAID_ARG(num)) },
+                               &node));
+    return node;
+}
+
+// In every frame between = sum * 3 + 7, then sum = between, which is a transient buffer; a
+// parameter would give another address to the first, and then to many other nodes.
+static braid_parameter add_replaced_address(braid_graph *graph, uint32_t *sum, uint32_t *other)
+{
+    braid_resource between, total, spare;
+    braid_parameter where;
+    check_ok(braid_graph_add_transient(graph, "between", sizeof(*sum), 0, &between));
+    check_ok(braid_graph_add_buffer(graph, "sum", sum, sizeof(*sum), &total));
+    check_ok(braid_graph_add_buffer(graph, "other", other, sizeof(*other), &spare));
+    check_ok(braid_graph_add_parameter(graph, "where", sizeof(sum), &where));
+    braid_node node = add_step(
+        graph, (braid_node_options){ USES({ total, BRAID_READ }, { between, BRAID_WRITE }) },
+        braid_resource_address(&between), BRAID_ARG(sum), 3, 7);
+    add_step(graph, (braid_node_options){ USES({ between, BRAID_READ }, { total, BRAID_WRITE }) },
+             BRAID_ARG(sum), braid_resource_address(&between), 1, 0);
+    check_ok(braid_graph_use_parameter(graph, where,
+                                       &(braid_parameter_use){ .node = node, .argument = 0 }));
+    for (uint32_t i = 0; i < num_users; i++) {
+        node = add_axpy(graph, (braid_node_options){ USES({ spare, BRAID_READ_WRITE }) }, other,
+                        other, 1, 0, 1);
+        check_ok(braid_graph_use_parameter(graph, where,
+                                           &(braid_parameter_use){ .node = node, .argument = 0 }));
+    }
+    return where;
+}
+
+// The address of a transient buffer is another in each frame in flight, and stays that where the
+// parameter that would replace it cannot be set.
+static void refused_addresses_stay_each_frames_own(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    uint32_t *sum = contract_numbers(contract, 1), *other = contract_numbers(contract, 1);
+    braid_parameter where = add_replaced_address(graph, sum, other);
+    braid_exec *exec = contract_exec_with(contract, graph, (braid_exec_options){ .frames = 3 });
+    uint32_t expected = 0;
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        failing_memory_arm(nth);
+        braid_status status = braid_exec_set_param(exec, where, &other);
+        failed = failing_memory_disarm();
+        assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
+        for (int frame = 0; failed && frame < 3; frame++) {
+            check_ok(braid_exec_launch(exec, NULL));
+            check_ok(braid_exec_wait(exec));
+            expected = expected * 3 + 7;
+            assert_int_equal(contract_number(contract, sum), expected);
+        }
+    }
+}
+
 static void wrong_parameters_are_refused(void **state)
 {
     struct contract *contract = *state;
@@ -173,6 +241,7 @@ int run_parameters(void)
         contract_test(what_was_set_last_counts),
         contract_test(setting_it_in_every_frame_allocates_nothing),
         contract_test(a_value_that_cannot_be_set_changes_no_user),
+        contract_test(refused_addresses_stay_each_frames_own),
         contract_test(wrong_parameters_are_refused),
     };
     return contract_run("one parameter reaches all its users", tests);
