@@ -48,7 +48,7 @@ typedef enum braid_islands {
 // What a launch does while as many frames are in flight as braid_exec_options.frames allows.
 typedef enum braid_exec_when_full {
     BRAID_FULL_QUEUES = 0,  // queues the frame behind the one whose place it takes
-    BRAID_FULL_WAITS = 1,   // blocks until that one has ended
+    BRAID_FULL_WAITS = 1,   // blocks until that one has ended; other threads use the exec meanwhile
     BRAID_FULL_REFUSES = 2, // returns BRAID_BUSY, and queues nothing
 } braid_exec_when_full;
 
@@ -157,7 +157,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
 // `num_rows` frames: row f, of as many bytes as the parameter has, is for frame f. Rows are copied,
 // and replace those set before; no rows take them away. What the parameter is until then stays;
 // afterwards it is the last row that a frame took. Memory for rows is kept for later ones; it may
-// wait for other work on the device where there are more of them than ever before.
+// wait for other work on the device where there are more of them than ever before, and it waits for
+// a launch that does (BRAID_FULL_WAITS).
 // Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph, rows is NULL), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *exec,
                                                                   braid_parameter parameter,

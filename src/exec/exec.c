@@ -56,7 +56,7 @@ static braid_status add_running(const braid_exec *exec, braid_status status)
 }
 
 // A launch is often the first to hear that a frame before it broke the device.
-static braid_status explain_launch(const braid_exec *exec, braid_status status)
+braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status)
 {
     struct backend *backend = exec->device->backend;
     if (status != BRAID_DEVICE_ERROR || !exec->player->describe_running)
@@ -104,7 +104,7 @@ static braid_status launch_frames(braid_exec *exec, braid_stream *stream, uint32
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
                                       bool in_rows)
 {
-    return explain_launch(exec, launch_frames(exec, stream, num_frames, in_rows));
+    return braid_exec_explain_launch(exec, launch_frames(exec, stream, num_frames, in_rows));
 }
 
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)
@@ -117,7 +117,7 @@ braid_status braid_exec_check_launch(const char *function, braid_exec *exec, bra
     struct backend *backend = exec->device->backend;
     if (backend->ops->stream_check_launch)
         status = backend->ops->stream_check_launch(backend, device_backend_stream(stream));
-    return explain_launch(exec, status);
+    return braid_exec_explain_launch(exec, status);
 }
 
 braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
@@ -125,11 +125,13 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     braid_status status = braid_exec_check_launch("braid_exec_launch", exec, stream);
     if (status)
         return status;
-    pthread_mutex_lock(&exec->lock);
+    braid_exec_begin_launch(exec);
     status = braid_exec_find_lost(exec, stream);
     if (!status)
+        status = braid_exec_make_room(exec);
+    if (!status)
         status = braid_exec_launch_frames(exec, stream, 1, false);
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     return status;
 }
 

@@ -48,8 +48,11 @@ struct braid_exec {
     struct exec_times times;   // guarded by lock, but for its room
     void **scratch_args;       // as many as any node has, for changing arguments
     pthread_mutex_t lock;      // guards launches and the slots
-    braid_exec_info info;      // constant once the exec is made
-    struct kept kept;          // once destroyed, where its frames could not be told to have ended
+    // Where a launch may wait for a place, which it does without `lock`: taken before that by
+    // launches, and by who sets rows, which such a launch may be in the middle of.
+    pthread_mutex_t turn;
+    braid_exec_info info; // constant once the exec is made
+    struct kept kept;     // once destroyed, where its frames could not be told to have ended
     // Guarded by lock: some frame's end could be neither recorded nor awaited, so that `done` does
     // not stand for it, and the stream it was launched on. See exec_lost.c.
     bool lost;
@@ -82,7 +85,19 @@ typedef void braid_exec_fill_args(braid_exec *exec, const struct frame_slot *slo
 braid_status braid_exec_change_args(braid_exec *exec, uint32_t node, braid_exec_fill_args *fill,
                                     void *user);
 
-// exec_frames.c: launches where several frames may be in flight. The caller holds the lock.
+// Adds to a launch's failure what was running, where the device broke before and the player knows.
+braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status);
+
+// exec_frames.c: takes the locks that a launch takes, and gives them back.
+void braid_exec_begin_launch(braid_exec *exec);
+void braid_exec_end_launch(braid_exec *exec);
+
+// Sees to it that there is a place for the next frame, between those two; while it waits for one
+// other threads may use the exec. Errors: BRAID_BUSY (see braid_exec_when_full),
+// BRAID_DEVICE_ERROR.
+braid_status braid_exec_make_room(braid_exec *exec);
+
+// Launches where several frames may be in flight. The caller holds the lock.
 braid_status braid_exec_launch_frame(braid_exec *exec, braid_stream *stream);
 // Leases what slots need besides what a single one has. Errors: as lease_stream and lease_event.
 braid_status braid_exec_lease_queues(braid_exec *exec);

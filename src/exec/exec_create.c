@@ -291,6 +291,7 @@ static void free_exec(braid_exec *exec)
     braid_exec_params_finish(&exec->params);
     free(exec->scratch_args);
     pthread_mutex_destroy(&exec->lock);
+    pthread_mutex_destroy(&exec->turn);
     free(exec);
 }
 
@@ -330,6 +331,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     exec->device = device;
     exec->graph_id = graph->id;
     pthread_mutex_init(&exec->lock, NULL);
+    pthread_mutex_init(&exec->turn, NULL);
     status = make_parts(exec, graph, options);
     if (!status)
         status = options->islands == BRAID_ISLANDS_WHOLE ? choose_island(exec, graph, options)

@@ -182,18 +182,43 @@ static braid_status play(braid_exec *exec, struct frame_slot *slot, struct frame
     return status;
 }
 
-static braid_status make_room(const braid_exec *exec, const struct frame_slot *slot)
+void braid_exec_begin_launch(braid_exec *exec)
+{
+    if (exec->when_full == BRAID_FULL_WAITS)
+        pthread_mutex_lock(&exec->turn);
+    pthread_mutex_lock(&exec->lock);
+}
+
+void braid_exec_end_launch(braid_exec *exec)
+{
+    pthread_mutex_unlock(&exec->lock);
+    if (exec->when_full == BRAID_FULL_WAITS)
+        pthread_mutex_unlock(&exec->turn);
+}
+
+// The turn keeps other launches away while this one waits, so the place stays its own.
+static braid_status wait_for_room(braid_exec *exec, const struct frame_slot *slot)
 {
     struct backend *backend = exec->device->backend;
-    if (exec->when_full == BRAID_FULL_QUEUES)
+    pthread_mutex_unlock(&exec->lock);
+    braid_status status = backend->ops->event_synchronize(backend, slot->done->backend);
+    pthread_mutex_lock(&exec->lock);
+    return status;
+}
+
+braid_status braid_exec_make_room(braid_exec *exec)
+{
+    struct backend *backend = exec->device->backend;
+    const struct frame_slot *slot = &exec->slots[exec->num_frames % exec->num_slots];
+    if (exec->num_slots == 1 || exec->when_full == BRAID_FULL_QUEUES)
         return BRAID_OK;
     if (exec->when_full == BRAID_FULL_WAITS)
-        return backend->ops->event_synchronize(backend, slot->done->backend);
+        return braid_exec_explain_launch(exec, wait_for_room(exec, slot));
     braid_status status = backend->ops->event_query(backend, slot->done->backend);
     if (status == BRAID_NOT_READY)
         return braid_error(BRAID_BUSY, "launch on %s: %u frames are in flight", exec->device->label,
                            exec->num_slots);
-    return status;
+    return braid_exec_explain_launch(exec, status);
 }
 
 // A frame that failed half-way keeps its slot: the next one is queued behind what there is of it.
@@ -202,9 +227,7 @@ braid_status braid_exec_launch_frame(braid_exec *exec, braid_stream *stream)
     uint64_t number = exec->num_frames, num = exec->num_slots;
     struct frame_slot *slot = &exec->slots[number % num];
     struct frame_slot *before = &exec->slots[(number + num - 1) % num];
-    braid_status status = make_room(exec, slot);
-    if (!status)
-        status = begin(exec, slot, stream);
+    braid_status status = begin(exec, slot, stream);
     if (!status && exec->whole_frames)
         status = wait(exec, slot->queue, before->done);
     if (status)

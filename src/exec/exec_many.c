@@ -45,7 +45,8 @@ static braid_status put_rows(braid_exec *exec, size_t frame)
 static braid_status launch_some(braid_exec *exec, braid_stream *stream, size_t first,
                                 uint32_t num_frames, bool in_rows)
 {
-    braid_status status = BRAID_OK;
+    // Before its row is put in place: while this waits, others may set the parameter.
+    braid_status status = braid_exec_make_room(exec);
     for (uint32_t i = 0; i < num_frames && in_rows && !status; i++) {
         status = put_rows(exec, first + i);
         if (!status && num_frames > 1)
@@ -92,13 +93,13 @@ braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size
     braid_status status = braid_exec_check_launch("braid_exec_launch_many", exec, stream);
     if (status || num_frames == 0)
         return status;
-    pthread_mutex_lock(&exec->lock);
+    braid_exec_begin_launch(exec);
     status = check_rows(&exec->params, num_frames);
     if (!status)
         status = braid_exec_find_lost(exec, stream);
     if (!status)
         status = launch_many(exec, stream, num_frames);
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     return status;
 }
 
@@ -130,8 +131,8 @@ braid_status braid_exec_set_param_rows(braid_exec *exec, braid_parameter paramet
     braid_status status = braid_exec_check_param("braid_exec_set_param_rows", exec, parameter);
     if (status)
         return status;
-    pthread_mutex_lock(&exec->lock);
+    braid_exec_begin_launch(exec);
     status = set_rows(&exec->params, parameter.index, rows, num_rows);
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     return status;
 }

@@ -13,6 +13,7 @@ int run_parameters(void);
 int run_many_frames(void);
 int run_transients(void);
 int run_frames_in_flight(void);
+int run_waiting_for_room(void);
 int run_growth(void);
 int run_times(void);
 int run_tuning(void);

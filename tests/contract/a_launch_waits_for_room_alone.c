@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch that waits for a place keeps no other thread from using its exec, and what those change
+// meanwhile is not mixed into its frames.
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+#include "support/clock.h"
+
+enum { num_places = 2, num_rows = 5, linger_ns = 20000000 };
+
+// data = data * 3 + addend in every frame, behind a gate; an exec with two places, both taken.
+struct full {
+    struct gate gate;
+    uint32_t *data;
+    braid_parameter addend;
+    braid_exec *exec;
+    braid_stream *stream;
+    // Of the launching thread: that it is about to launch, and what came of it.
+    _Atomic bool launches;
+    braid_status status;
+    uint32_t rows[num_rows];
+};
+
+static void fill_up(struct contract *contract, struct full *full)
+{
+    braid_graph *graph = contract_graph(contract);
+    full->gate = contract_gate(contract);
+    full->data = contract_numbers(contract, 1);
+    braid_resource data = add_resource(graph, "data");
+    add_gate(graph, (braid_node_options){ USES({ data, BRAID_READ_WRITE }) }, full->gate);
+    braid_node node = add_axpy(graph, (braid_node_options){ USES({ data, BRAID_READ_WRITE }) },
+                               full->data, full->data, 3, 1, 1);
+    check_ok(braid_graph_add_parameter(graph, "addend", sizeof(uint32_t), &full->addend));
+    check_ok(braid_graph_use_parameter(graph, full->addend,
+                                       &(braid_parameter_use){ .node = node, .argument = 3 }));
+    full->exec = contract_exec_with(
+        contract, graph,
+        (braid_exec_options){ .frames = num_places, .when_full = BRAID_FULL_WAITS });
+    full->stream = contract_stream(contract);
+    for (int i = 0; i < num_places; i++)
+        check_ok(braid_exec_launch(full->exec, full->stream));
+}
+
+static void *launch_one(void *user)
+{
+    struct full *full = user;
+    atomic_store(&full->launches, true);
+    full->status = braid_exec_launch(full->exec, full->stream);
+    return NULL;
+}
+
+static void *launch_rows(void *user)
+{
+    struct full *full = user;
+    full->status = braid_exec_set_param_rows(full->exec, full->addend, full->rows, num_rows);
+    atomic_store(&full->launches, true);
+    if (!full->status)
+        full->status = braid_exec_launch_many(full->exec, full->stream, num_rows);
+    return NULL;
+}
+
+static void *set_one_row(void *user)
+{
+    struct full *full = user;
+    const uint32_t row = 70;
+    full->status = braid_exec_set_param_rows(full->exec, full->addend, &row, 1);
+    return NULL;
+}
+
+// Makes every call that another thread may make, again and again while the launch waits.
+static void use_meanwhile(struct full *full)
+{
+    while (!atomic_load(&full->launches))
+        sched_yield();
+    uint64_t start = clock_now_ns();
+    const uint32_t other = 12345;
+    while (clock_now_ns() - start < linger_ns) {
+        assert_int_equal(braid_exec_num_frames(full->exec), num_places);
+        assert_int_equal(braid_exec_query(full->exec), BRAID_NOT_READY);
+        check_ok(braid_exec_set_param(full->exec, full->addend, &other));
+        sched_yield();
+    }
+    check_still_closed(full->gate);
+}
+
+static void other_threads_use_the_exec_meanwhile(void **state)
+{
+    struct contract *contract = *state;
+    struct full full = { 0 };
+    fill_up(contract, &full);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, launch_one, &full), 0);
+    use_meanwhile(&full);
+    gate_open(full.gate);
+    pthread_join(thread, NULL);
+    check_ok(full.status);
+    check_ok(braid_exec_wait(full.exec));
+    assert_int_equal(braid_exec_num_frames(full.exec), num_places + 1);
+    assert_int_equal(contract_number(contract, full.data), (1 * 3 + 1) * 3 + 12345);
+}
+
+// The frames of a launch of several take their rows, whatever the parameter is set to meanwhile,
+// and rows that are set meanwhile are those of the next.
+static void rows_go_to_their_frames(void **state)
+{
+    struct contract *contract = *state;
+    struct full full = { .rows = { 10, 20, 30, 40, 50 } };
+    fill_up(contract, &full);
+    pthread_t launcher, setter;
+    assert_int_equal(pthread_create(&launcher, NULL, launch_rows, &full), 0);
+    use_meanwhile(&full);
+    struct full later = full;
+    assert_int_equal(pthread_create(&setter, NULL, set_one_row, &later), 0);
+    for (int i = 0; i < 100; i++)
+        sched_yield();
+    gate_open(full.gate);
+    pthread_join(launcher, NULL);
+    pthread_join(setter, NULL);
+    check_ok(full.status);
+    check_ok(later.status);
+    check_ok(braid_exec_launch_many(full.exec, full.stream, 1));
+    check_ok(braid_exec_wait(full.exec));
+    uint32_t expected = 1 * 3 + 1;
+    for (int i = 0; i < num_rows; i++)
+        expected = expected * 3 + full.rows[i];
+    assert_int_equal(contract_number(contract, full.data), expected * 3 + 70);
+}
+
+int run_waiting_for_room(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(other_threads_use_the_exec_meanwhile),
+        contract_test(rows_go_to_their_frames),
+    };
+    return contract_run("a launch waits for room alone", tests);
+}
