@@ -49,6 +49,21 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_node_timing(braid_exec *e
                                                                    braid_node node,
                                                                    braid_spread *out_timing);
 
+// What the times of a node are of.
+typedef enum braid_timed_by {
+    BRAID_TIMED_NOT,    // nothing: it has no work (an empty node), or its times are not known
+    BRAID_TIMED_AROUND, // from the end of what was before it, or a mark there: starting it is in it
+    BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
+} braid_timed_by;
+
+// Tells it of a node in the frames kept. On the CPU's walker and on streams nodes are timed around.
+// In a native graph of CUDA, kernels that have source or PTX write their own times, first block's
+// begin to last block's end, and so do the calls of islands. Two small kernels stand around copies,
+// fills, calls, and kernels of machine code, and those some of whose threads end before a barrier
+// of the others: what the code for the times would keep from ending.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timed_by(braid_exec *exec, braid_node node,
+                                                                braid_timed_by *out_timed_by);
+
 // What a lane did in a frame, in the mean of those kept.
 typedef struct braid_lane_timing {
     uint64_t busy_ns;    // ran nodes
@@ -94,10 +109,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_intervals(braid_exec *exe
 
 // Runs `num_frames` frames on the device's default stream (0: as many as are kept, 3 at least),
 // each after the one before has ended, and gives every node of the graph the median of the times
-// kept as its cost, less what the device's cost model adds to each node, and on CUDA's streams 4.4
-// us that the events between kernels take. Plans made from the graph afterwards use these costs.
-// What else runs on the device, or on the other lanes, is in them. `graph` is the one that the exec
-// was made of, to which nodes may have been added since.
+// kept as its cost: of nodes that are timed around, less what starting them takes by the device's
+// cost model, and on CUDA's streams 4.4 us that the events between kernels take. Plans made from
+// the graph afterwards use these costs. What else runs on the device, or on the other lanes, is in
+// them. `graph` is the one that the exec was made of, to which nodes may have been added since.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);
 

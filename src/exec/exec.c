@@ -79,7 +79,7 @@ static braid_status launch_frames(braid_exec *exec, braid_stream *stream, uint32
     struct backend *backend = exec->device->backend;
     struct frame_slot *slot = &exec->slots[0];
     braid_status status = BRAID_OK;
-    if (exec->player->launches_overlap)
+    if (exec->player->launches_overlap || exec->times.profile.room) // times are read and zeroed
         status =
             backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
     if (status)

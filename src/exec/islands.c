@@ -26,10 +26,9 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options,
     return status;
 }
 
-// Times of frames are those of kernels, one by one.
 static bool may_divide(const braid_exec_options *options, const struct player *player)
 {
-    return player->find_fits && options->islands != BRAID_ISLANDS_NEVER && !options->profile;
+    return player->find_fits && options->islands != BRAID_ISLANDS_NEVER;
 }
 
 braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,

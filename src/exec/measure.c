@@ -38,6 +38,20 @@ static braid_status run_frames(braid_exec *exec, uint32_t num_frames)
     return status;
 }
 
+// What a node is seen to take beyond its own work. In a native graph the kernel that writes down
+// its end is started too.
+static uint64_t find_added(const braid_exec *exec, braid_timed_by timed_by)
+{
+    braid_cost_model model = { 0 };
+    if (timed_by == BRAID_TIMED_INSIDE)
+        return 0;
+    exec->player->get_cost_model(exec->device->backend, &model);
+    if (exec->player->mode == BRAID_MODE_STREAMS)
+        return model.node_ns + exec->device->backend->ops->timing_adds_ns;
+    bool has_stamps = exec->player->find_fits != NULL;
+    return has_stamps ? 2 * model.node_ns : model.node_ns;
+}
+
 braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
 {
     braid_status status = check(exec, graph);
@@ -45,21 +59,21 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
         status = run_frames(exec, num_frames);
     if (status)
         return status;
-    braid_cost_model model = { 0 };
-    exec->player->get_cost_model(exec->device->backend, &model);
-    uint64_t added_ns = model.node_ns;
-    if (exec->player->mode == BRAID_MODE_STREAMS)
-        added_ns += exec->device->backend->ops->timing_adds_ns;
     for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
         if (exec->tasks.items[i].kind == WORK_EMPTY)
             continue;
         const braid_node node = braid_graph_node(graph, i);
         braid_spread timing = { 0 };
+        braid_timed_by timed_by = BRAID_TIMED_NOT;
         status = braid_exec_get_node_timing(exec, node, &timing);
+        if (!status)
+            status = braid_exec_get_timed_by(exec, node, &timed_by);
         if (status)
             return status;
-        uint64_t median_ns = timing.median_ns;
-        uint64_t cost_ns = median_ns > added_ns ? median_ns - added_ns : 1;
+        if (timed_by == BRAID_TIMED_NOT)
+            continue;
+        uint64_t added_ns = find_added(exec, timed_by);
+        uint64_t cost_ns = timing.median_ns > added_ns ? timing.median_ns - added_ns : 1;
         status = braid_graph_set_cost(graph, node, cost_ns); // 0 would be one that is not known
     }
     return status;

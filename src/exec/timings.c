@@ -122,18 +122,49 @@ static braid_spread find_node_spread(const braid_exec *exec, uint32_t node)
                                 : find_op_spread(&exec->times, exec->times.op_of_node[node]);
 }
 
+static braid_status check_node(const char *function, const braid_exec *exec, braid_node node)
+{
+    if (node.graph == exec->graph_id && node.index < exec->tasks.num)
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "%s: node %u of graph %u is not a node of the exec's graph", function,
+                       node.index, node.graph);
+}
+
 braid_status braid_exec_get_node_timing(braid_exec *exec, braid_node node, braid_spread *out_timing)
 {
     static const char function[] = "braid_exec_get_node_timing";
     braid_status status = begin(function, exec, out_timing);
     if (status)
         return status;
-    if (node.graph != exec->graph_id || node.index >= exec->tasks.num)
-        status = braid_error(BRAID_INVALID_ARGUMENT,
-                             "%s: node %u of graph %u is not a node of the exec's graph", function,
-                             node.index, node.graph);
-    else
+    status = check_node(function, exec, node);
+    if (!status)
         *out_timing = find_node_spread(exec, node.index);
+    pthread_mutex_unlock(&exec->lock);
+    return status;
+}
+
+static braid_timed_by find_timed_by(const braid_exec *exec, uint32_t node)
+{
+    static const braid_timed_by timers[] = { [PROFILE_AROUND] = BRAID_TIMED_AROUND,
+                                             [PROFILE_INSIDE] = BRAID_TIMED_INSIDE,
+                                             [PROFILE_NOT] = BRAID_TIMED_NOT };
+    const struct exec_times *times = &exec->times;
+    if (is_empty(exec, node) || !times->profile.num_frames)
+        return BRAID_TIMED_NOT;
+    return timers[times->profile.timers[times->op_of_node[node]]];
+}
+
+braid_status braid_exec_get_timed_by(braid_exec *exec, braid_node node,
+                                     braid_timed_by *out_timed_by)
+{
+    static const char function[] = "braid_exec_get_timed_by";
+    braid_status status = begin(function, exec, out_timed_by);
+    if (status)
+        return status;
+    status = check_node(function, exec, node);
+    if (!status)
+        *out_timed_by = find_timed_by(exec, node.index);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }

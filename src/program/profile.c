@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "program/program.h"
 
 braid_status braid_profile_create(uint32_t num_frames, size_t num_ops, struct profile *out_profile)
 {
@@ -11,7 +12,8 @@ braid_status braid_profile_create(uint32_t num_frames, size_t num_ops, struct pr
     if (num_ops <= SIZE_MAX / sizeof(*profile.ops) / (num_frames ? num_frames : 1))
         profile.ops = braid_allocate_zeroed(num_frames * num_ops, sizeof(*profile.ops));
     profile.frames = braid_allocate_zeroed(num_frames, sizeof(*profile.frames));
-    if (!profile.ops || !profile.frames) {
+    profile.timers = braid_allocate_zeroed(num_ops, sizeof(*profile.timers));
+    if (!profile.ops || !profile.frames || !profile.timers) {
         braid_profile_finish(&profile);
         return braid_error_no_memory("the times of frames");
     }
@@ -23,5 +25,51 @@ void braid_profile_finish(struct profile *profile)
 {
     free(profile->ops);
     free(profile->frames);
+    free(profile->timers);
     *profile = (struct profile){ 0 };
+}
+
+static struct profile_span find_frame(const struct program *program, const struct profile_span *ops)
+{
+    struct profile_span frame = { 0 };
+    for (size_t i = 0; i < program->num_ops; i++) {
+        if (program->ops[i].kind != PROGRAM_RUN || !ops[i].end)
+            continue;
+        if (!frame.begin || ops[i].begin < frame.begin)
+            frame.begin = ops[i].begin;
+        if (ops[i].end > frame.end)
+            frame.end = ops[i].end;
+    }
+    return frame;
+}
+
+braid_status braid_profile_fill_in(const struct program *program, struct profile_span *ops,
+                                   struct profile_span *out_frame)
+{
+    const struct profile_span frame = find_frame(program, ops);
+    struct program_walk walk;
+    const struct program_op *op;
+    uint64_t *now = braid_allocate_zeroed(program->num_lanes, sizeof(*now));
+    uint64_t *published = braid_allocate_zeroed(program->num_positions, sizeof(*published));
+    bool has_walk = braid_program_walk_begin(program, &walk), has_room = now && published;
+    for (uint32_t i = 0; has_room && i < program->num_lanes; i++)
+        now[i] = frame.begin;
+    while (has_room && has_walk && (op = program_walk_next(program, &walk))) {
+        struct profile_span *span = &ops[op - program->ops];
+        uint64_t *lane = &now[walk.lane];
+        if (op->kind == PROGRAM_PUBLISH) {
+            published[op->index] = *lane;
+            continue;
+        }
+        if (op->kind == PROGRAM_WAIT)
+            *span =
+                (struct profile_span){ *lane, published[op->index] > *lane ? published[op->index]
+                                                                           : *lane };
+        *lane = span->end > *lane ? span->end : *lane;
+    }
+    braid_program_walk_end(&walk);
+    free(now);
+    free(published);
+    *out_frame = frame;
+    return has_room && has_walk ? BRAID_OK : braid_error_no_memory("the times of frames");
 }

@@ -8,9 +8,18 @@
 
 #include <braid/status.h>
 
+struct program;
+
 // When something began and ended. Both 0: that is not known.
 struct profile_span {
     uint64_t begin, end;
+};
+
+// What the times of an operation are of.
+enum profile_timer {
+    PROFILE_AROUND, // from the end of what was before it on its lane: starting it is in it
+    PROFILE_INSIDE, // what it does alone
+    PROFILE_NOT,    // nothing: they are not known
 };
 
 // Room for the times of some frames. A player keeps the frames in turn, in its own form; what it
@@ -21,10 +30,17 @@ struct profile {
     size_t num_ops;              // of the program
     struct profile_span *ops;    // room * num_ops; those of publishing stay zero
     struct profile_span *frames; // room
+    uint8_t *timers;             // enum profile_timer, by operation
 };
 
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_profile_create(uint32_t num_frames, size_t num_ops, struct profile *out_profile);
 void braid_profile_finish(struct profile *profile);
+
+// Of a frame whose tasks have their times: fills in those of waits, each from the end of what was
+// before it on its lane to the end of what it waits for, and of the frame, from the first begin to
+// the last end. Errors: BRAID_NO_MEMORY.
+braid_status braid_profile_fill_in(const struct program *program, struct profile_span *ops,
+                                   struct profile_span *out_frame);
 
 #endif

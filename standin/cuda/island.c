@@ -16,6 +16,7 @@
 #include "context.h"
 #include "memory.h"
 #include "settings.h"
+#include "stamps.h"
 #include "world.h"
 
 static const char mark[] = "// braid_island_run ";
@@ -52,6 +53,8 @@ struct walk {
     CUmodule module;
     const unsigned char *arguments; // of this frame
     uint32_t *told;                 // per lane
+    uint64_t *stamps;               // of this frame; NULL: it is not timed
+    uint32_t num_in_lane;           // of those, two numbers each
     bool failed;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -60,7 +63,7 @@ struct walk {
 struct lane {
     struct walk *walk;
     const uint32_t *units, *waits; // of its block
-    uint32_t index, next, end;
+    uint32_t index, next, end, first;
 };
 
 static void await(struct lane *lane, const uint32_t *call)
@@ -128,6 +131,14 @@ static void do_call(struct lane *lane, const uint32_t *call)
         callee->body(grid, block, 0, arguments);
 }
 
+static void write_stamp(const struct lane *lane, uint64_t begun)
+{
+    size_t place = (size_t)lane->index * lane->walk->num_in_lane + lane->next - lane->first;
+    uint64_t *stamp = lane->walk->stamps + 2 * place;
+    stamp[0] = ~begun;
+    stamp[1] = stamps_now();
+}
+
 static void *walk_lane(void *user)
 {
     struct lane *lane = user;
@@ -137,7 +148,10 @@ static void *walk_lane(void *user)
         await(lane, call);
         if (random_next(&state) % 4 == 0)
             sched_yield();
+        uint64_t begun = stamps_now();
         do_call(lane, call);
+        if (lane->walk->stamps != NULL)
+            write_stamp(lane, begun);
         if (call[0] >> 31)
             tell(lane);
     }
@@ -157,8 +171,9 @@ static uint32_t find_lanes(struct walk *walk, const uint32_t *words, unsigned nu
             if (list[2 * i] == 0 || list[2 * i + 1] < list[2 * i])
                 continue;
             if (lanes != NULL)
-                lanes[num] = (struct lane){ walk, units,       units + (size_t)4 * head[3],
-                                            num,  list[2 * i], list[2 * i + 1] };
+                lanes[num] = (struct lane){ walk,       units,       units + (size_t)4 * head[3],
+                                            num,        list[2 * i], list[2 * i + 1],
+                                            list[2 * i] };
             num++;
         }
     }
@@ -188,6 +203,20 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     return done;
 }
 
+enum { NUM_UNTIMED = 7 }; // parameters; a timed island has more: stamps, first, room, num_in_lane
+
+// The stamps of a frame of the launch, those of frames before it being for all lanes of all blocks.
+static void find_stamps(struct walk *walk, const struct CUfunc_st *function, uint32_t frame,
+                        uint32_t num_lanes, void **arguments)
+{
+    if (function->num_parameters == NUM_UNTIMED)
+        return;
+    uint32_t first = *(const uint32_t *)arguments[8], room = *(const uint32_t *)arguments[9];
+    walk->num_in_lane = *(const uint32_t *)arguments[10];
+    walk->stamps = *(uint64_t **)arguments[7] +
+                   (size_t)2 * ((first + frame) % room) * num_lanes * walk->num_in_lane;
+}
+
 bool island_run(CUcontext context, const struct CUfunc_st *function, const unsigned grid[3],
                 void **arguments)
 {
@@ -202,6 +231,7 @@ bool island_run(CUcontext context, const struct CUfunc_st *function, const unsig
     for (uint32_t frame = 0; frame < num_frames && !walk.failed; frame++) {
         if (rows != NULL)
             walk.arguments = rows + frame * function->parameters[5].bytes;
+        find_stamps(&walk, function, frame, find_lanes(&walk, words, grid[0], NULL), arguments);
         if (!run_lanes(&walk, words, grid[0]))
             return false;
     }

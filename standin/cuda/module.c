@@ -12,6 +12,7 @@
 #include "entry.h"
 #include "handles.h"
 #include "island.h"
+#include "stamps.h"
 #include "stream.h"
 #include "world.h"
 
@@ -54,6 +55,9 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry)
     function->argument_bytes = entry->argument_bytes;
     function->waits = entry->waits;
     function->triggers = entry->triggers;
+    function->stamps = entry->stamps && entry->num_clock_reads == 2;
+    if (function->body == NULL)
+        function->body = stamps_find_body(entry->name);
     function->carveout = -1;
     return true;
 }

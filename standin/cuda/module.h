@@ -14,8 +14,8 @@ struct CUfunc_st {
     char name[MAX_ENTRY_NAME];
     struct parameter parameters[MAX_PARAMETERS];
     size_t num_parameters, argument_bytes;
-    bool waits, triggers; // see ptx.h
-    standin_kernel body;  // NULL: the program has none by that name
+    bool waits, triggers, stamps; // see ptx.h; stamps: with a begin and an end
+    standin_kernel body;          // NULL: the program has none by that name
     int max_dynamic_shared, carveout, non_portable_cluster; // guarded by the world's lock
 };
 

@@ -84,6 +84,7 @@ static bool read_parameter(const char **text, struct ptx_entry *entry, char *tok
             count = strtoul(token, NULL, 10);
         else if (size == 0)
             size = type_bytes(token);
+        entry->stamps |= strcmp(token, "braid_mask") == 0;
     }
     align = align == 0 ? size : align;
     if (size == 0 || count == 0 || align == 0 || entry->num_parameters == MAX_PARAMETERS)
@@ -125,6 +126,7 @@ static void read_body(const char **text, struct ptx_entry *entry)
         entry->waits |= control && strcmp(token, ".wait") == 0;
         entry->triggers |= control && strcmp(token, ".launch_dependents") == 0;
         control = strcmp(token, "griddepcontrol") == 0;
+        entry->num_clock_reads += strcmp(token, "%globaltimer") == 0;
         depth += (strcmp(token, "{") == 0) - (strcmp(token, "}") == 0);
         ended = depth == 0 && (strcmp(token, "}") == 0 || strcmp(token, ";") == 0);
     }

@@ -17,6 +17,8 @@ struct ptx_entry {
     struct parameter parameters[MAX_PARAMETERS];
     size_t num_parameters, argument_bytes;
     bool waits, triggers; // somewhere in its body: griddepcontrol.wait, .launch_dependents
+    bool stamps;          // its last parameters are braid_stamps and braid_mask: see stamps.h
+    int num_clock_reads;  // of %globaltimer, in its body
 };
 
 // PTX begins with .version and has .target; anything else is another kind of image, or none.

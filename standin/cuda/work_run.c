@@ -13,6 +13,7 @@
 #include "memory.h"
 #include "module.h"
 #include "settings.h"
+#include "stamps.h"
 #include "work.h"
 
 static void sleep_us(uint64_t microseconds)
@@ -124,10 +125,12 @@ static void run_kernel(CUcontext context, const struct kernel_call *call)
     for (size_t i = 0; i < function->num_parameters; i++)
         arguments[i] = call->arguments + function->parameters[i].offset;
     trap = CUDA_SUCCESS;
+    stamps_begin(function, arguments);
     if (island_is(function))
         island_run(context, function, call->grid, arguments);
     else
         function->body(call->grid, call->block, call->shared_bytes, arguments);
+    stamps_end(function, arguments);
     if (trap == CUDA_SUCCESS)
         return;
     world_lock();

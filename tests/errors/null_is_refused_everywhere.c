@@ -235,6 +235,9 @@ static void timings_refuse_null(void **state)
     size_t num_frames;
     refuses(braid_exec_get_timings(NULL, &timings), "exec");
     refuses(braid_exec_get_timings(all->exec, NULL), "the output");
+    braid_timed_by timed_by;
+    refuses(braid_exec_get_timed_by(NULL, all->node, &timed_by), "exec");
+    refuses(braid_exec_get_timed_by(all->exec, all->node, NULL), "the output");
     refuses(braid_exec_get_node_timing(NULL, all->node, &node), "exec");
     refuses(braid_exec_get_node_timing(all->exec, all->node, NULL), "the output");
     refuses(braid_exec_get_lane_timing(NULL, 0, &lane), "exec");

@@ -4,6 +4,8 @@
 
 #include <braid/timings.h>
 
+#include "gpu/frame.h"
+
 // Two nodes on two lanes, and one behind both. The first of a frame waits for the last of the one
 // before, which reads what it writes.
 static braid_status fill_graph(braid_graph *graph, uint32_t *words)
@@ -33,6 +35,17 @@ static braid_status fill_graph(braid_graph *graph, uint32_t *words)
     return status ? status : braid_graph_add_copy(graph, &copy, NULL);
 }
 
+// Where times are kept, a kernel too, which may write its own.
+static braid_status add_kernel(braid_graph *graph, uint32_t *words)
+{
+    uint32_t one = 1;
+    const braid_launch launch = {
+        .kernel = &sum_kernel,
+        BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(one)),
+    };
+    return braid_graph_add_kernel(graph, &launch, NULL);
+}
+
 static braid_status create(braid_device *device, uint32_t *words, const braid_exec_options *options,
                            braid_exec **out_exec)
 {
@@ -40,6 +53,8 @@ static braid_status create(braid_device *device, uint32_t *words, const braid_ex
     braid_status status = braid_graph_create(&graph);
     if (!status)
         status = fill_graph(graph, words);
+    if (!status && options->profile)
+        status = add_kernel(graph, words + 2);
     if (!status)
         status = braid_exec_create(device, graph, options, out_exec);
     braid_graph_destroy(graph);
@@ -57,10 +72,11 @@ braid_status life_create_overlapping(braid_device *device, uint32_t *words, brai
     return create(device, words, &options, out_exec);
 }
 
-braid_status life_create_timed(braid_device *device, uint32_t *words, braid_exec **out_exec)
+braid_status life_create_timed(braid_device *device, uint32_t *words, braid_exec_mode mode,
+                               braid_exec **out_exec)
 {
     const braid_exec_options options = {
-        .mode = BRAID_MODE_STREAMS,
+        .mode = mode,
         .plan = { .max_lanes = 2, .fixed_lanes = true },
         .profile = 2,
     };

@@ -8,7 +8,8 @@
 // Execs of a graph on two words of device memory. Errors as braid_exec_create.
 braid_status life_create_overlapping(braid_device *device, uint32_t *words, braid_exec_mode mode,
                                      braid_exec **out_exec);
-braid_status life_create_timed(braid_device *device, uint32_t *words, braid_exec **out_exec);
+braid_status life_create_timed(braid_device *device, uint32_t *words, braid_exec_mode mode,
+                               braid_exec **out_exec);
 
 // Each launches, and waits.
 braid_status life_run_overlapping(braid_exec *exec, braid_stream *stream);

@@ -18,6 +18,19 @@ struct gpu_island_code;
 struct gpu_left;
 struct gpu_left_memory;
 
+// Kernels of Braid's own.
+enum gpu_own_index {
+    GPU_OWN_ROOT,  // does nothing, and stands before the many roots of a graph
+    GPU_OWN_STAMP, // (uint64_t *at, uint64_t mask): writes the time, exclusive or the mask
+    GPU_NUM_OWN,
+};
+
+struct gpu_own_kernel {
+    gpu_module module;
+    gpu_function function;
+    bool tried;
+};
+
 struct gpu_backend {
     struct backend base;
     struct backend_ops ops; // what base points to: the common table with the vendor's name
@@ -39,10 +52,8 @@ struct gpu_backend {
     // Held while code is loaded or unloaded, for which a driver may wait for all work on the
     // device; never taken by who only gives kernels back, and taken before `lock`.
     pthread_mutex_t load_lock;
-    gpu_module root_module;               // guarded by load_lock; see braid_gpu_root_kernel
-    gpu_function root_function;           // guarded by load_lock
-    bool root_tried;                      // guarded by load_lock
-    struct gpu_island_code *island_codes; // guarded by load_lock
+    struct gpu_own_kernel own[GPU_NUM_OWN]; // guarded by load_lock; see braid_gpu_find_own
+    struct gpu_island_code *island_codes;   // guarded by load_lock
 
     pthread_mutex_t lock;                  // never held during a driver call that may wait
     struct gpu_module *modules;            // guarded by lock
@@ -81,7 +92,9 @@ struct gpu_kernel {
     const void *key;           // the image, the source, or the function it came from
     struct gpu_module *module; // NULL: the program's function
     char *entry;
+    const void *image;  // what it was loaded from, which lives while a graph uses it; or NULL
     const char *source; // what it was compiled from; NULL: an image, or the program's function
+    bool stamped;       // it takes parameters behind its own: see gpu_ptx_stamps.h
     gpu_function function;
     uint32_t references;           // guarded by gpu_backend.lock
     atomic_int max_dynamic_shared; // what the driver allows now without function_set
@@ -199,9 +212,9 @@ braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_plac
 // Frees pinned memory that nobody uses; only forgets it where the device could not be made current.
 void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
 
-// A kernel that does nothing, to stand before the many roots of a graph; NULL where the driver
-// cannot have it.
-braid_status braid_gpu_root_kernel(struct gpu_backend *gpu, gpu_function *out_function);
+// NULL where the driver cannot have it. The device is current.
+braid_status braid_gpu_find_own(struct gpu_backend *gpu, enum gpu_own_index index,
+                                gpu_function *out_function);
 
 // Compiles CUDA C for the device, on CUDA to PTX where text is wanted; *out_image is freed by the
 // caller.
@@ -237,6 +250,10 @@ braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_eve
 braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                                 void **out_memory);
 void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
+// Copies to or from the device, and waits for that: on a stream of its own, since the null stream
+// would wait for the program's. The device is current.
+braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const void *from,
+                                size_t bytes, const char *what);
 braid_status braid_gpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
                                        uint64_t bytes, void **out_memory);
 braid_status braid_gpu_stream_free(struct backend *backend, struct backend_stream *stream,
@@ -246,6 +263,10 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
                                    const uint32_t *arg_bytes, uint32_t num_args,
                                    struct backend_kernel **out_kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
+// The same kernel, writing its times; unloaded likewise. The device is current.
+// Errors: BRAID_UNSUPPORTED, and the reason, where it cannot; as kernel_load.
+braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
+                                           struct gpu_kernel **out_kernel);
 
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);
 void braid_gpu_task_finish(struct backend *backend, struct backend_task *task);

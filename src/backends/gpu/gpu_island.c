@@ -48,25 +48,6 @@ static braid_status load(struct gpu_island_maker *maker)
     return status;
 }
 
-// On a stream of its own, since the null stream would wait for the program's.
-static braid_status upload(struct gpu_backend *gpu, void *to, const void *from, size_t bytes)
-{
-    static const char what[] = "loading an island";
-    const struct gpu_api *api = gpu->api;
-    gpu_stream stream;
-    gpu_result result = api->stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0);
-    if (result)
-        return braid_gpu_check(gpu, result, &api->stream_create, what);
-    const void *slot = &api->copy;
-    result = api->copy(to, from, bytes, stream);
-    if (!result) {
-        slot = &api->stream_synchronize;
-        result = api->stream_synchronize(stream);
-    }
-    braid_gpu_check_freed(gpu, api->stream_destroy(stream), &api->stream_destroy, what);
-    return braid_gpu_check(gpu, result, slot, what);
-}
-
 static braid_status upload_words(struct gpu_island_maker *maker)
 {
     struct gpu_backend *gpu = maker->gpu;
@@ -87,9 +68,11 @@ static braid_status upload_words(struct gpu_island_maker *maker)
         status = braid_gpu_allocate(&gpu->base, BRAID_MEMORY_DEVICE, lanes * PROGRESS_STRIDE,
                                     &island->progress);
     if (!status)
-        status = upload(gpu, island->words, words.words, words.num_units * 16);
+        status = braid_gpu_copy_now(gpu, island->words, words.words, words.num_units * 16,
+                                    "loading an island");
     if (!status)
-        status = upload(gpu, island->progress, zeros, lanes * PROGRESS_STRIDE);
+        status = braid_gpu_copy_now(gpu, island->progress, zeros, lanes * PROGRESS_STRIDE,
+                                    "loading an island");
     free(words.words);
     free(zeros);
     return status;
@@ -106,13 +89,18 @@ static void describe_launch(struct gpu_island *island)
     island->parameters[4] = &island->rows_now;
     island->parameters[5] = island->args;
     island->parameters[6] = &island->notes;
+    island->parameters[7] = &island->times;
+    island->parameters[8] = &island->times_first;
+    island->parameters[9] = &island->times_room;
+    island->parameters[10] = &island->times_of_lane;
+    island->times_room = 1;
     island->launch = (struct backend_launch){
         .kernel = &island->kernel.base,
         .grid = { layout->num_blocks, 1, 1 },
         .block = { layout->num_threads, 1, 1 },
         .shared_bytes = (layout->num_args + layout->most_units) * 16,
         .cooperative = layout->num_blocks > 1,
-        .num_args = ISLAND_PARAMETERS,
+        .num_args = ISLAND_PARAMETERS + (layout->timed ? ISLAND_TIMES_PARAMETERS : 0),
         .args = island->parameters,
     };
 }

@@ -33,6 +33,17 @@ void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call,
 const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island,
                                                      uint32_t num_frames);
 
+// Of an island whose lists are timed, before its first launch: where its calls write their times,
+// stamps (gpu_ptx_stamps.h) on the device, num_in_lane of them for each lane and frame; frames use
+// the room for `num_frames` of them in turn.
+void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_t num_in_lane,
+                                uint32_t num_frames);
+// Tells that, before a launch: which frame the launch begins with.
+void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame);
+// How many stamps a frame takes, and each lane; where those of a call are in a frame.
+uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane);
+uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call);
+
 // Makes room for the arguments of several frames of one launch, and for what lanes note of the
 // nodes they are at. The device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island);

@@ -119,3 +119,38 @@ void braid_gpu_island_describe(const struct gpu_island *island, char *text, size
     else if (num == 0)
         snprintf(text, size, "no node of its island was running");
 }
+
+void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_t num_in_lane,
+                                uint32_t num_frames)
+{
+    island->times = stamps;
+    island->times_of_lane = num_in_lane;
+    island->times_room = num_frames;
+}
+
+void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame)
+{
+    island->times_first = frame;
+}
+
+uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane)
+{
+    const struct island_lists *lists = &island->lists;
+    uint32_t most = 1;
+    for (uint32_t lane = 0; lane < lists->num_lanes; lane++) {
+        uint32_t num = lists->lane_first[lane + 1] - lists->lane_first[lane];
+        most = num > most ? num : most;
+    }
+    *out_num_in_lane = most;
+    const struct island_layout *layout = &island->layout;
+    return (uint64_t)most * (layout->chain ? 1 : layout->num_blocks * layout->num_groups);
+}
+
+uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call)
+{
+    const struct island_lists *lists = &island->lists;
+    uint32_t lane = 0;
+    while (call >= lists->lane_first[lane + 1])
+        lane++;
+    return (uint64_t)lane * island->times_of_lane + call - lists->lane_first[lane];
+}

@@ -25,6 +25,7 @@ struct island_lists {
     uint32_t num_lanes, num_calls;
     struct island_wait *waits;
     uint32_t num_waits;
+    bool timed; // calls write when they begin and end
 };
 
 // How the lanes are laid out on the device.
@@ -40,6 +41,7 @@ struct island_layout {
     bool flat;  // all blocks are one-dimensional
     bool wide;  // some call has several blocks
     bool early; // it may be launched early: it waits for what is before it
+    bool timed; // calls write when they begin and end
     bool whole; // every call that runs something takes all threads of its group
 };
 

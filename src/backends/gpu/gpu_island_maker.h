@@ -5,7 +5,11 @@
 
 #include "backends/gpu/gpu_island_text.h"
 
-enum { ISLAND_PARAMETERS = 7, ISLAND_MOST_THREADS = 1024 };
+enum {
+    ISLAND_PARAMETERS = 7,
+    ISLAND_TIMES_PARAMETERS = 4, // more, where it is timed
+    ISLAND_MOST_THREADS = 1024,
+};
 
 struct gpu_island {
     struct gpu_island_code *code;
@@ -21,7 +25,9 @@ struct gpu_island {
     uint32_t most_rows;       // for how many frames there is room
     uint32_t *notes;          // in host memory that the device writes to; NULL: it takes none
     struct backend_launch launch;
-    void *parameters[ISLAND_PARAMETERS];
+    void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
+    uint32_t times_of_lane, times_room, times_first;
+    void *parameters[ISLAND_PARAMETERS + ISLAND_TIMES_PARAMETERS];
 };
 
 struct gpu_island_maker {

@@ -58,6 +58,10 @@ static const char *const words_text[] = {
 // What other kernels have written is read behind griddepcontrol.wait only: not even the progress,
 // which the frame before may still write. The lists are constant, and read before. All threads of
 // all blocks wait, so that an island that has ended stands for everything before it (gpu_ptx.h).
+//
+// Lines with a question mark are only in islands that are timed: one thread of each lane writes for
+// each call when it began, as a complement, and ended. It begins when its waits have ended, or what
+// was before it on its lane.
 static const char *const walker_text[] = {
     "struct braid_island_shape {\n",
     "    unsigned entry, threads, blocks, unused;\n",
@@ -80,6 +84,12 @@ static const char *const walker_text[] = {
     "    else\n",
     "        asm volatile(\"st.release.gpu.u32 [%0], %1;\" ::\"l\"(at), \"r\"(value) : \"memory\");\n",
     "}\n",
+    "?static __device__ __forceinline__ unsigned long long braid_island_now()\n",
+    "?{\n",
+    "?    unsigned long long now;\n",
+    "?    asm volatile(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(now)::\"memory\");\n",
+    "?    return now;\n",
+    "?}\n",
     "static __device__ __forceinline__ void braid_island_meet()\n",
     "{\n",
     "    if (BRAID_CHAIN && BRAID_GROUPS > 1)\n",
@@ -90,7 +100,9 @@ static const char *const walker_text[] = {
     "extern \"C\" __global__ void __launch_bounds__(BRAID_THREADS)\n",
     "    braid_island(const uint4 *program, unsigned *progress, unsigned span, unsigned frames,\n",
     "                 const uint4 *rows, const __grid_constant__ braid_island_args args,\n",
-    "                 volatile unsigned *notes)\n",
+    "                 volatile unsigned *notes\n",
+    "?                 , ulonglong2 *times, unsigned first, unsigned room, unsigned stride\n",
+    "    )\n",
     "{\n",
     "    static_assert(!BRAID_EARLY || __CUDA_ARCH__ >= 900, \"the compiler is older than the device\");\n",
     "    if (BRAID_EARLY)\n",
@@ -127,6 +139,9 @@ static const char *const walker_text[] = {
     "            asm volatile(\"barrier.sync 0, %0;\" ::\"n\"(BRAID_GROUPS * BRAID_GROUP) : \"memory\");\n",
     "        }\n",
     "        unsigned shape = ~0u, entry = 0, threads = 0, blocks = 0, told = 0;\n",
+    "?        const bool timed = index == 0 && (!BRAID_CHAIN || group == 0);\n",
+    "?        ulonglong2 *const stamps = times + ((first + frame) % room * (BRAID_CHAIN ? 1 : BRAID_LANES) + lane) * stride;\n",
+    "?        unsigned long long now = timed ? braid_island_now() : 0;\n",
     "        uint4 next = own[list.x];\n",
     "        for (unsigned t = list.x; t < list.y; t++) {\n",
     "            const uint4 task = next;\n",
@@ -146,6 +161,8 @@ static const char *const walker_text[] = {
     "                    }\n",
     "                }\n",
     "                braid_island_meet();\n",
+    "?                if (timed)\n",
+    "?                    now = braid_island_now();\n",
     "            }\n",
     "            if (takes_notes)\n",
     "                notes[lane] = 2 * (t - list.x) + 2;\n",
@@ -180,6 +197,11 @@ static const char *const walker_text[] = {
     "                shape = ~0u;\n",
     "            }\n",
     "            braid_island_meet();\n",
+    "?            if (timed) {\n",
+    "?                const unsigned long long end = braid_island_now();\n",
+    "?                stamps[t - list.x] = make_ulonglong2(~now, end);\n",
+    "?                now = end;\n",
+    "?            }\n",
     "            if (!BRAID_CHAIN && task.x >> 31) {\n",
     "                told++;\n",
     "                if (index == 0)\n",
@@ -279,10 +301,13 @@ static const char *const call_text[] = {
 
 // clang-format on
 
-static void put_lines(FILE *file, const char *const *lines)
+static void put_lines(FILE *file, const char *const *lines, bool timed)
 {
-    for (; *lines; lines++)
-        fputs(*lines, file);
+    for (; *lines; lines++) {
+        bool is_for_times = **lines == '?';
+        if (timed || !is_for_times)
+            fputs(*lines + is_for_times, file);
+    }
 }
 
 static void put_layout(FILE *file, const struct island_layout *layout)
@@ -351,12 +376,12 @@ char *braid_island_text(const struct island_layout *layout, const struct island_
             fputs(sources[i].includes, file);
     }
     put_layout(file, layout);
-    put_lines(file, words_text);
-    put_lines(file, walker_text);
-    put_lines(file, macros_text);
+    put_lines(file, words_text, layout->timed);
+    put_lines(file, walker_text, layout->timed);
+    put_lines(file, macros_text, layout->timed);
     for (uint32_t i = 0; i < num_sources; i++)
         put_source(file, &sources[i], i);
-    put_lines(file, call_text);
+    put_lines(file, call_text, layout->timed);
     put_entries(file, kernels, num_kernels);
     bool failed = ferror(file) != 0;
     if (fclose(file) == 0 && !failed)

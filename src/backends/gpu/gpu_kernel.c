@@ -126,7 +126,9 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
         return braid_error_no_memory("a kernel");
     loaded->entry = strdup(code->entry);
     loaded->key = code->key;
+    loaded->image = code->image;
     loaded->source = code->source;
+    loaded->stamped = code->stamped;
     braid_status status = loaded->entry ? BRAID_OK : braid_error_no_memory("a kernel");
     if (!status)
         status = find_function(gpu, kernel, code, loaded);
@@ -166,7 +168,8 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
 {
     pthread_mutex_lock(&gpu->lock);
     struct gpu_kernel *kernel = gpu->kernels;
-    while (kernel && (kernel->key != code->key || strcmp(kernel->entry, code->entry) != 0))
+    while (kernel && (kernel->key != code->key || kernel->stamped != code->stamped ||
+                      strcmp(kernel->entry, code->entry) != 0))
         kernel = kernel->next;
     if (kernel)
         kernel->references++;
@@ -176,16 +179,15 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
 
 // A kernel that is loaded is found also while another thread loads something else.
 static braid_status find_or_load(struct gpu_backend *gpu, const braid_kernel *kernel,
-                                 struct gpu_kernel **out_kernel)
+                                 const struct gpu_code *code, struct gpu_kernel **out_kernel)
 {
-    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
-    struct gpu_kernel *loaded = find_kernel(gpu, &code);
+    struct gpu_kernel *loaded = find_kernel(gpu, code);
     braid_status status = BRAID_OK;
     if (!loaded) {
         pthread_mutex_lock(&gpu->load_lock);
-        loaded = find_kernel(gpu, &code);
+        loaded = find_kernel(gpu, code);
         if (!loaded)
-            status = create_kernel(gpu, kernel, &code, &loaded);
+            status = create_kernel(gpu, kernel, code, &loaded);
         pthread_mutex_unlock(&gpu->load_lock);
     }
     *out_kernel = loaded;
@@ -197,7 +199,8 @@ static braid_status load_kernel(struct gpu_backend *gpu, const braid_kernel *ker
                                 struct backend_kernel **out_kernel)
 {
     struct gpu_kernel *loaded = NULL;
-    braid_status status = find_or_load(gpu, kernel, &loaded);
+    const struct gpu_code code = braid_gpu_find_code(gpu, kernel);
+    braid_status status = find_or_load(gpu, kernel, &code, &loaded);
     if (status)
         return status;
     status = check_args(loaded, kernel, arg_bytes, num_args);
@@ -226,6 +229,22 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
     status = load_kernel(gpu, kernel, arg_bytes, num_args, out_kernel);
     braid_gpu_leave(gpu, &scope);
     return status;
+}
+
+braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
+                                           struct gpu_kernel **out_kernel)
+{
+    const braid_kernel named = { .name = kernel->entry, .source = kernel->source };
+    const struct gpu_code code = { .key = kernel->key,
+                                   .entry = kernel->entry,
+                                   .image = kernel->image,
+                                   .source = kernel->source,
+                                   .stamped = true };
+    if (!code.image && !code.source)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "kernel '%s' cannot write its times: it is the program's own function",
+                           kernel->entry);
+    return find_or_load(gpu, &named, &code, out_kernel);
 }
 
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel)

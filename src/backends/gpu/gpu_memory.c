@@ -57,6 +57,24 @@ void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *me
     braid_gpu_leave(gpu, &scope);
 }
 
+braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const void *from,
+                                size_t bytes, const char *what)
+{
+    const struct gpu_api *api = gpu->api;
+    gpu_stream stream;
+    gpu_result result = api->stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0);
+    if (result)
+        return braid_gpu_check(gpu, result, &api->stream_create, what);
+    const void *slot = NULL;
+    result = gpu->vendor->copy(gpu, to, from, bytes, stream, &slot);
+    if (!result) {
+        slot = &api->stream_synchronize;
+        result = api->stream_synchronize(stream);
+    }
+    braid_gpu_check_freed(gpu, api->stream_destroy(stream), &api->stream_destroy, what);
+    return braid_gpu_check(gpu, result, slot, what);
+}
+
 static braid_status check_pools(const struct gpu_backend *gpu)
 {
     // HIP 5.2.3 never ends the destruction of a stream after a hipFreeAsync on it.

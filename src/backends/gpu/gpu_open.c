@@ -161,9 +161,11 @@ static void gpu_close(struct backend *backend)
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_scope scope;
     if (braid_gpu_enter_to_free(gpu, &scope, what)) {
-        if (gpu->root_module)
-            braid_gpu_check_freed(gpu, gpu->api->module_unload(gpu->root_module),
-                                  &gpu->api->module_unload, what);
+        for (int i = 0; i < GPU_NUM_OWN; i++) {
+            if (gpu->own[i].module)
+                braid_gpu_check_freed(gpu, gpu->api->module_unload(gpu->own[i].module),
+                                      &gpu->api->module_unload, what);
+        }
         braid_gpu_modules_finish(gpu, true);
         braid_gpu_island_codes_finish(gpu, true);
         braid_gpu_staging_finish(gpu, true);

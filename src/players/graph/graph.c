@@ -30,6 +30,7 @@ static void destroy_handles(struct gpu_backend *gpu, struct graph_playing *playi
 static void free_playing(struct graph_playing *playing)
 {
     braid_graph_islands_finish(playing->gpu, &playing->islands, false);
+    braid_graph_times_destroy(playing->times);
     free(playing->nodes);
     free(playing);
 }
@@ -81,6 +82,8 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     if (!playing->nodes)
         return braid_error_no_memory("a program");
     braid_status status = braid_graph_islands_create(stage->program, &playing->islands);
+    if (!status && stage->num_profiled)
+        status = braid_graph_times_create(stage, &playing->times);
     if (status)
         return status;
     gpu_result result = gpu->api->graph_create(&playing->graph, 0);
@@ -148,13 +151,34 @@ static braid_status set_bindings(struct playing *base, const struct backend_task
     struct gpu_scope scope;
     if (braid_graph_islands_set(&playing->islands, task))
         return BRAID_OK;
+    struct backend_launch launch = task->launch;
+    if (playing->times)
+        braid_graph_times_launch_again(playing->times, task, &launch);
     braid_status status = braid_gpu_enter(gpu, &scope, "change of arguments");
     if (status)
         return status;
-    gpu_result result = gpu->vendor->set_kernel(gpu, playing->executable,
-                                                playing->nodes[task->node], &task->launch);
+    gpu_result result =
+        gpu->vendor->set_kernel(gpu, playing->executable, playing->nodes[task->node], &launch);
     braid_gpu_leave(gpu, &scope);
     return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, NULL);
+}
+
+// *out_slot is the call that failed.
+static gpu_result queue_frame(struct graph_playing *playing, gpu_stream queue,
+                              struct play_result *out_result, const void **out_slot)
+{
+    const struct gpu_api *api = playing->gpu->api;
+    gpu_result result = GPU_SUCCESS;
+    if (playing->times)
+        result = braid_graph_times_begin(playing->times, queue, out_slot);
+    if (result)
+        return result;
+    *out_slot = &api->executable_launch;
+    result = api->executable_launch(playing->executable, queue);
+    out_result->queued = result == GPU_SUCCESS || playing->times;
+    if (!result && playing->times)
+        result = braid_graph_times_end(playing->times, queue, out_slot);
+    return result;
 }
 
 static braid_status launch(struct playing *base, braid_stream *stream,
@@ -163,6 +187,7 @@ static braid_status launch(struct playing *base, braid_stream *stream,
     struct graph_playing *playing = (struct graph_playing *)base;
     struct gpu_backend *gpu = playing->gpu;
     gpu_stream queue = gpu_stream_of(device_backend_stream(stream));
+    const void *slot = NULL;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "launch of a graph");
     if (status)
@@ -171,11 +196,14 @@ static braid_status launch(struct playing *base, braid_stream *stream,
     status = braid_graph_islands_apply(&playing->islands, gpu, playing->executable);
     gpu_result result = GPU_SUCCESS;
     if (!status)
-        result = gpu->api->executable_launch(playing->executable, queue);
+        result = queue_frame(playing, queue, out_result, &slot);
     braid_gpu_leave(gpu, &scope);
-    out_result->queued = !status && result == GPU_SUCCESS;
-    return status ? status
-                  : braid_gpu_check(gpu, result, &gpu->api->executable_launch, "launch of a graph");
+    return status ? status : braid_gpu_check(gpu, result, slot, "launch of a graph");
+}
+
+static braid_status read_times(struct playing *base, struct profile *out_profile)
+{
+    return braid_graph_times_read(((const struct graph_playing *)base)->times, out_profile);
 }
 
 static void destroy(struct playing *base)
@@ -210,7 +238,7 @@ static braid_status find_fits(struct backend *backend, const struct backend_task
     .find_fits = find_fits, .create = create, .set_bindings = set_bindings, .launch = launch,      \
     .destroy = destroy
 
-const struct player braid_graph_player = { GRAPH_PLAYER };
+const struct player braid_graph_player = { GRAPH_PLAYER, .read_times = read_times };
 const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
 
 #undef GRAPH_PLAYER

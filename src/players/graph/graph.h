@@ -14,7 +14,8 @@ struct graph_playing {
     gpu_executable executable;
     gpu_node *nodes; // by task index
     struct graph_islands islands;
-    uint32_t num_nodes; // for messages
+    struct graph_times *times; // NULL: nobody asked for times
+    uint32_t num_nodes;        // for messages
 };
 
 // Adds the program's nodes and edges to playing->graph: exactly the lane orders and the waits, and

@@ -8,6 +8,7 @@
 #include "backends/gpu/gpu_layouts.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "players/graph/graph_capture.h"
 
 // Each root of a native graph costs the host about 0.65 us a launch (measured on an H200), and one
 // kernel before them all makes them ordinary nodes at the price of one more node on every path.
@@ -47,7 +48,7 @@ static braid_status add_root(struct builder *builder)
     gpu_function function = NULL;
     braid_status status = BRAID_OK;
     if (count_roots(builder->stage->program) >= ROOTS_WORTH_A_KERNEL)
-        status = braid_gpu_root_kernel(gpu, &function);
+        status = braid_gpu_find_own(gpu, GPU_OWN_ROOT, &function);
     if (!function)
         return status;
     struct gpu_kernel kernel = { .function = function };
@@ -96,24 +97,25 @@ static bool may_start_early(const struct builder *builder, const struct backend_
 }
 
 static braid_status add_kernel(struct builder *builder, const struct backend_task *task,
-                               const struct lane_state *state, gpu_node *out_node)
+                               const struct backend_launch *launch, const struct lane_state *state,
+                               gpu_node *out_node)
 {
     static const struct gpu_edge_data early = { .from_port = GPU_EDGE_PORT_PROGRAMMATIC,
                                                 .type = GPU_EDGE_PROGRAMMATIC };
     struct gpu_backend *gpu = builder->gpu;
     struct gpu_place place = place_here(builder);
-    bool starts_early = may_start_early(builder, &task->launch, state);
+    bool starts_early = may_start_early(builder, launch, state);
     if (starts_early) { // what it is launched early behind comes first
         place.after++;
         place.num_after--;
     }
     const void *slot = NULL;
-    gpu_result result = braid_gpu_allow_shared(gpu, &task->launch, &slot);
+    gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_SUCCESS)
-        result = gpu->vendor->add_kernel(gpu, &place, &task->launch, out_node, &slot);
+        result = gpu->vendor->add_kernel(gpu, &place, launch, out_node, &slot);
     if (result) {
         char detail[200];
-        braid_gpu_explain_launch(gpu, &task->launch, result, detail, sizeof(detail));
+        braid_gpu_explain_launch(gpu, launch, result, detail, sizeof(detail));
         return braid_gpu_check_task(gpu, result, slot, task, detail);
     }
     if (starts_early)
@@ -170,58 +172,19 @@ static braid_status add_empty(struct builder *builder, const struct backend_task
     return braid_gpu_check_task(builder->gpu, result, &api->graph_add_empty, task, NULL);
 }
 
-// A call that the driver could not capture is BRAID_UNSUPPORTED, whatever it returned: it can still
-// run on streams, and may have noticed the driver's error itself.
-static braid_status refuse_capture(struct builder *builder, const struct backend_task *task,
-                                   gpu_result result, braid_status call_status)
-{
-    char detail[512] = "the call cannot be captured";
-    if (call_status)
-        snprintf(detail, sizeof(detail), "the call cannot be captured: %s", braid_error_message());
-    braid_gpu_check_task(builder->gpu, result, &builder->gpu->api->capture_end, task, detail);
-    return BRAID_UNSUPPORTED;
-}
-
-static void free_captured(const struct gpu_backend *gpu, gpu_graph graph)
-{
-    braid_gpu_check_freed(gpu, gpu->api->graph_destroy(graph), &gpu->api->graph_destroy,
-                          "destruction of a captured graph");
-}
-
-// Makes the call on a capturing stream. The capture is always ended, whatever the call did.
-static braid_status capture_call(struct builder *builder, const struct backend_task *task,
-                                 gpu_graph *out_graph)
-{
-    struct gpu_backend *gpu = builder->gpu;
-    struct gpu_stream stream = { .base = { .wrapped = true }, .handle = builder->capture_stream };
-    gpu_result result = gpu->api->capture_begin(stream.handle, GPU_CAPTURE_THREAD_LOCAL);
-    if (result)
-        return braid_gpu_check_task(gpu, result, &gpu->api->capture_begin, task, NULL);
-    braid_stream wrapper = { .device = builder->stage->device, .backend = &stream.base };
-    braid_status status = braid_player_call_native(wrapper.device, task, &wrapper);
-    gpu_graph graph = NULL;
-    result = gpu->api->capture_end(stream.handle, &graph);
-    if ((status || result) && graph)
-        free_captured(gpu, graph);
-    if (result)
-        return refuse_capture(builder, task, result, status);
-    if (!status)
-        *out_graph = graph;
-    return status;
-}
-
 static braid_status add_native(struct builder *builder, const struct backend_task *task,
                                gpu_node *out_node)
 {
     const struct gpu_api *api = builder->gpu->api;
     gpu_graph child = NULL;
-    braid_status status = capture_call(builder, task, &child);
+    braid_status status =
+        braid_graph_capture(builder->stage, task, builder->capture_stream, &child);
     if (status)
         return status;
     // The node keeps a copy of the child.
     gpu_result result = api->graph_add_child(out_node, builder->playing->graph, builder->after,
                                              builder->num_after, child);
-    free_captured(builder->gpu, child);
+    braid_graph_free_captured(builder->gpu, child);
     return braid_gpu_check_task(builder->gpu, result, &api->graph_add_child, task, NULL);
 }
 
@@ -232,7 +195,7 @@ static braid_status add_node(struct builder *builder, const struct backend_task 
         return braid_gpu_add_detour(builder->gpu, place_here(builder), task, out_node);
     switch (task->kind) {
     case WORK_KERNEL:
-        return add_kernel(builder, task, state, out_node);
+        return add_kernel(builder, task, &task->launch, state, out_node);
     case WORK_COPY:
         return add_copy(builder, task, out_node);
     case WORK_FILL:
@@ -245,6 +208,49 @@ static braid_status add_node(struct builder *builder, const struct backend_task 
         break;
     }
     return add_empty(builder, task, out_node);
+}
+
+static braid_status add_stamp(struct builder *builder, const struct backend_task *task, bool ended,
+                              gpu_node *out_node)
+{
+    const struct gpu_place place = place_here(builder);
+    builder->playing->num_nodes++;
+    return braid_graph_times_add_stamp(builder->playing->times, &place, task, ended, out_node);
+}
+
+// The node between two that write the time; *state then ends with the second.
+static braid_status add_between_stamps(struct builder *builder, const struct backend_task *task,
+                                       struct lane_state *state, gpu_node *out_node)
+{
+    gpu_node stamp;
+    state->last_is_kernel = false; // it does not start early behind what it is parted from
+    braid_status status = add_stamp(builder, task, false, &stamp);
+    builder->after[0] = stamp;
+    builder->num_after = 1;
+    if (!status)
+        status = add_node(builder, task, state, out_node);
+    builder->after[0] = *out_node;
+    return status ? status : add_stamp(builder, task, true, &state->last);
+}
+
+// A kernel that can writes its times itself.
+static braid_status add_timed(struct builder *builder, const struct backend_task *task,
+                              struct lane_state *state, gpu_node *out_node)
+{
+    struct backend_launch launch;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = BRAID_UNSUPPORTED;
+    if (task->kind == WORK_KERNEL)
+        status = braid_graph_times_launch(builder->playing->times, task, &launch);
+    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
+    if (status == BRAID_UNSUPPORTED)
+        return add_between_stamps(builder, task, state, out_node);
+    if (!status)
+        status = add_kernel(builder, task, &launch, state, out_node);
+    state->last = *out_node;
+    state->last_is_kernel = true;
+    return status;
 }
 
 // The island that an operation is in, or NULL.
@@ -266,12 +272,12 @@ static braid_status begin_island(struct builder *builder, struct lane_state *sta
     const struct program_island *island = &builder->stage->program->islands[state->island];
     struct graph_playing *playing = builder->playing;
     struct graph_island *item = &playing->islands.items[state->island];
-    braid_status status =
-        braid_graph_islands_make(&playing->islands, builder->gpu, builder->stage, state->island);
+    braid_status status = braid_graph_islands_make(&playing->islands, builder->gpu, builder->stage,
+                                                   state->island, playing->times);
     if (status || !item->island)
         return status;
     collect_after(builder, state, op);
-    status = add_kernel(builder, &item->task, state, &item->node);
+    status = add_kernel(builder, &item->task, &item->task.launch, state, &item->node);
     if (status)
         return status;
     *state = (struct lane_state){ op + island->num_ops, item->node, true, state->island };
@@ -287,10 +293,18 @@ static braid_status run_task(struct builder *builder, struct lane_state *state, 
     const struct backend_task *task = &builder->stage->frame->tasks[index];
     gpu_node *node = &builder->playing->nodes[index];
     collect_after(builder, state, op);
-    braid_status status = add_node(builder, task, state, node);
-    if (status)
-        return status;
-    *state = (struct lane_state){ op + 1, *node, task->kind == WORK_KERNEL, state->island };
+    if (builder->playing->times) {
+        braid_status status = add_timed(builder, task, state, node);
+        if (status)
+            return status;
+    } else {
+        braid_status status = add_node(builder, task, state, node);
+        if (status)
+            return status;
+        state->last = *node;
+        state->last_is_kernel = task->kind == WORK_KERNEL;
+    }
+    state->first_wait = op + 1;
     builder->playing->num_nodes++;
     return BRAID_OK;
 }

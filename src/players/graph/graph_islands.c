@@ -49,7 +49,9 @@ void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *i
 static braid_status make_lists(const struct stage *stage, const struct program_island *island,
                                struct island_lists *out_lists)
 {
-    struct island_lists lists = { .num_lanes = 1, .num_calls = (uint32_t)island->num_ops };
+    struct island_lists lists = { .num_lanes = 1,
+                                  .num_calls = (uint32_t)island->num_ops,
+                                  .timed = stage->num_profiled != 0 };
     lists.calls = braid_allocate_zeroed(island->num_ops, sizeof(*lists.calls));
     lists.lane_first = braid_allocate_zeroed(2, sizeof(*lists.lane_first));
     if (!lists.calls || !lists.lane_first) {
@@ -86,8 +88,18 @@ static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *sta
     return status;
 }
 
+static void tell_times(struct gpu_island *island, struct graph_times *times,
+                       const struct program_op *ops, size_t num_ops)
+{
+    braid_gpu_island_set_times(island, braid_graph_times_of_island(times, ops[0].index),
+                               (uint32_t)num_ops, 1);
+    for (size_t i = 0; i < num_ops; i++)
+        braid_graph_times_note_inside(times, ops[i].index);
+}
+
 braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_backend *gpu,
-                                      const struct stage *stage, uint32_t index)
+                                      const struct stage *stage, uint32_t index,
+                                      struct graph_times *times)
 {
     const struct program_island *island = &stage->program->islands[index];
     const struct program_op *ops = &stage->program->ops[island->first_op];
@@ -95,6 +107,8 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
     braid_status status = try_to_make(gpu, stage, island, &item->island);
     if (status || !item->island)
         return status;
+    if (times)
+        tell_times(item->island, times, ops, island->num_ops);
     const struct backend_task *first = &stage->frame->tasks[ops[0].index];
     item->task = *first;
     item->task.launch = *braid_gpu_island_launch(item->island, 1);

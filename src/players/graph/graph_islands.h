@@ -4,6 +4,7 @@
 #define BRAID_PLAYERS_GRAPH_GRAPH_ISLANDS_H
 
 #include "backends/gpu/gpu_island.h"
+#include "players/graph/graph_times.h"
 #include "program/player.h"
 
 struct graph_island {
@@ -28,9 +29,11 @@ void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *i
                                 bool current);
 
 // Compiles and loads one, unless that turns out to be impossible: then the item stays without, or,
-// where the stage must have it, BRAID_UNSUPPORTED. Errors: BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
+// where the stage must have it, BRAID_UNSUPPORTED. Its calls write their times to `times`, unless
+// that is NULL. Errors: BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
 braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_backend *gpu,
-                                      const struct stage *stage, uint32_t index);
+                                      const struct stage *stage, uint32_t index,
+                                      struct graph_times *times);
 
 // Takes a task's new arguments, for later launches. False: it is in no island.
 bool braid_graph_islands_set(struct graph_islands *islands, const struct backend_task *task);

@@ -9,13 +9,15 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "players/island/island_program.h"
+#include "players/island/island_times.h"
 #include "players/players.h"
 
 struct island_playing {
     struct playing base;
     struct gpu_backend *gpu;
     struct gpu_island *island;
-    uint32_t *call_of; // by node
+    uint32_t *call_of;          // by node
+    struct island_times *times; // NULL: nobody asked for times
 };
 
 static braid_status create_inside(const struct stage *stage, struct island_playing *playing)
@@ -34,6 +36,9 @@ static braid_status create_inside(const struct stage *stage, struct island_playi
     status = braid_gpu_island_create(playing->gpu, &lists, chain, &playing->island);
     if (!status)
         status = braid_gpu_island_reserve(playing->gpu, playing->island);
+    if (!status && stage->num_profiled)
+        status =
+            braid_island_times_create(stage, playing->island, playing->call_of, &playing->times);
     if (status)
         braid_gpu_island_destroy(playing->gpu, playing->island);
     return status;
@@ -41,6 +46,7 @@ static braid_status create_inside(const struct stage *stage, struct island_playi
 
 static void free_playing(struct island_playing *playing)
 {
+    braid_island_times_destroy(playing->times);
     free(playing->call_of);
     free(playing);
 }
@@ -98,6 +104,8 @@ static gpu_result queue_frames(struct island_playing *playing, gpu_stream queue,
     gpu_result result = GPU_SUCCESS;
     braid_gpu_note_stream(gpu, queue);
     *out_slot = &gpu->api->copy;
+    if (playing->times)
+        braid_island_times_begin(playing->times, playing->island);
     if (in_rows)
         result = braid_gpu_island_launch_in_rows(gpu, playing->island, queue, num_frames, &island);
     else
@@ -108,6 +116,8 @@ static gpu_result queue_frames(struct island_playing *playing, gpu_stream queue,
     *out_slot = &gpu->api->launch_config;
     result = braid_gpu_launch_with_attributes(gpu, queue, island);
     out_result->queued = out_result->queued || result == GPU_SUCCESS;
+    if (!result && playing->times)
+        braid_island_times_launched(playing->times, num_frames);
     return result;
 }
 
@@ -136,6 +146,11 @@ static braid_status launch(struct playing *base, braid_stream *stream,
 static uint32_t most_frames(const struct playing *base, bool in_rows)
 {
     return braid_gpu_island_most_frames(((const struct island_playing *)base)->island, in_rows);
+}
+
+static braid_status read_times(struct playing *base, struct profile *out_profile)
+{
+    return braid_island_times_read(((const struct island_playing *)base)->times, out_profile);
 }
 
 static void keep_row(struct playing *base, uint32_t frame)
@@ -188,8 +203,8 @@ static void get_wide_cost_model(struct backend *backend, braid_cost_model *out_m
 #define ISLAND_PLAYER                                                                              \
     .mode = BRAID_MODE_NATIVE, .is_island = true, .launches_overlap = true, .check = check,        \
     .create = create, .set_bindings = set_bindings, .launch = launch, .most_frames = most_frames,  \
-    .keep_row = keep_row, .launch_many = launch_many, .describe_running = describe_running,        \
-    .destroy = destroy
+    .read_times = read_times, .keep_row = keep_row, .launch_many = launch_many,                    \
+    .describe_running = describe_running, .destroy = destroy
 
 const struct player braid_narrow_island_player = { .name = "island",
                                                    .get_cost_model = get_narrow_cost_model,

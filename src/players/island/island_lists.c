@@ -64,7 +64,8 @@ braid_status braid_island_lists_of_program(const struct stage *stage, uint32_t *
                                            struct island_lists *out_lists)
 {
     const struct program *program = stage->program;
-    struct island_lists lists = { .num_lanes = program->num_lanes };
+    struct island_lists lists = { .num_lanes = program->num_lanes,
+                                  .timed = stage->num_profiled != 0 };
     lists.calls =
         braid_allocate_zeroed(program->num_ops + program->num_lanes, sizeof(*lists.calls));
     lists.lane_first =

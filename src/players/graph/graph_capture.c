@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Native calls as graphs: what they queue is captured.
+#include "players/graph/graph_capture.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+
+// A call that the driver could not capture is BRAID_UNSUPPORTED, whatever it returned: it can still
+// run on streams, and may have noticed the driver's error itself.
+static braid_status refuse(const struct gpu_backend *gpu, const struct backend_task *task,
+                           gpu_result result, braid_status call_status)
+{
+    char detail[512] = "the call cannot be captured";
+    if (call_status)
+        snprintf(detail, sizeof(detail), "the call cannot be captured: %s", braid_error_message());
+    braid_gpu_check_task(gpu, result, &gpu->api->capture_end, task, detail);
+    return BRAID_UNSUPPORTED;
+}
+
+void braid_graph_free_captured(const struct gpu_backend *gpu, gpu_graph graph)
+{
+    braid_gpu_check_freed(gpu, gpu->api->graph_destroy(graph), &gpu->api->graph_destroy,
+                          "destruction of a captured graph");
+}
+
+// Makes the call on a capturing stream. The capture is always ended, whatever the call did.
+braid_status braid_graph_capture(const struct stage *stage, const struct backend_task *task,
+                                 gpu_stream capture_stream, gpu_graph *out_graph)
+{
+    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    struct gpu_stream stream = { .base = { .wrapped = true }, .handle = capture_stream };
+    gpu_result result = gpu->api->capture_begin(stream.handle, GPU_CAPTURE_THREAD_LOCAL);
+    if (result)
+        return braid_gpu_check_task(gpu, result, &gpu->api->capture_begin, task, NULL);
+    braid_stream wrapper = { .device = stage->device, .backend = &stream.base };
+    braid_status status = braid_player_call_native(wrapper.device, task, &wrapper);
+    gpu_graph graph = NULL;
+    result = gpu->api->capture_end(stream.handle, &graph);
+    if ((status || result) && graph)
+        braid_graph_free_captured(gpu, graph);
+    if (result)
+        return refuse(gpu, task, result, status);
+    if (!status)
+        *out_graph = graph;
+    return status;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Native calls as graphs: what they queue is captured.
+#ifndef BRAID_PLAYERS_GRAPH_GRAPH_CAPTURE_H
+#define BRAID_PLAYERS_GRAPH_GRAPH_CAPTURE_H
+
+#include "backends/gpu/gpu_backend.h"
+#include "program/player.h"
+
+// The device is current. Errors: BRAID_UNSUPPORTED (it cannot be captured), what the call returned.
+braid_status braid_graph_capture(const struct stage *stage, const struct backend_task *task,
+                                 gpu_stream capture_stream, gpu_graph *out_graph);
+void braid_graph_free_captured(const struct gpu_backend *gpu, gpu_graph graph);
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of the nodes of a driver's graph: what writes them, where, and reading them.
+//
+// Kernels with text are given code that writes when they begin and end (gpu_ptx_stamps.h); around
+// every other node stand two kernels that write the time. All write into one frame of stamps on the
+// device. Behind each launch that is copied to the frames kept, and zeroed for the next.
+#ifndef BRAID_PLAYERS_GRAPH_GRAPH_TIMES_H
+#define BRAID_PLAYERS_GRAPH_GRAPH_TIMES_H
+
+#include "backends/gpu/gpu_backend.h"
+#include "program/player.h"
+
+struct graph_times;
+
+// For the frames of a stage that keeps times. The device is current.
+// Errors: BRAID_UNSUPPORTED (the driver takes no text), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_graph_times_create(const struct stage *stage, struct graph_times **out_times);
+// NULL is destroyed to no effect. Waits for nothing.
+void braid_graph_times_destroy(struct graph_times *times);
+
+// The launch of a task, a kernel, that writes its times: BRAID_UNSUPPORTED where it cannot, and
+// must stand between two stamps. Its args are valid until the next call. Errors: as loading
+// kernels.
+braid_status braid_graph_times_launch(struct graph_times *times, const struct backend_task *task,
+                                      struct backend_launch *out_launch);
+// The same for new arguments of a task whose node was added. False: it has no times in it.
+bool braid_graph_times_launch_again(struct graph_times *times, const struct backend_task *task,
+                                    struct backend_launch *out_launch);
+
+// Adds a node that writes when a task begins, or has ended.
+braid_status braid_graph_times_add_stamp(struct graph_times *times, const struct gpu_place *place,
+                                         const struct backend_task *task, bool ended,
+                                         gpu_node *out_node);
+
+// Where the calls of an island write, one behind the other from that of the given task.
+void *braid_graph_times_of_island(struct graph_times *times, uint32_t first_task);
+// It was made: its tasks write their times themselves.
+void braid_graph_times_note_inside(struct graph_times *times, uint32_t task);
+
+// Around the launch of a frame. *out_slot is the call that failed.
+gpu_result braid_graph_times_begin(struct graph_times *times, gpu_stream stream,
+                                   const void **out_slot);
+gpu_result braid_graph_times_end(struct graph_times *times, gpu_stream stream,
+                                 const void **out_slot);
+
+// See player.read_times.
+braid_status braid_graph_times_read(const struct graph_times *times, struct profile *out_profile);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of the calls of an island: they write them themselves, frame by frame.
+#include "players/island/island_times.h"
+
+#include <stdlib.h>
+
+#include "backends/gpu/gpu_island_code.h"
+#include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/array.h"
+#include "base/error.h"
+
+static const char what_times[] = "the times of frames";
+
+struct island_times {
+    struct gpu_backend *gpu;
+    const struct program *program;
+    uint64_t *stamp_of; // by task: which of a frame's
+    uint64_t num_stamps;
+    struct gpu_stamp *stamps; // on the device: of as many frames as are kept, in turn
+    uint32_t room;
+    uint64_t num_frames; // launched
+};
+
+static braid_status fill(struct island_times *times, struct gpu_island *island,
+                         const uint32_t *call_of)
+{
+    const struct program *program = times->program;
+    times->stamp_of = braid_allocate_zeroed(program->tasks->num, sizeof(*times->stamp_of));
+    if (!times->stamp_of)
+        return braid_error_no_memory(what_times);
+    uint32_t num_in_lane;
+    void *stamps = NULL;
+    times->num_stamps = braid_gpu_island_count_stamps(island, &num_in_lane);
+    braid_status status =
+        braid_gpu_allocate(&times->gpu->base, BRAID_MEMORY_DEVICE,
+                           times->num_stamps * times->room * sizeof(*times->stamps), &stamps);
+    if (status)
+        return status;
+    times->stamps = stamps;
+    braid_gpu_island_set_times(island, stamps, num_in_lane, times->room);
+    for (size_t i = 0; i < program->num_ops; i++) {
+        uint32_t task = program->ops[i].index;
+        if (program->ops[i].kind == PROGRAM_RUN)
+            times->stamp_of[task] = braid_gpu_island_stamp_of(island, call_of[task]);
+    }
+    return BRAID_OK;
+}
+
+braid_status braid_island_times_create(const struct stage *stage, struct gpu_island *island,
+                                       const uint32_t *call_of, struct island_times **out_times)
+{
+    struct island_times *times = calloc(1, sizeof(*times));
+    if (!times)
+        return braid_error_no_memory(what_times);
+    times->gpu = gpu_from(stage->device->backend);
+    times->program = stage->program;
+    times->room = stage->num_profiled;
+    braid_status status = fill(times, island, call_of);
+    if (status)
+        braid_island_times_destroy(times);
+    else
+        *out_times = times;
+    return status;
+}
+
+void braid_island_times_destroy(struct island_times *times)
+{
+    if (!times)
+        return;
+    braid_gpu_island_memory_leave(times->gpu, BRAID_MEMORY_DEVICE, times->stamps);
+    free(times->stamp_of);
+    free(times);
+}
+
+void braid_island_times_begin(struct island_times *times, struct gpu_island *island)
+{
+    braid_gpu_island_set_first(island, (uint32_t)(times->num_frames % times->room));
+}
+
+void braid_island_times_launched(struct island_times *times, uint32_t num_frames)
+{
+    times->num_frames += num_frames;
+}
+
+static braid_status read_frames(const struct island_times *times, const struct gpu_stamp *memory,
+                                struct profile *profile)
+{
+    const struct program *program = times->program;
+    uint64_t num = times->num_frames < times->room ? times->num_frames : times->room;
+    braid_status status = BRAID_OK;
+    for (uint64_t i = times->num_frames - num; i < times->num_frames && !status; i++) {
+        const struct gpu_stamp *stamps = memory + i % times->room * times->num_stamps;
+        struct profile_span *ops = &profile->ops[profile->num_frames * profile->num_ops];
+        for (size_t op = 0; op < program->num_ops; op++) {
+            const struct gpu_stamp *stamp = &stamps[times->stamp_of[program->ops[op].index]];
+            if (program->ops[op].kind != PROGRAM_RUN)
+                continue;
+            ops[op] = (struct profile_span){ ~stamp->not_begun, stamp->ended };
+            profile->timers[op] = PROFILE_INSIDE;
+        }
+        status = braid_profile_fill_in(program, ops, &profile->frames[profile->num_frames++]);
+    }
+    return status;
+}
+
+braid_status braid_island_times_read(const struct island_times *times, struct profile *out_profile)
+{
+    static const char what[] = "reading the times of frames";
+    size_t bytes = times->num_stamps * times->room * sizeof(*times->stamps);
+    struct gpu_stamp *memory = malloc(bytes);
+    if (!memory)
+        return braid_error_no_memory(what_times);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(times->gpu, &scope, what);
+    if (!status) {
+        status = braid_gpu_copy_now(times->gpu, memory, times->stamps, bytes, what);
+        braid_gpu_leave(times->gpu, &scope);
+    }
+    if (!status)
+        status = read_frames(times, memory, out_profile);
+    free(memory);
+    return status;
+}
