@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <braid/timings.h>
+
 #include "backends/gpu/gpu_loader.h"
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
@@ -68,7 +70,9 @@ static void live(const braid_graph *graph, char *out_message, size_t size)
     const braid_exec_options options = {
         .islands = BRAID_ISLANDS_WHOLE,
         .plan = { .max_lanes = NUM_NODES, .fixed_lanes = true },
+        .profile = 2,
     };
+    braid_timings timings;
     braid_device *device = NULL;
     braid_exec *exec = NULL;
     braid_status status = braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device);
@@ -78,6 +82,8 @@ static void live(const braid_graph *graph, char *out_message, size_t size)
         status = braid_exec_launch(exec, NULL);
     if (!status)
         status = braid_exec_wait(exec);
+    if (!status)
+        status = braid_exec_get_timings(exec, &timings);
     snprintf(out_message, size, "%s", status ? braid_error_message() : "");
     calls_before_destroying = current_function ? standin_calls(current_function) : 0;
     braid_exec_destroy(exec);

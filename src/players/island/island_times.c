@@ -93,7 +93,7 @@ static braid_status read_frames(const struct island_times *times, const struct g
         struct profile_span *ops = &profile->ops[profile->num_frames * profile->num_ops];
         for (size_t op = 0; op < program->num_ops; op++) {
             const struct gpu_stamp *stamp = &stamps[times->stamp_of[program->ops[op].index]];
-            if (program->ops[op].kind != PROGRAM_RUN)
+            if (program->ops[op].kind != PROGRAM_RUN || !stamp->not_begun)
                 continue;
             ops[op] = (struct profile_span){ ~stamp->not_begun, stamp->ended };
             profile->timers[op] = PROFILE_INSIDE;
