@@ -245,9 +245,12 @@ class Graph(Owned):
         struct.value_bytes, struct.num_values = nbytes, span.nbytes // nbytes
         return self._add(lib.braid_graph_add_fill, description, span.keep)
 
-    def host(self, function: Callable[[], Any], **options: Unpack[NodeOptions]) -> Node:
+    def host(
+        self, function: Callable[[], Any], *, blocking: bool = False, **options: Unpack[NodeOptions]
+    ) -> Node:
         """Adds a call of a Python function on a host thread. It must not launch or wait for anything of
-        Braid. What it raises is reported by the next Exec.wait; the rest of the frame runs on."""
+        Braid. What it raises is reported by the next Exec.wait; the rest of the frame runs on. `blocking`:
+        it mostly sleeps, so that on the CPU no worker is to wait for it."""
         name = str(options.get("name") or getattr(function, "__name__", "host call"))
         if not callable(function):
             raise refuse(f"host call '{name}': {function!r} cannot be called")
@@ -255,6 +258,7 @@ class Graph(Owned):
         description = _Description(self, "braid_host_call *", name, options)
         handle = ffi.new_handle(call)
         description.struct.call, description.struct.user = lib.braid_python_host_call, handle
+        description.struct.blocking = blocking
         return self._add(lib.braid_graph_add_host_call, description, handle)
 
     def native(self, function: Callable[[Any], Any], **options: Unpack[NodeOptions]) -> Node:

@@ -41,6 +41,7 @@ struct work_fill {
 struct work_host {
     braid_host_function *call;
     void *user;
+    bool is_blocking; // it sleeps: it takes no core
 };
 
 struct work_native {

@@ -32,7 +32,7 @@ static void add_node(uint64_t *digest, const braid_graph *graph, uint32_t index)
 {
     const struct graph_node *node = &graph_nodes(graph)[index];
     const struct graph_access *accesses = graph->accesses.items;
-    add_number(digest, node->kind);
+    add_number(digest, node->kind | (uint64_t)graph_node_blocks(graph, index) << 8);
     add_number(digest, node->role);
     add_number(digest, node->main);
     add_text(digest, braid_graph_node_name(graph, braid_graph_node(graph, index)));

@@ -118,6 +118,14 @@ static inline bool graph_owns_node(const braid_graph *graph, braid_node node)
     return graph && node.graph == graph->id && node.index < graph->nodes.num;
 }
 
+// Whether it is a host call that sleeps.
+static inline bool graph_node_blocks(const braid_graph *graph, uint32_t node)
+{
+    const struct graph_node *graph_node = &graph_nodes(graph)[node];
+    return graph_node->kind == WORK_HOST &&
+           ((const union work *)graph->works.items)[graph_node->payload].host.is_blocking;
+}
+
 // Bytes that an argument takes in arg_bytes: any type is aligned there.
 static inline uint64_t graph_arg_stride(uint32_t bytes)
 {

@@ -92,6 +92,8 @@ void braid_graph_dot_write_node(const braid_graph *graph, uint32_t index, FILE *
         write_launch(graph, node, file);
     else
         fprintf(file, ", kind=%s", braid_work_words[node->kind].kind);
+    if (graph_node_blocks(graph, index))
+        fputs(", blocking=true", file);
     if (node->lane_hint != 0)
         fprintf(file, ", lane_hint=%" PRIu32, node->lane_hint);
     if (node->role != GRAPH_MAIN)

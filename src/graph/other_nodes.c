@@ -166,7 +166,8 @@ braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call
     if (status)
         return status;
     const union work work = { .host = { .call = host_call->call,
-                                        .user = (void *)(uintptr_t)user[0].address } };
+                                        .user = (void *)(uintptr_t)user[0].address,
+                                        .is_blocking = host_call->blocking } };
     return append_work(graph, name, WORK_HOST, &host_call->node, work, user, out_node);
 }
 

@@ -43,15 +43,17 @@ static uint64_t ready_ns(const struct chains *chains, uint32_t node)
 static bool start_node(struct chains *chains, struct plan_heap *ends, uint32_t node, uint64_t start)
 {
     struct plan_placement *placement = chains->placement;
-    if (ends->items.num >= chains->costs->model.max_concurrent) {
+    const struct plan_costs *costs = chains->costs;
+    bool sleeps = costs->unit_blocks && costs->unit_blocks[plan_unit_of(chains->plan, node)];
+    if (!sleeps && ends->items.num >= costs->model.max_concurrent) {
         uint64_t end = plan_heap_pop(ends).key;
         start = end > start ? end : start;
     }
-    uint64_t end = start + chains->costs->node_ns[node];
+    uint64_t end = start + costs->node_ns[node];
     placement->start_ns[node] = start;
     if (end > placement->makespan_ns)
         placement->makespan_ns = end;
-    return chains->costs->model.max_concurrent == UINT32_MAX || plan_heap_push(ends, end, node);
+    return sleeps || costs->model.max_concurrent == UINT32_MAX || plan_heap_push(ends, end, node);
 }
 
 static bool release_node(struct chains *chains, struct plan_heap *ready, uint32_t node)

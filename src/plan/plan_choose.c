@@ -161,7 +161,9 @@ bool braid_plan_place_allocate(struct place *place)
     place->inputs = plan_allocate(place->plan->num_units, sizeof(*place->inputs));
     place->lanes = calloc(place->max_lanes, sizeof(*place->lanes));
     place->batch = malloc(place->max_lanes * sizeof(*place->batch));
+    bool has_sleepers = place->costs->unit_blocks;
     return plan_bits_init(&place->ready, place->plan->num_units) &&
+           (!has_sleepers || plan_bits_init(&place->sleepers, place->plan->num_units)) &&
            plan_bits_init(&place->idle, place->max_lanes) && out->lane_of && out->start_ns &&
            out->issued && out->wait_first && place->inputs && place->lanes && place->batch &&
            braid_plan_know_init(&place->know, place->plan, place->max_lanes, out->issued);
@@ -172,6 +174,7 @@ void braid_plan_place_finish(struct place *place)
     for (uint32_t i = 0; place->lanes && i < place->max_lanes; i++)
         braid_array_finish(&place->lanes[i].waiting.items);
     plan_bits_finish(&place->ready);
+    plan_bits_finish(&place->sleepers);
     plan_bits_finish(&place->idle);
     braid_plan_know_finish(&place->know);
     braid_array_finish(&place->ends.items);

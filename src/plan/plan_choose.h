@@ -39,14 +39,16 @@ struct place {
     uint32_t share; // of the device, taken by the units that run
     struct lane *lanes;
     struct plan_know know;
-    struct array asks;      // struct plan_ask: what the unit or node at hand has to ask for
-    struct plan_bits ready; // ranks
-    struct plan_bits idle;  // lanes used before and idle now
-    struct plan_heap ends;  // nodes placed and not ended, by when they end
-    struct plan_heap frees; // units, by when an issued predecessor no longer holds them up
-    bool early;             // units start with their first node, whatever later ones wait for
-    struct inputs *inputs;  // per unit
-    uint32_t *batch;        // units that start now; one for each lane
+    struct array asks;         // struct plan_ask: what the unit or node at hand has to ask for
+    struct plan_bits ready;    // ranks
+    struct plan_bits sleepers; // ranks of ready units that take no place; where there are such
+    uint32_t num_sleeping;     // lanes that run one of them
+    struct plan_bits idle;     // lanes used before and idle now
+    struct plan_heap ends;     // nodes placed and not ended, by when they end
+    struct plan_heap frees;    // units, by when an issued predecessor no longer holds them up
+    bool early;                // units start with their first node, whatever later ones wait for
+    struct inputs *inputs;     // per unit
+    uint32_t *batch;           // units that start now; one for each lane
     uint32_t round;
     uint32_t num_left_idle; // lanes, when the round before this ended
     uint64_t now_ns;

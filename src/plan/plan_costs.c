@@ -117,6 +117,34 @@ static void find_shares(const struct plan_graph *plan, const braid_graph *graph,
     }
 }
 
+static bool unit_blocks(const struct plan_graph *plan, const braid_graph *graph, uint32_t unit)
+{
+    for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
+        if (!graph_node_blocks(graph, plan_unit_member(plan, unit, i)))
+            return false;
+    }
+    return true;
+}
+
+// Units of calls that sleep. Most graphs have none, and pay for no list.
+static bool find_blocking(const struct plan_graph *plan, const braid_graph *graph,
+                          struct plan_costs *costs)
+{
+    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
+        if (!unit_blocks(plan, graph, unit))
+            continue;
+        if (!costs->unit_blocks)
+            costs->unit_blocks = braid_allocate_zeroed(plan->num_units, sizeof(bool));
+        if (!costs->unit_blocks)
+            return false;
+        costs->unit_blocks[unit] = true;
+        costs->num_blocking++;
+        for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++)
+            costs->blocking_ns += costs->node_ns[plan_unit_member(plan, unit, i)];
+    }
+    return true;
+}
+
 static uint64_t least_gap(const struct plan_costs *costs)
 {
     const braid_cost_model *model = &costs->model;
@@ -184,6 +212,8 @@ static braid_status fill_costs(const struct plan_graph *plan, const braid_graph 
     if (costs->unit_share)
         find_shares(plan, graph, costs);
     find_bottoms(plan, costs);
+    if (!find_blocking(plan, graph, costs))
+        return braid_error_no_memory("the costs of a plan");
     return BRAID_OK;
 }
 
@@ -214,6 +244,7 @@ void braid_plan_costs_finish(struct plan_costs *costs)
     free(costs->offset_ns);
     free(costs->bottom_ns);
     free(costs->unit_share);
+    free(costs->unit_blocks);
     *costs = (struct plan_costs){ 0 };
 }
 

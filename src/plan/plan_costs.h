@@ -18,6 +18,10 @@ struct plan_costs {
     uint32_t *unit_share;   // per unit: of PLAN_WHOLE_DEVICE, what its largest kernel takes; NULL
                             // where the model has no limit of threads
     uint32_t most_share;    // the largest of them, or 0
+    bool *unit_blocks;      // per unit: it only sleeps, and takes no place among those that run at
+                            // once; NULL: none does
+    uint32_t num_blocking;  // such units
+    uint64_t blocking_ns;   // their costs
     uint32_t num_guessed;   // nodes whose cost nobody gave, empty ones apart
     bool *is_unknown;       // per node: nobody gave its cost; NULL where all are given
     uint64_t critical_ns, work_ns, one_lane_ns;
@@ -30,6 +34,13 @@ struct plan_costs {
 braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_graph *graph,
                                      const braid_cost_model *model, struct plan_costs *out_costs);
 void braid_plan_costs_finish(struct plan_costs *costs);
+
+// How many units may run at once: what the device runs, and all that only sleep.
+static inline uint32_t braid_plan_most_at_once(const struct plan_costs *costs)
+{
+    uint32_t most = costs->model.max_concurrent;
+    return most > UINT32_MAX - costs->num_blocking ? UINT32_MAX : most + costs->num_blocking;
+}
 
 // What of PLAN_WHOLE_DEVICE a node takes while it runs, on a device of max_threads > 0 threads.
 uint32_t braid_plan_share_of_node(const braid_graph *graph, uint32_t node, uint64_t max_threads);

@@ -31,8 +31,8 @@ uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_
     if (options->policy == BRAID_POLICY_MAX_CONCURRENCY)
         return plan->num_units ? plan->num_units : 1;
     uint32_t limit = options->max_lanes ? options->max_lanes : MOST_LANES_CHOSEN;
-    if (!options->fixed_lanes && limit > costs->model.max_concurrent)
-        limit = costs->model.max_concurrent;
+    if (!options->fixed_lanes && limit > braid_plan_most_at_once(costs))
+        limit = braid_plan_most_at_once(costs);
     if (limit > plan->num_units)
         limit = plan->num_units;
     return limit ? limit : 1;
@@ -45,8 +45,11 @@ static uint64_t visits(const struct plan_graph *plan, uint64_t num_tries)
 
 static uint64_t lower_bound(const struct plan_costs *costs, uint32_t num_lanes)
 {
+    uint32_t most = costs->model.max_concurrent;
     uint64_t share = costs->work_ns / num_lanes;
+    uint64_t awake = (costs->work_ns - costs->blocking_ns) / (most < num_lanes ? most : num_lanes);
     uint64_t bound = share > costs->critical_ns ? share : costs->critical_ns;
+    bound = bound > awake ? bound : awake;
     return bound > costs->area_ns ? bound : costs->area_ns;
 }
 

@@ -41,14 +41,18 @@ void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_cos
 {
     braid_schedule_info *info = &schedule->info;
     uint32_t limit = braid_plan_lane_limit(schedule->graph, costs, &schedule->options);
-    if (limit > costs->model.max_concurrent)
-        limit = costs->model.max_concurrent;
+    uint32_t most = costs->model.max_concurrent < limit ? costs->model.max_concurrent : limit;
+    if (limit > braid_plan_most_at_once(costs))
+        limit = braid_plan_most_at_once(costs);
+    uint64_t awake_ns = divide_up(costs->work_ns - costs->blocking_ns, most);
     info->num_nodes = schedule->graph->num_nodes;
     info->num_guessed = costs->num_guessed;
     info->critical_path_ns = costs->critical_ns;
     info->work_ns = costs->work_ns;
     info->one_lane_ns = costs->one_lane_ns;
     info->bound_ns = divide_up(costs->work_ns, limit);
+    if (info->bound_ns < awake_ns)
+        info->bound_ns = awake_ns;
     if (info->bound_ns < costs->critical_ns)
         info->bound_ns = costs->critical_ns;
 }

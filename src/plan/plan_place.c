@@ -58,6 +58,17 @@ static uint32_t share_of(const struct place *place, uint32_t unit)
     return place->costs->unit_share ? place->costs->unit_share[unit] : 0;
 }
 
+static bool sleeps(const struct place *place, uint32_t unit)
+{
+    return place->costs->unit_blocks && place->costs->unit_blocks[unit];
+}
+
+static void add_ready(struct place *place, uint32_t rank)
+{
+    bool is_sleeper = sleeps(place, place->ranks->unit_at[rank]);
+    plan_bits_add(is_sleeper ? &place->sleepers : &place->ready, rank);
+}
+
 // Nothing of a unit is held up by this predecessor any more.
 static inline void free_unit(struct place *place, uint32_t unit)
 {
@@ -65,7 +76,7 @@ static inline void free_unit(struct place *place, uint32_t unit)
     if (--inputs->left)
         return;
     inputs->left = place->round;
-    plan_bits_add(&place->ready, place->ranks->rank_of[unit]);
+    add_ready(place, place->ranks->rank_of[unit]);
 }
 
 static bool is_first_member(const struct plan_graph *plan, uint32_t node)
@@ -123,6 +134,7 @@ static bool put(struct place *place, uint32_t unit, uint32_t lane, uint64_t star
         return false;
     set_busy(place, lane);
     place->share += share_of(place, unit);
+    place->num_sleeping += sleeps(place, unit);
     bool done = put_node(place, plan_first_member(plan, unit), lane, start_ns);
     for (uint32_t i = 1; done && i < plan_unit_size(plan, unit); i++) {
         uint32_t node = plan_unit_member(plan, unit, i);
@@ -184,40 +196,54 @@ static bool put_hinted(struct place *place, uint32_t unit, uint32_t rank)
            put(place, unit, lane, braid_plan_start_on(place, lane));
 }
 
+// Units that start now, of which so many sleep, and what they take of the device.
+struct starting {
+    uint32_t num, num_sleeping, share;
+};
+
 static uint32_t num_startable(const struct place *place)
 {
     uint32_t num_busy = place->max_lanes - place->num_idle;
+    uint32_t num_awake = num_busy > place->num_sleeping ? num_busy - place->num_sleeping : 0;
     uint32_t most = place->costs->model.max_concurrent;
-    uint32_t room = most > num_busy ? most - num_busy : 0;
-    return room < place->num_idle ? room : place->num_idle;
+    return most > num_awake ? most - num_awake : 0;
 }
 
-// Whether the first of the ready units can start beside the running ones and `num` more that take
-// `share` of the device. None overtakes it: a large one would never find room.
-static bool next_can_start(const struct place *place, uint32_t num, uint32_t share)
+// Where the next of the ready units is that can start beside the running ones and those that start
+// now; NULL: there is none. One that sleeps needs no more than a lane. None of the others overtakes
+// the first of them: a large one would never find room.
+static struct plan_bits *next_ready(struct place *place, const struct starting *starting)
 {
-    if (plan_bits_empty(&place->ready) || num >= num_startable(place))
-        return false;
-    uint32_t taken = place->share + share;
+    if (starting->num >= place->num_idle)
+        return NULL;
+    if (place->costs->unit_blocks && !plan_bits_empty(&place->sleepers))
+        return &place->sleepers;
+    if (plan_bits_empty(&place->ready) ||
+        starting->num - starting->num_sleeping >= num_startable(place))
+        return NULL;
+    uint32_t taken = place->share + starting->share;
     uint32_t unit = place->ranks->unit_at[plan_bits_lowest(&place->ready)];
-    return taken == 0 || taken + share_of(place, unit) <= PLAN_WHOLE_DEVICE;
+    return taken == 0 || taken + share_of(place, unit) <= PLAN_WHOLE_DEVICE ? &place->ready : NULL;
 }
 
 static bool fill_lanes(struct place *place)
 {
-    while (next_can_start(place, 0, 0)) {
-        uint32_t num = 0, share = 0;
-        while (next_can_start(place, num, share)) {
-            uint32_t rank = plan_bits_lowest(&place->ready);
+    struct starting none = { 0 };
+    while (next_ready(place, &none)) {
+        struct starting starting = { 0 };
+        struct plan_bits *ready;
+        while ((ready = next_ready(place, &starting))) {
+            uint32_t rank = plan_bits_lowest(ready);
             uint32_t unit = place->ranks->unit_at[rank];
-            plan_bits_remove(&place->ready, rank);
+            plan_bits_remove(ready, rank);
             if (!has_named_lane(place, unit)) {
-                place->batch[num++] = unit;
-                share += share_of(place, unit);
+                place->batch[starting.num++] = unit;
+                starting.num_sleeping += sleeps(place, unit);
+                starting.share += share_of(place, unit);
             } else if (!put_hinted(place, unit, rank))
                 return false;
         }
-        if (!put_batch(place, num))
+        if (!put_batch(place, starting.num))
             return false;
     }
     return true;
@@ -256,11 +282,12 @@ static void end_node(struct place *place, uint32_t node)
     if (plan_member_after(plan, node) != PLAN_NONE)
         return;
     place->share -= share_of(place, plan_unit_of(plan, node));
+    place->num_sleeping -= sleeps(place, plan_unit_of(plan, node));
     if (lane->tail != node)
         return; // another is queued behind it
     set_idle(place, place->out->lane_of[node]);
     if (plan_heap_first(&lane->waiting))
-        plan_bits_add(&place->ready, (uint32_t)plan_heap_pop(&lane->waiting).key);
+        add_ready(place, (uint32_t)plan_heap_pop(&lane->waiting).key);
 }
 
 static bool is_due(const struct place *place, const struct plan_heap *heap)
@@ -293,7 +320,7 @@ static bool place_all(struct place *place)
         place->inputs[unit] = (struct inputs){ .left = num_preds ? num_preds : place->round };
         if (num_preds)
             continue;
-        plan_bits_add(&place->ready, place->ranks->rank_of[unit]);
+        add_ready(place, place->ranks->rank_of[unit]);
     }
     while (fill_lanes(place)) {
         if (!plan_heap_first(&place->ends)) {

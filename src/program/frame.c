@@ -31,8 +31,10 @@ void braid_frame_resolve(const struct tasks *tasks, struct frame *frame, uint32_
             offset += graph_arg_stride(task->launch.arg_bytes[i]);
         }
     } else if (task->kind == WORK_HOST) {
-        task->host.call = run_host_call;
-        task->host.user = frame->slots[TASK_SLOT_WORKS] + offset;
+        const struct work_host *host =
+            (const struct work_host *)(void *)(frame->slots[TASK_SLOT_WORKS] + offset);
+        task->host =
+            (struct work_host){ run_host_call, (void *)(uintptr_t)host, host->is_blocking };
     } else if (task->kind != WORK_EMPTY) {
         memcpy(&task->work, frame->slots[TASK_SLOT_WORKS] + offset, sizeof(task->work));
     }

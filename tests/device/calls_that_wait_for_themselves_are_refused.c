@@ -89,11 +89,15 @@ static void run_and_close(struct fixture *all, braid_exec_mode mode, int num_exp
 
 static void host_calls(braid_exec_mode mode)
 {
-    struct fixture all = { 0 };
-    open_fixture(&all);
-    check_ok(braid_graph_add_host_call(
-        all.graph, &(braid_host_call){ .call = call_everything, .user = &all }, NULL));
-    run_and_close(&all, mode, 8);
+    for (int blocking = 0; blocking < 2; blocking++) {
+        struct fixture all = { 0 };
+        open_fixture(&all);
+        check_ok(braid_graph_add_host_call(
+            all.graph,
+            &(braid_host_call){ .call = call_everything, .user = &all, .blocking = blocking },
+            NULL));
+        run_and_close(&all, mode, 8);
+    }
 }
 
 static void host_calls_on_streams(void **state)

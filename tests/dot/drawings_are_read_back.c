@@ -164,7 +164,10 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
                                     NULL);
     case 2:
         return braid_graph_add_host_call(
-            graph, &(braid_host_call){ *options, .call = host_function }, NULL);
+            graph,
+            &(braid_host_call){ *options, .call = host_function,
+                                .blocking = random_below(&shape->random, 2) },
+            NULL);
     case 3:
         return braid_graph_add_native(graph, &(braid_native){ *options, .call = native_function },
                                       NULL);

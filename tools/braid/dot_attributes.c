@@ -41,6 +41,14 @@ static enum exit_status read_kind(struct dot_file *file, uint32_t node, const ch
     return EXIT_DONE;
 }
 
+static enum exit_status read_blocking(struct dot_file *file, uint32_t node, const char *text)
+{
+    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        return dot_attribute_refuse(file, node, "blocking", text, "it is true or false");
+    file->nodes[node].blocking = strcmp(text, "true") == 0;
+    return EXIT_DONE;
+}
+
 static enum exit_status read_hint(struct dot_file *file, uint32_t node, const char *text)
 {
     struct dot_cost hint;
@@ -88,13 +96,10 @@ static const struct {
     char name[16];
     attribute_reader *read;
 } attributes[] = {
-    { "cost", read_cost },
-    { "label", read_name },
-    { "name", read_name },
-    { "kind", read_kind },
-    { "lane_hint", read_hint },
-    { "launch", read_launch },
-    { "accesses", dot_accesses_read },
+    { "cost", read_cost },         { "label", read_name },
+    { "name", read_name },         { "kind", read_kind },
+    { "blocking", read_blocking }, { "lane_hint", read_hint },
+    { "launch", read_launch },     { "accesses", dot_accesses_read },
 };
 
 static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)

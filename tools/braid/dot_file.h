@@ -26,6 +26,7 @@ struct dot_node {
     char *label; // what a reader would see in a drawing; NULL: the id
     struct dot_cost cost;
     enum dot_kind kind;
+    bool blocking; // of a host call
     enum dot_role role;
     uint32_t main;  // the node it is a prelude or epilogue of; it comes before this one
     uint32_t place; // its number in the order of first appearance

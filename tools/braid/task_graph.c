@@ -56,8 +56,11 @@ braid_status task_graph_add_to_plan(braid_graph *graph, const struct dot_node *n
         return braid_graph_add_fill(
             graph, &(braid_fill){ .node = *options, .to = bytes, .num_values = 1 }, NULL);
     case DOT_HOST:
-        return braid_graph_add_host_call(
-            graph, &(braid_host_call){ .node = *options, .call = call_nothing }, NULL);
+        return braid_graph_add_host_call(graph,
+                                         &(braid_host_call){ .node = *options,
+                                                             .call = call_nothing,
+                                                             .blocking = node->blocking },
+                                         NULL);
     case DOT_NATIVE:
         return braid_graph_add_native(
             graph, &(braid_native){ .node = *options, .call = queue_nothing }, NULL);

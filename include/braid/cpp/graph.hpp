@@ -180,8 +180,10 @@ template <class Errors> class basic_graph
         const braid_fill description = { what.options(), to, bits, sizeof(T), num_values, {} };
         return added(&braid_graph_add_fill, description);
     }
-    // Runs a callable on a host thread. It must not call Braid or the driver.
-    template <class Call> result<braid_node> host(const task &what, Call call)
+    // Runs a callable on a host thread. It must not call Braid or the driver. `blocking`: it mostly
+    // sleeps, see braid_host_call.
+    template <class Call>
+    result<braid_node> host(const task &what, Call call, bool blocking = false)
     {
         static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");
         auto kept = std::make_shared<Call>(std::move(call));
@@ -190,7 +192,8 @@ template <class Errors> class basic_graph
                                                   (*static_cast<Call *>(user))();
                                               },
                                               kept.get(),
-                                              {} };
+                                              {},
+                                              blocking };
         keep_->push_back(kept);
         return added(&braid_graph_add_host_call, description);
     }

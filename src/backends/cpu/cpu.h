@@ -35,6 +35,7 @@ struct cpu_work {
     braid_blocks blocks;
     void *const *args;
     _Atomic uint64_t *block_ns; // what a block of it took last; 0: not known. NULL: nobody asks
+    bool is_blocking;           // it sleeps, so no worker is to make the call
 };
 
 // A grid that idle workers may help with. Belongs to the job that runs the work.
@@ -156,6 +157,7 @@ struct cpu_backend {
     pthread_mutex_t lock;
     struct cpu_sleeper *parked; // lock; workers that sleep
     struct cpu_sleeper *woken;  // lock; whom the holder of the lock wakes when it lets go of it
+    struct cpu_blocker *blockers, *idle_blockers; // lock; see cpu_blocker.c
 
     struct cpu_job_list ready[CPU_NUM_URGENCIES]; // lock
     struct cpu_split *open_splits;                // lock
@@ -282,6 +284,14 @@ struct cpu_split *braid_cpu_split_join(struct cpu_backend *backend); // lock hel
 void braid_cpu_split_participate(struct cpu_split *split);           // lock not held
 bool braid_cpu_split_leave(struct cpu_backend *backend,
                            struct cpu_split *split); // lock held; true: last
+
+// cpu_blocker.c
+// Has a call that sleeps made by a thread of its own, which then makes the job ready. False, as
+// above: the caller must not touch the job any more. True: there is no thread, and the caller has
+// made the call.
+bool braid_cpu_blocker_run(struct cpu_backend *backend, struct cpu_job *job,
+                           const struct cpu_work *work);
+void braid_cpu_blockers_stop(struct cpu_backend *backend); // when no job is left
 
 // cpu_task.c: tasks into work.
 // An upper bound on what braid_cpu_task_capture writes at `memory`, wherever that lies.

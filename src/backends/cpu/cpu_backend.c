@@ -44,6 +44,7 @@ static braid_status query(uint32_t *out_num_devices, char *out_reason, size_t re
 static void finish(struct cpu_backend *backend)
 {
     braid_cpu_workers_stop(backend);
+    braid_cpu_blockers_stop(backend);
     braid_cpu_slabs_finish(backend);
     pthread_mutex_destroy(&backend->lock);
     free(backend);

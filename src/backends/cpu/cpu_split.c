@@ -130,6 +130,8 @@ bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job,
                         const struct cpu_work *work)
 {
     uint64_t num_blocks = work->blocks.end;
+    if (work->is_blocking)
+        return braid_cpu_blocker_run(backend, job, work);
     if (num_blocks == 1 || backend->num_workers == 1) {
         work->call(&work->blocks, work->args);
         return true;

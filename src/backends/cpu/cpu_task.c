@@ -144,6 +144,8 @@ unsigned char *braid_cpu_task_capture(const struct backend_task *task, unsigned 
                                                  .value_bytes = task->fill.value_bytes },
                              run_fill, task->fill.num_values * task->fill.value_bytes, memory,
                              out_work);
-    return capture_other((struct arguments){ .call = task->host.call, .user = task->host.user },
-                         run_host, 0, memory, out_work);
+    memory = capture_other((struct arguments){ .call = task->host.call, .user = task->host.user },
+                           run_host, 0, memory, out_work);
+    out_work->is_blocking = task->host.is_blocking;
+    return memory;
 }

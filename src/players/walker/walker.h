@@ -17,7 +17,7 @@
 
 enum cpu_step_kind {
     CPU_STEP_RUN,           // calls a function; then publishes position, if that is not 0
-    CPU_STEP_SHARE,         // runs work that idle workers may help with
+    CPU_STEP_SHARE,         // runs work that idle workers may help with, or that sleeps elsewhere
     CPU_STEP_PUBLISH,       // publishes position
     CPU_STEP_WAIT,          // waits until producer has made the progress that is wanted
     CPU_STEP_PUBLISH_FRAME, // makes that progress of producer, a gate

@@ -39,7 +39,7 @@ static const braid_blocks *keep_blocks(struct compiler *compiler, const braid_bl
 static void emit_run(struct compiler *compiler, uint32_t task)
 {
     const struct cpu_work *work = &compiler->works[task];
-    if (compiler->shares && work->blocks.end > 1) {
+    if ((compiler->shares && work->blocks.end > 1) || work->is_blocking) {
         struct cpu_work *kept = &compiler->program->works[compiler->num_works++];
         *kept = *work;
         emit(compiler, (struct cpu_step){ .kind = CPU_STEP_SHARE, .work = kept });

@@ -136,7 +136,9 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
                 cpu_lane_clock_end_wait(profile, clock, lane, step);
             break;
         case CPU_STEP_SHARE:
-            lane->next = step + 1; // for the helper who may go on instead of this thread
+            lane->next = step + 1;       // for the helper who may go on instead of this thread
+            if (step->work->is_blocking) // so nobody polls for long
+                atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
             if (clock)
                 clock->step = step;
             if (!braid_cpu_work_run(backend, &lane->job, step->work)) {
