@@ -221,7 +221,18 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_transient(braid_graph *g
                                                                   uint64_t alignment,
                                                                   braid_resource *out_resource);
 
-// Declares a named resource without bytes: a list, an allocator, RNG state, scratch.
+// Declares scratch: each node that is given its address (braid_resource_address, .user_resource and
+// the like) has `bytes` bytes of its own while it runs, in each frame, and finds anything in them.
+// No access is declared to it, and it orders nothing. The memory is the plan's to choose, as that
+// of transient buffers, with which it is shared out.
+// `alignment` as in braid_graph_add_transient. Scratch has no ranges.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_scratch(braid_graph *graph,
+                                                                const char *name, uint64_t bytes,
+                                                                uint64_t alignment,
+                                                                braid_resource *out_resource);
+
+// Declares a named resource without bytes: a list, an allocator, RNG state.
 // Errors: BRAID_INVALID_ARGUMENT (empty name), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *graph,
                                                                  const char *name,

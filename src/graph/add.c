@@ -37,6 +37,11 @@ static braid_status check_accesses(const braid_graph *graph, const char *name,
                                "node '%s': .accesses[%zu] (resource %u of graph %u) is not a "
                                "resource of this graph",
                                name, i, resource.index, resource.graph);
+        if (((const struct graph_resource *)graph->resources.items)[resource.index].is_scratch)
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "node '%s': .accesses[%zu] is scratch, of which each node has its "
+                               "own: no access is declared to it",
+                               name, i);
         int mode = (int)options->accesses[i].mode;
         if (mode < BRAID_READ || mode > BRAID_ACCUMULATE)
             return braid_error(BRAID_INVALID_ARGUMENT,
@@ -119,6 +124,21 @@ static void append_accesses(braid_graph *graph, const braid_node_options *option
                                              .mode = (uint32_t)options->accesses[i].mode };
 }
 
+// To what it has of scratch: the last resources, for whose accesses there is room. How many.
+static uint32_t append_scratch(braid_graph *graph, uint32_t node)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    uint32_t first = (uint32_t)graph->resources.num, end = first;
+    while (first > 0 && resources[first - 1].scratch != GRAPH_NONE &&
+           resources[first - 1].scratch_node == node)
+        first--;
+    for (uint32_t i = first; i < end; i++) {
+        struct graph_access *access = braid_array_append(&graph->accesses, 1, sizeof(*access));
+        *access = (struct graph_access){ .resource = i, .mode = BRAID_EXCLUSIVE };
+    }
+    return end - first;
+}
+
 void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
                              const braid_node_options *options, braid_node *out_node)
 {
@@ -146,6 +166,7 @@ void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t p
         append_edges(graph, index, options);
     if (options->num_accesses)
         append_accesses(graph, options);
+    node.num_accesses += append_scratch(graph, index);
     *(struct graph_node *)braid_array_append(&graph->nodes, 1, sizeof(node)) = node;
     graph->version++;
     if (out_node)

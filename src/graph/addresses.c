@@ -50,7 +50,7 @@ braid_status braid_graph_find_address(const braid_graph *graph,
                            "address",
                            request->node, request->what, name);
     braid_status status = check_bytes(request, name, resource->bytes);
-    if (!status && resource->alignment)
+    if (!status && resource->alignment && !resource->is_scratch)
         status = check_access(graph, request, name);
     if (status)
         return status;
@@ -58,16 +58,43 @@ braid_status braid_graph_find_address(const braid_graph *graph,
     return BRAID_OK;
 }
 
-bool braid_graph_reserve_addresses(braid_graph *graph, size_t num)
+// A node's own scratch is a resource, with an access, for each address at most.
+bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options *options,
+                                   size_t num)
 {
-    return graph->addresses.num <= GRAPH_MAX_ITEMS - num &&
-           braid_array_reserve(&graph->addresses, num, sizeof(struct graph_address));
+    size_t most = GRAPH_MAX_ITEMS - num;
+    return graph->addresses.num <= most && graph->resources.num <= most &&
+           graph->accesses.num + options->num_accesses <= most &&
+           braid_array_reserve(&graph->addresses, num, sizeof(struct graph_address)) &&
+           braid_array_reserve(&graph->accesses, options->num_accesses + num,
+                               sizeof(struct graph_access)) &&
+           braid_array_reserve(&graph->resources, num, sizeof(struct graph_resource));
+}
+
+// What the node that is about to be added has of a scratch. Its resources are the last ones.
+static uint32_t find_scratch(braid_graph *graph, uint32_t scratch)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    uint32_t node = graph_num_nodes(graph), num = (uint32_t)graph->resources.num;
+    for (uint32_t i = num; i-- > 0 && resources[i].scratch != GRAPH_NONE;) {
+        if (resources[i].scratch_node == node && resources[i].scratch == scratch)
+            return i;
+    }
+    struct graph_resource own = resources[scratch];
+    own.is_scratch = false;
+    own.buffer = num;
+    own.scratch = scratch;
+    own.scratch_node = node;
+    *(struct graph_resource *)braid_array_append(&graph->resources, 1, sizeof(own)) = own;
+    return num;
 }
 
 void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resource resource)
 {
+    uint32_t index = resource.index;
+    if (((const struct graph_resource *)graph->resources.items)[index].is_scratch)
+        index = find_scratch(graph, index);
     struct graph_address *slot = braid_array_append(&graph->addresses, 1, sizeof(*slot));
-    *slot = (struct graph_address){ .node = graph_num_nodes(graph),
-                                    .resource = resource.index,
-                                    .place = place };
+    *slot =
+        (struct graph_address){ .node = graph_num_nodes(graph), .resource = index, .place = place };
 }

@@ -19,8 +19,9 @@ braid_status braid_graph_find_address(const braid_graph *graph,
                                       const struct address_request *request,
                                       const void **out_address);
 
-// Room for the addresses of one more node.
-bool braid_graph_reserve_addresses(braid_graph *graph, size_t num);
+// Room for the addresses of one more node, and for its accesses with those to its scratch.
+bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options *options,
+                                   size_t num);
 
 // For frames: a place in the node that is about to be added. There is room.
 void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resource resource);

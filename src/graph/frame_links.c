@@ -131,10 +131,23 @@ static bool link_all(struct array *uses, struct array *links)
     return true;
 }
 
+// A node's scratch says nothing of what else it touches.
+static bool declares(const braid_graph *graph, const struct graph_node *node)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    const struct graph_access *accesses = graph->accesses.items;
+    for (uint32_t i = 0; i < node->num_accesses; i++) {
+        if (resources[accesses[node->first_access + i].resource].scratch == GRAPH_NONE)
+            return true;
+    }
+    return false;
+}
+
 static uint32_t find_undeclared(const braid_graph *graph)
 {
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
-        if (graph_nodes(graph)[i].kind != WORK_EMPTY && !graph_nodes(graph)[i].num_accesses)
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        if (node->kind != WORK_EMPTY && !declares(graph, node))
             return i;
     }
     return GRAPH_NONE;

@@ -49,7 +49,12 @@ struct graph_resource {
     uint32_t buffer; // the buffer a range is of; otherwise the resource itself
     const void *address;
     uint64_t offset, bytes; // bytes is 0 for named resources
-    uint64_t alignment;     // of a transient buffer and its ranges; otherwise 0
+    uint64_t alignment;     // of a transient buffer and its ranges, and of scratch; otherwise 0
+    // Scratch is declared once, and then there is a transient buffer for each node that uses it,
+    // to which that node has an exclusive access.
+    bool is_scratch;       // as declared; nobody has an access to it
+    uint32_t scratch;      // of a node's own: which scratch it is; otherwise GRAPH_NONE
+    uint32_t scratch_node; // and whose
 };
 
 struct graph_kernel {

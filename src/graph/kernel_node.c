@@ -183,7 +183,7 @@ static bool reserve_kernel(braid_graph *graph, const braid_launch *launch,
     return braid_array_reserve(&graph->kernels, 1, sizeof(struct graph_kernel)) &&
            braid_array_reserve(&graph->arg_sizes, launch->num_args, sizeof(uint32_t)) &&
            braid_array_reserve(&graph->arg_bytes, needs->bytes, 1) &&
-           braid_graph_reserve_addresses(graph, needs->num_addresses) &&
+           braid_graph_reserve_addresses(graph, &launch->node, needs->num_addresses) &&
            braid_pointer_map_reserve(&graph->first_nodes);
 }
 

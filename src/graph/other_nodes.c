@@ -68,7 +68,7 @@ static braid_status append_work(braid_graph *graph, const char *name, enum work_
         return status;
     uint32_t payload = (uint32_t)graph->works.num;
     if (!braid_array_reserve(&graph->works, 1, sizeof(work)) ||
-        !braid_graph_reserve_addresses(graph, MOST_ADDRESSES))
+        !braid_graph_reserve_addresses(graph, options, MOST_ADDRESSES))
         return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
     *(union work *)braid_array_append(&graph->works, 1, sizeof(work)) = work;
     for (int i = 0; i < MOST_ADDRESSES; i++)

@@ -17,6 +17,7 @@ static braid_status add_resource(braid_graph *graph, const char *name,
     resource.name = name ? braid_names_store(&graph->names, name) : resource.name;
     if (resource.buffer == GRAPH_NONE)
         resource.buffer = index;
+    resource.scratch = GRAPH_NONE;
     struct graph_resource *slot = braid_array_append(&graph->resources, 1, sizeof(*slot));
     *slot = resource;
     graph->version++;
@@ -55,24 +56,48 @@ braid_status braid_graph_add_buffer(braid_graph *graph, const char *name, const 
         out_resource);
 }
 
+// Of memory that the plan chooses.
+static braid_status check_planned(const char *what, const char *name, uint64_t bytes,
+                                  uint64_t *alignment)
+{
+    if (bytes == 0 || bytes > MOST_TRANSIENT_BYTES)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s '%s': %llu bytes, not 1 to 2^48", what, name,
+                           (unsigned long long)bytes);
+    if (*alignment == 0)
+        *alignment = 256;
+    if (*alignment > 65536 || (*alignment & (*alignment - 1)))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s '%s': its alignment %llu is not a power of two up to 65536", what,
+                           name, (unsigned long long)*alignment);
+    return BRAID_OK;
+}
+
 braid_status braid_graph_add_transient(braid_graph *graph, const char *name, uint64_t bytes,
                                        uint64_t alignment, braid_resource *out_resource)
 {
     braid_status status = check_named("braid_graph_add_transient", graph, name, out_resource);
+    if (!status)
+        status = check_planned("transient", name, bytes, &alignment);
     if (status)
         return status;
-    if (bytes == 0 || bytes > MOST_TRANSIENT_BYTES)
-        return braid_error(BRAID_INVALID_ARGUMENT, "transient '%s': %llu bytes, not 1 to 2^48",
-                           name, (unsigned long long)bytes);
-    if (alignment == 0)
-        alignment = 256;
-    if (alignment > 65536 || (alignment & (alignment - 1)))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "transient '%s': its alignment %llu is not a power of two up to 65536",
-                           name, (unsigned long long)alignment);
     return add_resource(
         graph, name,
         (struct graph_resource){ .buffer = GRAPH_NONE, .bytes = bytes, .alignment = alignment },
+        out_resource);
+}
+
+braid_status braid_graph_add_scratch(braid_graph *graph, const char *name, uint64_t bytes,
+                                     uint64_t alignment, braid_resource *out_resource)
+{
+    braid_status status = check_named("braid_graph_add_scratch", graph, name, out_resource);
+    if (!status)
+        status = check_planned("scratch", name, bytes, &alignment);
+    if (status)
+        return status;
+    return add_resource(
+        graph, name,
+        (struct graph_resource){
+            .buffer = GRAPH_NONE, .bytes = bytes, .alignment = alignment, .is_scratch = true },
         out_resource);
 }
 
@@ -99,9 +124,11 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
     const struct graph_resource *whole =
         &((const struct graph_resource *)graph->resources.items)[buffer.index];
     const char *name = braid_names_at(&graph->names, whole->name);
-    if (whole->bytes == 0 || whole->buffer != buffer.index)
+    if (whole->bytes == 0 || whole->buffer != buffer.index || whole->is_scratch)
         return braid_error(BRAID_INVALID_ARGUMENT, "'%s' is %s: ranges are of buffers", name,
-                           whole->bytes ? "a range itself" : "not a buffer");
+                           whole->is_scratch ? "scratch"
+                           : whole->bytes    ? "a range itself"
+                                             : "not a buffer");
     if (bytes == 0)
         return braid_error(BRAID_INVALID_ARGUMENT, "buffer '%s': a range of 0 bytes at %llu", name,
                            (unsigned long long)offset);

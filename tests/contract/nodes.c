@@ -150,6 +150,10 @@ void add_every_kernel(braid_graph *graph, void *memory)
     add_add(graph, options, words, words, words, 1);
     add_list_kernels(graph, words);
     add_stamp(graph, options, words + 8, words + 16, 0, 0);
+    braid_launch keep = { .kernel = &test_keep,
+                          BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(zero),
+                                     BRAID_ARG(zero), BRAID_ARG(none)) };
+    add_kernel(graph, &keep);
     braid_launch mix = { .kernel = &test_mix,
                          BRAID_ARGS(BRAID_ARG(cells), BRAID_ARG(cells), BRAID_ARG(words),
                                     BRAID_ARG(zero), BRAID_ARG(zero), BRAID_ARG(words),

@@ -211,6 +211,48 @@ static void host_calls_are_given_addresses(void **state)
     }
 }
 
+// Nodes that run at once keep what they write into scratch, though all name one; what runs before
+// and after them shares its memory.
+static void scratch_is_each_nodes_own(void **state)
+{
+    struct contract *contract = *state;
+    enum { num_keepers = 6, num_rows = 3, num_frames = 12 };
+    braid_graph *graph = contract_graph(contract);
+    const uint32_t num = num_numbers;
+    const uint64_t bytes = num_numbers * sizeof(uint32_t), delay_ns = 100000;
+    uint32_t *results = contract_numbers(contract, num_keepers * num_numbers);
+    braid_resource scratch, result[num_keepers];
+    check_ok(braid_graph_add_scratch(graph, "scratch", bytes, 512, &scratch));
+    for (uint32_t i = 0; i < num_keepers; i++)
+        check_ok(
+            braid_graph_add_buffer(graph, "result", results + i * num_numbers, bytes, &result[i]));
+    for (uint32_t i = 0; i < num_keepers * num_rows; i++) {
+        uint32_t *to = results + i % num_keepers * num_numbers, value = 1000 * i;
+        check_ok(braid_graph_add_kernel(
+            graph,
+            &(braid_launch){ .node = { USES({ result[i % num_keepers], BRAID_READ_WRITE }) },
+                             .kernel = &test_keep,
+                             .block = { 32, 1, 1 },
+                             BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
+                                        BRAID_ARG(value), BRAID_ARG(num), BRAID_ARG(delay_ns)) },
+            NULL));
+    }
+    braid_exec *exec = contract_exec(contract, graph);
+    braid_exec_info info;
+    braid_exec_get_info(exec, &info);
+    assert_in_range(info.transient_bytes, 512, num_keepers * 512);
+    assert_int_equal(info.unshared_transient_bytes, num_keepers * num_rows * 512);
+    for (uint32_t frame = 0; frame < num_frames; frame++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[num_keepers * num_numbers];
+    contract_read(contract, seen, results, sizeof(seen));
+    for (uint32_t i = 0; i < num_keepers * num_numbers; i++) {
+        uint32_t keeper = (num_rows - 1) * num_keepers + i / num_numbers;
+        assert_int_equal(seen[i], 1000 * keeper + i % num_numbers);
+    }
+}
+
 // What cannot be allocated fails the exec, and nothing is left of it.
 static void too_much_memory_is_refused(void **state)
 {
@@ -236,6 +278,7 @@ int run_transients(void)
         contract_test(the_exec_says_how_much),
         contract_test(copies_and_fills_are_given_addresses),
         contract_test(host_calls_are_given_addresses),
+        contract_test(scratch_is_each_nodes_own),
         contract_test(too_much_memory_is_refused),
     };
     return contract_run("transient buffers have memory", tests);

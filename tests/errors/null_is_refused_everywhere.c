@@ -185,6 +185,9 @@ static void parameters_refuse_null(void **state)
     refuses(braid_graph_add_transient(NULL, "a", 1, 1, &resource), "graph");
     refuses(braid_graph_add_transient(all->graph, NULL, 1, 1, &resource), "name");
     refuses(braid_graph_add_transient(all->graph, "a", 1, 1, NULL), "out_resource");
+    refuses(braid_graph_add_scratch(NULL, "a", 1, 1, &resource), "graph");
+    refuses(braid_graph_add_scratch(all->graph, NULL, 1, 1, &resource), "name");
+    refuses(braid_graph_add_scratch(all->graph, "a", 1, 1, NULL), "out_resource");
     refuses(braid_graph_add_parameter(NULL, "a", 4, &parameter), "graph");
     refuses(braid_graph_add_parameter(all->graph, NULL, 4, &parameter), "name");
     refuses(braid_graph_add_parameter(all->graph, "a", 4, NULL), "out_parameter");

@@ -104,10 +104,48 @@ static void ends_are_given_once_and_hold_the_copy(void **state)
     braid_graph_destroy(s.graph);
 }
 
+// A node's own, whose access nobody declares; two addresses are of one.
+static void scratch_is_given_without_an_access(void **state)
+{
+    (void)state;
+    struct setting s = make_setting();
+    braid_resource scratch, other_scratch, part;
+    check_ok(braid_graph_add_scratch(s.graph, "scratch", 64, 0, &scratch));
+    check_ok(braid_graph_add_scratch(s.graph, "other", 64, 0, &other_scratch));
+    char *before = graph_state(s.graph);
+    check_fails(give(&s, s.known, scratch), BRAID_INVALID_ARGUMENT, "no access is declared to it");
+    check_fails(braid_graph_add_range(s.graph, scratch, 0, 32, &part), BRAID_INVALID_ARGUMENT,
+                "'scratch' is scratch");
+    check_fails(braid_graph_add_scratch(s.graph, "odd", 64, 48, &part), BRAID_INVALID_ARGUMENT,
+                "scratch 'odd'");
+    const braid_fill fill = { .to_resource = scratch, .value_bytes = 4, .num_values = 17 };
+    check_fails(braid_graph_add_fill(s.graph, &fill, NULL), BRAID_INVALID_ARGUMENT,
+                "68 bytes end beyond the 64");
+    check_unchanged(s.graph, before);
+    size_t num_resources = s.graph->resources.num;
+    const braid_access access = { s.known, BRAID_READ };
+    const braid_launch launch = { .node = { .accesses = &access, .num_accesses = 1 },
+                                  .kernel = &kernel,
+                                  BRAID_ARGS(braid_resource_address(&scratch),
+                                             braid_resource_address(&other_scratch),
+                                             braid_resource_address(&scratch)) };
+    for (uint32_t i = 0; i < 2; i++) {
+        check_ok(braid_graph_add_kernel(s.graph, &launch, NULL));
+        assert_int_equal(graph_nodes(s.graph)[i].num_accesses, 3);
+        assert_int_equal(s.graph->resources.num, num_resources + 2 * (i + 1));
+    }
+    const struct graph_address *addresses = s.graph->addresses.items;
+    assert_int_equal(addresses[0].resource, addresses[2].resource);
+    assert_int_not_equal(addresses[0].resource, addresses[1].resource);
+    assert_int_not_equal(addresses[0].resource, addresses[3].resource);
+    braid_graph_destroy(s.graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_no_address_is_refused),
+        cmocka_unit_test(scratch_is_given_without_an_access),
         cmocka_unit_test(ends_are_given_once_and_hold_the_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

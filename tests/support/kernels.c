@@ -144,6 +144,19 @@ static void stamp(const braid_blocks *blocks, void *const *args)
     stamps[2 * index + 1] = add_atomic(counter, 1) + 1;
 }
 
+static void keep(const braid_blocks *blocks, void *const *args)
+{
+    uint32_t *scratch = pointer_arg(args, 0), *to = pointer_arg(args, 1);
+    uint32_t num = arg(args, 3);
+    if (blocks->begin != 0)
+        return;
+    for (uint32_t i = 0; i < num; i++)
+        scratch[i] = arg(args, 2) + i;
+    wait_ns(arg64(args, 4));
+    for (uint32_t i = 0; i < num; i++)
+        to[i] = scratch[i];
+}
+
 uint64_t test_mix_values(uint64_t a, uint64_t b)
 {
     uint64_t value = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
@@ -237,6 +250,7 @@ const braid_kernel test_gate = { .name = "test_gate", .cpu = gate, .source = tes
 const braid_kernel test_stamp = { .name = "test_stamp",
                                   .cpu = stamp,
                                   .source = test_kernels_source };
+const braid_kernel test_keep = { .name = "test_keep", .cpu = keep, .source = test_kernels_source };
 const braid_kernel test_mix = { .name = "test_mix", .cpu = mix, .source = test_kernels_source };
 const braid_kernel test_clear_list = { .name = "test_clear_list",
                                        .cpu = clear_list,

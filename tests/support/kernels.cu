@@ -104,6 +104,17 @@ extern "C" __global__ void test_stamp(u32 *counter, u32 *stamps, u32 index, u64 
     stamps[2 * index + 1] = atomicAdd(counter, 1u) + 1;
 }
 
+extern "C" __global__ void test_keep(u32 *scratch, u32 *to, u32 value, u32 num, u64 delay_ns)
+{
+    if (blockIdx.x != 0)
+        return;
+    for (u32 i = threadIdx.x; i < num; i += blockDim.x)
+        scratch[i] = value + i;
+    wait_ns(delay_ns);
+    for (u32 i = threadIdx.x; i < num; i += blockDim.x)
+        to[i] = scratch[i];
+}
+
 __device__ u64 mix_values(u64 a, u64 b)
 {
     u64 value = (a ^ (b + 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;

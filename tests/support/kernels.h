@@ -35,6 +35,10 @@ enum { GATE_ENTERED = 1, GATE_PASSED = 2, GATE_TIMED_OUT = 3 };
 // (uint32_t *counter, uint32_t *stamps, uint32_t index, uint64_t delay_ns)
 extern const braid_kernel test_stamp;
 
+// Writes value + i into its scratch, waits, and puts what it finds there into `to`.
+// (uint32_t *scratch, uint32_t *to, uint32_t value, uint32_t num, uint64_t delay_ns)
+extern const braid_kernel test_keep;
+
 // One node of a random graph: mixes its salt and what it reads, and writes what follows from that,
 // so that any other order of two nodes that conflict gives other numbers.
 // (uint64_t *cells, uint64_t *outputs, const uint32_t *words, uint32_t first_word, uint32_t node,
