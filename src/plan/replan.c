@@ -19,9 +19,9 @@ static braid_status retime(struct braid_schedule *schedule, const braid_graph *g
                            const braid_schedule *from, bool *out_crowded)
 {
     struct plan_costs costs;
-    braid_status status = braid_schedule_copy_lanes(schedule, from);
-    if (!status)
-        status = braid_plan_costs_create(schedule->graph, graph, &schedule->options.costs, &costs);
+    braid_schedule_share_lanes(schedule, from);
+    braid_status status =
+        braid_plan_costs_create(schedule->graph, graph, &schedule->options.costs, &costs);
     if (status)
         return status;
     *out_crowded = (uint64_t)costs.most_share * from->info.num_lanes > PLAN_WHOLE_DEVICE;
@@ -66,15 +66,8 @@ static braid_status start_schedule(const braid_schedule *from,
                                    const braid_schedule_options *options,
                                    braid_schedule **out_schedule)
 {
-    braid_schedule *schedule = calloc(1, sizeof(*schedule));
-    if (!schedule)
-        return braid_error_no_memory("a schedule");
-    schedule->graph_id = from->graph_id;
-    schedule->graph_version = from->graph_version;
-    schedule->options = *options;
-    schedule->graph = braid_plan_graph_share(from->graph);
-    *out_schedule = schedule;
-    return BRAID_OK;
+    return braid_schedule_begin(braid_plan_graph_share(from->graph), from->graph_id,
+                                from->graph_version, options, out_schedule);
 }
 
 static braid_status try_keeping(const braid_schedule *from, const braid_graph *graph,

@@ -1,11 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading schedules, and freeing them.
+// Beginning schedules, reading them, and freeing them.
 #include "plan/schedule.h"
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/sized.h"
+
+braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
+                                  uint64_t graph_version, const braid_schedule_options *options,
+                                  braid_schedule **out_schedule)
+{
+    braid_schedule *schedule = braid_allocate_zeroed(1, sizeof(*schedule));
+    atomic_uint *num_lane_users = malloc(sizeof(*num_lane_users));
+    if (!schedule || !num_lane_users) {
+        free(schedule);
+        free(num_lane_users);
+        braid_plan_graph_release(plan);
+        return braid_error_no_memory("a schedule");
+    }
+    atomic_init(num_lane_users, 1);
+    schedule->num_lane_users = num_lane_users;
+    schedule->graph_id = graph_id;
+    schedule->graph_version = graph_version;
+    schedule->options = *options;
+    schedule->graph = plan;
+    *out_schedule = schedule;
+    return BRAID_OK;
+}
+
+// Release and acquire: all reads of other users come before the last one frees.
+static void release_lanes(const braid_schedule *schedule)
+{
+    if (atomic_fetch_sub_explicit(schedule->num_lane_users, 1, memory_order_acq_rel) > 1)
+        return;
+    free(schedule->num_lane_users);
+    free(schedule->steps);
+    free(schedule->lane_first);
+    free(schedule->lane_nodes);
+    free(schedule->lane_of);
+    free(schedule->serialised);
+    free(schedule->delayed);
+}
+
+void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_schedule *from)
+{
+    release_lanes(schedule);
+    atomic_fetch_add_explicit(from->num_lane_users, 1, memory_order_relaxed);
+    schedule->num_lane_users = from->num_lane_users;
+    schedule->steps = from->steps;
+    schedule->num_steps = from->num_steps;
+    schedule->lane_first = from->lane_first;
+    schedule->lane_nodes = from->lane_nodes;
+    schedule->lane_of = from->lane_of;
+    schedule->serialised = from->serialised;
+    schedule->num_serialised = from->num_serialised;
+    schedule->delayed = from->delayed;
+    schedule->num_delayed = from->num_delayed;
+    schedule->info = from->info;
+    schedule->info.num_islands = schedule->info.num_island_nodes = 0;
+}
 
 void braid_schedule_destroy(braid_schedule *schedule)
 {
@@ -15,12 +70,7 @@ void braid_schedule_destroy(braid_schedule *schedule)
     if (atomic_fetch_sub_explicit(&schedule->num_more_users, 1, memory_order_acq_rel) > 0)
         return;
     braid_plan_graph_release(schedule->graph);
-    free(schedule->steps);
-    free(schedule->lane_first);
-    free(schedule->lane_nodes);
-    free(schedule->lane_of);
-    free(schedule->serialised);
-    free(schedule->delayed);
+    release_lanes(schedule);
     free(schedule->start_ns);
     free(schedule->cost_ns);
     free(schedule->is_unknown);

@@ -35,6 +35,9 @@ struct braid_schedule {
 
     struct plan_graph *graph; // units, edges and names; shared with re-plans, never changed
 
+    // Lanes, steps and what was forced, which plans that keep them share: once made they are never
+    // changed, and the last of so many schedules frees them.
+    atomic_uint *num_lane_users;
     braid_step *steps; // in issue order
     size_t num_steps;
 
@@ -42,20 +45,21 @@ struct braid_schedule {
     uint32_t *lane_first; // num_lanes + 1
     uint32_t *lane_nodes; // num_nodes
     uint32_t *lane_of;    // num_nodes
-    uint64_t *start_ns;   // num_nodes
-    uint64_t *cost_ns;    // num_nodes, unknown costs filled in; a node ends at start + cost
-    bool *is_unknown;     // num_nodes: its cost was filled in; NULL: no one's was
-
-    struct plan_division division;
-
-    uint32_t *critical; // nodes of a heaviest path, first to last
-    size_t num_critical;
-
     // Forced serialisations: first pairs by a resource or a hint, then the others. Of the
     // latter only the second unit is kept: the first is the unit before it on its lane.
     struct plan_serialised *serialised;
     struct plan_delayed *delayed;
     size_t num_serialised, num_delayed;
+
+    // The schedule's own from here on.
+    uint64_t *start_ns; // num_nodes
+    uint64_t *cost_ns;  // num_nodes, unknown costs filled in; a node ends at start + cost
+    bool *is_unknown;   // num_nodes: its cost was filled in; NULL: no one's was
+
+    struct plan_division division;
+
+    uint32_t *critical; // nodes of a heaviest path, first to last
+    size_t num_critical;
 };
 
 // A unit that was ready before the one before it on its lane had ended, and why it ran there then.
@@ -78,9 +82,14 @@ static inline braid_schedule *braid_schedule_retain(const braid_schedule *schedu
     return shared;
 }
 
-// Gives a schedule with a graph and options of its own the lanes and steps of another, and its info
-// but for islands. Errors: BRAID_NO_MEMORY, and what is copied stays with the schedule.
-braid_status braid_schedule_copy_lanes(struct braid_schedule *schedule, const braid_schedule *from);
+// A schedule without lanes yet. It becomes the user of the graph in planning form that the caller
+// was, also where it fails. Errors: BRAID_NO_MEMORY.
+braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
+                                  uint64_t graph_version, const braid_schedule_options *options,
+                                  braid_schedule **out_schedule);
+
+// Gives a schedule that has none yet the lanes and steps of another, and its info but for islands.
+void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_schedule *from);
 
 // A schedule with the lanes, steps and times of another that is not divided, and no islands.
 // Errors: BRAID_NO_MEMORY.

@@ -19,13 +19,11 @@ braid_status braid_schedule_create(const braid_graph *graph, const braid_schedul
     braid_status status = braid_plan_check_options(options);
     if (status)
         return status;
-    braid_schedule *schedule = calloc(1, sizeof(*schedule));
-    if (!schedule)
-        return braid_error_no_memory("a schedule");
-    schedule->graph_id = graph->id;
-    schedule->graph_version = graph->version;
-    schedule->options = *options;
-    status = braid_plan_graph_create(graph, &schedule->graph);
+    struct plan_graph *plan = NULL;
+    braid_schedule *schedule = NULL;
+    status = braid_plan_graph_create(graph, &plan);
+    if (!status)
+        status = braid_schedule_begin(plan, graph->id, graph->version, options, &schedule);
     if (!status)
         status = braid_plan_passes(schedule, graph, 0);
     if (status)

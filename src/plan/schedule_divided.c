@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules with the lanes and steps of another.
+// Schedules with the lanes, steps and times of another.
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,25 +13,6 @@ static void *copy(const void *items, size_t num, size_t item_bytes)
     if (copied && num)
         memcpy(copied, items, num * item_bytes);
     return copied;
-}
-
-braid_status braid_schedule_copy_lanes(struct braid_schedule *schedule, const braid_schedule *from)
-{
-    size_t num_nodes = from->info.num_nodes, num_lanes = from->info.num_lanes;
-    schedule->info = from->info;
-    schedule->info.num_islands = schedule->info.num_island_nodes = 0;
-    schedule->num_steps = from->num_steps;
-    schedule->num_serialised = from->num_serialised;
-    schedule->num_delayed = from->num_delayed;
-    schedule->steps = copy(from->steps, from->num_steps, sizeof(*from->steps));
-    schedule->lane_first = copy(from->lane_first, num_lanes + 1, sizeof(*from->lane_first));
-    schedule->lane_nodes = copy(from->lane_nodes, num_nodes, sizeof(*from->lane_nodes));
-    schedule->lane_of = copy(from->lane_of, num_nodes, sizeof(*from->lane_of));
-    schedule->serialised = copy(from->serialised, from->num_serialised, sizeof(*from->serialised));
-    schedule->delayed = copy(from->delayed, from->num_delayed, sizeof(*from->delayed));
-    bool complete = schedule->steps && schedule->lane_first && schedule->lane_nodes &&
-                    schedule->lane_of && schedule->serialised && schedule->delayed;
-    return complete ? BRAID_OK : braid_error_no_memory("a schedule");
 }
 
 static bool copy_times(struct braid_schedule *schedule, const braid_schedule *from)
@@ -54,15 +35,13 @@ static bool copy_times(struct braid_schedule *schedule, const braid_schedule *fr
 
 braid_status braid_schedule_undivided(const braid_schedule *from, braid_schedule **out_schedule)
 {
-    braid_schedule *schedule = calloc(1, sizeof(*schedule));
-    if (!schedule)
-        return braid_error_no_memory("a schedule");
-    schedule->graph_id = from->graph_id;
-    schedule->graph_version = from->graph_version;
-    schedule->options = from->options;
-    schedule->graph = braid_plan_graph_share(from->graph);
-    braid_status status = braid_schedule_copy_lanes(schedule, from);
-    if (!status && !copy_times(schedule, from))
+    braid_schedule *schedule = NULL;
+    braid_status status = braid_schedule_begin(braid_plan_graph_share(from->graph), from->graph_id,
+                                               from->graph_version, &from->options, &schedule);
+    if (status)
+        return status;
+    braid_schedule_share_lanes(schedule, from);
+    if (!copy_times(schedule, from))
         status = braid_error_no_memory("a schedule");
     if (status)
         braid_schedule_destroy(schedule);

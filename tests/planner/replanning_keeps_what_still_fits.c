@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planning again after costs changed gives a proven plan for the new costs, and keeps lanes and
 // waits while they are good enough.
+#include <pthread.h>
 #include <string.h>
 
 #include "planner/plan_testing.h"
@@ -74,6 +75,79 @@ static void small_changes_keep_the_steps(void **state)
     check_ok(braid_schedule_verify(third, graph));
     assert_int_equal(info_of(third).num_lanes, 8);
     braid_schedule_destroy(third);
+    braid_graph_destroy(graph);
+}
+
+// Kept lanes and steps are those of the plan before, not a copy: a million nodes have many.
+static void kept_steps_are_not_copied(void **state)
+{
+    (void)state;
+    struct random random = { 57 };
+    uint32_t from[1200], to[1200], num_nodes;
+    size_t num_edges, num_steps;
+    braid_graph *graph = random_graph(&random, 300, &num_nodes, from, to, &num_edges);
+    braid_schedule *schedule = plan_on(graph, 4);
+    braid_schedule *again = replan(schedule, graph, NULL);
+    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    assert_ptr_equal(steps, braid_schedule_steps(again, NULL));
+    braid_schedule_destroy(schedule);
+    check_ok(braid_schedule_verify(again, graph));
+    assert_true(num_steps >= num_nodes);
+    braid_schedule_destroy(again);
+    braid_graph_destroy(graph);
+}
+
+enum { num_threads = 4, num_replans = 200 };
+
+struct replanner {
+    pthread_t thread;
+    const braid_graph *graph;
+    braid_schedule *schedule; // its own
+    braid_status status;
+};
+
+static void *replan_often(void *user)
+{
+    struct replanner *replanner = user;
+    for (int i = 0; i < num_replans && !replanner->status; i++) {
+        braid_schedule *again = NULL;
+        replanner->status =
+            braid_schedule_replan(replanner->schedule, replanner->graph, NULL, &again);
+        if (replanner->status)
+            break;
+        braid_schedule_destroy(replanner->schedule);
+        replanner->schedule = again;
+        if (i % 50 == 0)
+            replanner->status = braid_schedule_verify(again, replanner->graph);
+    }
+    return NULL;
+}
+
+// Plans that share what they keep are made and destroyed by several threads, in any order; the one
+// that they all came from goes first.
+static void threads_plan_again_at_once(void **state)
+{
+    (void)state;
+    struct random random = { 58 };
+    uint32_t from[1200], to[1200], num_nodes;
+    size_t num_edges;
+    braid_graph *graph = random_graph(&random, 100, &num_nodes, from, to, &num_edges);
+    braid_schedule *schedule = plan_on(graph, 3);
+    struct replanner replanners[num_threads];
+    for (int i = 0; i < num_threads; i++)
+        replanners[i] =
+            (struct replanner){ .graph = graph, .schedule = replan(schedule, graph, NULL) };
+    braid_schedule_destroy(schedule);
+    for (int i = 0; i < num_threads; i++)
+        assert_int_equal(pthread_create(&replanners[i].thread, NULL, replan_often, &replanners[i]),
+                         0);
+    for (int i = 0; i < num_threads; i++)
+        pthread_join(replanners[i].thread, NULL);
+    for (int i = 0; i < num_threads; i++) {
+        check_ok(replanners[i].status);
+        check_ok(braid_schedule_verify(replanners[i].schedule, graph));
+        braid_schedule_destroy(replanners[i].schedule);
+    }
     braid_graph_destroy(graph);
 }
 
@@ -168,6 +242,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unchanged_costs_give_the_same_times),
         cmocka_unit_test(small_changes_keep_the_steps),
+        cmocka_unit_test(kept_steps_are_not_copied),
+        cmocka_unit_test(threads_plan_again_at_once),
         cmocka_unit_test(great_changes_place_anew),
         cmocka_unit_test(the_bound_is_that_of_the_lanes_allowed),
         cmocka_unit_test(other_options_plan_anew),
