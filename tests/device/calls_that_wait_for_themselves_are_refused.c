@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host or native call, or a kernel of the CPU, that would wait for itself gets an error that says
 // so, instead of hanging.
+#include <string.h>
 #include <unistd.h>
 
 #include <braid/braid.h>
@@ -8,6 +9,8 @@
 #include "support/check.h"
 
 enum { PATIENCE_SECONDS = 60 }; // what waits for itself would wait for ever
+
+static const char *backend = "cpu";
 
 struct fixture {
     braid_device *device;
@@ -59,13 +62,16 @@ static const braid_kernel kernel = { .name = "kernel", .cpu = on_cpu };
 static void open_fixture(struct fixture *all)
 {
     // One worker: what a call launched and waited for could not run.
-    const braid_device_options options = { .backend = "cpu", .num_workers = 1 };
+    const braid_device_options options = { .backend = backend, .num_workers = 1 };
     const braid_launch launch = { .kernel = &kernel };
     alarm(PATIENCE_SECONDS);
     check_ok(braid_device_open(&options, &all->device));
     check_ok(braid_event_create(all->device, NULL, &all->event));
     check_ok(braid_graph_create(&all->graph));
-    check_ok(braid_graph_add_kernel(all->graph, &launch, &all->node));
+    if (strcmp(backend, "cpu") == 0)
+        check_ok(braid_graph_add_kernel(all->graph, &launch, &all->node));
+    else
+        check_ok(braid_graph_add_empty(all->graph, &(braid_empty){ 0 }, &all->node));
     check_ok(braid_exec_create(all->device, all->graph, NULL, &all->other));
 }
 
@@ -110,6 +116,30 @@ static void host_calls_of_the_walker(void **state)
 {
     (void)state;
     host_calls(BRAID_MODE_NATIVE);
+}
+
+// Not a node of the exec: the program's own function on a stream that its frame runs on.
+static void functions_on_a_stream(void **state)
+{
+    (void)state;
+    struct fixture all = { 0 };
+    open_fixture(&all);
+    check_ok(braid_exec_create(all.device, all.graph, NULL, &all.exec));
+    braid_stream *stream;
+    check_ok(braid_stream_create(all.device, NULL, &stream));
+    for (int round = 1; round <= 3; round++) {
+        check_ok(braid_exec_launch(all.exec, stream));
+        check_ok(braid_stream_host_call(all.device, stream, call_everything, &all));
+        check_ok(braid_stream_host_call(all.device, stream, call_everything, &all));
+        check_ok(braid_exec_launch(all.exec, stream));
+        check_ok(braid_stream_synchronize(all.device, stream));
+        assert_int_equal(all.num_calls, 16 * round);
+        assert_int_equal(all.num_refused, 16 * round);
+    }
+    braid_stream_destroy(stream);
+    braid_exec_destroy(all.exec);
+    all.num_calls = all.num_refused = 0;
+    run_and_close(&all, BRAID_MODE_STREAMS, 0);
 }
 
 static void native_calls_and_their_own_exec(void **state)
@@ -182,9 +212,20 @@ static void the_message_says_why(void **state)
     run_and_close(&all, BRAID_MODE_STREAMS, 0);
 }
 
-int main(void)
+static int run_on_gpu(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(functions_on_a_stream),
+        cmocka_unit_test(host_calls_on_streams),
+        cmocka_unit_test(native_calls_and_their_own_exec),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(functions_on_a_stream),
         cmocka_unit_test(host_calls_on_streams),
         cmocka_unit_test(host_calls_of_the_walker),
         cmocka_unit_test(kernels_on_streams),
@@ -192,5 +233,9 @@ int main(void)
         cmocka_unit_test(native_calls_and_their_own_exec),
         cmocka_unit_test(the_message_says_why),
     };
+    if (argc > 1) {
+        backend = argv[1];
+        return run_on_gpu();
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,10 +67,11 @@ struct gpu_backend {
     uint32_t num_free_staging;             // guarded by lock
 
     pthread_mutex_t record_lock;
-    pthread_cond_t records_ended;         // no call is queued any more
-    struct gpu_host_record *free_records; // guarded by record_lock
-    uint64_t num_queued_records;          // guarded by record_lock
-    atomic_bool default_stream_used;      // see braid_gpu_note_stream
+    pthread_cond_t records_ended;           // no call is queued any more
+    struct gpu_host_record *free_records;   // guarded by record_lock
+    uint64_t num_queued_records;            // guarded by record_lock; of callbacks
+    struct gpu_host_record *marked_records; // guarded by record_lock; queued
+    atomic_bool default_stream_used;        // see braid_gpu_note_stream
 };
 
 struct gpu_stream {
@@ -198,10 +199,14 @@ gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
 gpu_result braid_gpu_read_shared_limit(const struct gpu_backend *gpu, gpu_function function,
                                        int *limit);
 
-// Host calls where the driver has only stream callbacks; the records are kept for later calls, and
-// freed in the end, which waits for the calls that are queued.
+// Host calls where the driver has only stream callbacks. The records are kept for later calls, and
+// freed in the end, which waits for the callbacks that are queued.
 gpu_result braid_gpu_host_call_by_callback(struct gpu_backend *gpu, gpu_stream stream,
                                            gpu_host_function *call, void *user);
+// A function that the program queued on a stream: while it runs what waits for work is refused, as
+// in host calls of nodes, which their frame marks. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_gpu_submit_marked(struct gpu_backend *gpu, gpu_stream stream,
+                                     const struct backend_task *task);
 void braid_gpu_host_records_finish(struct gpu_backend *gpu);
 
 // Tasks with a detour: queued on a stream, or as nodes of a graph, of which *out_node is the last.

@@ -123,6 +123,8 @@ static braid_status submit_host(struct gpu_backend *gpu, gpu_stream stream,
                                 const struct backend_task *task)
 {
     const void *slot = NULL;
+    if (task->node == BACKEND_NO_NODE)
+        return braid_gpu_submit_marked(gpu, stream, task);
     gpu_result result =
         gpu->vendor->host_call(gpu, stream, task->host.call, task->host.user, &slot);
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
