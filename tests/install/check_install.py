@@ -109,6 +109,31 @@ def by_cmake(trial, name, components, target, shared):
     trial.check_runs(os.path.join(folder, "build", "outside"), shared)
 
 
+def check_first_plan(trial, program):
+    said = trial.run(program, LD_LIBRARY_PATH=os.path.dirname(trial.find("libbraid.a")))
+    assert "lane 0: wait for left\n" in said, said
+
+
+def example_by_meson(trial):
+    folder = os.path.join(trial.top, "example-meson")
+    trial.run("meson", "setup", folder, os.path.join(trial.source, "examples", "project"),
+              PKG_CONFIG_LIBDIR=os.path.dirname(trial.find("braid.pc")),
+              PKG_CONFIG_SYSROOT_DIR=trial.stage)
+    trial.run("ninja", "-C", folder)
+    check_first_plan(trial, os.path.join(folder, "first_plan"))
+
+
+def example_by_cmake(trial):
+    if not shutil.which("cmake"):
+        raise Skip("cmake is not installed")
+    folder = os.path.join(trial.top, "example-cmake")
+    config = os.path.dirname(trial.find("braidConfig.cmake"))
+    trial.run("cmake", "-S", os.path.join(trial.source, "examples", "project"), "-B", folder,
+              f"-Dbraid_DIR={config}")
+    trial.run("cmake", "--build", folder)
+    check_first_plan(trial, os.path.join(folder, "first_plan"))
+
+
 def cmake_refuses_other_versions(trial):
     if not shutil.which("cmake"):
         raise Skip("cmake is not installed")
@@ -178,6 +203,8 @@ CASES = [
      lambda t: by_cmake(t, "static", "COMPONENTS static", "braid::braid", False)),
     ("CMake names both libraries",
      lambda t: by_cmake(t, "named", "COMPONENTS shared static", "braid::static", False)),
+    ("the project to copy builds with Meson", example_by_meson),
+    ("the project to copy builds with CMake", example_by_cmake),
     ("CMake refuses versions with another ABI", cmake_refuses_other_versions),
     ("Meson builds a static library as a subproject", lambda t: as_subproject(t, "static")),
     ("Meson builds a shared library as a subproject", lambda t: as_subproject(t, "shared")),
