@@ -130,25 +130,61 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
 
 // Replaces one argument (or all) of a kernel node for later launches; frames in flight keep theirs.
 // This is what can change from frame to frame: time steps, pointers; what many nodes use alike is a
-// parameter, see braid_exec_set_param. To swap two buffers, declare
-// them by their roles (front, back) and swap the pointers of the kernels; frames of one exec run
-// one after another. Grids, the ends of copies and fills, and calls stay as they were added; for
-// another size give the kernel the count and let surplus blocks return. Sizes must be those given
-// to the graph. The bytes are copied. Errors: BRAID_INVALID_ARGUMENT (not a kernel node of this
-// graph, no such argument, another size), BRAID_NO_MEMORY.
+// parameter, see braid_exec_set_param. To swap two buffers, declare them by their roles (front,
+// back) and swap the pointers of the kernels. Sizes must be those given to the graph. The bytes are
+// copied. Errors: BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument,
+// another size), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_arg(braid_exec *exec, braid_node node,
                                                            size_t index, braid_arg arg);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, braid_node node,
                                                             const braid_arg *args, size_t num_args);
 
+// What else a node can be given for later launches; frames in flight keep what they have. Each
+// changes all it says or, with an error, nothing. None is part of the plan: the node's accesses and
+// edges stay and must hold for what it does now, and so do the lifetimes of transient buffers.
+// Where an exec cannot make the change the message names the node and says why, and nothing was
+// queued (BRAID_UNSUPPORTED): a grid or a disabled node inside an island, and in CUDA and HIP
+// graphs copies of pageable memory, which are several nodes there, and what the driver refuses.
+// After the first times they allocate nothing, but where a copy of pageable memory changes, which
+// may then also wait for frames in flight.
+// Errors of all: BRAID_INVALID_ARGUMENT (no node of the exec's graph, another kind of node, a value
+// that the graph would not take), BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+
+// The grid of a kernel node, in blocks; y and z of 0 are 1. To run none, disable the node. Of a
+// node with .grid_from it is the largest grid.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_grid(braid_exec *exec, braid_node node,
+                                                            braid_dim3 grid);
+
+// The ends and the size of a copy; NULL and 0 leave what it has. An end that was a resource may get
+// another address; while it is that resource the copy must not go beyond its end.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_copy(braid_exec *exec, braid_node node,
+                                                            void *to, const void *from,
+                                                            uint64_t bytes);
+
+// The value of a fill, and where it goes; NULL and 0 values leave what it has, as in a copy.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_fill(braid_exec *exec, braid_node node,
+                                                            void *to, uint32_t value,
+                                                            uint64_t num_values);
+
+// The `user` of a host or native call. In a CUDA or HIP graph a native call is captured again by
+// this, and must queue the same work with other parameters.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_user(braid_exec *exec, braid_node node,
+                                                            void *user);
+
+// Whether a node does its work; at first all do. A disabled one ends as soon as all that it waits
+// for has: its edges stay, and what it would have written keeps what it had (a transient buffer:
+// anything). In CUDA and HIP graphs a native call cannot be disabled.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_enabled(braid_exec *exec, braid_node node,
+                                                               bool enabled);
+
 // Gives a parameter another value, for later launches: a frame in flight keeps its own. `value`
 // points to as many bytes as the parameter has. All nodes that use it get it, whatever
-// braid_exec_set_arg gave them before; it costs in proportion to their number, and what later calls
-// allocate again is no more than for braid_exec_set_arg of each.
+// braid_exec_set_arg and the like gave them before; it costs in proportion to their number, and
+// what later calls allocate again is no more than for such a call for each.
 // Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph as it was when the exec was
-// made, value is NULL), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR (the driver refused the change of a
-// node, which the message names). Then all users keep what they had, unless the driver refuses that
-// as well, which the log tells.
+// made, value is NULL, a user cannot take the value), BRAID_NO_MEMORY, BRAID_UNSUPPORTED and
+// BRAID_DEVICE_ERROR (the change of a node was refused, which the message names). Then all users
+// keep what they had, unless the driver refuses that as well, which the log tells.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
                                                              braid_parameter parameter,
                                                              const void *value);

@@ -109,6 +109,14 @@ typedef struct braid_launch {
     int32_t priority;           // smaller is more urgent, as for streams; 0: the lane's
     const braid_arg *args;      // copied; as many, of the same sizes, in all nodes of one kernel
     size_t num_args;
+    // A grid that the device reads when the node's turn comes: the address of three uint32_t, which
+    // earlier nodes of the frame have written and to which the node declares an access. No
+    // dimension counts as more than `grid` has, which is the largest; one of 0 runs no block. The
+    // kernel sees what was read as its grid. On the CPU for every kernel; on CUDA for kernels with
+    // source or PTX, of which `grid` is launched and the surplus blocks return; not on HIP. All
+    // nodes of one kernel have it, or none.
+    const void *grid_from;             // NULL: `grid` is the grid
+    braid_resource grid_from_resource; // instead of `grid_from`: see braid_resource_address
 } braid_launch;
 
 // An asynchronous copy between any two memories that the device can reach. What it reads and writes
@@ -285,20 +293,41 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *g
                                                                   const char *name, uint64_t bytes,
                                                                   braid_parameter *out_parameter);
 
-// Where a parameter goes: into an argument of a kernel node, or a part of one.
+// What of a node a parameter goes to, and what its bytes are there.
+typedef enum braid_target {
+    BRAID_TARGET_ARGUMENT = 0,   // of a kernel: an argument, or a part of one
+    BRAID_TARGET_GRID = 1,       // of a kernel: a braid_dim3 without zeros
+    BRAID_TARGET_GRID_X = 2,     // of a kernel: a uint32_t, not 0
+    BRAID_TARGET_GRID_Y = 3,     // likewise
+    BRAID_TARGET_GRID_Z = 4,     // likewise
+    BRAID_TARGET_TO = 5,         // of a copy or fill: a pointer
+    BRAID_TARGET_FROM = 6,       // of a copy: a pointer
+    BRAID_TARGET_BYTES = 7,      // of a copy: a uint64_t, not 0
+    BRAID_TARGET_VALUE = 8,      // of a fill: an integer of its value_bytes, or of 4 bytes
+    BRAID_TARGET_NUM_VALUES = 9, // of a fill: a uint64_t, not 0
+    BRAID_TARGET_USER = 10,      // of a host or native call: a pointer
+    BRAID_TARGET_ENABLED = 11,   // of any node: a bool, or a uint32_t; see braid_exec_set_enabled
+} braid_target;
+
+// Where a parameter goes: the bytes of it that a node takes, and what for.
 typedef struct braid_parameter_use {
-    braid_node node;          // a kernel
-    size_t argument;          // which of its arguments
-    uint64_t argument_offset; // where in the argument, in bytes
+    braid_node node;
+    size_t argument;          // BRAID_TARGET_ARGUMENT: which of the kernel's arguments
+    uint64_t argument_offset; // BRAID_TARGET_ARGUMENT: where in the argument, in bytes
     uint64_t offset;          // from where in the parameter
-    uint64_t bytes;           // how many; 0: all from `offset` to the parameter's end
+    uint64_t bytes;           // how many; 0: all from `offset` to the parameter's end, but no more
+                              // than the target has, where that is no argument
+    braid_target target;
 } braid_parameter_use;
 
 // Has a node use a parameter. A parameter may have any number of uses and a node may use several;
-// where two write the same bytes, the one set last counts.
-// Errors: BRAID_INVALID_ARGUMENT (a handle of no or another graph, a node that is no kernel, no
-// such argument, a part of 0 bytes or beyond the argument's or the parameter's end: the message
-// names parameter and node), BRAID_NO_MEMORY.
+// where two write the same bytes, the one set last counts. What it changes is no part of the plan:
+// accesses and edges must hold for every value. A grid that is a parameter, or a node that one
+// disables, is never inside an island; in a CUDA or HIP graph the driver must be able to make the
+// change, or else streams play it (braid_exec_info.reason).
+// Errors: BRAID_INVALID_ARGUMENT (a handle of no or another graph, a node that has no such target
+// or argument, a part of 0 bytes, of another size than the target, or beyond the argument's or the
+// parameter's end: the message names parameter and node), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_use_parameter(braid_graph *graph,
                                                                   braid_parameter parameter,
                                                                   const braid_parameter_use *use);

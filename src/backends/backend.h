@@ -54,6 +54,9 @@ struct backend_launch {
     int32_t priority;
     bool cooperative;  // all its blocks must run at once; refused where they cannot
     bool starts_early; // is launched while its lane predecessor, also a kernel, still runs
+    // The last argument, which the program did not give as one, is the address of three words: the
+    // grid, of which no dimension counts as more than `grid` has, read when the kernel starts.
+    bool grid_from;
     uint32_t num_args;
     void *const *args;
     const uint32_t *arg_bytes;
@@ -67,6 +70,9 @@ struct backend_task {
     const char *name; // for messages; lives as long as what was made with the task
     uint32_t lane;    // for messages
     uint32_t node;    // likewise: its index in the graph, or BACKEND_NO_NODE
+    // It does nothing this time. Players leave it out: it is never submitted.
+    bool disabled;
+    uint32_t varies; // what parameters change of it: a bit for each braid_target
     // A copy or fill that the backend does in another way; made by task_prepare. NULL: none.
     struct backend_detour *detour;
     union {

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drawings and messages say of each kind of node.
+// What drawings and messages say of each kind of node, and which grids there can be.
 #include "base/work.h"
+
+static bool multiply(braid_dim3 dim, uint64_t *total)
+{
+    return !__builtin_mul_overflow(*total, dim.x, total) &&
+           !__builtin_mul_overflow(*total, dim.y, total) &&
+           !__builtin_mul_overflow(*total, dim.z, total) && *total > 0 && *total <= INT64_MAX;
+}
+
+bool braid_grid_fits(braid_dim3 grid, braid_dim3 block)
+{
+    uint64_t total = 1;
+    return multiply(grid, &total) && multiply(block, &total);
+}
 
 // Kinds differ in shape as well as colour, so that a print in black and white still tells them.
 const struct work_words braid_work_words[] = {

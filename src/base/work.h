@@ -25,10 +25,12 @@ struct work_words {
 
 extern const struct work_words braid_work_words[]; // by kind
 
+// A room is how many bytes there are from an end on, where that is a resource; 0: not known.
 struct work_copy {
     void *to;
     const void *from;
     uint64_t bytes;
+    uint64_t to_room, from_room;
 };
 
 struct work_fill {
@@ -36,6 +38,7 @@ struct work_fill {
     uint32_t value;
     uint32_t value_bytes; // 1, 2 or 4
     uint64_t num_values;
+    uint64_t to_room;
 };
 
 struct work_host {
@@ -55,5 +58,8 @@ union work {
     struct work_host host;
     struct work_native native;
 };
+
+// False where the number of threads does not fit in 63 bits, or one of the numbers is 0.
+bool braid_grid_fits(braid_dim3 grid, braid_dim3 block);
 
 #endif

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Using an exec: launch, change arguments, wait, ask.
+// Using an exec: launch, wait, ask.
 #include "exec/exec.h"
-
-#include <string.h>
 
 #include "base/error.h"
 #include "base/inside.h"
-#include "base/node_text.h"
 #include "base/sized.h"
 
 // Also refuses what would wait for itself.
@@ -86,6 +83,7 @@ static braid_status launch_frames(braid_exec *exec, braid_stream *stream, uint32
         return status;
     device_use_stream(stream);
     struct play_result result = { 0 };
+    slot->frame.num_launches += num_frames;
     struct inside inside; // native calls are made on this thread
     braid_inside_begin(&inside, "a native call", exec);
     status = num_frames > 1
@@ -213,145 +211,4 @@ void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info
 {
     static const braid_exec_info none;
     write_sized(out_info, bytes, exec ? &exec->info : &none, sizeof(none));
-}
-
-static struct node_text name_node(const struct backend_task *task)
-{
-    return braid_node_text(task->node, task->name);
-}
-
-static braid_status check_kernel_node(const char *function, const braid_exec *exec, braid_node node,
-                                      struct backend_launch **out_launch)
-{
-    braid_status status = check_exec(function, exec);
-    if (status)
-        return status;
-    if (node.graph != exec->graph_id || node.index >= exec->tasks.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: node %u of graph %u is not a node of the exec's graph", function,
-                           node.index, node.graph);
-    struct backend_task *task = &exec->slots[0].frame.tasks[node.index];
-    if (task->kind != WORK_KERNEL)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s is not a kernel", function,
-                           name_node(task).text);
-    *out_launch = &task->launch;
-    return BRAID_OK;
-}
-
-static braid_status check_arg(const char *function, const braid_exec *exec, braid_node node,
-                              size_t index, braid_arg arg)
-{
-    const struct backend_task *task = &exec->slots[0].frame.tasks[node.index];
-    if (!arg.data)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s: argument %zu is NULL", function,
-                           name_node(task).text, index);
-    if (arg.bytes != task->launch.arg_bytes[index])
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: node %s: argument %zu has %u bytes, not %zu", function,
-                           name_node(task).text, index, task->launch.arg_bytes[index], arg.bytes);
-    return BRAID_OK;
-}
-
-static void fill_kept(braid_exec *exec, const struct frame_slot *slot, uint32_t node, void *user)
-{
-    (void)user;
-    const struct backend_launch *launch = &slot->frame.tasks[node].launch;
-    for (uint32_t i = 0; i < launch->num_args; i++)
-        exec->scratch_args[i] = launch->args[i];
-}
-
-static braid_status hand_over(braid_exec *exec, struct frame_slot *slot, uint32_t node,
-                              braid_exec_fill_args *fill, void *user)
-{
-    struct backend_task changed = slot->frame.tasks[node];
-    fill(exec, slot, node, user);
-    changed.launch.args = exec->scratch_args;
-    return exec->player->set_bindings(slot->playing, &changed);
-}
-
-static void keep_args(braid_exec *exec, struct frame_slot *slot, uint32_t node,
-                      braid_exec_fill_args *fill, void *user)
-{
-    const struct backend_launch *launch = &slot->frame.tasks[node].launch;
-    fill(exec, slot, node, user);
-    for (uint32_t i = 0; i < launch->num_args; i++)
-        memmove(launch->args[i], exec->scratch_args[i], launch->arg_bytes[i]);
-}
-
-braid_status braid_exec_change_args(braid_exec *exec, uint32_t node, braid_exec_fill_args *fill,
-                                    void *user)
-{
-    braid_status status = BRAID_OK, restored = BRAID_OK;
-    uint32_t done = 0;
-    while (exec->player->set_bindings && done < exec->num_slots && !status) {
-        status = hand_over(exec, &exec->slots[done], node, fill, user);
-        done += !status;
-    }
-    if (!status) {
-        for (uint32_t i = 0; i < exec->num_slots; i++)
-            keep_args(exec, &exec->slots[i], node, fill, user);
-        return BRAID_OK;
-    }
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    for (uint32_t i = 0; i < done && !restored; i++)
-        restored = hand_over(exec, &exec->slots[i], node, fill_kept, NULL);
-    braid_error_end_noted(&attempt, restored);
-    return status;
-}
-
-// New bytes of some arguments of a node; the others stay.
-struct new_args {
-    size_t first, num;
-    const braid_arg *args;
-};
-
-static void fill_new(braid_exec *exec, const struct frame_slot *slot, uint32_t node, void *user)
-{
-    const struct new_args *new_args = user;
-    fill_kept(exec, slot, node, NULL);
-    for (size_t i = 0; i < new_args->num; i++)
-        exec->scratch_args[new_args->first + i] = (void *)(uintptr_t)new_args->args[i].data;
-}
-
-static braid_status change_args(braid_exec *exec, uint32_t node, struct new_args new_args)
-{
-    pthread_mutex_lock(&exec->lock);
-    braid_status status = braid_exec_change_args(exec, node, fill_new, &new_args);
-    pthread_mutex_unlock(&exec->lock);
-    return status;
-}
-
-braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index, braid_arg arg)
-{
-    struct backend_launch *launch = NULL;
-    braid_status status = check_kernel_node("braid_exec_set_arg", exec, node, &launch);
-    if (status)
-        return status;
-    if (index >= launch->num_args)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_set_arg: node %s has %u arguments, there is no number %zu",
-                           name_node(&exec->slots[0].frame.tasks[node.index]).text,
-                           launch->num_args, index);
-    status = check_arg("braid_exec_set_arg", exec, node, index, arg);
-    return status ? status : change_args(exec, node.index, (struct new_args){ index, 1, &arg });
-}
-
-braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_arg *args,
-                                 size_t num_args)
-{
-    struct backend_launch *launch = NULL;
-    braid_status status = check_kernel_node("braid_exec_set_args", exec, node, &launch);
-    if (status)
-        return status;
-    if (num_args && !args)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s: args is NULL",
-                           name_node(&exec->slots[0].frame.tasks[node.index]).text);
-    if (num_args != launch->num_args)
-        return braid_error(
-            BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s has %u arguments, %zu were given",
-            name_node(&exec->slots[0].frame.tasks[node.index]).text, launch->num_args, num_args);
-    for (size_t i = 0; i < num_args && !status; i++)
-        status = check_arg("braid_exec_set_args", exec, node, i, args[i]);
-    return status ? status : change_args(exec, node.index, (struct new_args){ 0, num_args, args });
 }

@@ -44,9 +44,9 @@ struct braid_exec {
     bool whole_frames;   // with more than one slot: a frame starts when the one before has ended
     braid_exec_when_full when_full;
     uint64_t arena_alignment;
-    struct exec_params params; // its room is guarded by lock
+    struct exec_params params; // its rows are guarded by lock
+    struct exec_room room;     // guarded by lock
     struct exec_times times;   // guarded by lock, but for its room
-    void **scratch_args;       // as many as any node has, for changing arguments
     pthread_mutex_t lock;      // guards launches and the slots
     // Where a launch may wait for a place, which it does without `lock`: taken before that by
     // launches, and by who sets rows, which such a launch may be in the middle of.
@@ -75,15 +75,14 @@ braid_status braid_exec_check_lost(braid_exec *exec);
 // where that fails. The exec is used by nobody else. `drained`: see kept.h.
 bool braid_exec_is_idle(braid_exec *exec, bool wait, bool drained);
 
-// What becomes of a node's arguments: points scratch_args at the new bytes of all of them, for a
-// slot, whose own are those of its frame.
-typedef void braid_exec_fill_args(braid_exec *exec, const struct frame_slot *slot, uint32_t node,
-                                  void *user);
-
-// Hands the player a node's new arguments for every slot, and keeps their bytes only if it took
-// them all. The caller holds the lock.
-braid_status braid_exec_change_args(braid_exec *exec, uint32_t node, braid_exec_fill_args *fill,
-                                    void *user);
+// exec_change.c
+// Room for any one change, by parameters and calls. Errors: BRAID_NO_MEMORY, and freed with the
+// exec.
+braid_status braid_exec_prepare_changes(braid_exec *exec);
+void braid_exec_finish_changes(braid_exec *exec);
+// Replaces bytes in all frames, those of each node together, and tells the player. The caller holds
+// the lock. Errors: of braid_frame_change and the player; then all is as it was.
+braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, uint32_t num);
 
 // Adds to a launch's failure what was running, where the device broke before and the player knows.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status);

@@ -289,7 +289,7 @@ static void free_exec(braid_exec *exec)
     braid_exec_return_queues(exec);
     free(exec->slots);
     braid_exec_params_finish(&exec->params);
-    free(exec->scratch_args);
+    braid_exec_finish_changes(exec);
     pthread_mutex_destroy(&exec->lock);
     pthread_mutex_destroy(&exec->turn);
     free(exec);
@@ -307,10 +307,9 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     braid_status status = braid_tasks_create(exec->device->backend, graph, &exec->tasks);
     if (status)
         return status;
-    exec->scratch_args = braid_allocate_zeroed(exec->tasks.max_args, sizeof(*exec->scratch_args));
-    if (!exec->scratch_args)
-        return braid_error_no_memory("the arguments of an exec");
-    status = braid_exec_params_create(graph, &exec->tasks, exec->num_slots, &exec->params);
+    status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
+    if (!status)
+        status = braid_exec_prepare_changes(exec);
     if (status)
         return status;
     return braid_exec_lease_queues(exec);

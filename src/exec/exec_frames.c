@@ -164,6 +164,7 @@ static braid_status play(braid_exec *exec, struct frame_slot *slot, struct frame
                          braid_stream *stream)
 {
     struct play_result result = { 0 };
+    slot->frame.num_launches++;
     struct inside inside; // native calls are made on this thread
     braid_inside_begin(&inside, "a native call", exec);
     braid_status status = exec->player->launch(slot->playing, slot->queue, &result);

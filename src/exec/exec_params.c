@@ -7,22 +7,111 @@
 #include "base/array.h"
 #include "base/error.h"
 
+// A use with its place in the order of declaring.
+struct sorted_use {
+    struct graph_parameter_use use;
+    size_t place;
+};
+
 static int compare_uses(const void *left, const void *right)
 {
-    const struct graph_parameter_use *a = left;
-    const struct graph_parameter_use *b = right;
-    if (a->parameter != b->parameter)
-        return a->parameter < b->parameter ? -1 : 1;
-    if (a->node != b->node)
-        return a->node < b->node ? -1 : 1;
-    if (a->argument != b->argument)
-        return a->argument < b->argument ? -1 : 1;
-    if (a->argument_offset != b->argument_offset)
-        return a->argument_offset < b->argument_offset ? -1 : 1;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    const struct sorted_use *a = left;
+    const struct sorted_use *b = right;
+    if (a->use.parameter != b->use.parameter)
+        return a->use.parameter < b->use.parameter ? -1 : 1;
+    if (a->use.node != b->use.node)
+        return a->use.node < b->use.node ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
 }
 
-static bool copy_parameters(const braid_graph *graph, struct exec_params *params)
+// Where in a node's work or control a target is.
+static size_t offset_in_node(uint32_t target, enum work_kind kind)
+{
+    switch ((enum braid_target)target) {
+    case BRAID_TARGET_ENABLED:
+        return offsetof(struct task_control, enabled);
+    case BRAID_TARGET_GRID_Y:
+        return offsetof(struct task_control, grid.y);
+    case BRAID_TARGET_GRID_Z:
+        return offsetof(struct task_control, grid.z);
+    case BRAID_TARGET_TO:
+        return kind == WORK_COPY ? offsetof(struct work_copy, to) : offsetof(struct work_fill, to);
+    case BRAID_TARGET_FROM:
+        return offsetof(struct work_copy, from);
+    case BRAID_TARGET_BYTES:
+        return offsetof(struct work_copy, bytes);
+    case BRAID_TARGET_VALUE:
+        return offsetof(struct work_fill, value);
+    case BRAID_TARGET_NUM_VALUES:
+        return offsetof(struct work_fill, num_values);
+    case BRAID_TARGET_USER:
+        return kind == WORK_HOST ? offsetof(struct work_host, user)
+                                 : offsetof(struct work_native, user);
+    case BRAID_TARGET_ARGUMENT:
+    case BRAID_TARGET_GRID:
+    case BRAID_TARGET_GRID_X:
+        break;
+    }
+    return offsetof(struct task_control, grid);
+}
+
+struct exec_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target)
+{
+    bool is_control = target == BRAID_TARGET_ENABLED ||
+                      (target >= BRAID_TARGET_GRID && target <= BRAID_TARGET_GRID_Z);
+    uint64_t first = is_control ? node * sizeof(struct task_control) : tasks->offsets[node];
+    return (struct exec_edit){
+        .node = node,
+        .slot = is_control ? TASK_SLOT_CONTROLS : TASK_SLOT_WORKS,
+        .offset = first + offset_in_node(target, tasks->items[node].kind),
+    };
+}
+
+static struct exec_edit edit_of_use(const struct tasks *tasks,
+                                    const struct graph_parameter_use *use)
+{
+    struct exec_edit edit;
+    if (use->target == BRAID_TARGET_ARGUMENT)
+        edit = (struct exec_edit){
+            .node = use->node,
+            .slot = TASK_SLOT_ARGUMENTS,
+            .offset =
+                braid_tasks_arg_offset(tasks, use->node, use->argument) + use->argument_offset,
+        };
+    else
+        edit = braid_exec_edit_of(tasks, use->node, use->target);
+    edit.bytes = use->bytes;
+    return edit;
+}
+
+static struct sorted_use *sort_uses(const braid_graph *graph)
+{
+    const struct graph_parameter_use *uses = graph->uses.items;
+    struct sorted_use *sorted = braid_allocate_zeroed(graph->uses.num, sizeof(*sorted));
+    for (size_t i = 0; sorted && i < graph->uses.num; i++)
+        sorted[i] = (struct sorted_use){ uses[i], i };
+    if (sorted && graph->uses.num)
+        qsort(sorted, graph->uses.num, sizeof(*sorted), compare_uses);
+    return sorted;
+}
+
+static bool copy_uses(const braid_graph *graph, const struct tasks *tasks,
+                      struct exec_params *params)
+{
+    struct sorted_use *sorted = sort_uses(graph);
+    for (size_t i = 0; sorted && i < graph->uses.num; i++) {
+        params->uses[i] = edit_of_use(tasks, &sorted[i].use);
+        params->offsets[i] = sorted[i].use.offset;
+        params->first_use[sorted[i].use.parameter + 1]++;
+    }
+    for (uint32_t i = 0; i < params->num; i++)
+        params->first_use[i + 1] += params->first_use[i];
+    free(sorted);
+    return sorted != NULL;
+}
+
+static bool copy_parameters(const braid_graph *graph, const struct tasks *tasks,
+                            struct exec_params *params)
 {
     const struct graph_parameter *parameters = graph->parameters.items;
     params->num = (uint32_t)graph->parameters.num;
@@ -30,53 +119,19 @@ static bool copy_parameters(const braid_graph *graph, struct exec_params *params
     params->rows = braid_allocate_zeroed(params->num, sizeof(*params->rows));
     params->first_use = braid_allocate_zeroed((size_t)params->num + 1, sizeof(uint32_t));
     params->uses = braid_allocate_zeroed(graph->uses.num, sizeof(*params->uses));
-    if (!params->bytes || !params->rows || !params->first_use || !params->uses)
+    params->offsets = braid_allocate_zeroed(graph->uses.num, sizeof(*params->offsets));
+    if (!params->bytes || !params->rows || !params->first_use || !params->uses || !params->offsets)
         return false;
     for (uint32_t i = 0; i < params->num; i++)
         params->bytes[i] = parameters[i].bytes;
-    if (graph->uses.num == 0)
-        return true;
-    memcpy(params->uses, graph->uses.items, graph->uses.num * sizeof(*params->uses));
-    qsort(params->uses, graph->uses.num, sizeof(*params->uses), compare_uses);
-    for (size_t i = 0; i < graph->uses.num; i++)
-        params->first_use[params->uses[i].parameter + 1]++;
-    for (uint32_t i = 0; i < params->num; i++)
-        params->first_use[i + 1] += params->first_use[i];
-    return true;
-}
-
-static size_t argument_bytes(const struct tasks *tasks, uint32_t node)
-{
-    const struct backend_launch *launch = &tasks->items[node].launch;
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < launch->num_args; i++)
-        bytes += graph_arg_stride(launch->arg_bytes[i]);
-    return bytes;
-}
-
-static bool make_room(const struct tasks *tasks, uint32_t num_slots, struct exec_params *params)
-{
-    size_t most_scratch = 0, most_old = 0;
-    for (uint32_t p = 0; p < params->num; p++) {
-        size_t old = 0;
-        for (uint32_t i = params->first_use[p]; i < params->first_use[p + 1]; i++) {
-            size_t scratch = argument_bytes(tasks, params->uses[i].node);
-            most_scratch = scratch > most_scratch ? scratch : most_scratch;
-            old += params->uses[i].bytes;
-        }
-        most_old = old > most_old ? old : most_old;
-    }
-    params->scratch = braid_allocate_zeroed(most_scratch, 1);
-    params->old = braid_allocate_zeroed(num_slots, most_old);
-    params->old_stride = most_old;
-    return params->scratch && params->old;
+    return copy_uses(graph, tasks, params);
 }
 
 braid_status braid_exec_params_create(const braid_graph *graph, const struct tasks *tasks,
-                                      uint32_t num_slots, struct exec_params *out_params)
+                                      struct exec_params *out_params)
 {
     struct exec_params params = { 0 };
-    if (!copy_parameters(graph, &params) || !make_room(tasks, num_slots, &params)) {
+    if (!copy_parameters(graph, tasks, &params)) {
         braid_exec_params_finish(&params);
         return braid_error_no_memory("the parameters of an exec");
     }
@@ -92,7 +147,6 @@ void braid_exec_params_finish(struct exec_params *params)
     free(params->bytes);
     free(params->first_use);
     free(params->uses);
-    free(params->scratch);
-    free(params->old);
+    free(params->offsets);
     *params = (struct exec_params){ 0 };
 }

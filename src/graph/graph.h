@@ -63,6 +63,8 @@ struct graph_kernel {
     uint32_t first_arg, num_args;
     braid_dim3 grid, block; // no zeros
     uint8_t cluster[3];     // all zero: none
+    bool grid_from;         // the last of its arguments, which the program did not give as one, is
+                            // the address that its grid is read from
     int32_t priority;
     uint32_t shared_bytes;
 };
@@ -72,10 +74,12 @@ struct graph_parameter {
     uint32_t bytes; // of its value
 };
 
-// Bytes of a parameter that go into bytes of an argument.
+// Bytes of a parameter that go to a node.
 struct graph_parameter_use {
-    uint32_t parameter, node, argument;
-    uint32_t argument_offset, offset, bytes;
+    uint32_t parameter, node;
+    uint32_t target;                    // enum braid_target
+    uint32_t argument, argument_offset; // where that is an argument; otherwise 0
+    uint32_t offset, bytes;             // of the parameter
 };
 
 // The address of a transient buffer in a node, which frames know.
@@ -143,6 +147,9 @@ const char *braid_graph_name(const braid_graph *graph, uint32_t node);
 // A resource's name; a range is named like its buffer with "[offset, end)" behind it, in `buffer`.
 const char *braid_graph_resource_name(const braid_graph *graph, uint32_t resource, char *buffer,
                                       size_t size);
+
+// What a parameter's target (braid_target) is called.
+const char *braid_graph_target_name(uint32_t target);
 
 // The bytes of argument `index` of a kernel, and its size.
 const void *braid_graph_arg(const braid_graph *graph, const struct graph_kernel *kernel,

@@ -19,20 +19,11 @@ static braid_dim3 without_zeros(braid_dim3 dim)
     return (braid_dim3){ dim.x ? dim.x : 1, dim.y ? dim.y : 1, dim.z ? dim.z : 1 };
 }
 
-// Multiplies up; false where the number of threads does not fit in 63 bits.
-static bool multiply(braid_dim3 dim, uint64_t *total)
-{
-    return !__builtin_mul_overflow(*total, dim.x, total) &&
-           !__builtin_mul_overflow(*total, dim.y, total) &&
-           !__builtin_mul_overflow(*total, dim.z, total) && *total <= INT64_MAX;
-}
-
 static braid_status check_sizes(const char *name, const braid_launch *launch)
 {
-    uint64_t total = 1;
     braid_dim3 grid = without_zeros(launch->grid);
     braid_dim3 block = without_zeros(launch->block);
-    if (!multiply(grid, &total) || !multiply(block, &total))
+    if (!braid_grid_fits(grid, block))
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': grid %ux%ux%u of blocks %ux%ux%u overflows", name, grid.x,
                            grid.y, grid.z, block.x, block.y, block.z);
@@ -86,6 +77,32 @@ static braid_status find_address(const braid_graph *graph, const char *name,
     return braid_graph_find_address(graph, &request, out_address);
 }
 
+// Whether the grid is read from memory.
+static bool reads_grid(const braid_launch *launch)
+{
+    return launch->grid_from || launch->grid_from_resource.graph;
+}
+
+// The address of the three words; NULL where frames find it.
+static braid_status find_grid(const braid_graph *graph, const char *name,
+                              const braid_launch *launch, const void **out_address)
+{
+    *out_address = launch->grid_from;
+    if (!launch->grid_from_resource.graph)
+        return BRAID_OK;
+    if (launch->grid_from)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node '%s': .grid_from and .grid_from_resource are both given", name);
+    const struct address_request request = {
+        .node = name,
+        .what = ".grid_from_resource",
+        .options = &launch->node,
+        .resource = launch->grid_from_resource,
+        .bytes = 3 * sizeof(uint32_t),
+    };
+    return braid_graph_find_address(graph, &request, out_address);
+}
+
 // What the arguments need in the graph.
 struct arg_needs {
     uint64_t bytes;
@@ -115,12 +132,17 @@ static braid_status check_args(const braid_graph *graph, const char *name,
     if (launch->num_args && !launch->args)
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .args is NULL, .num_args is %zu",
                            name, launch->num_args);
-    if (launch->num_args > GRAPH_MAX_ITEMS - graph->arg_sizes.num)
+    if (launch->num_args >= GRAPH_MAX_ITEMS - graph->arg_sizes.num)
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': too many arguments", name);
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < launch->num_args && !status; i++)
         status = check_arg(graph, name, launch, i, needs);
-    return status;
+    if (status || !reads_grid(launch))
+        return status;
+    const void *address = NULL;
+    needs->bytes += graph_arg_stride(sizeof(address));
+    needs->num_addresses++;
+    return find_grid(graph, name, launch, &address);
 }
 
 // All nodes of a kernel give it arguments of the same sizes, since it has one list of parameters.
@@ -131,14 +153,21 @@ static braid_status check_same_args(const braid_graph *graph, const char *name,
         return BRAID_OK;
     const struct graph_kernel *kernel =
         &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[first].payload];
-    if (launch->num_args != kernel->num_args)
+    if (reads_grid(launch) != kernel->grid_from)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node '%s': kernel '%s' has its grid %s here, and not so in node %s: "
+                           "use another braid_kernel for it",
+                           name, kernel->kernel->name,
+                           kernel->grid_from ? "given" : "read from memory",
+                           braid_node_text(first, braid_graph_name(graph, first)).text);
+    uint32_t num_args = kernel->num_args - kernel->grid_from;
+    if (launch->num_args != num_args)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': %zu arguments for kernel '%s', to which node %s gives %u",
                            name, launch->num_args, kernel->kernel->name,
-                           braid_node_text(first, braid_graph_name(graph, first)).text,
-                           kernel->num_args);
+                           braid_node_text(first, braid_graph_name(graph, first)).text, num_args);
     const uint32_t *sizes = graph->arg_sizes.items; // NULL where no kernel has any
-    for (uint32_t i = 0; i < kernel->num_args; i++) {
+    for (uint32_t i = 0; i < num_args; i++) {
         uint32_t bytes = sizes[kernel->first_arg + i];
         if (bytes_of(&launch->args[i]) != bytes)
             return braid_error(
@@ -163,9 +192,23 @@ static void append_address(braid_graph *graph, const braid_launch *launch, size_
                                    *(const braid_resource *)launch->args[index].data);
 }
 
+static void append_grid(braid_graph *graph, const braid_launch *launch, unsigned char *to)
+{
+    const void *address = NULL;
+    (void)find_grid(graph, "", launch, &address);
+    memcpy(to, &address, sizeof(address));
+    if (!address)
+        braid_graph_append_address(graph, (uint32_t)launch->num_args, launch->grid_from_resource);
+}
+
+static size_t count_args(const braid_launch *launch)
+{
+    return launch->num_args + reads_grid(launch);
+}
+
 static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t bytes)
 {
-    uint32_t *sizes = braid_array_append(&graph->arg_sizes, launch->num_args, sizeof(*sizes));
+    uint32_t *sizes = braid_array_append(&graph->arg_sizes, count_args(launch), sizeof(*sizes));
     unsigned char *to = braid_array_append(&graph->arg_bytes, bytes, 1);
     for (size_t i = 0; i < launch->num_args; i++) {
         sizes[i] = (uint32_t)bytes_of(&launch->args[i]);
@@ -175,13 +218,17 @@ static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t
             memcpy(to, launch->args[i].data, sizes[i]);
         to += graph_arg_stride(sizes[i]);
     }
+    if (!reads_grid(launch))
+        return;
+    sizes[launch->num_args] = sizeof(void *);
+    append_grid(graph, launch, to);
 }
 
 static bool reserve_kernel(braid_graph *graph, const braid_launch *launch,
                            const struct arg_needs *needs)
 {
     return braid_array_reserve(&graph->kernels, 1, sizeof(struct graph_kernel)) &&
-           braid_array_reserve(&graph->arg_sizes, launch->num_args, sizeof(uint32_t)) &&
+           braid_array_reserve(&graph->arg_sizes, count_args(launch), sizeof(uint32_t)) &&
            braid_array_reserve(&graph->arg_bytes, needs->bytes, 1) &&
            braid_graph_reserve_addresses(graph, &launch->node, needs->num_addresses) &&
            braid_pointer_map_reserve(&graph->first_nodes);
@@ -193,7 +240,8 @@ static void append_kernel(braid_graph *graph, const braid_launch *launch, uint64
         .kernel = launch->kernel,
         .arg_offset = graph->arg_bytes.num,
         .first_arg = (uint32_t)graph->arg_sizes.num,
-        .num_args = (uint32_t)launch->num_args,
+        .num_args = (uint32_t)count_args(launch),
+        .grid_from = reads_grid(launch),
         .grid = without_zeros(launch->grid),
         .block = without_zeros(launch->block),
         .priority = launch->priority,
@@ -205,7 +253,7 @@ static void append_kernel(braid_graph *graph, const braid_launch *launch, uint64
         kernel.cluster[1] = (uint8_t)cluster.y;
         kernel.cluster[2] = (uint8_t)cluster.z;
     }
-    if (launch->num_args)
+    if (kernel.num_args)
         append_args(graph, launch, arg_bytes);
     *(struct graph_kernel *)braid_array_append(&graph->kernels, 1, sizeof(kernel)) = kernel;
 }

@@ -13,6 +13,7 @@ struct pointer {
     const char *name;
     size_t place;        // in the node's work
     const void *address; // as found; NULL where frames find it, or nothing is given
+    uint64_t room;       // bytes of the resource, if it is one
 };
 
 static const char *name_or(const braid_node_options *options, const char *kind)
@@ -39,7 +40,12 @@ static braid_status find_pointer(const braid_graph *graph, const char *name,
         .resource = pointer->resource,
         .bytes = bytes,
     };
-    return braid_graph_find_address(graph, &request, &pointer->address);
+    braid_status status = braid_graph_find_address(graph, &request, &pointer->address);
+    if (status)
+        return status;
+    pointer->room =
+        ((const struct graph_resource *)graph->resources.items)[pointer->resource.index].bytes;
+    return BRAID_OK;
 }
 
 // The same, of a copy or fill: it must be given.
@@ -80,10 +86,11 @@ static braid_status append_work(braid_graph *graph, const char *name, enum work_
 static braid_status check_copy(const braid_graph *graph, const char *name, const braid_copy *copy,
                                struct pointer *to, struct pointer *from)
 {
-    *to =
-        (struct pointer){ copy->to, copy->to_resource, "to", offsetof(struct work_copy, to), NULL };
-    *from = (struct pointer){ copy->from, copy->from_resource, "from",
-                              offsetof(struct work_copy, from), NULL };
+    *to = (struct pointer){ copy->to, copy->to_resource, "to", offsetof(struct work_copy, to), NULL,
+                            0 };
+    *from = (struct pointer){ copy->from, copy->from_resource,
+                              "from",     offsetof(struct work_copy, from),
+                              NULL,       0 };
     braid_status status = find_end(graph, name, &copy->node, copy->bytes, to);
     if (!status)
         status = find_end(graph, name, &copy->node, copy->bytes, from);
@@ -105,15 +112,17 @@ braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, br
         return status;
     const union work work = { .copy = { .to = (void *)(uintptr_t)ends[0].address,
                                         .from = ends[1].address,
-                                        .bytes = copy->bytes } };
+                                        .bytes = copy->bytes,
+                                        .to_room = ends[0].room,
+                                        .from_room = ends[1].room } };
     return append_work(graph, name, WORK_COPY, &copy->node, work, ends, out_node);
 }
 
 static braid_status check_fill(const braid_graph *graph, const char *name, const braid_fill *fill,
                                uint32_t value_bytes, struct pointer *to)
 {
-    *to =
-        (struct pointer){ fill->to, fill->to_resource, "to", offsetof(struct work_fill, to), NULL };
+    *to = (struct pointer){ fill->to, fill->to_resource, "to", offsetof(struct work_fill, to), NULL,
+                            0 };
     braid_status status = find_end(graph, name, &fill->node, fill->num_values * value_bytes, to);
     if (status)
         return status;
@@ -141,7 +150,8 @@ braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, br
     const union work work = { .fill = { .to = (void *)(uintptr_t)to[0].address,
                                         .num_values = fill->num_values,
                                         .value = fill->value,
-                                        .value_bytes = value_bytes } };
+                                        .value_bytes = value_bytes,
+                                        .to_room = to[0].room } };
     return append_work(graph, name, WORK_FILL, &fill->node, work, to, out_node);
 }
 
@@ -157,7 +167,7 @@ braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call
         return braid_error_null("braid_graph_add_host_call", "host_call");
     const char *name = name_or(&host_call->node, "host call");
     struct pointer user[MOST_ADDRESSES] = { { host_call->user, host_call->user_resource, "user",
-                                              offsetof(struct work_host, user), NULL } };
+                                              offsetof(struct work_host, user), NULL, 0 } };
     braid_status status = braid_graph_check_node(graph, name, &host_call->node);
     if (!status && !host_call->call)
         status = null_call(name);
@@ -178,7 +188,7 @@ braid_status braid_graph_add_native(braid_graph *graph, const braid_native *nati
         return braid_error_null("braid_graph_add_native", "native");
     const char *name = name_or(&native->node, "native call");
     struct pointer user[MOST_ADDRESSES] = { { native->user, native->user_resource, "user",
-                                              offsetof(struct work_native, user), NULL } };
+                                              offsetof(struct work_native, user), NULL, 0 } };
     braid_status status = braid_graph_check_node(graph, name, &native->node);
     if (!status && !native->call)
         status = null_call(name);

@@ -31,53 +31,130 @@ braid_status braid_graph_add_parameter(braid_graph *graph, const char *name, uin
     return BRAID_OK;
 }
 
-static braid_status check_node(const braid_graph *graph, const char *name,
-                               const braid_parameter_use *use)
+enum {
+    OF_KERNELS = 1 << WORK_KERNEL,
+    OF_COPIES = 1 << WORK_COPY,
+    OF_FILLS = 1 << WORK_FILL,
+    OF_CALLS = 1 << WORK_HOST | 1 << WORK_NATIVE,
+    OF_ALL = OF_KERNELS | OF_COPIES | OF_FILLS | OF_CALLS | 1 << WORK_EMPTY,
+};
+
+// What a target is called, which kinds of nodes have it, and its bytes.
+struct target {
+    const char *name;
+    uint32_t kinds;
+    uint32_t bytes;
+    bool is_number; // of 1, 2 or 4 bytes
+};
+
+static const struct target targets[] = {
+    [BRAID_TARGET_ARGUMENT] = { "argument", OF_KERNELS, 0, false },
+    [BRAID_TARGET_GRID] = { "grid", OF_KERNELS, sizeof(braid_dim3), false },
+    [BRAID_TARGET_GRID_X] = { "grid", OF_KERNELS, sizeof(uint32_t), false },
+    [BRAID_TARGET_GRID_Y] = { "grid", OF_KERNELS, sizeof(uint32_t), false },
+    [BRAID_TARGET_GRID_Z] = { "grid", OF_KERNELS, sizeof(uint32_t), false },
+    [BRAID_TARGET_TO] = { "to", OF_COPIES | OF_FILLS, sizeof(void *), false },
+    [BRAID_TARGET_FROM] = { "from", OF_COPIES, sizeof(void *), false },
+    [BRAID_TARGET_BYTES] = { "bytes", OF_COPIES, sizeof(uint64_t), false },
+    [BRAID_TARGET_VALUE] = { "value", OF_FILLS, sizeof(uint32_t), true },
+    [BRAID_TARGET_NUM_VALUES] = { "num_values", OF_FILLS, sizeof(uint64_t), false },
+    [BRAID_TARGET_USER] = { "user", OF_CALLS, sizeof(void *), false },
+    [BRAID_TARGET_ENABLED] = { "enabled", OF_ALL, sizeof(uint32_t), true },
+};
+
+const char *braid_graph_target_name(uint32_t target)
+{
+    return targets[target].name;
+}
+
+static const struct graph_kernel *kernel_of(const braid_graph *graph, braid_node node)
+{
+    const struct graph_kernel *kernels = graph->kernels.items;
+    return &kernels[graph_nodes(graph)[node.index].payload];
+}
+
+static braid_status check_argument(const braid_graph *graph, const char *name,
+                                   const braid_parameter_use *use)
+{
+    const struct graph_kernel *kernel = kernel_of(graph, use->node);
+    uint32_t num_args = kernel->num_args - kernel->grid_from;
+    if (use->argument < num_args)
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "parameter '%s': node '%s' has %u arguments, there is no number %zu", name,
+                       braid_graph_name(graph, use->node.index), num_args, use->argument);
+}
+
+static braid_status check_target(const braid_graph *graph, const char *name,
+                                 const braid_parameter_use *use)
 {
     if (!graph_owns_node(graph, use->node))
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "parameter '%s': node %u of graph %u is not a node of this graph", name,
                            use->node.index, use->node.graph);
-    const struct graph_node *node = &graph_nodes(graph)[use->node.index];
-    const char *node_name = braid_graph_name(graph, use->node.index);
-    if (node->kind != WORK_KERNEL)
-        return braid_error(BRAID_INVALID_ARGUMENT, "parameter '%s': node '%s' is not a kernel",
-                           name, node_name);
-    const struct graph_kernel *kernel =
-        &((const struct graph_kernel *)graph->kernels.items)[node->payload];
-    if (use->argument >= kernel->num_args)
+    uint32_t index = (uint32_t)use->target, kind = graph_nodes(graph)[use->node.index].kind;
+    const char *node = braid_graph_name(graph, use->node.index);
+    if (index >= sizeof(targets) / sizeof(*targets))
+        return braid_error(BRAID_INVALID_ARGUMENT, "parameter '%s': node '%s': unknown target %u",
+                           name, node, index);
+    if (!(targets[index].kinds & 1u << kind))
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "parameter '%s': node '%s' has %u arguments, there is no number %zu",
-                           name, node_name, kernel->num_args, use->argument);
+                           "parameter '%s': node '%s' is a %s, which has no %s", name, node,
+                           braid_work_words[kind].name, targets[index].name);
+    if (index == BRAID_TARGET_ARGUMENT)
+        return check_argument(graph, name, use);
+    if (use->argument || use->argument_offset)
+        return braid_error(
+            BRAID_INVALID_ARGUMENT,
+            "parameter '%s': node '%s': argument %zu at %llu, where the target is %s", name, node,
+            use->argument, (unsigned long long)use->argument_offset, targets[index].name);
     return BRAID_OK;
 }
 
-static uint32_t argument_bytes(const braid_graph *graph, const braid_parameter_use *use)
+// How many bytes the target takes, or may take.
+static uint64_t target_bytes(const braid_graph *graph, const braid_parameter_use *use)
 {
-    const struct graph_kernel *kernels = graph->kernels.items;
     const uint32_t *sizes = graph->arg_sizes.items;
-    return sizes[kernels[graph_nodes(graph)[use->node.index].payload].first_arg + use->argument];
+    if (use->target == BRAID_TARGET_ARGUMENT)
+        return sizes[kernel_of(graph, use->node)->first_arg + use->argument];
+    return targets[use->target].bytes;
+}
+
+static bool fits_target(const braid_graph *graph, const braid_parameter_use *use, uint64_t bytes)
+{
+    uint64_t room = target_bytes(graph, use);
+    if (use->target == BRAID_TARGET_ARGUMENT)
+        return use->argument_offset <= room && bytes <= room - use->argument_offset;
+    return bytes == room || (targets[use->target].is_number && (bytes == 1 || bytes == 2));
 }
 
 static braid_status check_part(const braid_graph *graph, const char *name, uint64_t num_bytes,
                                const braid_parameter_use *use, uint64_t *out_bytes)
 {
-    uint64_t room = argument_bytes(graph, use);
     if (use->offset >= num_bytes || use->bytes > num_bytes - use->offset)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "parameter '%s': %llu bytes at %llu end beyond its %llu bytes", name,
                            (unsigned long long)use->bytes, (unsigned long long)use->offset,
                            (unsigned long long)num_bytes);
     uint64_t bytes = use->bytes ? use->bytes : num_bytes - use->offset;
-    if (use->argument_offset > room || bytes > room - use->argument_offset)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "parameter '%s': %llu bytes at %llu of argument %zu of node '%s' end "
-                           "beyond its %llu bytes",
-                           name, (unsigned long long)bytes,
-                           (unsigned long long)use->argument_offset, use->argument,
-                           braid_graph_name(graph, use->node.index), (unsigned long long)room);
+    uint64_t room = target_bytes(graph, use);
+    bool is_argument = use->target == BRAID_TARGET_ARGUMENT;
+    if (!is_argument && !use->bytes && bytes > room)
+        bytes = room;
     *out_bytes = bytes;
-    return BRAID_OK;
+    if (fits_target(graph, use, bytes))
+        return BRAID_OK;
+    const char *node = braid_graph_name(graph, use->node.index);
+    if (!is_argument)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "parameter '%s': %llu bytes for %s of node '%s', which has %llu", name,
+                           (unsigned long long)bytes, targets[use->target].name, node,
+                           (unsigned long long)room);
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "parameter '%s': %llu bytes at %llu of argument %zu of node '%s' end "
+                       "beyond its %llu bytes",
+                       name, (unsigned long long)bytes, (unsigned long long)use->argument_offset,
+                       use->argument, node, (unsigned long long)room);
 }
 
 braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter parameter,
@@ -94,7 +171,7 @@ braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter param
         &((const struct graph_parameter *)graph->parameters.items)[parameter.index];
     const char *name = braid_names_at(&graph->names, known->name);
     uint64_t bytes = 0;
-    braid_status status = check_node(graph, name, use);
+    braid_status status = check_target(graph, name, use);
     if (!status)
         status = check_part(graph, name, known->bytes, use, &bytes);
     if (status)
@@ -106,6 +183,7 @@ braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter param
         return braid_error_no_memory("a use of a parameter");
     *slot = (struct graph_parameter_use){ .parameter = parameter.index,
                                           .node = use->node.index,
+                                          .target = (uint32_t)use->target,
                                           .argument = (uint32_t)use->argument,
                                           .argument_offset = (uint32_t)use->argument_offset,
                                           .offset = (uint32_t)use->offset,

@@ -6,37 +6,23 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/inside.h"
 #include "base/node_text.h"
 
-// Stands for the program's host calls, so that what they must not do is known as theirs.
-static void run_host_call(void *user)
+// Arguments are addressed where they stand; all else is read.
+static void read_work(const struct tasks *tasks, const struct frame *frame,
+                      struct backend_task *task)
 {
-    const struct work_host *host = user;
-    struct inside inside;
-    braid_inside_begin(&inside, "a host call", NULL);
-    host->call(host->user);
-    braid_inside_end(&inside);
+    memcpy(&task->work, frame->slots[TASK_SLOT_WORKS] + tasks->offsets[task->node],
+           sizeof(task->work));
 }
 
-// Arguments and host calls are addressed where they stand; all else is read.
-void braid_frame_resolve(const struct tasks *tasks, struct frame *frame, uint32_t index)
+static void read_args(const struct tasks *tasks, struct frame *frame, struct backend_task *task)
 {
-    struct backend_task *task = &frame->tasks[index];
-    uint64_t offset = tasks->offsets[index];
-    if (task->kind == WORK_KERNEL) {
-        void **args = (void **)(uintptr_t)task->launch.args;
-        for (uint32_t i = 0; i < task->launch.num_args; i++) {
-            args[i] = frame->slots[TASK_SLOT_ARGUMENTS] + offset;
-            offset += graph_arg_stride(task->launch.arg_bytes[i]);
-        }
-    } else if (task->kind == WORK_HOST) {
-        const struct work_host *host =
-            (const struct work_host *)(void *)(frame->slots[TASK_SLOT_WORKS] + offset);
-        task->host =
-            (struct work_host){ run_host_call, (void *)(uintptr_t)host, host->is_blocking };
-    } else if (task->kind != WORK_EMPTY) {
-        memcpy(&task->work, frame->slots[TASK_SLOT_WORKS] + offset, sizeof(task->work));
+    uint64_t offset = tasks->offsets[task->node];
+    void **args = (void **)(uintptr_t)task->launch.args;
+    for (uint32_t i = 0; i < task->launch.num_args; i++) {
+        args[i] = frame->slots[TASK_SLOT_ARGUMENTS] + offset;
+        offset += graph_arg_stride(task->launch.arg_bytes[i]);
     }
 }
 
@@ -50,7 +36,6 @@ static bool allocate(const struct tasks *tasks, struct frame *frame)
         allocated = allocated && frame->slots[i];
     }
     frame->backend = tasks->backend;
-    frame->num_tasks = tasks->num;
     frame->args = braid_allocate_zeroed(tasks->num_args, sizeof(*frame->args));
     frame->tasks = braid_allocate_zeroed(tasks->num, sizeof(*frame->tasks));
     return allocated && frame->args && frame->tasks;
@@ -77,6 +62,21 @@ static braid_status prepare(struct backend_task *task, struct backend *backend)
     return BRAID_OK;
 }
 
+static braid_status fill_task(const struct tasks *tasks, struct frame *frame,
+                              struct backend_task *task)
+{
+    if (task->kind == WORK_KERNEL) {
+        read_args(tasks, frame, task);
+        return BRAID_OK;
+    }
+    if (task->kind == WORK_EMPTY)
+        return BRAID_OK;
+    read_work(tasks, frame, task);
+    if (task->kind == WORK_HOST)
+        return braid_host_call_put(&frame->host_calls, task->host, 0, task);
+    return prepare(task, frame->backend);
+}
+
 static braid_status fill(const struct tasks *tasks, struct frame *frame)
 {
     void **args = frame->args;
@@ -84,13 +84,13 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame)
     for (uint32_t i = 0; i < tasks->num && !status; i++) {
         struct backend_task *task = &frame->tasks[i];
         *task = tasks->items[i];
+        task->node = i;
         if (task->kind == WORK_KERNEL) {
             task->launch.args = args;
             args += task->launch.num_args;
         }
-        braid_frame_resolve(tasks, frame, i);
-        if (task->kind != WORK_KERNEL)
-            status = prepare(task, frame->backend);
+        status = fill_task(tasks, frame, task);
+        frame->num_tasks += !status;
     }
     return status;
 }
@@ -113,15 +113,199 @@ braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena,
     return status;
 }
 
+// Of a task that no frame uses.
+static void finish_task(struct frame *frame, struct backend_task *task)
+{
+    if (task->kind == WORK_HOST)
+        braid_host_call_discard(task);
+    if (task->detour)
+        frame->backend->ops->task_finish(frame->backend, task);
+}
+
 void braid_frame_finish(struct frame *frame)
 {
-    for (uint32_t i = 0; frame->tasks && i < frame->num_tasks; i++) {
-        if (frame->tasks[i].detour)
-            frame->backend->ops->task_finish(frame->backend, &frame->tasks[i]);
-    }
+    for (uint32_t i = 0; frame->tasks && i < frame->num_tasks; i++)
+        finish_task(frame, &frame->tasks[i]);
+    braid_frame_free_replaced(frame);
+    free(frame->replaced);
+    braid_host_calls_finish(&frame->host_calls);
     for (int i = 0; i < TASK_NUM_SLOTS; i++)
         free(frame->slots[i]);
     free(frame->args);
     free(frame->tasks);
     *frame = (struct frame){ 0 };
+}
+
+void braid_frame_free_replaced(struct frame *frame)
+{
+    for (uint32_t i = 0; i < frame->num_replaced; i++)
+        frame->backend->ops->task_finish(frame->backend, &frame->replaced[i]);
+    frame->num_replaced = 0;
+}
+
+static braid_status refuse(const struct backend_task *task, const char *what)
+{
+    return braid_error(BRAID_INVALID_ARGUMENT, "node %s: %s",
+                       braid_node_text(task->node, task->name).text, what);
+}
+
+static braid_status check_room(const struct backend_task *task, uint64_t bytes, uint64_t room)
+{
+    if (!room || bytes <= room)
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "node %s: %llu bytes end beyond the %llu of a resource",
+                       braid_node_text(task->node, task->name).text, (unsigned long long)bytes,
+                       (unsigned long long)room);
+}
+
+// An end that moves is no longer that of its resource.
+static braid_status check_copy(struct backend_task *task, const struct work_copy *old)
+{
+    struct work_copy *copy = &task->copy;
+    if (!copy->to || !copy->from)
+        return refuse(task, copy->to ? "a copy from NULL" : "a copy to NULL");
+    if (copy->bytes == 0)
+        return refuse(task, "a copy of 0 bytes: to do nothing, disable the node");
+    copy->to_room = copy->to == old->to ? copy->to_room : 0;
+    copy->from_room = copy->from == old->from ? copy->from_room : 0;
+    braid_status status = check_room(task, copy->bytes, copy->to_room);
+    return status ? status : check_room(task, copy->bytes, copy->from_room);
+}
+
+static braid_status check_fill(struct backend_task *task, const struct work_fill *old)
+{
+    struct work_fill *fill = &task->fill;
+    if (!fill->to)
+        return refuse(task, "a fill of NULL");
+    if (fill->num_values == 0 || fill->num_values > UINT64_MAX / 4)
+        return refuse(task, "a fill of no values, or of too many: to do nothing, disable the node");
+    fill->to_room = fill->to == old->to ? fill->to_room : 0;
+    return check_room(task, fill->num_values * fill->value_bytes, fill->to_room);
+}
+
+static braid_status check_grid(const struct backend_task *task)
+{
+    const struct backend_launch *launch = &task->launch;
+    if (braid_grid_fits(launch->grid, launch->block))
+        return BRAID_OK;
+    bool none = !launch->grid.x || !launch->grid.y || !launch->grid.z;
+    return braid_error(BRAID_INVALID_ARGUMENT, "node %s: a grid of %ux%ux%u blocks%s",
+                       braid_node_text(task->node, task->name).text, launch->grid.x, launch->grid.y,
+                       launch->grid.z, none ? ": to run none, disable the node" : "");
+}
+
+// A call that was there before is not known to be the same: it may run with the new one.
+static braid_status change_host(const struct tasks *tasks, struct frame *frame,
+                                struct backend_task *task)
+{
+    const struct backend_task *old = &frame->tasks[task->node];
+    struct backend_task read = *task;
+    read_work(tasks, frame, &read);
+    if (task->disabled) {
+        braid_host_call_put_none(task);
+        return BRAID_OK;
+    }
+    if (!old->disabled && braid_host_call_work(old).user == read.host.user)
+        return BRAID_OK;
+    return braid_host_call_put(&frame->host_calls, read.host, frame->num_launches, task);
+}
+
+static braid_status make_room_to_replace(struct frame *frame)
+{
+    if (frame->num_replaced < frame->room_replaced)
+        return BRAID_OK;
+    uint32_t room = frame->room_replaced ? 2 * frame->room_replaced : 8;
+    struct backend_task *grown = realloc(frame->replaced, room * sizeof(*grown));
+    if (!grown)
+        return braid_error_no_memory("a copy that is replaced");
+    frame->replaced = grown;
+    frame->room_replaced = room;
+    return BRAID_OK;
+}
+
+// What the backend made of the task before is the old one's.
+static braid_status change_memory(const struct tasks *tasks, struct frame *frame,
+                                  struct backend_task *task)
+{
+    const struct backend_task *old = &frame->tasks[task->node];
+    read_work(tasks, frame, task);
+    if (memcmp(&task->work, &old->work, sizeof(task->work)) == 0)
+        return BRAID_OK;
+    braid_status status =
+        task->kind == WORK_COPY ? check_copy(task, &old->copy) : check_fill(task, &old->fill);
+    if (!status && old->detour)
+        status = make_room_to_replace(frame);
+    task->detour = NULL;
+    return status ? status : prepare(task, frame->backend);
+}
+
+static braid_status read_changed(const struct tasks *tasks, struct frame *frame,
+                                 struct backend_task *task)
+{
+    switch (task->kind) {
+    case WORK_KERNEL:
+        return check_grid(task);
+    case WORK_COPY:
+    case WORK_FILL:
+        return change_memory(tasks, frame, task);
+    case WORK_HOST:
+        return change_host(tasks, frame, task);
+    case WORK_NATIVE:
+        read_work(tasks, frame, task);
+        return BRAID_OK;
+    case WORK_EMPTY:
+        break;
+    }
+    return BRAID_OK;
+}
+
+static struct task_control *control_of(const struct frame *frame, uint32_t task)
+{
+    return (struct task_control *)(void *)frame->slots[TASK_SLOT_CONTROLS] + task;
+}
+
+// The rooms of ends are no values that anybody sets.
+static void write_work(const struct tasks *tasks, struct frame *frame,
+                       const struct backend_task *task)
+{
+    if (task->kind == WORK_COPY || task->kind == WORK_FILL)
+        memcpy(frame->slots[TASK_SLOT_WORKS] + tasks->offsets[task->node], &task->work,
+               sizeof(task->work));
+}
+
+braid_status braid_frame_change(const struct tasks *tasks, struct frame *frame, uint32_t index)
+{
+    const struct task_control *control = control_of(frame, index);
+    struct backend_task task = frame->tasks[index];
+    task.disabled = control->enabled == 0;
+    if (task.kind == WORK_KERNEL)
+        task.launch.grid = control->grid;
+    braid_status status = read_changed(tasks, frame, &task);
+    if (status)
+        return status;
+    write_work(tasks, frame, &task);
+    frame->tasks[index] = task;
+    return BRAID_OK;
+}
+
+void braid_frame_settle(struct frame *frame, const struct backend_task *old)
+{
+    const struct backend_task *task = &frame->tasks[old->node];
+    if (old->kind == WORK_HOST && old->host.user != task->host.user)
+        braid_host_call_replace(&frame->host_calls, frame->num_launches, old);
+    if (old->detour && old->detour != task->detour)
+        frame->replaced[frame->num_replaced++] = *old;
+}
+
+void braid_frame_take_back(const struct tasks *tasks, struct frame *frame,
+                           const struct backend_task *old)
+{
+    struct backend_task *task = &frame->tasks[old->node];
+    if (old->kind == WORK_HOST && old->host.user != task->host.user)
+        braid_host_call_discard(task);
+    if (task->detour && old->detour != task->detour)
+        frame->backend->ops->task_finish(frame->backend, task);
+    *task = *old;
+    write_work(tasks, frame, task);
 }

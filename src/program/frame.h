@@ -4,6 +4,7 @@
 #ifndef BRAID_PROGRAM_FRAME_H
 #define BRAID_PROGRAM_FRAME_H
 
+#include "program/host_calls.h"
 #include "program/tasks.h"
 
 struct frame {
@@ -12,15 +13,33 @@ struct frame {
     struct backend_task *tasks; // by node index, ready to be submitted
     uint32_t num_tasks;
     struct backend *backend;
+    uint64_t num_launches; // of this frame's slot, begun so far
+    struct host_calls host_calls;
+    struct backend_task *replaced; // whose detours frames in flight may still use
+    uint32_t num_replaced, room_replaced;
 };
 
 // `arena` is the device's memory for the frame's transient buffers, which outlives it.
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR (the memory of a copy could not be asked about).
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena,
                                 struct frame *out_frame);
+// No frame is in flight.
 void braid_frame_finish(struct frame *frame);
 
-// Reads the bound values of a task anew, after the bytes of a slot have changed.
-void braid_frame_resolve(const struct tasks *tasks, struct frame *frame, uint32_t task);
+// Reads the values of a task anew, after bytes of a slot have changed. The caller keeps a copy of
+// the task as it was, and then either settles or takes back the change. Errors, with the task as it
+// was: BRAID_INVALID_ARGUMENT (a value that the graph would not have taken), BRAID_NO_MEMORY,
+// BRAID_DEVICE_ERROR.
+braid_status braid_frame_change(const struct tasks *tasks, struct frame *frame, uint32_t task);
+
+// The change stands: what only the old task had is kept for frames in flight.
+void braid_frame_settle(struct frame *frame, const struct backend_task *old);
+
+// The old task is the frame's again; the caller has put back the bytes that it changed.
+void braid_frame_take_back(const struct tasks *tasks, struct frame *frame,
+                           const struct backend_task *old);
+
+// No frame is in flight: what was kept for such is freed.
+void braid_frame_free_replaced(struct frame *frame);
 
 #endif

@@ -65,9 +65,9 @@ struct player {
                               uint32_t num, struct island_fit *out_fits);
     // Prepares launches. BRAID_UNSUPPORTED, and the reason, where that turns out only now.
     braid_status (*create)(const struct stage *stage, struct playing **out_playing);
-    // Optional, for players that keep values of their own: takes a task's new arguments for later
-    // launches. `task` is the frame's with the new values in place of the old, for this call; if
-    // it fails, the old ones stand.
+    // Optional, for players that keep values of their own: takes a task's new values for later
+    // launches: arguments, grid, work, whether it is disabled. `task` is the frame's; if it fails,
+    // the old ones stand. BRAID_UNSUPPORTED, and why, where it cannot be.
     braid_status (*set_bindings)(struct playing *playing, const struct backend_task *task);
     // Optional: understands frame positions. Once, before any launch, with the playing of the slot
     // before: frames of this one await positions of the frame launched before, on that one.
@@ -94,6 +94,9 @@ struct player {
     // No launch is in flight.
     void (*destroy)(struct playing *playing);
 };
+
+// For a task inside an island, where only arguments can change. Errors: BRAID_UNSUPPORTED.
+braid_status braid_player_check_inside(const struct tasks *tasks, const struct backend_task *task);
 
 // Makes the call of a native task, whose device must be current, with a stream to queue on.
 braid_status braid_player_call_native(braid_device *device, const struct backend_task *task,

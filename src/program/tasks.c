@@ -30,7 +30,8 @@ static braid_status make_slots(const braid_graph *graph, struct tasks *tasks)
     bool made =
         fill_slot(tasks, TASK_SLOT_ARGUMENTS, graph->arg_bytes.items, graph->arg_bytes.num) &&
         fill_slot(tasks, TASK_SLOT_WORKS, graph->works.items,
-                  graph->works.num * sizeof(union work));
+                  graph->works.num * sizeof(union work)) &&
+        fill_slot(tasks, TASK_SLOT_CONTROLS, NULL, tasks->num * sizeof(struct task_control));
     tasks->offsets = braid_allocate_zeroed(tasks->num, sizeof(*tasks->offsets));
     tasks->addresses = braid_allocate_zeroed(graph->addresses.num, sizeof(*tasks->addresses));
     tasks->arg_sizes = braid_allocate_zeroed(num_args, sizeof(*tasks->arg_sizes));
@@ -42,12 +43,11 @@ static braid_status make_slots(const braid_graph *graph, struct tasks *tasks)
     return BRAID_OK;
 }
 
-static uint64_t offset_of_arg(const struct tasks *tasks, const struct graph_kernel *kernel,
-                              uint32_t index)
+uint64_t braid_tasks_arg_offset(const struct tasks *tasks, uint32_t node, uint32_t index)
 {
-    uint64_t offset = kernel->arg_offset;
+    uint64_t offset = tasks->offsets[node];
     for (uint32_t i = 0; i < index; i++)
-        offset += graph_arg_stride(tasks->arg_sizes[kernel->first_arg + i]);
+        offset += graph_arg_stride(tasks->items[node].launch.arg_bytes[i]);
     return offset;
 }
 
@@ -57,7 +57,7 @@ static struct task_address place_address(const braid_graph *graph, const struct 
     struct task_address placed = { .slot = TASK_SLOT_WORKS, .resource = address->resource };
     if (graph_nodes(graph)[address->node].kind == WORK_KERNEL) {
         placed.slot = TASK_SLOT_ARGUMENTS;
-        placed.offset = offset_of_arg(tasks, kernel_of(graph, address->node), address->place);
+        placed.offset = braid_tasks_arg_offset(tasks, address->node, address->place);
     } else {
         placed.offset = tasks->offsets[address->node] + address->place;
     }
@@ -92,6 +92,7 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
         .priority = kernel->priority,
         .num_args = kernel->num_args,
         .arg_bytes = tasks->arg_sizes + kernel->first_arg,
+        .grid_from = kernel->grid_from,
     };
 }
 
@@ -124,10 +125,14 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     struct backend_task *task = &tasks->items[node];
+    struct task_control *control =
+        (struct task_control *)(void *)tasks->slot_bytes[TASK_SLOT_CONTROLS] + node;
+    control->enabled = 1;
     *task = (struct backend_task){ .kind = (enum work_kind)graph_node->kind, .node = node };
     if (task->kind == WORK_KERNEL) {
         const struct graph_kernel *kernel = kernel_of(graph, node);
         task->launch = describe_launch(tasks, kernel);
+        control->grid = kernel->grid;
         tasks->offsets[node] = kernel->arg_offset;
         tasks->max_args = kernel->num_args > tasks->max_args ? kernel->num_args : tasks->max_args;
     } else {
@@ -147,6 +152,13 @@ static braid_status describe_all(const braid_graph *graph, struct tasks *tasks)
     return status;
 }
 
+static void note_parameters(const braid_graph *graph, struct tasks *tasks)
+{
+    const struct graph_parameter_use *uses = graph->uses.items;
+    for (size_t i = 0; i < graph->uses.num; i++)
+        tasks->items[uses[i].node].varies |= 1u << uses[i].target;
+}
+
 braid_status braid_tasks_create(struct backend *backend, const braid_graph *graph,
                                 struct tasks *out_tasks)
 {
@@ -160,6 +172,8 @@ braid_status braid_tasks_create(struct backend *backend, const braid_graph *grap
         status = make_slots(graph, &tasks);
     if (!status)
         status = describe_all(graph, &tasks);
+    if (!status)
+        note_parameters(graph, &tasks);
     if (status) {
         braid_tasks_finish(&tasks);
         return status;

@@ -12,7 +12,13 @@
 enum task_slot {
     TASK_SLOT_ARGUMENTS, // of kernels, as in the graph; then as set for later launches
     TASK_SLOT_WORKS,     // of other nodes, likewise: one union work each
+    TASK_SLOT_CONTROLS,  // of all nodes, by index: one struct task_control each
     TASK_NUM_SLOTS,
+};
+
+struct task_control {
+    braid_dim3 grid; // of a kernel
+    uint32_t enabled;
 };
 
 // Bytes of a slot that are the address of a transient buffer: each frame writes its own.
@@ -45,6 +51,9 @@ braid_status braid_tasks_create(struct backend *backend, const braid_graph *grap
                                 struct tasks *out_tasks);
 
 void braid_tasks_finish(struct tasks *tasks);
+
+// Where argument `index` of a kernel node begins in its slot.
+uint64_t braid_tasks_arg_offset(const struct tasks *tasks, uint32_t node, uint32_t index);
 
 // Finds out where in a frame's arena the transient buffers of a memory plan lie. NULL: there are
 // none. Errors: BRAID_INVALID_ARGUMENT (the plan is of another graph).

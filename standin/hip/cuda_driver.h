@@ -110,7 +110,8 @@
     X(cuGraphExecMemsetNodeSetParams)                                                              \
     X(cuGraphExecMemcpyNodeSetParams)                                                              \
     X(cuGraphExecHostNodeSetParams)                                                                \
-    X(cuGraphExecChildGraphNodeSetParams)
+    X(cuGraphExecChildGraphNodeSetParams)                                                          \
+    X(cuGraphNodeSetEnabled)
 
 #define FIELD(name) __typeof__(name) *name;
 struct cuda_driver {

@@ -172,3 +172,13 @@ hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t exec, hipGraphNode
                                                          (CUgraph)child);
     return hip_finish(result);
 }
+
+hipError_t hipGraphNodeSetEnabled(hipGraphExec_t exec, hipGraphNode_t node, unsigned enabled)
+{
+    if (!exec || !node)
+        return hip_fail(hipErrorInvalidValue);
+    CUresult result = cuda_enter();
+    for (int i = 0; i < NUM_TURNS && result == CUDA_SUCCESS; i++)
+        result = cuda.cuGraphNodeSetEnabled(exec->turns[i], (CUgraphNode)node, enabled);
+    return hip_finish(result);
+}

@@ -193,6 +193,7 @@ hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t exec, hipGraphNode_t nod
                                          const hipHostNodeParams *params);
 hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
                                                hipGraph_t child);
+hipError_t hipGraphNodeSetEnabled(hipGraphExec_t exec, hipGraphNode_t node, unsigned enabled);
 
 // Run-time compilation
 const char *hiprtcGetErrorString(hiprtcResult result);

@@ -47,6 +47,17 @@ braid_node add_busy(braid_graph *graph, braid_node_options options, uint64_t *in
     return add_kernel(graph, &launch);
 }
 
+braid_node add_count_blocks(braid_graph *graph, braid_node_options options, uint32_t *counts,
+                            uint32_t *seen, braid_dim3 grid)
+{
+    braid_launch launch = { .node = options,
+                            .kernel = &test_count_blocks,
+                            .grid = grid,
+                            .block = { 32, 1, 1 },
+                            BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) };
+    return add_kernel(graph, &launch);
+}
+
 braid_node add_alone(braid_graph *graph, braid_node_options options, uint32_t *to, uint32_t addend)
 {
     braid_launch launch = { .node = options,
@@ -167,6 +178,7 @@ void add_every_kernel(braid_graph *graph, void *memory)
     add_kernel(graph, &handshake);
     add_kernel(graph, &gate);
     add_busy(graph, options, cells, 0);
+    add_count_blocks(graph, options, words + 24, words + 25, (braid_dim3){ 1, 1, 1 });
 }
 
 braid_resource add_resource(braid_graph *graph, const char *name)

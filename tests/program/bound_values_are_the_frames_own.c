@@ -31,8 +31,8 @@ static braid_status succeed(braid_device *device, braid_stream *stream, void *us
 static struct values make_values(unsigned seed)
 {
     return (struct values){ {
-        [COPY - 1].copy = { &memory[seed], &memory[seed + 1], seed },
-        [FILL - 1].fill = { &memory[seed + 2], seed, 4, seed },
+        [COPY - 1].copy = { .to = &memory[seed], .from = &memory[seed + 1], .bytes = seed },
+        [FILL - 1].fill = { &memory[seed + 2], seed, 4, seed, 0 },
         [NATIVE - 1].native = { succeed, &memory[seed + 3] },
         [HOST - 1].host = { count, &memory[seed] },
     } };
@@ -54,6 +54,12 @@ static void assert_has(const struct frame *frame, unsigned seed)
     tasks[HOST].host.call(tasks[HOST].host.user);
     assert_int_equal(memory[seed], before + 1);
     assert_int_equal(tasks[COPY].lane, 7); // what is not a value stays
+    assert_int_equal(tasks[KERNEL].launch.grid.y, 10 * seed);
+}
+
+static struct task_control make_control(unsigned seed)
+{
+    return (struct task_control){ .grid = { 1, 10 * seed, 1 }, .enabled = 1 };
 }
 
 // Two arguments of four bytes: each has sixteen to itself.
@@ -69,19 +75,27 @@ static void each_frame_reads_its_own_slots(void **state)
     struct arguments arguments = { 1, 10 }, others = { 4, 40 };
     static const uint32_t arg_bytes[] = { 4, 4 };
     struct backend_task items[NUM_TASKS] = {
-        [KERNEL] = { .kind = WORK_KERNEL, .launch = { .num_args = 2, .arg_bytes = arg_bytes } },
+        [KERNEL] = { .kind = WORK_KERNEL,
+                     .launch = { .grid = { 1, 10, 1 },
+                                 .block = { 1, 1, 1 },
+                                 .num_args = 2,
+                                 .arg_bytes = arg_bytes } },
         [COPY] = { .kind = WORK_COPY, .lane = 7 },
         [FILL] = { .kind = WORK_FILL },
         [NATIVE] = { .kind = WORK_NATIVE },
         [HOST] = { .kind = WORK_HOST },
     };
+    struct task_control controls[NUM_TASKS] = { make_control(1) };
+    for (int i = 1; i < NUM_TASKS; i++)
+        controls[i].enabled = 1;
     struct tasks tasks = {
         .items = items,
         .num = NUM_TASKS,
         .offsets = (uint64_t[]){ 0, 0, sizeof(union work), 2 * sizeof(union work),
                                  3 * sizeof(union work) },
-        .slot_bytes = { (unsigned char *)&arguments, (unsigned char *)&first },
-        .num_slot_bytes = { sizeof(arguments), sizeof(first) },
+        .slot_bytes = { (unsigned char *)&arguments, (unsigned char *)&first,
+                        (unsigned char *)controls },
+        .num_slot_bytes = { sizeof(arguments), sizeof(first), sizeof(controls) },
         .num_args = 2,
         .max_args = 2,
     };
@@ -91,10 +105,19 @@ static void each_frame_reads_its_own_slots(void **state)
     assert_has(&one, 1);
     memcpy(two.slots[TASK_SLOT_ARGUMENTS], &others, sizeof(others));
     memcpy(two.slots[TASK_SLOT_WORKS], &second, sizeof(second));
-    for (uint32_t i = 0; i < NUM_TASKS; i++)
-        braid_frame_resolve(&tasks, &two, i);
+    const struct task_control control = make_control(4);
+    memcpy(two.slots[TASK_SLOT_CONTROLS], &control, sizeof(control));
+    struct backend_task old[NUM_TASKS];
+    for (uint32_t i = 0; i < NUM_TASKS; i++) {
+        old[i] = two.tasks[i];
+        check_ok(braid_frame_change(&tasks, &two, i));
+    }
     assert_has(&two, 4);
     assert_has(&one, 1);
+    memcpy(two.slots[TASK_SLOT_ARGUMENTS], &arguments, sizeof(arguments));
+    for (uint32_t i = NUM_TASKS; i-- > 0;)
+        braid_frame_take_back(&tasks, &two, &old[i]);
+    assert_has(&two, 1);
     braid_frame_finish(&one);
     braid_frame_finish(&two);
 }

@@ -233,6 +233,18 @@ static void alone(const braid_blocks *blocks, void *const *args)
         pointer_arg(args, 0)[0] += arg(args, 1);
 }
 
+static void count_blocks(const braid_blocks *blocks, void *const *args)
+{
+    uint32_t *counts = pointer_arg(args, 0), *grid = pointer_arg(args, 1);
+    for (uint64_t block = blocks->begin; block < blocks->end; block++)
+        counts[block]++;
+    if (blocks->begin)
+        return;
+    grid[0] = blocks->grid.x;
+    grid[1] = blocks->grid.y;
+    grid[2] = blocks->grid.z;
+}
+
 static const char alone_source[] =
     "extern \"C\" __global__ void test_alone(unsigned int *to, unsigned int addend)\n"
     "{\n"
@@ -264,4 +276,10 @@ const braid_kernel test_generate_from_parent = { .name = "test_generate_from_par
 const braid_kernel test_loop_over_list = { .name = "test_loop_over_list",
                                            .cpu = loop_over_list,
                                            .source = test_kernels_source };
+const braid_kernel test_count_blocks = { .name = "test_count_blocks",
+                                         .cpu = count_blocks,
+                                         .source = test_kernels_source };
+const braid_kernel test_count_read_blocks = { .name = "test_count_blocks",
+                                              .cpu = count_blocks,
+                                              .source = test_kernels_source };
 const braid_kernel test_alone = { .name = "test_alone", .cpu = alone, .source = alone_source };

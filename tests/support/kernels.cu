@@ -166,3 +166,16 @@ extern "C" __global__ void test_loop_over_list(const u32 *list, u32 *to, u32 add
     for (u32 i = thread_index(); i < list[0]; i += num_threads())
         to[list[1 + i]] += addend;
 }
+
+extern "C" __global__ void test_count_blocks(u32 *counts, u32 *grid)
+{
+    if (threadIdx.x != 0)
+        return;
+    u32 block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    counts[block]++;
+    if (block != 0)
+        return;
+    grid[0] = gridDim.x;
+    grid[1] = gridDim.y;
+    grid[2] = gridDim.z;
+}

@@ -34,6 +34,10 @@ struct cpu_work {
     braid_cpu_function *call;
     braid_blocks blocks;
     void *const *args;
+    // Where the address of the words stands that the grid is read from when the work begins, and
+    // the largest that it may be. NULL: `blocks` has it.
+    void *const *grid_from;
+    braid_dim3 most;
     _Atomic uint64_t *block_ns; // what a block of it took last; 0: not known. NULL: nobody asks
     bool is_blocking;           // it sleeps, so no worker is to make the call
 };
@@ -278,8 +282,7 @@ bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
 // cpu_split.c
 // Runs all of the work, with the help of idle workers where that pays. False: helpers are still at
 // it, and the last of them goes on with the job; the caller must not touch the job any more.
-bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job,
-                        const struct cpu_work *work);
+bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct cpu_work *work);
 struct cpu_split *braid_cpu_split_join(struct cpu_backend *backend); // lock held; NULL: none
 void braid_cpu_split_participate(struct cpu_split *split);           // lock not held
 bool braid_cpu_split_leave(struct cpu_backend *backend,
@@ -299,6 +302,19 @@ size_t braid_cpu_task_bytes(const struct backend_task *task);
 // Copies the task's arguments to memory and returns the first byte after them.
 unsigned char *braid_cpu_task_capture(const struct backend_task *task, unsigned char *memory,
                                       struct cpu_work *out_work);
+// What of a task that was captured may change later: bytes behind its argument pointers, and its
+// call and blocks.
+struct cpu_values {
+    void *const *pointers;
+    const uint32_t *bytes; // behind each
+    uint32_t num;
+};
+struct cpu_values braid_cpu_task_values(const struct backend_task *task,
+                                        const struct cpu_work *captured);
+// Writes the bytes, one behind the other, and the work of the changed task, which has the argument
+// pointers of before.
+void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_values *values,
+                              unsigned char *bytes, struct cpu_work *out_work);
 
 // cpu_slab.c. All under lock.
 size_t braid_cpu_slab_items(size_t num_now, size_t item_bytes); // how many more a pool should get

@@ -2,6 +2,8 @@
 // Splitting the grid of one kernel over idle workers.
 #include "backends/cpu/cpu.h"
 
+#include <string.h>
+
 enum {
     SPLIT_MIN_NS = 5000, // less than this left to do is done faster than help can be called
     CHUNK_MIN_NS = 2000, // chunks no shorter than this, so that claiming them costs little
@@ -125,11 +127,31 @@ static bool run_rest(struct cpu_backend *backend, struct cpu_job *job, const str
     return true;
 }
 
-// Whether help pays is known from the kernel's last run; else the first blocks are timed.
-bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job,
-                        const struct cpu_work *work)
+static uint32_t least(uint32_t a, uint32_t b)
 {
+    return a < b ? a : b;
+}
+
+// The thread that begins the work is the only one that looks at it.
+static void read_grid(struct cpu_work *work)
+{
+    const void *words = *(const void *const *)*work->grid_from;
+    uint32_t grid[3];
+    memcpy(grid, words, sizeof(grid));
+    work->blocks.grid.x = least(grid[0], work->most.x);
+    work->blocks.grid.y = least(grid[1], work->most.y);
+    work->blocks.grid.z = least(grid[2], work->most.z);
+    work->blocks.end = (uint64_t)work->blocks.grid.x * work->blocks.grid.y * work->blocks.grid.z;
+}
+
+// Whether help pays is known from the kernel's last run; else the first blocks are timed.
+bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct cpu_work *work)
+{
+    if (work->grid_from)
+        read_grid(work);
     uint64_t num_blocks = work->blocks.end;
+    if (num_blocks == 0)
+        return true;
     if (work->is_blocking)
         return braid_cpu_blocker_run(backend, job, work);
     if (num_blocks == 1 || backend->num_workers == 1) {

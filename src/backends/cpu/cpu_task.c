@@ -91,9 +91,44 @@ size_t braid_cpu_task_bytes(const struct backend_task *task)
     return bytes;
 }
 
-static unsigned char *capture_launch(const struct backend_launch *launch, unsigned char *memory,
+// What stands in for the call of a disabled task.
+static void run_nothing(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+static struct cpu_work describe_nothing(void *const *args)
+{
+    return (struct cpu_work){
+        .call = run_nothing,
+        .blocks = { .end = 1, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } },
+        .args = args,
+    };
+}
+
+static struct cpu_work describe_launch(const struct backend_task *task, void *const *args)
+{
+    const struct backend_launch *launch = &task->launch;
+    if (task->disabled)
+        return describe_nothing(args);
+    uint64_t num_blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    struct cpu_work work = {
+        .blocks = { .end = num_blocks, .grid = launch->grid, .block = launch->block },
+        .args = args,
+    };
+    if (launch->grid_from) {
+        work.grid_from = &args[launch->num_args - 1];
+        work.most = launch->grid;
+    }
+    braid_cpu_kernel_fill_work(launch->kernel, &work);
+    return work;
+}
+
+static unsigned char *capture_launch(const struct backend_task *task, unsigned char *memory,
                                      struct cpu_work *out_work)
 {
+    const struct backend_launch *launch = &task->launch;
     void **pointers = (void **)(void *)align_up(memory, _Alignof(void *));
     memory = (unsigned char *)(pointers + launch->num_args);
     for (uint32_t i = 0; i < launch->num_args; i++) {
@@ -103,49 +138,84 @@ static unsigned char *capture_launch(const struct backend_launch *launch, unsign
         pointers[i] = memory;
         memory += bytes;
     }
-    uint64_t num_blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
-    *out_work = (struct cpu_work){
-        .blocks = { .end = num_blocks, .grid = launch->grid, .block = launch->block },
-        .args = pointers,
-    };
-    braid_cpu_kernel_fill_work(launch->kernel, out_work);
+    *out_work = describe_launch(task, pointers);
     return memory;
 }
 
-static unsigned char *capture_other(struct arguments arguments, braid_cpu_function *call,
-                                    uint64_t bytes, unsigned char *memory,
+static struct cpu_work describe_other(const struct backend_task *task, struct arguments *stored)
+{
+    static braid_cpu_function *const calls[] = {
+        [WORK_COPY] = run_copy, [WORK_FILL] = run_fill, [WORK_HOST] = run_host
+    };
+    if (task->disabled || task->kind > WORK_HOST)
+        return describe_nothing(&stored->self);
+    uint64_t num_parts = stored->bytes ? (stored->bytes - 1) / PART_BYTES + 1 : 1;
+    return (struct cpu_work){
+        .call = calls[task->kind],
+        .blocks = { .end = num_parts, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } },
+        .args = &stored->self,
+        .is_blocking = task->kind == WORK_HOST && task->host.is_blocking,
+    };
+}
+
+static struct arguments read_other(const struct backend_task *task)
+{
+    if (task->kind == WORK_COPY)
+        return (struct arguments){ .to = task->copy.to,
+                                   .from = task->copy.from,
+                                   .bytes = task->copy.bytes };
+    if (task->kind == WORK_FILL)
+        return (struct arguments){ .to = task->fill.to,
+                                   .value = task->fill.value,
+                                   .value_bytes = task->fill.value_bytes,
+                                   .bytes = task->fill.num_values * task->fill.value_bytes };
+    if (task->kind == WORK_HOST)
+        return (struct arguments){ .call = task->host.call, .user = task->host.user };
+    return (struct arguments){ 0 };
+}
+
+static unsigned char *capture_other(const struct backend_task *task, unsigned char *memory,
                                     struct cpu_work *out_work)
 {
     memory = align_up(memory, _Alignof(struct arguments));
     struct arguments *stored = (struct arguments *)(void *)memory;
-    *stored = arguments;
+    *stored = read_other(task);
     stored->self = stored;
-    stored->bytes = bytes;
-    uint64_t num_parts = bytes ? (bytes - 1) / PART_BYTES + 1 : 1;
-    *out_work = (struct cpu_work){
-        .call = call,
-        .blocks = { .end = num_parts, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } },
-        .args = &stored->self,
-    };
+    *out_work = describe_other(task, stored);
     return memory + sizeof(*stored);
 }
 
 unsigned char *braid_cpu_task_capture(const struct backend_task *task, unsigned char *memory,
                                       struct cpu_work *out_work)
 {
+    return task->kind == WORK_KERNEL ? capture_launch(task, memory, out_work)
+                                     : capture_other(task, memory, out_work);
+}
+
+struct cpu_values braid_cpu_task_values(const struct backend_task *task,
+                                        const struct cpu_work *captured)
+{
+    static const uint32_t other_bytes = sizeof(struct arguments);
     if (task->kind == WORK_KERNEL)
-        return capture_launch(&task->launch, memory, out_work);
-    if (task->kind == WORK_COPY)
-        return capture_other((struct arguments){ .to = task->copy.to, .from = task->copy.from },
-                             run_copy, task->copy.bytes, memory, out_work);
-    if (task->kind == WORK_FILL)
-        return capture_other((struct arguments){ .to = task->fill.to,
-                                                 .value = task->fill.value,
-                                                 .value_bytes = task->fill.value_bytes },
-                             run_fill, task->fill.num_values * task->fill.value_bytes, memory,
-                             out_work);
-    memory = capture_other((struct arguments){ .call = task->host.call, .user = task->host.user },
-                           run_host, 0, memory, out_work);
-    out_work->is_blocking = task->host.is_blocking;
-    return memory;
+        return (struct cpu_values){ captured->args, task->launch.arg_bytes, task->launch.num_args };
+    return (struct cpu_values){ captured->args, &other_bytes, 1 };
+}
+
+void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_values *values,
+                              unsigned char *bytes, struct cpu_work *out_work)
+{
+    if (task->kind != WORK_KERNEL) {
+        struct arguments *stored = values->pointers[0]; // in use: only its address is taken
+        struct arguments arguments = read_other(task);
+        arguments.self = stored;
+        memcpy(bytes, &arguments, sizeof(arguments));
+        *out_work = describe_other(task, &arguments);
+        out_work->args = values->pointers;
+        return;
+    }
+    for (uint32_t i = 0; i < values->num; i++) {
+        memcpy(bytes, task->launch.args[i], values->bytes[i]);
+        bytes += values->bytes[i];
+    }
+    *out_work = describe_launch(task, values->pointers);
 }

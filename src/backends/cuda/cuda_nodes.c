@@ -68,34 +68,63 @@ static struct cuda_copy_side copy_side(const void *memory)
                                     .device = (uint64_t)(uintptr_t)memory };
 }
 
-gpu_result braid_cuda_add_copy(const struct gpu_backend *gpu, const struct gpu_place *place,
-                               void *to, const void *from, size_t bytes, gpu_node *out_node,
-                               const void **out_slot)
+static struct cuda_copy_parameters copy_parameters(void *to, const void *from, size_t bytes)
 {
-    struct cuda_copy_parameters parameters = {
+    return (struct cuda_copy_parameters){
         .from = copy_side(from),
         .to = copy_side(to),
         .width = bytes,
         .height = 1,
         .depth = 1,
     };
+}
+
+gpu_result braid_cuda_add_copy(const struct gpu_backend *gpu, const struct gpu_place *place,
+                               void *to, const void *from, size_t bytes, gpu_node *out_node,
+                               const void **out_slot)
+{
+    struct cuda_copy_parameters parameters = copy_parameters(to, from, bytes);
     *out_slot = &gpu->api->graph_add_copy;
     return gpu->api->graph_add_copy(out_node, place->graph, place->after, place->num_after,
                                     &parameters, gpu->context);
 }
 
-gpu_result braid_cuda_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
-                               void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                               gpu_node *out_node, const void **out_slot)
+gpu_result braid_cuda_set_copy(const struct gpu_backend *gpu, gpu_executable executable,
+                               gpu_node node, void *to, const void *from, size_t bytes,
+                               const void **out_slot)
 {
-    struct cuda_fill_parameters parameters = {
+    struct cuda_copy_parameters parameters = copy_parameters(to, from, bytes);
+    *out_slot = &gpu->api->executable_set_copy;
+    return gpu->api->executable_set_copy(executable, node, &parameters, gpu->context);
+}
+
+static struct cuda_fill_parameters fill_parameters(void *to, uint32_t value, uint32_t value_bytes,
+                                                   size_t num_values)
+{
+    return (struct cuda_fill_parameters){
         .to = (uint64_t)(uintptr_t)to,
         .value = value,
         .value_bytes = value_bytes,
         .width = num_values,
         .height = 1,
     };
+}
+
+gpu_result braid_cuda_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
+                               void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
+                               gpu_node *out_node, const void **out_slot)
+{
+    struct cuda_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->graph_add_fill;
     return gpu->api->graph_add_fill(out_node, place->graph, place->after, place->num_after,
                                     &parameters, gpu->context);
+}
+
+gpu_result braid_cuda_set_fill(const struct gpu_backend *gpu, gpu_executable executable,
+                               gpu_node node, void *to, uint32_t value, uint32_t value_bytes,
+                               size_t num_values, const void **out_slot)
+{
+    struct cuda_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
+    *out_slot = &gpu->api->executable_set_fill;
+    return gpu->api->executable_set_fill(executable, node, &parameters, gpu->context);
 }

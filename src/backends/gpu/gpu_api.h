@@ -212,6 +212,18 @@ struct gpu_api {
     gpu_result (*executable_launch)(gpu_executable executable, gpu_stream stream);
     gpu_result (*executable_set_kernel)(gpu_executable executable, gpu_node node,
                                         const void *parameters);
+    gpu_result (*executable_set_copy)(gpu_executable executable, gpu_node node,
+                                      const void *parameters, gpu_context context); // CUDA
+    gpu_result (*hip_executable_set_copy)(gpu_executable executable, gpu_node node, void *to,
+                                          const void *from, size_t bytes, int kind); // HIP
+    gpu_result (*executable_set_fill)(gpu_executable executable, gpu_node node,
+                                      const void *parameters, gpu_context context); // CUDA
+    gpu_result (*hip_executable_set_fill)(gpu_executable executable, gpu_node node,
+                                          const void *parameters); // HIP
+    gpu_result (*executable_set_host)(gpu_executable executable, gpu_node node,
+                                      const void *parameters);
+    gpu_result (*executable_set_child)(gpu_executable executable, gpu_node node, gpu_graph child);
+    gpu_result (*node_set_enabled)(gpu_executable executable, gpu_node node, unsigned enabled);
     gpu_result (*capture_begin)(gpu_stream stream, int mode);
     gpu_result (*capture_end)(gpu_stream stream, gpu_graph *graph);
     gpu_result (*stream_is_capturing)(gpu_stream stream, int *status); // 0: it is not

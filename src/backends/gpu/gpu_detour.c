@@ -195,21 +195,21 @@ braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task
     struct gpu_backend *gpu = gpu_from(backend);
     if (task->kind != WORK_COPY && task->kind != WORK_FILL)
         return BRAID_OK;
-    struct backend_detour *detour = calloc(1, sizeof(*detour));
-    if (!detour)
-        return braid_error_no_memory("a copy");
-    detour->task = *task;
+    struct backend_detour detour = { .task = *task };
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "a look at the memory of a copy");
     if (!status) {
-        status = prepare(gpu, task, detour);
+        status = prepare(gpu, task, &detour);
         braid_gpu_leave(gpu, &scope);
     }
-    if (status || !detour->call) {
-        free(detour);
+    if (status || !detour.call)
         return status;
+    task->detour = malloc(sizeof(*task->detour));
+    if (!task->detour) {
+        return_staging(gpu, detour.staging);
+        return braid_error_no_memory("a copy");
     }
-    task->detour = detour;
+    *task->detour = detour;
     return BRAID_OK;
 }
 

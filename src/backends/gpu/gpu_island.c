@@ -8,6 +8,12 @@
 #include "backends/gpu/gpu_island_maker.h"
 #include "base/error.h"
 
+// What a call inside cannot have changed.
+enum {
+    ISLAND_FIXED = 1 << BRAID_TARGET_GRID | 1 << BRAID_TARGET_GRID_X | 1 << BRAID_TARGET_GRID_Y |
+                   1 << BRAID_TARGET_GRID_Z | 1 << BRAID_TARGET_ENABLED,
+};
+
 const char *braid_gpu_island_refusal(const struct gpu_backend *gpu, const struct backend_task *task)
 {
     braid_dim3 block = task->launch.block;
@@ -19,6 +25,10 @@ const char *braid_gpu_island_refusal(const struct gpu_backend *gpu, const struct
         return "it has no source";
     if (task->launch.cluster.x)
         return "it has a cluster";
+    if (task->launch.grid_from)
+        return "its grid is read from memory";
+    if (task->varies & ISLAND_FIXED)
+        return "a parameter changes its grid or disables it";
     if (task->launch.shared_bytes)
         return "it uses dynamic shared memory";
     if ((uint64_t)block.x * block.y * block.z > ISLAND_MOST_THREADS)

@@ -105,6 +105,11 @@ struct gpu_vendor {
     gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
                            uint32_t value, uint32_t value_bytes, size_t num_values,
                            gpu_node *out_node, const void **out_slot);
+    gpu_result (*set_copy)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
+                           void *to, const void *from, size_t bytes, const void **out_slot);
+    gpu_result (*set_fill)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
+                           void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
+                           const void **out_slot);
 
     // BRAID_OK when this runtime replays such a graph correctly; otherwise BRAID_UNSUPPORTED and
     // the reason. `max_fan_out` is the largest number of edges that leave one node.

@@ -44,18 +44,41 @@ gpu_result braid_hip_add_copy(const struct gpu_backend *gpu, const struct gpu_pl
                                         from, bytes, HIP_COPY_DEFAULT);
 }
 
-gpu_result braid_hip_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
-                              void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                              gpu_node *out_node, const void **out_slot)
+gpu_result braid_hip_set_copy(const struct gpu_backend *gpu, gpu_executable executable,
+                              gpu_node node, void *to, const void *from, size_t bytes,
+                              const void **out_slot)
 {
-    struct hip_fill_parameters parameters = {
+    *out_slot = &gpu->api->hip_executable_set_copy;
+    return gpu->api->hip_executable_set_copy(executable, node, to, from, bytes, HIP_COPY_DEFAULT);
+}
+
+static struct hip_fill_parameters fill_parameters(void *to, uint32_t value, uint32_t value_bytes,
+                                                  size_t num_values)
+{
+    return (struct hip_fill_parameters){
         .to = to,
         .value = value,
         .value_bytes = value_bytes,
         .width = num_values,
         .height = 1,
     };
+}
+
+gpu_result braid_hip_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
+                              void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
+                              gpu_node *out_node, const void **out_slot)
+{
+    struct hip_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->hip_graph_add_fill;
     return gpu->api->hip_graph_add_fill(out_node, place->graph, place->after, place->num_after,
                                         &parameters);
+}
+
+gpu_result braid_hip_set_fill(const struct gpu_backend *gpu, gpu_executable executable,
+                              gpu_node node, void *to, uint32_t value, uint32_t value_bytes,
+                              size_t num_values, const void **out_slot)
+{
+    struct hip_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
+    *out_slot = &gpu->api->hip_executable_set_fill;
+    return gpu->api->hip_executable_set_fill(executable, node, &parameters);
 }

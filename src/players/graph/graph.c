@@ -32,6 +32,7 @@ static void free_playing(struct graph_playing *playing)
     braid_graph_islands_finish(playing->gpu, &playing->islands, false);
     braid_graph_times_destroy(playing->times);
     free(playing->nodes);
+    free(playing->states);
     free(playing);
 }
 
@@ -79,7 +80,8 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
 {
     const struct gpu_backend *gpu = playing->gpu;
     playing->nodes = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->nodes));
-    if (!playing->nodes)
+    playing->states = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->states));
+    if (!playing->nodes || !playing->states)
         return braid_error_no_memory("a program");
     braid_status status = braid_graph_islands_create(stage->program, &playing->islands);
     if (!status && stage->num_profiled)
@@ -117,7 +119,9 @@ static braid_status check(const struct stage *stage)
     const struct gpu_backend *gpu = gpu_from(stage->device->backend);
     uint32_t max_fan_out = 0;
     braid_status status = find_max_fan_out(stage->program, &max_fan_out);
-    return status ? status : gpu->vendor->check_graph(gpu, max_fan_out);
+    if (!status)
+        status = gpu->vendor->check_graph(gpu, max_fan_out);
+    return status ? status : braid_graph_playing_check_changes(stage);
 }
 
 static braid_status create(const struct stage *stage, struct playing **out_playing)
@@ -127,6 +131,8 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     if (!playing)
         return braid_error_no_memory("a program");
     playing->gpu = gpu;
+    playing->device = stage->device;
+    playing->tasks = stage->program->tasks;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "creation of a program");
     if (status) {
@@ -147,20 +153,12 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
 static braid_status set_bindings(struct playing *base, const struct backend_task *task)
 {
     struct graph_playing *playing = (struct graph_playing *)base;
-    const struct gpu_backend *gpu = playing->gpu;
-    struct gpu_scope scope;
-    if (braid_graph_islands_set(&playing->islands, task))
-        return BRAID_OK;
-    struct backend_launch launch = task->launch;
-    if (playing->times)
-        braid_graph_times_launch_again(playing->times, task, &launch);
-    braid_status status = braid_gpu_enter(gpu, &scope, "change of arguments");
-    if (status)
-        return status;
-    gpu_result result =
-        gpu->vendor->set_kernel(gpu, playing->executable, playing->nodes[task->node], &launch);
-    braid_gpu_leave(gpu, &scope);
-    return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, NULL);
+    if (!braid_graph_islands_have(&playing->islands, task->node))
+        return braid_graph_playing_set(playing, task);
+    braid_status status = braid_player_check_inside(playing->tasks, task);
+    if (!status)
+        braid_graph_islands_set(&playing->islands, task);
+    return status;
 }
 
 // *out_slot is the call that failed.

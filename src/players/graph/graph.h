@@ -7,12 +7,20 @@
 #include "players/graph/graph_islands.h"
 #include "program/player.h"
 
+struct graph_node_state {
+    bool is_disabled; // in the executable
+    bool is_detoured; // the node stands for several
+};
+
 struct graph_playing {
     struct playing base;
     struct gpu_backend *gpu;
+    braid_device *device;
+    const struct tasks *tasks;
     gpu_graph graph; // owns the nodes; kept because changes name nodes of it
     gpu_executable executable;
-    gpu_node *nodes; // by task index
+    gpu_node *nodes; // by task index; NULL: in an island, or without work
+    struct graph_node_state *states;
     struct graph_islands islands;
     struct graph_times *times; // NULL: nobody asked for times
     uint32_t num_nodes;        // for messages
@@ -22,5 +30,13 @@ struct graph_playing {
 // perhaps one kernel that does nothing before many roots.
 braid_status braid_graph_playing_build(const struct stage *stage, struct graph_playing *playing,
                                        gpu_stream capture_stream);
+// The bits of a fill's value that its values have: a node refuses others, a stream drops them.
+uint32_t braid_graph_cut_value(uint32_t value, uint32_t value_bytes);
+
+// graph_set.c: BRAID_UNSUPPORTED, and why, where a parameter changes what the driver cannot change.
+braid_status braid_graph_playing_check_changes(const struct stage *stage);
+// Hands a changed task, which is in no island, to the executable's node, or leaves that as it was.
+braid_status braid_graph_playing_set(struct graph_playing *playing,
+                                     const struct backend_task *task);
 
 #endif

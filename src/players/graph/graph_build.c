@@ -2,7 +2,6 @@
 // Turning a program into nodes and edges of the driver's graph.
 #include "players/graph/graph.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_layouts.h"
@@ -134,8 +133,7 @@ static braid_status add_copy(struct builder *builder, const struct backend_task 
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
-// A node refuses a value with more bits than its values have; a fill on a stream drops them.
-static uint32_t cut_value(uint32_t value, uint32_t value_bytes)
+uint32_t braid_graph_cut_value(uint32_t value, uint32_t value_bytes)
 {
     return value_bytes == 4 ? value : value & ((1u << (8 * value_bytes)) - 1);
 }
@@ -145,7 +143,7 @@ static braid_status add_fill(struct builder *builder, const struct backend_task 
 {
     struct gpu_backend *gpu = builder->gpu;
     struct gpu_place place = place_here(builder);
-    uint32_t value = cut_value(task->fill.value, task->fill.value_bytes);
+    uint32_t value = braid_graph_cut_value(task->fill.value, task->fill.value_bytes);
     const void *slot = NULL;
     gpu_result result =
         gpu->vendor->add_fill(gpu, &place, task->fill.to, value, task->fill.value_bytes,
@@ -304,6 +302,7 @@ static braid_status run_task(struct builder *builder, struct lane_state *state, 
         state->last = *node;
         state->last_is_kernel = task->kind == WORK_KERNEL;
     }
+    builder->playing->states[index].is_detoured = task->detour != NULL;
     state->first_wait = op + 1;
     builder->playing->num_nodes++;
     return BRAID_OK;

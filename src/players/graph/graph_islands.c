@@ -122,14 +122,16 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
     return BRAID_OK;
 }
 
-bool braid_graph_islands_set(struct graph_islands *islands, const struct backend_task *task)
+bool braid_graph_islands_have(const struct graph_islands *islands, uint32_t task)
 {
-    if (!islands->island_of || islands->island_of[task->node] == OUTSIDE)
-        return false;
+    return islands->island_of && islands->island_of[task] != OUTSIDE;
+}
+
+void braid_graph_islands_set(struct graph_islands *islands, const struct backend_task *task)
+{
     struct graph_island *item = &islands->items[islands->island_of[task->node]];
     braid_gpu_island_set_args(item->island, islands->call_of[task->node], &task->launch);
     item->changed = islands->changed = true;
-    return true;
 }
 
 braid_status braid_graph_islands_apply(struct graph_islands *islands, const struct gpu_backend *gpu,

@@ -35,8 +35,10 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
                                       const struct stage *stage, uint32_t index,
                                       struct graph_times *times);
 
-// Takes a task's new arguments, for later launches. False: it is in no island.
-bool braid_graph_islands_set(struct graph_islands *islands, const struct backend_task *task);
+bool braid_graph_islands_have(const struct graph_islands *islands, uint32_t task);
+
+// Takes the new arguments of a task that is in one, for later launches.
+void braid_graph_islands_set(struct graph_islands *islands, const struct backend_task *task);
 
 // Before a launch: hands what has changed to the executable's nodes.
 braid_status braid_graph_islands_apply(struct graph_islands *islands, const struct gpu_backend *gpu,

@@ -16,6 +16,7 @@ struct island_playing {
     struct playing base;
     struct gpu_backend *gpu;
     struct gpu_island *island;
+    const struct tasks *tasks;
     uint32_t *call_of;          // by node
     struct island_times *times; // NULL: nobody asked for times
 };
@@ -74,6 +75,7 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     if (!playing)
         return braid_error_no_memory("an island");
     playing->gpu = gpu_from(stage->device->backend);
+    playing->tasks = stage->program->tasks;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(playing->gpu, &scope, "creation of an island");
     if (!status) {
@@ -90,6 +92,11 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
 static braid_status set_bindings(struct playing *base, const struct backend_task *task)
 {
     struct island_playing *playing = (struct island_playing *)base;
+    if (task->kind == WORK_EMPTY)
+        return BRAID_OK;
+    braid_status status = braid_player_check_inside(playing->tasks, task);
+    if (status)
+        return status;
     braid_gpu_island_set_args(playing->island, playing->call_of[task->node], &task->launch);
     return BRAID_OK;
 }

@@ -106,6 +106,8 @@ static braid_status call_native(const struct streams_playing *streams,
 static braid_status run_task(struct streams_playing *streams, const struct backend_task *task,
                              braid_stream *stream)
 {
+    if (task->disabled)
+        return BRAID_OK; // what it waits for is behind it on the stream
     if (task->kind == WORK_NATIVE)
         return call_native(streams, task, stream);
     struct backend *backend = streams->device->backend;

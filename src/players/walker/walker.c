@@ -35,10 +35,13 @@ static bool allocate(const struct stage *stage, struct cpu_program *program)
         arena_bytes += braid_cpu_task_bytes(&stage->frame->tasks[i]);
     program->lanes = allocate_lines(from->num_lanes, sizeof(*program->lanes));
     program->arena = malloc(arena_bytes ? arena_bytes : 1);
-    program->arguments = braid_allocate_zeroed(from->tasks->num, sizeof(*program->arguments));
+    program->num_tasks = from->tasks->num;
+    program->changing = braid_allocate_zeroed(program->num_tasks, sizeof(*program->changing));
     for (uint32_t i = 0; program->lanes && i < from->num_lanes; i++)
         program->lanes[i] = (struct cpu_lane){ 0 };
-    return program->lanes && program->arena && program->arguments;
+    for (uint32_t i = 0; program->changing && i < program->num_tasks; i++)
+        program->changing[i].step = CPU_NO_STEP;
+    return program->lanes && program->arena && program->changing;
 }
 
 // Tasks are captured in the order of the lanes' steps, so that a walk reads memory in order.
@@ -52,11 +55,7 @@ static void capture_tasks(const struct stage *stage, struct cpu_program *program
             continue;
         const struct backend_task *task = &stage->frame->tasks[op->index];
         memory = braid_cpu_task_capture(task, memory, &works[op->index]);
-        if (task->kind == WORK_KERNEL)
-            program->arguments[op->index] =
-                (struct cpu_arguments){ .pointers = works[op->index].args,
-                                        .bytes = task->launch.arg_bytes,
-                                        .num = task->launch.num_args };
+        program->changing[op->index].values = braid_cpu_task_values(task, &works[op->index]);
     }
 }
 
@@ -85,7 +84,8 @@ static void free_program(struct cpu_program *program)
     free(program->blocks);
     free(program->works);
     free(program->arena);
-    free(program->arguments);
+    free(program->changing);
+    free(program->own_blocks);
     free(program->gates);
     free(program->frame_steps);
     braid_cpu_profile_destroy(program->profile);
@@ -198,7 +198,7 @@ const struct player braid_walker_player = {
     .get_cost_model = get_cost_model,
     .check = refuse_native_tasks,
     .create = create,
-    .set_bindings = braid_cpu_program_set_args,
+    .set_bindings = braid_cpu_program_set,
     .follow = follow,
     .launch = launch,
     .read_times = braid_cpu_profile_read,

@@ -28,9 +28,9 @@ struct cpu_step {
     uint32_t kind;
     uint32_t position;
     union {
-        braid_cpu_function *call;    // RUN
-        const struct cpu_work *work; // SHARE
-        struct cpu_lane *producer;   // WAIT, PUBLISH_FRAME
+        braid_cpu_function *call;  // RUN
+        struct cpu_work *work;     // SHARE
+        struct cpu_lane *producer; // WAIT, PUBLISH_FRAME
     };
     union {
         const braid_blocks *blocks; // RUN
@@ -67,11 +67,12 @@ struct cpu_frame_step {
     bool awaits;   // a gate of the program before
 };
 
-// The arguments of a task, in the program's arena.
-struct cpu_arguments {
-    void *const *pointers;
-    const uint32_t *bytes;
-    uint32_t num;
+#define CPU_NO_STEP UINT32_MAX
+
+// What of a task changes: its arguments, in the program's arena, and its step.
+struct cpu_changing {
+    struct cpu_values values;
+    uint32_t step;  // of the program; CPU_NO_STEP: it runs nothing
     uint32_t entry; // index in the pending patch, valid if that entry is this task's
 };
 
@@ -85,13 +86,17 @@ struct cpu_program {
     struct cpu_lane **active; // those with something to do
     uint32_t num_active;
     struct cpu_step *steps;
-    braid_blocks *blocks;            // shapes of the steps that run
-    struct cpu_work *works;          // of the steps that share
-    unsigned char *arena;            // argument pointers and bytes
-    struct cpu_arguments *arguments; // a task
-    struct cpu_job *then;            // the stream of the frame that runs
-    uint32_t frame;                  // its number
-    struct cpu_point *last_end;      // lock; of the latest launch
+    braid_blocks *blocks;          // shapes of the steps that run
+    struct cpu_work *works;        // of the steps that share
+    size_t num_works;              //
+    unsigned char *arena;          // argument pointers and bytes
+    struct cpu_changing *changing; // a task
+    braid_blocks *own_blocks;      // patch_lock; a task: once it has other blocks. NULL: none has
+    bool shares;                   // there is somebody to share a grid with
+    uint32_t num_tasks;
+    struct cpu_job *then;       // the stream of the frame that runs
+    uint32_t frame;             // its number
+    struct cpu_point *last_end; // lock; of the latest launch
 
     struct cpu_lane
         *gates; // one a lane, of which only the progress counts; NULL: no frame positions
@@ -159,9 +164,9 @@ struct cpu_lane *braid_cpu_program_take_over(struct cpu_program *program);
 // Returns when no thread polls in the program any more. All its frames have ended.
 void braid_cpu_program_await_polls(const struct cpu_program *program);
 
-// walker_patch.c: changed arguments, from set_args to the frame they are for.
-braid_status braid_cpu_program_set_args(struct playing *playing, const struct backend_task *task);
-// Writes the new bytes, at the start of the frame, and recycles the patch. NULL does nothing.
+// walker_patch.c: changed tasks, from being set to the frame they are for.
+braid_status braid_cpu_program_set(struct playing *playing, const struct backend_task *task);
+// Writes what is new, at the start of the frame, and recycles the patch. NULL does nothing.
 void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch);
 void braid_cpu_patches_finish(struct cpu_program *program);
 

@@ -11,8 +11,7 @@ struct compiler {
     const struct program *from;
     const struct cpu_work *works; // a task
     struct cpu_program *program;
-    bool shares; // there is somebody to share a grid with
-    size_t num_steps, num_blocks, num_works;
+    size_t num_steps, num_blocks;
     size_t *op_of_step; // SIZE_MAX: of none. NULL: nobody asks
     uint32_t slot, num_slots;
 };
@@ -39,8 +38,10 @@ static const braid_blocks *keep_blocks(struct compiler *compiler, const braid_bl
 static void emit_run(struct compiler *compiler, uint32_t task)
 {
     const struct cpu_work *work = &compiler->works[task];
-    if ((compiler->shares && work->blocks.end > 1) || work->is_blocking) {
-        struct cpu_work *kept = &compiler->program->works[compiler->num_works++];
+    struct cpu_program *program = compiler->program;
+    program->changing[task].step = (uint32_t)compiler->num_steps;
+    if (work->grid_from || work->is_blocking || (program->shares && work->blocks.end > 1)) {
+        struct cpu_work *kept = &program->works[program->num_works++];
         *kept = *work;
         emit(compiler, (struct cpu_step){ .kind = CPU_STEP_SHARE, .work = kept });
         return;
@@ -159,11 +160,11 @@ braid_status braid_cpu_program_compile(const struct stage *stage, const struct c
         free(op_of_step);
         return braid_error_no_memory("the steps of a program");
     }
+    program->shares = cpu_backend_of(program->backend)->num_workers > 1;
     struct compiler compiler = {
         .from = from,
         .works = works,
         .program = program,
-        .shares = cpu_backend_of(program->backend)->num_workers > 1,
         .op_of_step = op_of_step,
         .slot = stage->slot,
         .num_slots = stage->num_slots,

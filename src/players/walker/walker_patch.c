@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patches: changed arguments, from set_args to the frame they are for.
+// Patches: changed tasks, from being set to the frame they are for.
 #include "players/walker/walker.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-// Launches of one program run one after another, so the arguments of the frame that runs are the
-// only ones anybody reads. A change waits in a patch until the launch it is for begins; then it is
-// written in place. Frames queued earlier do not see it, and a change costs its own bytes only.
-// Patches are made by set_args and recycled by launches, never the other way round.
+// Launches of one program run one after another, so the steps and arguments of the frame that runs
+// are the only ones anybody reads. A change waits in a patch until the launch it is for begins;
+// then it is written in place. Frames queued earlier do not see it, and a change costs its own
+// bytes only. Patches are made by set and recycled by launches, never the other way round.
 
 struct entry {
     uint32_t task;
     size_t offset; // of its bytes in the patch
+    struct cpu_work work;
 };
 
 struct cpu_patch {
@@ -33,11 +34,11 @@ static struct cpu_patch *take_patch(struct cpu_program *program)
     return patch;
 }
 
-static size_t total_bytes(const struct cpu_arguments *arguments)
+static size_t total_bytes(const struct cpu_values *values)
 {
     size_t bytes = 0;
-    for (uint32_t i = 0; i < arguments->num; i++)
-        bytes += arguments->bytes[i];
+    for (uint32_t i = 0; i < values->num; i++)
+        bytes += values->bytes[i];
     return bytes;
 }
 
@@ -45,54 +46,93 @@ static size_t total_bytes(const struct cpu_arguments *arguments)
 static struct entry *find_entry(struct cpu_program *program, uint32_t task)
 {
     struct cpu_patch *patch = program->pending;
-    struct cpu_arguments *arguments = &program->arguments[task];
+    struct cpu_changing *changing = &program->changing[task];
     struct entry *entries = patch->entries.items;
-    if (arguments->entry < patch->entries.num && entries[arguments->entry].task == task)
-        return &entries[arguments->entry];
-    size_t bytes = total_bytes(arguments);
+    if (changing->entry < patch->entries.num && entries[changing->entry].task == task)
+        return &entries[changing->entry];
+    size_t bytes = total_bytes(&changing->values);
     if (!braid_array_reserve(&patch->entries, 1, sizeof(struct entry)) ||
         !braid_array_reserve(&patch->bytes, bytes, 1))
         return NULL;
-    arguments->entry = (uint32_t)patch->entries.num;
+    changing->entry = (uint32_t)patch->entries.num;
     struct entry *entry = braid_array_append(&patch->entries, 1, sizeof(*entry));
     *entry = (struct entry){ .task = task, .offset = patch->bytes.num };
-    braid_array_append(&patch->bytes, bytes, 1);
+    if (bytes)
+        braid_array_append(&patch->bytes, bytes, 1);
     return entry;
 }
 
-static braid_status set_args(struct cpu_program *program, uint32_t task, void *const *args)
+// Whether the task's step, which shares its blocks with its neighbours, gets others. While no step
+// has blocks of its own, none has been changed, so they can be read.
+static bool needs_own_blocks(const struct cpu_program *program, uint32_t step,
+                             const struct cpu_work *work)
 {
+    const struct cpu_step *changed = &program->steps[step];
+    return !program->own_blocks && changed->kind == CPU_STEP_RUN &&
+           memcmp(changed->blocks, &work->blocks, sizeof(work->blocks)) != 0;
+}
+
+static bool make_own_blocks(struct cpu_program *program)
+{
+    program->own_blocks = braid_allocate_zeroed(program->num_tasks, sizeof(*program->own_blocks));
+    return program->own_blocks;
+}
+
+static braid_status set(struct cpu_program *program, const struct backend_task *task)
+{
+    const struct cpu_changing *changing = &program->changing[task->node];
+    struct cpu_work work;
     if (!program->pending)
         program->pending = take_patch(program);
-    struct entry *entry = program->pending ? find_entry(program, task) : NULL;
+    struct entry *entry = program->pending ? find_entry(program, task->node) : NULL;
     if (!entry)
-        return braid_error_no_memory("changed arguments");
-    unsigned char *to = (unsigned char *)program->pending->bytes.items + entry->offset;
-    const struct cpu_arguments *arguments = &program->arguments[task];
-    for (uint32_t i = 0; i < arguments->num; i++) {
-        memcpy(to, args[i], arguments->bytes[i]);
-        to += arguments->bytes[i];
-    }
+        return braid_error_no_memory("a changed task");
+    unsigned char *bytes = program->pending->bytes.items; // NULL where nothing has any
+    braid_cpu_task_recapture(task, &changing->values, bytes ? bytes + entry->offset : NULL, &work);
+    if (needs_own_blocks(program, changing->step, &work) && !make_own_blocks(program))
+        return braid_error_no_memory("a changed task");
+    entry->work = work;
     return BRAID_OK;
 }
 
-braid_status braid_cpu_program_set_args(struct playing *playing, const struct backend_task *task)
+braid_status braid_cpu_program_set(struct playing *playing, const struct backend_task *task)
 {
     struct cpu_program *program = cpu_program_of(playing);
-    if (!total_bytes(&program->arguments[task->node]))
+    if (program->changing[task->node].step == CPU_NO_STEP)
         return BRAID_OK;
     pthread_mutex_lock(&program->patch_lock);
-    braid_status status = set_args(program, task->node, task->launch.args);
+    braid_status status = set(program, task);
     pthread_mutex_unlock(&program->patch_lock);
     return status;
 }
 
-static void apply_entry(const struct cpu_arguments *arguments, const unsigned char *from)
+static void apply_values(const struct cpu_values *values, const unsigned char *from)
 {
-    for (uint32_t i = 0; i < arguments->num; i++) {
-        memcpy(arguments->pointers[i], from, arguments->bytes[i]);
-        from += arguments->bytes[i];
+    for (uint32_t i = 0; i < values->num; i++) {
+        memcpy(values->pointers[i], from, values->bytes[i]);
+        from += values->bytes[i];
     }
+}
+
+// A step that publishes by itself is run by one thread, however many blocks it gets: a helper that
+// went on behind it could not publish.
+static void apply_work(struct cpu_program *program, uint32_t task, const struct cpu_work *work)
+{
+    struct cpu_step *step = &program->steps[program->changing[task].step];
+    if (step->kind == CPU_STEP_RUN && step->position == 0 && program->shares &&
+        work->blocks.end > 1) {
+        step->kind = CPU_STEP_SHARE;
+        step->work = &program->works[program->num_works++];
+    }
+    if (step->kind == CPU_STEP_SHARE) {
+        *step->work = *work;
+        return;
+    }
+    step->call = work->call;
+    if (memcmp(step->blocks, &work->blocks, sizeof(work->blocks)) == 0)
+        return;
+    program->own_blocks[task] = work->blocks;
+    step->blocks = &program->own_blocks[task];
 }
 
 void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch)
@@ -100,9 +140,13 @@ void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch)
     if (!patch)
         return;
     const struct entry *entries = patch->entries.items;
-    for (size_t i = 0; i < patch->entries.num; i++)
-        apply_entry(&program->arguments[entries[i].task],
-                    (unsigned char *)patch->bytes.items + entries[i].offset);
+    const unsigned char *bytes = patch->bytes.items;
+    for (size_t i = 0; i < patch->entries.num; i++) {
+        const struct entry *entry = &entries[i];
+        if (bytes)
+            apply_values(&program->changing[entry->task].values, bytes + entry->offset);
+        apply_work(program, entry->task, &entry->work);
+    }
     pthread_mutex_lock(&program->patch_lock);
     patch->next = program->free_patches;
     program->free_patches = patch;

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changing values of nodes, in all frames of an exec or in none.
+//
+// Node by node and frame by frame, the bytes are replaced, the task is made anew from them and the
+// player is told. Frames in flight have captured what they run with, or keep it (program/frame.h).
+// Whatever fails, all that was done before it is taken back in reverse.
+#include "exec/exec_change.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/inside.h"
+#include "exec/exec.h"
+
+enum {
+    LEAST_EDITS = 4, // of calls that change one node other than by its arguments
+    LEAST_BYTES = 64,
+    MOST_REPLACED = 64, // detours kept for frames in flight, before those are awaited
+};
+
+struct exec_changed {
+    const struct exec_edit *edits;
+    uint32_t num;
+    uint32_t slot;
+    unsigned char *bytes; // what the edits have replaced, one behind the other
+    struct backend_task task;
+};
+
+static size_t argument_bytes(const struct tasks *tasks, uint32_t node)
+{
+    const struct backend_launch *launch = &tasks->items[node].launch;
+    size_t bytes = 0;
+    for (uint32_t i = 0; tasks->items[node].kind == WORK_KERNEL && i < launch->num_args; i++)
+        bytes += launch->arg_bytes[i];
+    return bytes;
+}
+
+braid_status braid_exec_prepare_changes(braid_exec *exec)
+{
+    const struct exec_params *params = &exec->params;
+    size_t most_edits = LEAST_EDITS, most_bytes = LEAST_BYTES;
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        size_t bytes = argument_bytes(&exec->tasks, i);
+        most_bytes = bytes > most_bytes ? bytes : most_bytes;
+    }
+    most_edits = exec->tasks.max_args > most_edits ? exec->tasks.max_args : most_edits;
+    for (uint32_t p = 0; p < params->num; p++) {
+        size_t num = params->first_use[p + 1] - params->first_use[p], bytes = 0;
+        for (uint32_t i = params->first_use[p]; i < params->first_use[p + 1]; i++)
+            bytes += params->uses[i].bytes;
+        most_edits = num > most_edits ? num : most_edits;
+        most_bytes = bytes > most_bytes ? bytes : most_bytes;
+    }
+    struct exec_room *room = &exec->room;
+    room->edits = braid_allocate_zeroed(most_edits, sizeof(*room->edits));
+    room->changed = braid_allocate_zeroed(most_edits * exec->num_slots, sizeof(*room->changed));
+    room->bytes = braid_allocate_zeroed(most_bytes * exec->num_slots, 1);
+    if (!room->edits || !room->changed || !room->bytes)
+        return braid_error_no_memory("the changes of an exec");
+    return BRAID_OK;
+}
+
+void braid_exec_finish_changes(braid_exec *exec)
+{
+    free(exec->room.edits);
+    free(exec->room.changed);
+    free(exec->room.bytes);
+}
+
+static void put_bytes(struct frame *frame, const struct exec_changed *changed)
+{
+    unsigned char *old = changed->bytes;
+    for (uint32_t i = 0; i < changed->num; i++) {
+        const struct exec_edit *edit = &changed->edits[i];
+        memcpy(old, frame->slots[edit->slot] + edit->offset, edit->bytes);
+        memcpy(frame->slots[edit->slot] + edit->offset, edit->from, edit->bytes);
+        old += edit->bytes;
+    }
+}
+
+// In reverse, since edits may overlap.
+static void put_bytes_back(struct frame *frame, const struct exec_changed *changed)
+{
+    const unsigned char *old = changed->bytes;
+    for (uint32_t i = 0; i < changed->num; i++)
+        old += changed->edits[i].bytes;
+    for (uint32_t i = changed->num; i-- > 0;) {
+        const struct exec_edit *edit = &changed->edits[i];
+        old -= edit->bytes;
+        memcpy(frame->slots[edit->slot] + edit->offset, old, edit->bytes);
+    }
+}
+
+static braid_status tell_player(braid_exec *exec, const struct frame_slot *slot, uint32_t node)
+{
+    if (!exec->player->set_bindings)
+        return BRAID_OK;
+    struct inside inside; // native calls may be made on this thread
+    braid_inside_begin(&inside, "a native call", exec);
+    braid_status status = exec->player->set_bindings(slot->playing, &slot->frame.tasks[node]);
+    braid_inside_end(&inside);
+    return status;
+}
+
+// A change that fails leaves nothing of itself.
+static braid_status change(braid_exec *exec, struct exec_changed *changed)
+{
+    struct frame_slot *slot = &exec->slots[changed->slot];
+    uint32_t node = changed->edits[0].node;
+    changed->task = slot->frame.tasks[node];
+    put_bytes(&slot->frame, changed);
+    braid_status status = braid_frame_change(&exec->tasks, &slot->frame, node);
+    if (!status) {
+        status = tell_player(exec, slot, node);
+        if (!status)
+            return BRAID_OK;
+        put_bytes_back(&slot->frame, changed);
+        braid_frame_take_back(&exec->tasks, &slot->frame, &changed->task);
+        return status;
+    }
+    put_bytes_back(&slot->frame, changed);
+    return status;
+}
+
+static void take_back(braid_exec *exec, uint32_t num)
+{
+    struct error_attempt attempt;
+    braid_status status = BRAID_OK;
+    braid_error_begin_attempt(&attempt);
+    while (num-- > 0 && !status) {
+        const struct exec_changed *changed = &exec->room.changed[num];
+        struct frame_slot *slot = &exec->slots[changed->slot];
+        put_bytes_back(&slot->frame, changed);
+        braid_frame_take_back(&exec->tasks, &slot->frame, &changed->task);
+        status = tell_player(exec, slot, changed->task.node);
+    }
+    braid_error_end_noted(&attempt, status);
+}
+
+// Frees what was kept for frames in flight, as soon as there are none. Where there is much of it
+// they are awaited; where their end is not known it stays.
+static void free_replaced(braid_exec *exec, struct frame_slot *slot)
+{
+    struct backend *backend = exec->device->backend;
+    if (!slot->frame.num_replaced || exec->lost)
+        return;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    bool wait = slot->frame.num_replaced >= MOST_REPLACED;
+    braid_status status = wait ? backend->ops->event_synchronize(backend, slot->done->backend)
+                               : backend->ops->event_query(backend, slot->done->backend);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    if (!status)
+        braid_frame_free_replaced(&slot->frame);
+}
+
+static uint32_t count_of_node(const struct exec_edit *edits, uint32_t num)
+{
+    uint32_t of_node = 1;
+    while (of_node < num && edits[of_node].node == edits[0].node)
+        of_node++;
+    return of_node;
+}
+
+braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, uint32_t num)
+{
+    unsigned char *bytes = exec->room.bytes;
+    uint32_t num_changed = 0;
+    for (uint32_t i = 0; i < exec->num_slots; i++)
+        free_replaced(exec, &exec->slots[i]);
+    for (uint32_t first = 0, of_node; first < num; first += of_node) {
+        of_node = count_of_node(edits + first, num - first);
+        size_t node_bytes = 0;
+        for (uint32_t i = 0; i < of_node; i++)
+            node_bytes += edits[first + i].bytes;
+        for (uint32_t slot = 0; slot < exec->num_slots; slot++) {
+            struct exec_changed *changed = &exec->room.changed[num_changed];
+            *changed = (struct exec_changed){ edits + first, of_node, slot, bytes, { 0 } };
+            braid_status status = change(exec, changed);
+            if (status) {
+                take_back(exec, num_changed);
+                return status;
+            }
+            bytes += node_bytes;
+            num_changed++;
+        }
+    }
+    for (uint32_t i = 0; i < num_changed; i++)
+        braid_frame_settle(&exec->slots[exec->room.changed[i].slot].frame,
+                           &exec->room.changed[i].task);
+    return BRAID_OK;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changing nodes of an executable graph by the driver's calls for that.
+#include "players/graph/graph.h"
+
+#include "backends/gpu/gpu_layouts.h"
+#include "base/error.h"
+#include "base/node_text.h"
+#include "players/graph/graph_capture.h"
+
+static braid_status refuse(const struct graph_playing *playing, const struct backend_task *task,
+                           const char *reason)
+{
+    return braid_error(BRAID_UNSUPPORTED, "%s: node %s cannot change in a graph of the driver: %s",
+                       playing->gpu->label, braid_node_text(task->node, task->name).text, reason);
+}
+
+// Why a node of such a task cannot be changed at all; NULL: it can, or the driver knows.
+static const char *find_reason(const struct gpu_api *api, const struct backend_task *task,
+                               bool is_disabled)
+{
+    static const char no_call[] = "the driver has no call for it";
+    bool by_attribute = task->kind != WORK_HOST && task->kind != WORK_EMPTY;
+    if (is_disabled && task->kind == WORK_NATIVE)
+        return "a native call is a graph inside the graph, which cannot be disabled";
+    if (is_disabled && by_attribute && !api->node_set_enabled)
+        return no_call;
+    switch (task->kind) {
+    case WORK_COPY:
+        return api->executable_set_copy || api->hip_executable_set_copy ? NULL : no_call;
+    case WORK_FILL:
+        return api->executable_set_fill || api->hip_executable_set_fill ? NULL : no_call;
+    case WORK_HOST:
+        return api->executable_set_host ? NULL : no_call;
+    case WORK_NATIVE:
+        return api->executable_set_child ? NULL : no_call;
+    case WORK_KERNEL:
+    case WORK_EMPTY:
+        break;
+    }
+    return NULL;
+}
+
+static const char detoured[] =
+    "it copies or fills host memory by a host call; use streams, or memory that the driver knows";
+
+braid_status braid_graph_playing_check_changes(const struct stage *stage)
+{
+    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    const struct graph_playing nothing = { .gpu = (struct gpu_backend *)(uintptr_t)gpu };
+    for (uint32_t i = 0; i < stage->program->tasks->num; i++) {
+        const struct backend_task *task = &stage->frame->tasks[i];
+        if (!task->varies)
+            continue;
+        bool is_disabled = task->varies & 1u << BRAID_TARGET_ENABLED;
+        const char *reason = task->detour ? detoured : find_reason(gpu->api, task, is_disabled);
+        if (reason)
+            return refuse(&nothing, task, reason);
+    }
+    return BRAID_OK;
+}
+
+static braid_status set_kernel(const struct graph_playing *playing, gpu_node node,
+                               const struct backend_task *task)
+{
+    const struct gpu_backend *gpu = playing->gpu;
+    struct backend_launch launch = task->launch;
+    if (playing->times)
+        braid_graph_times_launch_again(playing->times, task, &launch);
+    gpu_result result = gpu->vendor->set_kernel(gpu, playing->executable, node, &launch);
+    if (!result)
+        return BRAID_OK;
+    char detail[200];
+    braid_gpu_explain_launch(gpu, &task->launch, result, detail, sizeof(detail));
+    return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, detail);
+}
+
+static braid_status set_copy(const struct graph_playing *playing, gpu_node node,
+                             const struct backend_task *task)
+{
+    const void *slot = NULL;
+    gpu_result result =
+        playing->gpu->vendor->set_copy(playing->gpu, playing->executable, node, task->copy.to,
+                                       task->copy.from, task->copy.bytes, &slot);
+    return braid_gpu_check_task(playing->gpu, result, slot, task, NULL);
+}
+
+static braid_status set_fill(const struct graph_playing *playing, gpu_node node,
+                             const struct backend_task *task)
+{
+    const struct work_fill *fill = &task->fill;
+    const void *slot = NULL;
+    gpu_result result =
+        playing->gpu->vendor->set_fill(playing->gpu, playing->executable, node, fill->to,
+                                       braid_graph_cut_value(fill->value, fill->value_bytes),
+                                       fill->value_bytes, fill->num_values, &slot);
+    return braid_gpu_check_task(playing->gpu, result, slot, task, NULL);
+}
+
+static braid_status set_host(const struct graph_playing *playing, gpu_node node,
+                             const struct backend_task *task)
+{
+    const struct gpu_api *api = playing->gpu->api;
+    const struct gpu_host_parameters parameters = { task->host.call, task->host.user };
+    gpu_result result = api->executable_set_host(playing->executable, node, &parameters);
+    return braid_gpu_check_task(playing->gpu, result, &api->executable_set_host, task, NULL);
+}
+
+// The node takes a copy of what is captured, if it has the same form.
+static braid_status set_native(const struct graph_playing *playing, gpu_node node,
+                               const struct backend_task *task)
+{
+    const struct gpu_backend *gpu = playing->gpu;
+    const struct stage stage = { .device = playing->device };
+    gpu_stream stream = NULL;
+    gpu_graph child = NULL;
+    gpu_result result = gpu->api->stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0);
+    if (result)
+        return braid_gpu_check_task(gpu, result, &gpu->api->stream_create, task, NULL);
+    braid_status status = braid_graph_capture(&stage, task, stream, &child);
+    if (!status) {
+        result = gpu->api->executable_set_child(playing->executable, node, child);
+        status = braid_gpu_check_task(
+            gpu, result, &gpu->api->executable_set_child, task,
+            result == GPU_SUCCESS ? NULL : "it must queue the same work with other parameters");
+        braid_graph_free_captured(gpu, child);
+    }
+    braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream), &gpu->api->stream_destroy,
+                          "destruction of a stream for captures");
+    return status;
+}
+
+static braid_status set_values(const struct graph_playing *playing, gpu_node node,
+                               const struct backend_task *task)
+{
+    switch (task->kind) {
+    case WORK_KERNEL:
+        return set_kernel(playing, node, task);
+    case WORK_COPY:
+        return set_copy(playing, node, task);
+    case WORK_FILL:
+        return set_fill(playing, node, task);
+    case WORK_HOST:
+        return set_host(playing, node, task);
+    case WORK_NATIVE:
+        return set_native(playing, node, task);
+    case WORK_EMPTY:
+        break;
+    }
+    return BRAID_OK;
+}
+
+// A host call that does nothing stands in for a disabled one; the driver disables the others.
+static braid_status set_enabled(const struct graph_playing *playing, gpu_node node,
+                                const struct backend_task *task, bool enabled)
+{
+    const struct gpu_api *api = playing->gpu->api;
+    if (task->kind == WORK_HOST)
+        return BRAID_OK;
+    gpu_result result = api->node_set_enabled(playing->executable, node, enabled);
+    return braid_gpu_check_task(playing->gpu, result, &api->node_set_enabled, task, NULL);
+}
+
+static braid_status set_node(const struct graph_playing *playing, struct graph_node_state *state,
+                             gpu_node node, const struct backend_task *task)
+{
+    bool changes = state->is_disabled != task->disabled;
+    braid_status status = changes ? set_enabled(playing, node, task, !task->disabled) : BRAID_OK;
+    if (status)
+        return status;
+    status = set_values(playing, node, task);
+    if (!status) {
+        state->is_disabled = task->disabled;
+        return BRAID_OK;
+    }
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status restored = changes ? set_enabled(playing, node, task, task->disabled) : BRAID_OK;
+    braid_error_end_noted(&attempt, restored);
+    return status;
+}
+
+braid_status braid_graph_playing_set(struct graph_playing *playing, const struct backend_task *task)
+{
+    struct graph_node_state *state = &playing->states[task->node];
+    gpu_node node = playing->nodes[task->node];
+    if (!node) // it has no work
+        return BRAID_OK;
+    const char *reason = find_reason(playing->gpu->api, task, task->disabled);
+    if (state->is_detoured || task->detour)
+        reason = detoured;
+    if (reason)
+        return refuse(playing, task, reason);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter_task(playing->gpu, &scope, task);
+    if (status)
+        return status;
+    status = set_node(playing, state, node, task);
+    braid_gpu_leave(playing->gpu, &scope);
+    return status;
+}

@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node does changes from frame to frame: grids, ends and sizes, values, data of calls, and
+// whether it does anything. Frames in flight keep what they were launched with.
+#include <stdatomic.h>
+#include <string.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+#include "support/failing_memory.h"
+
+enum { num_frames = 7, row = 8, most_blocks = 16 };
+
+// All that changes, as one value.
+struct values {
+    void *fill_to;
+    void *copy_to;
+    const void *copy_from;
+    uint64_t copy_bytes;
+    uint64_t num_filled;
+    void *user;
+    uint32_t grid_x;
+    uint32_t fill_value;
+    uint32_t counts;
+};
+
+// A node of each kind. In frame f, row f of `filled` gets f + 1 words, row f of `copied` as many
+// bytes of row f of `source`, number f of `called` is counted, and f + 1 blocks are, unless f is
+// odd.
+struct nodes {
+    uint32_t *blocks, *grid, *filled, *copied, *source;
+    atomic_uint *called;
+    braid_graph *graph;
+    braid_node count, fill, copy, call;
+    braid_parameter all;
+};
+
+static void count_call(void *user)
+{
+    atomic_fetch_add((atomic_uint *)user, 1);
+}
+
+static void use(const struct nodes *nodes, braid_node node, braid_target target, size_t offset)
+{
+    check_ok(braid_graph_use_parameter(
+        nodes->graph, nodes->all,
+        &(braid_parameter_use){ .node = node, .offset = offset, .target = target }));
+}
+
+static void use_all(struct nodes *nodes)
+{
+    check_ok(braid_graph_add_parameter(nodes->graph, "all", sizeof(struct values), &nodes->all));
+    use(nodes, nodes->fill, BRAID_TARGET_TO, offsetof(struct values, fill_to));
+    use(nodes, nodes->fill, BRAID_TARGET_VALUE, offsetof(struct values, fill_value));
+    use(nodes, nodes->fill, BRAID_TARGET_NUM_VALUES, offsetof(struct values, num_filled));
+    use(nodes, nodes->copy, BRAID_TARGET_TO, offsetof(struct values, copy_to));
+    use(nodes, nodes->copy, BRAID_TARGET_FROM, offsetof(struct values, copy_from));
+    use(nodes, nodes->copy, BRAID_TARGET_BYTES, offsetof(struct values, copy_bytes));
+    use(nodes, nodes->call, BRAID_TARGET_USER, offsetof(struct values, user));
+    use(nodes, nodes->count, BRAID_TARGET_GRID_X, offsetof(struct values, grid_x));
+    use(nodes, nodes->count, BRAID_TARGET_ENABLED, offsetof(struct values, counts));
+}
+
+// The calls' numbers are ordinary memory, which only the host reads.
+static struct nodes make_nodes(struct contract *contract, bool by_parameter)
+{
+    static atomic_uint called[num_frames];
+    uint32_t numbers[num_frames * row];
+    struct nodes nodes = { .blocks = contract_numbers(contract, most_blocks),
+                           .grid = contract_numbers(contract, 3),
+                           .filled = contract_numbers(contract, num_frames * row),
+                           .copied = contract_numbers(contract, num_frames * row),
+                           .source = contract_numbers(contract, num_frames * row),
+                           .called = called,
+                           .graph = contract_graph(contract) };
+    for (uint32_t i = 0; i < num_frames * row; i++)
+        numbers[i] = 1000 + i;
+    for (int i = 0; i < num_frames; i++)
+        atomic_store(&called[i], 0);
+    contract_write(contract, nodes.source, numbers, sizeof(numbers));
+    braid_resource blocks = add_resource(nodes.graph, "blocks");
+    braid_resource filled = add_resource(nodes.graph, "filled");
+    braid_resource copied = add_resource(nodes.graph, "copied");
+    braid_resource called_list = add_resource(nodes.graph, "called");
+    nodes.count =
+        add_count_blocks(nodes.graph, (braid_node_options){ USES({ blocks, BRAID_READ_WRITE }) },
+                         nodes.blocks, nodes.grid, (braid_dim3){ 1, 1, 1 });
+    nodes.fill = add_fill(nodes.graph, (braid_node_options){ USES({ filled, BRAID_WRITE }) },
+                          nodes.filled, 1, 1);
+    nodes.copy = add_copy(nodes.graph, (braid_node_options){ USES({ copied, BRAID_WRITE }) },
+                          nodes.copied, nodes.source, sizeof(uint32_t));
+    nodes.call = add_host(nodes.graph, (braid_node_options){ USES({ called_list, BRAID_WRITE }) },
+                          count_call, &called[0]);
+    if (by_parameter)
+        use_all(&nodes);
+    return nodes;
+}
+
+static struct values values_of(const struct nodes *nodes, uint32_t frame)
+{
+    return (struct values){ .fill_to = nodes->filled + frame * row,
+                            .copy_to = nodes->copied + frame * row,
+                            .copy_from = nodes->source + frame * row,
+                            .copy_bytes = (frame + 1) * sizeof(uint32_t),
+                            .num_filled = frame + 1,
+                            .user = &nodes->called[frame],
+                            .grid_x = frame + 1,
+                            .fill_value = 100 + frame,
+                            .counts = frame % 2 == 0 };
+}
+
+static void set_by_calls(const struct nodes *nodes, braid_exec *exec, const struct values *values)
+{
+    check_ok(braid_exec_set_grid(exec, nodes->count, (braid_dim3){ .x = values->grid_x }));
+    check_ok(braid_exec_set_enabled(exec, nodes->count, values->counts));
+    check_ok(braid_exec_set_fill(exec, nodes->fill, values->fill_to, values->fill_value,
+                                 values->num_filled));
+    check_ok(braid_exec_set_copy(exec, nodes->copy, values->copy_to, values->copy_from,
+                                 values->copy_bytes));
+    check_ok(braid_exec_set_user(exec, nodes->call, values->user));
+}
+
+static void set(const struct nodes *nodes, braid_exec *exec, uint32_t frame)
+{
+    const struct values values = values_of(nodes, frame);
+    if (nodes->all.graph)
+        check_ok(braid_exec_set_param(exec, nodes->all, &values));
+    else
+        set_by_calls(nodes, exec, &values);
+}
+
+static void check_rows(struct contract *contract, const struct nodes *nodes)
+{
+    uint32_t filled[num_frames * row], copied[num_frames * row];
+    contract_read(contract, filled, nodes->filled, sizeof(filled));
+    contract_read(contract, copied, nodes->copied, sizeof(copied));
+    for (uint32_t i = 0; i < num_frames * row; i++) {
+        bool is_there = i % row <= i / row;
+        assert_int_equal(filled[i], is_there ? 100 + i / row : 0);
+        assert_int_equal(copied[i], is_there ? 1000 + i : 0);
+    }
+}
+
+// As after one frame of each number.
+static void check_all(struct contract *contract, const struct nodes *nodes)
+{
+    uint32_t blocks[most_blocks];
+    check_rows(contract, nodes);
+    contract_read(contract, blocks, nodes->blocks, sizeof(blocks));
+    for (uint32_t i = 0; i < num_frames; i++)
+        assert_int_equal(atomic_load(&nodes->called[i]), 1);
+    for (uint32_t i = 0; i < most_blocks; i++) {
+        uint32_t expected = 0;
+        for (uint32_t frame = 0; frame < num_frames; frame += 2)
+            expected += frame + 1 > i;
+        assert_int_equal(blocks[i], expected);
+    }
+    assert_int_equal(contract_number(contract, nodes->grid), num_frames);
+}
+
+static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
+{
+    const braid_exec_options options = { .mode = contract->mode,
+                                         .islands = contract_islands(),
+                                         .frames = frames,
+                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
+    braid_exec *exec = NULL;
+    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    if (status == BRAID_UNSUPPORTED)
+        skip_because(braid_error_message());
+    check_ok(status);
+    contract_own_exec(contract, exec);
+    return exec;
+}
+
+// All frames are queued before the first can run.
+static void check_in_flight(struct contract *contract, bool by_parameter, uint32_t frames)
+{
+    struct nodes nodes = make_nodes(contract, by_parameter);
+    braid_exec *exec = make_exec(contract, nodes.graph, frames);
+    braid_stream *stream = contract_stream(contract);
+    struct gate gate = contract_close(contract, stream);
+    for (uint32_t frame = 0; frame < num_frames; frame++) {
+        set(&nodes, exec, frame);
+        check_ok(braid_exec_launch(exec, stream));
+    }
+    set(&nodes, exec, 0); // after the last launch: of no consequence
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_exec_wait(exec));
+    check_all(contract, &nodes);
+}
+
+static void frames_in_flight_keep_what_calls_set(void **state)
+{
+    check_in_flight(*state, false, 1);
+}
+
+static void frames_in_flight_keep_what_a_parameter_set(void **state)
+{
+    check_in_flight(*state, true, 1);
+}
+
+static void overlapping_frames_keep_what_calls_set(void **state)
+{
+    check_in_flight(*state, false, 3);
+}
+
+static void overlapping_frames_keep_what_a_parameter_set(void **state)
+{
+    check_in_flight(*state, true, 3);
+}
+
+static void each_of_many_frames_takes_its_row(void **state)
+{
+    struct contract *contract = *state;
+    struct nodes nodes = make_nodes(contract, true);
+    braid_exec *exec = make_exec(contract, nodes.graph, 1);
+    struct values rows[num_frames];
+    for (uint32_t frame = 0; frame < num_frames; frame++)
+        rows[frame] = values_of(&nodes, frame);
+    check_ok(braid_exec_set_param_rows(exec, nodes.all, rows, num_frames));
+    check_ok(braid_exec_launch_many(exec, NULL, num_frames));
+    check_ok(braid_exec_wait(exec));
+    check_all(contract, &nodes);
+}
+
+static void changing_every_frame_allocates_nothing(void **state)
+{
+    struct contract *contract = *state;
+    for (int by_parameter = 0; by_parameter < 2; by_parameter++) {
+        struct nodes nodes = make_nodes(contract, by_parameter);
+        braid_exec *exec = make_exec(contract, nodes.graph, 2);
+        uint64_t before = 0;
+        for (uint32_t i = 0; i < 60; i++) {
+            if (i == 20)
+                before = failing_memory_num_calls();
+            set(&nodes, exec, i % num_frames);
+            check_ok(braid_exec_launch(exec, NULL));
+            check_ok(braid_exec_wait(exec));
+        }
+        assert_int_equal(failing_memory_num_calls() - before, 0);
+    }
+}
+
+// Whichever allocation fails, the next frame is what it would have been.
+static void a_value_that_cannot_be_set_changes_no_node(void **state)
+{
+    struct contract *contract = *state;
+    struct nodes nodes = make_nodes(contract, true);
+    braid_exec *exec = make_exec(contract, nodes.graph, 2);
+    const struct values values = values_of(&nodes, 2);
+    set(&nodes, exec, 0);
+    bool failed = true;
+    uint32_t num_failed = 0;
+    for (uint64_t nth = 1; failed; nth++) {
+        failing_memory_arm(nth);
+        braid_status status = braid_exec_set_param(exec, nodes.all, &values);
+        failed = failing_memory_disarm();
+        assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
+        if (!failed)
+            break;
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(atomic_load(&nodes.called[0]), ++num_failed);
+        assert_int_equal(contract_number(contract, nodes.blocks), num_failed);
+        assert_int_equal(contract_number(contract, nodes.blocks + 1), 0);
+        assert_int_equal(contract_number(contract, nodes.filled + 2 * row), 0);
+        assert_int_equal(contract_number(contract, nodes.copied + 2 * row), 0);
+    }
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(atomic_load(&nodes.called[2]), 1);
+    assert_int_equal(contract_number(contract, nodes.filled + 2 * row), 102);
+}
+
+static void wrong_values_are_refused_and_change_nothing(void **state)
+{
+    struct contract *contract = *state;
+    struct nodes nodes = make_nodes(contract, true);
+    braid_exec *exec = make_exec(contract, nodes.graph, 2);
+    const braid_dim3 none = { 0, 1, 1 };
+    const braid_node foreign = add_empty(contract_graph(contract), (braid_node_options){ 0 });
+    check_fails(braid_exec_set_grid(exec, nodes.count, none), BRAID_INVALID_ARGUMENT,
+                "disable the node");
+    check_fails(braid_exec_set_grid(exec, nodes.count, (braid_dim3){ ~0u, ~0u, ~0u }),
+                BRAID_INVALID_ARGUMENT, "test_count_blocks");
+    check_fails(braid_exec_set_grid(exec, nodes.fill, (braid_dim3){ 1, 1, 1 }),
+                BRAID_INVALID_ARGUMENT, "is not a kernel");
+    check_fails(braid_exec_set_copy(exec, nodes.fill, NULL, NULL, 4), BRAID_INVALID_ARGUMENT,
+                "is not a copy");
+    check_fails(braid_exec_set_fill(exec, nodes.copy, NULL, 1, 1), BRAID_INVALID_ARGUMENT,
+                "is not a fill");
+    check_fails(braid_exec_set_user(exec, nodes.copy, NULL), BRAID_INVALID_ARGUMENT,
+                "is not a host call");
+    check_fails(braid_exec_set_enabled(exec, foreign, false), BRAID_INVALID_ARGUMENT,
+                "not a node of the exec's graph");
+    struct values values = values_of(&nodes, 2);
+    values.copy_bytes = 0;
+    check_fails(braid_exec_set_param(exec, nodes.all, &values), BRAID_INVALID_ARGUMENT, "'copy'");
+    values = values_of(&nodes, 2);
+    values.fill_to = NULL;
+    check_fails(braid_exec_set_param(exec, nodes.all, &values), BRAID_INVALID_ARGUMENT, "'fill'");
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, nodes.blocks), 1);
+    assert_int_equal(contract_number(contract, nodes.blocks + 1), 0);
+    assert_int_equal(contract_number(contract, nodes.filled), 1);
+    assert_int_equal(contract_number(contract, nodes.copied), 1000);
+    assert_int_equal(atomic_load(&nodes.called[0]), 1);
+}
+
+// While an end is a resource, a copy or fill must not go beyond that; elsewhere the program knows.
+static void the_end_of_a_resource_is_kept(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *memory = contract_numbers(contract, 32);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource buffer, transient;
+    braid_node in, out, fill;
+    check_ok(braid_graph_add_buffer(graph, "buffer", memory, 16, &buffer));
+    check_ok(braid_graph_add_transient(graph, "transient", 16, 0, &transient));
+    const braid_copy copies[] = {
+        { .node = { .name = "in", USES({ buffer, BRAID_READ }, { transient, BRAID_WRITE }) },
+          .to_resource = transient,
+          .from_resource = buffer,
+          .bytes = 8 },
+        { .node = { .name = "out", USES({ transient, BRAID_READ }, { buffer, BRAID_WRITE }) },
+          .to = memory + 8,
+          .from_resource = transient,
+          .bytes = 8 },
+    };
+    check_ok(braid_graph_add_copy(graph, &copies[0], &in));
+    check_ok(braid_graph_add_copy(graph, &copies[1], &out));
+    check_ok(braid_graph_add_fill(graph,
+                                  &(braid_fill){ .node = { .name = "fill", AFTER(out) },
+                                                 .to_resource = buffer,
+                                                 .value = 7,
+                                                 .value_bytes = 4,
+                                                 .num_values = 1 },
+                                  &fill));
+    braid_exec *exec = make_exec(contract, graph, 2);
+    check_fails(braid_exec_set_copy(exec, in, NULL, NULL, 17), BRAID_INVALID_ARGUMENT, "'in'");
+    check_fails(braid_exec_set_copy(exec, out, memory + 9, NULL, 17), BRAID_INVALID_ARGUMENT,
+                "'out'");
+    check_fails(braid_exec_set_fill(exec, fill, NULL, 5, 5), BRAID_INVALID_ARGUMENT, "'fill'");
+    check_ok(braid_exec_set_copy(exec, in, NULL, memory + 16, 16));
+    check_ok(braid_exec_set_copy(exec, out, memory + 20, NULL, 16));
+    check_ok(braid_exec_set_fill(exec, fill, memory + 24, 5, 8));
+    const uint32_t numbers[4] = { 1, 2, 3, 4 };
+    contract_write(contract, memory + 16, numbers, sizeof(numbers));
+    for (int i = 0; i < 2; i++) // in both slots
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[32];
+    contract_read(contract, seen, memory, sizeof(seen));
+    for (uint32_t i = 0; i < 32; i++)
+        assert_int_equal(seen[i], i < 16 ? 0 : i < 24 ? 1 + i % 4 : 5);
+}
+
+// Stamps before and behind a node that does nothing: its edges order them.
+static void check_edges_stay(struct contract *contract, braid_graph *graph, braid_node first,
+                             braid_node middle, uint32_t *counter, uint32_t *stamps)
+{
+    check_ok(braid_graph_add_edge(graph, first, middle));
+    add_stamp(graph, (braid_node_options){ AFTER(middle) }, counter, stamps, 1, 0);
+    braid_exec *exec = make_exec(contract, graph, 1);
+    for (uint32_t frame = 0; frame < 6; frame++) {
+        check_ok(braid_exec_set_enabled(exec, middle, frame % 3 == 0));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        uint32_t seen[4];
+        contract_read(contract, seen, stamps, sizeof(seen));
+        for (uint32_t i = 0; i < 4; i++)
+            assert_int_equal(seen[i], 4 * frame + 1 + i);
+    }
+}
+
+enum kind { A_KERNEL, A_COPY, A_FILL, A_HOST_CALL, AN_EMPTY_NODE, NUM_KINDS };
+
+static braid_node add_kind(struct contract *contract, braid_graph *graph, enum kind kind,
+                           uint32_t *numbers, atomic_uint *called)
+{
+    const braid_node_options options = { 0 };
+    (void)contract;
+    switch (kind) {
+    case A_KERNEL:
+        return add_axpy(graph, options, numbers, numbers, 1, 1, 1);
+    case A_COPY:
+        return add_copy(graph, options, numbers, numbers + 1, sizeof(uint32_t));
+    case A_FILL:
+        return add_fill(graph, options, numbers, 1, 1);
+    case A_HOST_CALL:
+        return add_host(graph, options, count_call, called);
+    default:
+        return add_empty(graph, options);
+    }
+}
+
+static void edges_of_a_disabled_node_stay(void **state)
+{
+    struct contract *contract = *state;
+    for (int kind = 0; kind < NUM_KINDS; kind++) {
+        atomic_uint called;
+        atomic_init(&called, 0);
+        uint32_t *numbers = contract_numbers(contract, 16);
+        braid_graph *graph = contract_graph(contract);
+        braid_node first =
+            add_stamp(graph, (braid_node_options){ 0 }, numbers + 2, numbers + 4, 0, 300000);
+        braid_node middle = add_kind(contract, graph, (enum kind)kind, numbers, &called);
+        check_edges_stay(contract, graph, first, middle, numbers + 2, numbers + 4);
+        if (kind == A_KERNEL)
+            assert_int_equal(contract_number(contract, numbers), 2);
+        if (kind == A_HOST_CALL)
+            assert_int_equal(atomic_load(&called), 2);
+    }
+}
+
+// A node that is published to another lane is run by one thread on the CPU's walker, and another
+// by several; both see all blocks of every grid.
+static void grids_grow_and_shrink(void **state)
+{
+    struct contract *contract = *state;
+    static const braid_dim3 grids[] = { { 3, 2, 2 }, { 1, 1, 1 }, { 16, 1, 1 }, { 2, 3, 1 } };
+    uint32_t *numbers = contract_numbers(contract, 64);
+    braid_graph *graph = contract_graph(contract);
+    braid_node nodes[2];
+    for (uint32_t i = 0; i < 2; i++)
+        nodes[i] = add_count_blocks(graph, (braid_node_options){ 0 }, numbers + 32 * i,
+                                    numbers + 32 * i + 16, (braid_dim3){ 1, 1, 1 });
+    add_axpy(graph, (braid_node_options){ AFTER(nodes[0], nodes[1]) }, numbers + 30, numbers + 16,
+             1, 0, 1);
+    braid_exec *exec = make_exec(contract, graph, 1);
+    uint32_t expected[16] = { 0 };
+    for (size_t i = 0; i < sizeof(grids) / sizeof(*grids); i++) {
+        uint32_t num = grids[i].x * grids[i].y * grids[i].z;
+        for (uint32_t block = 0; block < num; block++)
+            expected[block]++;
+        check_ok(braid_exec_set_grid(exec, nodes[0], grids[i]));
+        check_ok(braid_exec_set_grid(exec, nodes[1], grids[i]));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        uint32_t seen[64];
+        contract_read(contract, seen, numbers, sizeof(seen));
+        assert_memory_equal(seen, expected, sizeof(expected));
+        assert_memory_equal(seen + 32, expected, sizeof(expected));
+        assert_memory_equal(seen + 16, &grids[i], sizeof(grids[i]));
+        assert_int_equal(seen[30], grids[i].x);
+    }
+}
+
+struct native_user {
+    uint32_t *to;
+    uint32_t value;
+};
+
+static braid_status fill_word(braid_device *device, braid_stream *stream, void *user)
+{
+    const struct native_user *fill = user;
+    return braid_stream_fill(device, stream, fill->to, fill->value, 4, 1);
+}
+
+static void native_calls_take_other_data(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *numbers = contract_numbers(contract, 4);
+    braid_graph *graph = contract_graph(contract);
+    struct native_user users[4];
+    for (uint32_t i = 0; i < 4; i++)
+        users[i] = (struct native_user){ numbers + i, 10 + i };
+    braid_node node = add_native(graph, (braid_node_options){ 0 }, fill_word, &users[0]);
+    braid_exec *exec = make_exec(contract, graph, 2);
+    for (uint32_t i = 1; i < 4; i++) {
+        check_ok(braid_exec_set_user(exec, node, &users[i]));
+        check_ok(braid_exec_launch(exec, NULL));
+    }
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[4];
+    contract_read(contract, seen, numbers, sizeof(seen));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(seen[i], i ? 10 + i : 0);
+    if (contract->mode == BRAID_MODE_NATIVE) {
+        check_fails(braid_exec_set_enabled(exec, node, false), BRAID_UNSUPPORTED, "native call");
+        return;
+    }
+    check_ok(braid_exec_set_user(exec, node, &users[0]));
+    check_ok(braid_exec_set_enabled(exec, node, false));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, numbers), 0);
+}
+
+// Ordinary memory of the program, which GPUs copy by way of the host.
+static void copies_of_ordinary_memory_change(void **state)
+{
+    struct contract *contract = *state;
+    static uint32_t ordinary[num_frames];
+    uint32_t *numbers = contract_numbers(contract, num_frames);
+    braid_graph *graph = contract_graph(contract);
+    for (uint32_t i = 0; i < num_frames; i++)
+        ordinary[i] = 50 + i;
+    braid_node node =
+        add_copy(graph, (braid_node_options){ 0 }, numbers, ordinary, sizeof(uint32_t));
+    braid_exec *exec = make_exec(contract, graph, 2);
+    bool refuses = contract->mode == BRAID_MODE_NATIVE && !contract_is_on_host();
+    if (refuses) {
+        check_fails(braid_exec_set_copy(exec, node, numbers + 1, NULL, 0), BRAID_UNSUPPORTED,
+                    "host memory");
+        return;
+    }
+    for (uint32_t i = 0; i < 200; i++) {
+        check_ok(braid_exec_set_copy(exec, node, numbers + i % num_frames,
+                                     ordinary + i % num_frames, 0));
+        check_ok(braid_exec_launch(exec, NULL));
+    }
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[num_frames];
+    contract_read(contract, seen, numbers, sizeof(seen));
+    assert_memory_equal(seen, ordinary, sizeof(seen));
+}
+
+int run_changes(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(frames_in_flight_keep_what_calls_set),
+        contract_test(frames_in_flight_keep_what_a_parameter_set),
+        contract_test(overlapping_frames_keep_what_calls_set),
+        contract_test(overlapping_frames_keep_what_a_parameter_set),
+        contract_test(each_of_many_frames_takes_its_row),
+        contract_test(changing_every_frame_allocates_nothing),
+        contract_test(a_value_that_cannot_be_set_changes_no_node),
+        contract_test(wrong_values_are_refused_and_change_nothing),
+        contract_test(the_end_of_a_resource_is_kept),
+        contract_test(edges_of_a_disabled_node_stay),
+        contract_test(grids_grow_and_shrink),
+        contract_test(native_calls_take_other_data),
+        contract_test(copies_of_ordinary_memory_change),
+    };
+    return contract_run("nodes change from frame to frame", tests);
+}
