@@ -4,8 +4,6 @@
 // Node by node and frame by frame, the bytes are replaced, the task is made anew from them and the
 // player is told. Frames in flight have captured what they run with, or keep it (program/frame.h).
 // Whatever fails, all that was done before it is taken back in reverse.
-#include "exec/exec_change.h"
-
 #include <string.h>
 
 #include "base/array.h"

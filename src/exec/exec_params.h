@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of an exec: for each, the bytes of frames that it goes to.
+// What of an exec's nodes can change: bytes of frames, and the parameters that go there.
 #ifndef BRAID_EXEC_EXEC_PARAMS_H
 #define BRAID_EXEC_EXEC_PARAMS_H
 
-#include "exec/exec_change.h"
 #include "graph/graph.h"
+#include "program/frame.h"
+
+// Bytes of a slot that get another value.
+struct exec_edit {
+    const unsigned char *from;
+    uint64_t offset; // in the slot
+    uint32_t slot;   // enum task_slot
+    uint32_t node;   // whose they are
+    uint32_t bytes;
+};
+
+// A node of a frame that has been changed, and what it was.
+struct exec_changed;
+
+// Room for one change of the exec, which its lock guards.
+struct exec_room {
+    struct exec_edit *edits;
+    struct exec_changed *changed;
+    unsigned char *bytes;
+};
+
+// The bytes of a node's target (braid_target) that is no argument, without `from` and `bytes`.
+struct exec_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target);
 
 // A value of a parameter for each frame of the next launch of several.
 struct exec_param_rows {

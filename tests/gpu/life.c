@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/life_changes.h"
 #include "gpu/life_overlap.h"
 #include "support/check.h"
 
@@ -15,6 +16,7 @@ struct world {
     struct life *life;
     struct frame frame;
     braid_exec *wide, *overlapping, *timed;
+    struct life_changes changes;
     braid_event *start, *end;
     uint32_t in[2], out[2]; // the program's own memory
     int num_host_calls;
@@ -242,6 +244,18 @@ static braid_status run_timed(struct world *world)
     return life_run_timed(world->timed, world->frame.stream);
 }
 
+static braid_status create_changes(struct world *world)
+{
+    world->changes.device = world->frame.device;
+    world->changes.words = world->frame.words;
+    return life_create_changes(&world->changes, world->life->mode);
+}
+
+static braid_status run_changes(struct world *world)
+{
+    return life_run_changes(&world->changes, world->frame.stream);
+}
+
 static braid_status open_frame(struct world *world)
 {
     return frame_open(&world->frame, world->life->backend);
@@ -286,6 +300,8 @@ static void run_execs(struct world *world)
     do_or_redo(world, run_overlapping);
     do_or_redo(world, create_timed);
     do_or_redo(world, run_timed);
+    do_or_redo(world, create_changes);
+    do_or_redo(world, run_changes);
 }
 
 static void leave_work_in_flight(struct world *world)
@@ -319,6 +335,7 @@ void life_live(struct life *life)
         life->before_destroying(life);
     braid_event_destroy(world.start);
     braid_event_destroy(world.end);
+    braid_exec_destroy(world.changes.exec);
     braid_exec_destroy(world.timed);
     braid_exec_destroy(world.overlapping);
     braid_exec_destroy(world.wide);

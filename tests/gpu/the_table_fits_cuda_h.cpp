@@ -84,6 +84,11 @@ static void check_graph_calls()
     DRIVER(executable_destroy, cuGraphExecDestroy);
     DRIVER(executable_launch, cuGraphLaunch);
     DRIVER(executable_set_kernel, cuGraphExecKernelNodeSetParams);
+    DRIVER(executable_set_copy, cuGraphExecMemcpyNodeSetParams);
+    DRIVER(executable_set_fill, cuGraphExecMemsetNodeSetParams);
+    DRIVER(executable_set_host, cuGraphExecHostNodeSetParams);
+    DRIVER(executable_set_child, cuGraphExecChildGraphNodeSetParams);
+    DRIVER(node_set_enabled, cuGraphNodeSetEnabled);
     DRIVER(capture_begin, cuStreamBeginCapture);
     DRIVER(capture_end, cuStreamEndCapture);
     DRIVER(stream_is_capturing, cuStreamIsCapturing);

@@ -6,6 +6,10 @@
 
 #include "abi.hpp"
 
+#if HIP_VERSION_MAJOR * 100 + HIP_VERSION_MINOR < 505 // as it was declared when it came
+extern "C" hipError_t hipGraphNodeSetEnabled(hipGraphExec_t, hipGraphNode_t, unsigned int);
+#endif
+
 extern "C" {
 #include "backends/hip/hip_layouts.h"
 }
@@ -93,6 +97,11 @@ static void check_graph_calls()
     DRIVER(executable_destroy, hipGraphExecDestroy);
     DRIVER(executable_launch, hipGraphLaunch);
     DRIVER(executable_set_kernel, hipGraphExecKernelNodeSetParams);
+    DRIVER(hip_executable_set_copy, hipGraphExecMemcpyNodeSetParams1D);
+    DRIVER(hip_executable_set_fill, hipGraphExecMemsetNodeSetParams);
+    DRIVER(executable_set_host, hipGraphExecHostNodeSetParams);
+    DRIVER(executable_set_child, hipGraphExecChildGraphNodeSetParams);
+    DRIVER(node_set_enabled, hipGraphNodeSetEnabled);
     DRIVER(capture_begin, hipStreamBeginCapture);
     DRIVER(capture_end, hipStreamEndCapture);
     DRIVER(stream_is_capturing, hipStreamIsCapturing);

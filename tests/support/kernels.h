@@ -63,8 +63,8 @@ extern const braid_kernel test_generate_from_parent;
 // (const uint32_t *list, uint32_t *to, uint32_t addend)
 extern const braid_kernel test_loop_over_list;
 
-// counts[b] += 1 for each block b, in x, then y, then z; grid becomes the grid that the kernel sees.
-// (uint32_t *counts, uint32_t *grid)
+// counts[b] += 1 for each block b, in x, then y, then z; grid becomes the grid that the kernel
+// sees. (uint32_t *counts, uint32_t *grid)
 extern const braid_kernel test_count_blocks;
 // The same, for grids that are read from memory.
 extern const braid_kernel test_count_read_blocks;

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is particular to each kind of node that changes: ends that are resources, edges of what is
+// disabled, grids that grow, calls that are captured, copies that go by the host.
+#include <stdatomic.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+enum { num_words = 7 };
+
+static void count_call(void *user)
+{
+    atomic_fetch_add((atomic_uint *)user, 1);
+}
+
+static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
+{
+    return contract_exec_with(
+        contract, graph,
+        (braid_exec_options){ .frames = frames, .plan.policy = BRAID_POLICY_MAX_CONCURRENCY });
+}
+
+// While an end is a resource, a copy or fill must not go beyond that; elsewhere the program knows.
+static void the_end_of_a_resource_is_kept(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *memory = contract_numbers(contract, 32);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource buffer, transient;
+    braid_node in, out, fill;
+    check_ok(braid_graph_add_buffer(graph, "buffer", memory, 16, &buffer));
+    check_ok(braid_graph_add_transient(graph, "transient", 16, 0, &transient));
+    const braid_copy copies[] = {
+        { .node = { .name = "in", USES({ buffer, BRAID_READ }, { transient, BRAID_WRITE }) },
+          .to_resource = transient,
+          .from_resource = buffer,
+          .bytes = 8 },
+        { .node = { .name = "out", USES({ transient, BRAID_READ }, { buffer, BRAID_WRITE }) },
+          .to = memory + 8,
+          .from_resource = transient,
+          .bytes = 8 },
+    };
+    check_ok(braid_graph_add_copy(graph, &copies[0], &in));
+    check_ok(braid_graph_add_copy(graph, &copies[1], &out));
+    check_ok(braid_graph_add_fill(graph,
+                                  &(braid_fill){ .node = { .name = "fill", AFTER(out) },
+                                                 .to_resource = buffer,
+                                                 .value = 7,
+                                                 .value_bytes = 4,
+                                                 .num_values = 1 },
+                                  &fill));
+    braid_exec *exec = make_exec(contract, graph, 2);
+    check_fails(braid_exec_set_copy(exec, in, NULL, NULL, 17), BRAID_INVALID_ARGUMENT, "'in'");
+    check_fails(braid_exec_set_copy(exec, out, memory + 9, NULL, 17), BRAID_INVALID_ARGUMENT,
+                "'out'");
+    check_fails(braid_exec_set_fill(exec, fill, NULL, 5, 5), BRAID_INVALID_ARGUMENT, "'fill'");
+    check_ok(braid_exec_set_copy(exec, in, NULL, memory + 16, 16));
+    check_ok(braid_exec_set_copy(exec, out, memory + 20, NULL, 16));
+    check_ok(braid_exec_set_fill(exec, fill, memory + 24, 5, 8));
+    const uint32_t numbers[4] = { 1, 2, 3, 4 };
+    contract_write(contract, memory + 16, numbers, sizeof(numbers));
+    for (int i = 0; i < 2; i++) // in both slots
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[32];
+    contract_read(contract, seen, memory, sizeof(seen));
+    for (uint32_t i = 0; i < 32; i++)
+        assert_int_equal(seen[i], i < 16 ? 0 : i < 24 ? 1 + i % 4 : 5);
+}
+
+// Stamps before and behind a node that does nothing: its edges order them.
+static void check_edges_stay(struct contract *contract, braid_graph *graph, braid_node first,
+                             braid_node middle, uint32_t *counter, uint32_t *stamps)
+{
+    check_ok(braid_graph_add_edge(graph, first, middle));
+    add_stamp(graph, (braid_node_options){ AFTER(middle) }, counter, stamps, 1, 0);
+    braid_exec *exec = make_exec(contract, graph, 1);
+    for (uint32_t frame = 0; frame < 6; frame++) {
+        check_ok(braid_exec_set_enabled(exec, middle, frame % 3 == 0));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        uint32_t seen[4];
+        contract_read(contract, seen, stamps, sizeof(seen));
+        for (uint32_t i = 0; i < 4; i++)
+            assert_int_equal(seen[i], 4 * frame + 1 + i);
+    }
+}
+
+enum kind { A_KERNEL, A_COPY, A_FILL, A_HOST_CALL, AN_EMPTY_NODE, NUM_KINDS };
+
+static braid_node add_kind(struct contract *contract, braid_graph *graph, enum kind kind,
+                           uint32_t *numbers, atomic_uint *called)
+{
+    const braid_node_options options = { 0 };
+    (void)contract;
+    switch (kind) {
+    case A_KERNEL:
+        return add_axpy(graph, options, numbers, numbers, 1, 1, 1);
+    case A_COPY:
+        return add_copy(graph, options, numbers, numbers + 1, sizeof(uint32_t));
+    case A_FILL:
+        return add_fill(graph, options, numbers, 1, 1);
+    case A_HOST_CALL:
+        return add_host(graph, options, count_call, called);
+    default:
+        return add_empty(graph, options);
+    }
+}
+
+static void edges_of_a_disabled_node_stay(void **state)
+{
+    struct contract *contract = *state;
+    for (int kind = 0; kind < NUM_KINDS; kind++) {
+        atomic_uint called;
+        atomic_init(&called, 0);
+        uint32_t *numbers = contract_numbers(contract, 16);
+        braid_graph *graph = contract_graph(contract);
+        braid_node first =
+            add_stamp(graph, (braid_node_options){ 0 }, numbers + 2, numbers + 4, 0, 300000);
+        braid_node middle = add_kind(contract, graph, (enum kind)kind, numbers, &called);
+        check_edges_stay(contract, graph, first, middle, numbers + 2, numbers + 4);
+        if (kind == A_KERNEL)
+            assert_int_equal(contract_number(contract, numbers), 2);
+        if (kind == A_HOST_CALL)
+            assert_int_equal(atomic_load(&called), 2);
+    }
+}
+
+// A node that is published to another lane is run by one thread on the CPU's walker, and another
+// by several; both see all blocks of every grid.
+static void grids_grow_and_shrink(void **state)
+{
+    struct contract *contract = *state;
+    static const braid_dim3 grids[] = { { 3, 2, 2 }, { 1, 1, 1 }, { 16, 1, 1 }, { 2, 3, 1 } };
+    uint32_t *numbers = contract_numbers(contract, 64);
+    braid_graph *graph = contract_graph(contract);
+    braid_node nodes[2];
+    for (uint32_t i = 0; i < 2; i++)
+        nodes[i] = add_count_blocks(graph, (braid_node_options){ 0 }, numbers + 32 * i,
+                                    numbers + 32 * i + 16, (braid_dim3){ 1, 1, 1 });
+    add_axpy(graph, (braid_node_options){ AFTER(nodes[0], nodes[1]) }, numbers + 30, numbers + 16,
+             1, 0, 1);
+    braid_exec *exec = make_exec(contract, graph, 1);
+    uint32_t expected[16] = { 0 };
+    for (size_t i = 0; i < sizeof(grids) / sizeof(*grids); i++) {
+        uint32_t num = grids[i].x * grids[i].y * grids[i].z;
+        for (uint32_t block = 0; block < num; block++)
+            expected[block]++;
+        check_ok(braid_exec_set_grid(exec, nodes[0], grids[i]));
+        check_ok(braid_exec_set_grid(exec, nodes[1], grids[i]));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        uint32_t seen[64];
+        contract_read(contract, seen, numbers, sizeof(seen));
+        assert_memory_equal(seen, expected, sizeof(expected));
+        assert_memory_equal(seen + 32, expected, sizeof(expected));
+        assert_memory_equal(seen + 16, &grids[i], sizeof(grids[i]));
+        assert_int_equal(seen[30], grids[i].x);
+    }
+}
+
+struct native_user {
+    uint32_t *to;
+    uint32_t value;
+};
+
+static braid_status fill_word(braid_device *device, braid_stream *stream, void *user)
+{
+    const struct native_user *fill = user;
+    return braid_stream_fill(device, stream, fill->to, fill->value, 4, 1);
+}
+
+static void native_calls_take_other_data(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *numbers = contract_numbers(contract, 4);
+    braid_graph *graph = contract_graph(contract);
+    struct native_user users[4];
+    for (uint32_t i = 0; i < 4; i++)
+        users[i] = (struct native_user){ numbers + i, 10 + i };
+    braid_node node = add_native(graph, (braid_node_options){ 0 }, fill_word, &users[0]);
+    braid_exec *exec = make_exec(contract, graph, 2);
+    for (uint32_t i = 1; i < 4; i++) {
+        check_ok(braid_exec_set_user(exec, node, &users[i]));
+        check_ok(braid_exec_launch(exec, NULL));
+    }
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[4];
+    contract_read(contract, seen, numbers, sizeof(seen));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(seen[i], i ? 10 + i : 0);
+    if (contract->mode == BRAID_MODE_NATIVE) {
+        check_fails(braid_exec_set_enabled(exec, node, false), BRAID_UNSUPPORTED, "native call");
+        return;
+    }
+    check_ok(braid_exec_set_user(exec, node, &users[0]));
+    check_ok(braid_exec_set_enabled(exec, node, false));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, numbers), 0);
+}
+
+// Ordinary memory of the program, which GPUs copy by way of the host.
+static void copies_of_ordinary_memory_change(void **state)
+{
+    struct contract *contract = *state;
+    static uint32_t ordinary[num_words];
+    uint32_t *numbers = contract_numbers(contract, num_words);
+    braid_graph *graph = contract_graph(contract);
+    for (uint32_t i = 0; i < num_words; i++)
+        ordinary[i] = 50 + i;
+    braid_node node =
+        add_copy(graph, (braid_node_options){ 0 }, numbers, ordinary, sizeof(uint32_t));
+    braid_exec *exec = make_exec(contract, graph, 2);
+    bool refuses = contract->mode == BRAID_MODE_NATIVE && !contract_is_on_host();
+    if (refuses) {
+        check_fails(braid_exec_set_copy(exec, node, numbers + 1, NULL, 0), BRAID_UNSUPPORTED,
+                    "host memory");
+        return;
+    }
+    for (uint32_t i = 0; i < 200; i++) {
+        check_ok(
+            braid_exec_set_copy(exec, node, numbers + i % num_words, ordinary + i % num_words, 0));
+        check_ok(braid_exec_launch(exec, NULL));
+    }
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[num_words];
+    contract_read(contract, seen, numbers, sizeof(seen));
+    assert_memory_equal(seen, ordinary, sizeof(seen));
+}
+
+int run_kinds(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(the_end_of_a_resource_is_kept),
+        contract_test(edges_of_a_disabled_node_stay),
+        contract_test(grids_grow_and_shrink),
+        contract_test(native_calls_take_other_data),
+        contract_test(copies_of_ordinary_memory_change),
+    };
+    return contract_run("each kind of node takes other values", tests);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a life does with nodes that change: one of each kind, which a parameter changes or disables.
+#include "gpu/life_changes.h"
+
+#include <string.h>
+
+#include "gpu/frame.h"
+#include "support/check.h"
+
+struct values {
+    uint32_t value, addend;
+    const void *from;
+    void *user;
+    uint32_t enabled;
+};
+
+static void count_call(void *user)
+{
+    ++*(uint32_t *)user;
+}
+
+static braid_status fill_word(braid_device *device, braid_stream *stream, void *user)
+{
+    const struct life_changes *changes = user;
+    return braid_stream_fill(device, stream, &changes->words[3], 1, 4, 1);
+}
+
+// A chain: a fill of word 0, a kernel that makes word 1 of it, a copy of one of both into word 2,
+// and calls.
+static braid_status fill_graph(struct life_changes *changes, braid_graph *graph, braid_node *nodes)
+{
+    uint32_t *words = changes->words, *to = words + 1, addend = 0;
+    braid_status status = braid_graph_add_fill(
+        graph, &(braid_fill){ .to = words, .value = 5, .value_bytes = 4, .num_values = 1 },
+        &nodes[0]);
+    const braid_launch launch = {
+        .node = { .after = &nodes[0], .num_after = 1 },
+        .kernel = &sum_kernel,
+        BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(addend)),
+    };
+    if (!status)
+        status = braid_graph_add_kernel(graph, &launch, &nodes[1]);
+    const braid_copy copy = {
+        .node = { .after = &nodes[1], .num_after = 1 }, .to = words + 2, .from = words, .bytes = 4
+    };
+    if (!status)
+        status = braid_graph_add_copy(graph, &copy, &nodes[2]);
+    const braid_host_call call = { .call = count_call, .user = &changes->num_calls };
+    if (!status)
+        status = braid_graph_add_host_call(graph, &call, &nodes[3]);
+    const braid_native native = { .call = fill_word, .user = changes };
+    return status ? status : braid_graph_add_native(graph, &native, &changes->native);
+}
+
+static braid_status add_uses(struct life_changes *changes, braid_graph *graph,
+                             const braid_node *nodes)
+{
+    const braid_parameter_use uses[] = {
+        { .node = nodes[0],
+          .offset = offsetof(struct values, value),
+          .target = BRAID_TARGET_VALUE },
+        { .node = nodes[1], .argument = 3, .offset = offsetof(struct values, addend), .bytes = 4 },
+        { .node = nodes[2], .offset = offsetof(struct values, from), .target = BRAID_TARGET_FROM },
+        { .node = nodes[3], .offset = offsetof(struct values, user), .target = BRAID_TARGET_USER },
+    };
+    braid_status status =
+        braid_graph_add_parameter(graph, "all", sizeof(struct values), &changes->parameter);
+    for (int i = 0; i < 4 && !status; i++)
+        status = braid_graph_use_parameter(graph, changes->parameter, &uses[i]);
+    for (int i = 0; i < 4 && !status; i++)
+        status = braid_graph_use_parameter(
+            graph, changes->parameter,
+            &(braid_parameter_use){ .node = nodes[i],
+                                    .offset = offsetof(struct values, enabled),
+                                    .bytes = 4,
+                                    .target = BRAID_TARGET_ENABLED });
+    return status;
+}
+
+braid_status life_create_changes(struct life_changes *changes, braid_exec_mode mode)
+{
+    braid_graph *graph = NULL;
+    braid_node nodes[4];
+    braid_status status = braid_graph_create(&graph);
+    if (!status)
+        status = fill_graph(changes, graph, nodes);
+    if (!status)
+        status = add_uses(changes, graph, nodes);
+    const braid_exec_options options = { .mode = mode, .frames = 2 };
+    if (!status)
+        status = braid_exec_create(changes->device, graph, &options, &changes->exec);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+// A frame in words that were 0, and what it made.
+static braid_status run(struct life_changes *changes, braid_stream *stream, uint32_t *out_words,
+                        uint32_t *out_calls)
+{
+    braid_device *device = changes->device;
+    uint32_t calls = changes->num_calls, words[4] = { 0 };
+    braid_status status = braid_stream_fill(device, stream, changes->words, 0, 4, 4);
+    if (!status)
+        status = braid_exec_launch(changes->exec, stream);
+    if (!status)
+        status = braid_stream_copy(device, stream, words, changes->words, sizeof(words));
+    if (!status)
+        status = braid_stream_synchronize(device, stream);
+    if (status) {
+        braid_status waited = braid_exec_wait(changes->exec);
+        return waited ? waited : status;
+    }
+    memcpy(out_words, words, sizeof(words));
+    *out_calls = changes->num_calls - calls;
+    return BRAID_OK;
+}
+
+static void check_words(const struct values *values, const uint32_t *from, const uint32_t *seen,
+                        uint32_t calls)
+{
+    uint32_t sum = 2 * values->value + values->addend;
+    uint32_t copied = values->from == from ? values->value : sum;
+    assert_int_equal(seen[0], values->enabled ? values->value : 0);
+    assert_int_equal(seen[1], values->enabled ? sum : 0);
+    assert_int_equal(seen[2], values->enabled ? copied : 0);
+    assert_int_equal(calls, values->enabled ? 1 : 0);
+    assert_int_equal(seen[3], 1);
+}
+
+// Where the change fails, the frames are those of before.
+static braid_status change_and_run(struct life_changes *changes, braid_stream *stream,
+                                   struct values *now, struct values next)
+{
+    uint32_t seen[4], calls;
+    braid_status changed = braid_exec_set_param(changes->exec, changes->parameter, &next);
+    if (!changed)
+        *now = next;
+    braid_status status = run(changes, stream, seen, &calls);
+    if (!status)
+        check_words(now, changes->words, seen, calls);
+    return changed ? changed : status;
+}
+
+braid_status life_run_changes(struct life_changes *changes, braid_stream *stream)
+{
+    uint32_t *words = changes->words;
+    const struct values first = { 5, 0, words, &changes->num_calls, 1 };
+    struct values now = first, next = { 10, 1, words + 1, &changes->num_calls, 1 };
+    braid_status status = braid_exec_set_param(changes->exec, changes->parameter, &first);
+    if (!status)
+        status = change_and_run(changes, stream, &now, next);
+    next.enabled = 0;
+    if (!status)
+        status = change_and_run(changes, stream, &now, next);
+    return status ? status : braid_exec_set_user(changes->exec, changes->native, changes);
+}
