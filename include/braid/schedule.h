@@ -29,12 +29,13 @@ typedef struct braid_cost_model {
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
     uint64_t root_ns; // added to the frame for every lane used beyond the first (fork, join)
     uint32_t max_concurrent; // nodes the device really runs at once; 0: no limit
+    // 1: the host starts nodes (issue_ns, below), 0: the device does.
+    uint32_t host_issues;
     // Threads of kernels that the device really runs at once (a block counts as 64 at least), so
     // that large kernels run one after another; 0: no limit.
     uint64_t max_threads;
     // What starting nodes takes where only one can be started at a time, by the device or by the
-    // host that queues them: a frame takes about as long as all of it, however many lanes there
-    // are.
+    // host that queues them: a frame takes at least all of it, however many lanes there are.
     uint64_t issue_ns;      // for every node
     uint64_t issue_wait_ns; // for every wait
     // What a kernel gains that is launched while its lane predecessor runs, where that one is a
@@ -64,12 +65,19 @@ typedef struct braid_schedule_options {
     // BRAID_NO_MEMORY names the lanes.
     uint32_t max_lanes;
     // Use max_lanes lanes if there is work for them, however small the gain; fewer only where that
-    // makes the plan shorter.
+    // makes the plan shorter. With it or without, a higher limit never makes a longer plan, but in
+    // graphs too big to try fewer lanes, and without it, where issuing takes time, by less than a
+    // lane must gain (docs/planner.md).
     bool fixed_lanes;
     braid_policy policy; // 0: list scheduling
     bool widen;          // wait for a later node of a lane when that costs no planned time, so that
                          // further waits are implied: fewer waits, for trusted costs
     braid_cost_model costs; // all zero: waits and launches are free
+    // Steps of a search for a shorter plan behind list scheduling, on as many lanes; 0: none. Each
+    // takes about as long as planning on that number of lanes, so it is for graphs of up to some
+    // thousand nodes; 200 find most of what there is to find. The plan is the same on every
+    // machine, and never longer than without. No effect on BRAID_POLICY_MAX_CONCURRENCY.
+    uint32_t effort;
 } braid_schedule_options;
 
 // Plans a graph. NULL options are all defaults and know no device: lanes, waits and launches are
@@ -114,6 +122,18 @@ typedef struct braid_step {
 BRAID_API const braid_step *braid_schedule_steps(const braid_schedule *schedule,
                                                  size_t *out_num_steps);
 
+// What keeps a planned frame from being shorter, first of all.
+typedef enum braid_limit {
+    BRAID_LIMITED_BY_NOTHING = 0,        // there are no nodes
+    BRAID_LIMITED_BY_CRITICAL_PATH = 1,  // its nodes run one after another, almost without a gap
+    BRAID_LIMITED_BY_LANES = 2,          // all are busy nearly all the time
+    BRAID_LIMITED_BY_LAUNCH_COST = 3,    // starting nodes and waits one after another takes longest
+    BRAID_LIMITED_BY_RESOURCES = 4,      // more pairs of nodes are kept apart by what they access
+                                         // than for lack of lanes
+    BRAID_LIMITED_BY_WAIT_COST = 5,      // more for what waits between lanes cost
+    BRAID_LIMITED_BY_PATH_AND_LANES = 6, // none of these alone
+} braid_limit;
+
 typedef struct braid_schedule_info {
     uint32_t num_nodes;
     uint32_t num_lanes;
@@ -133,6 +153,12 @@ typedef struct braid_schedule_info {
     // Stretches of lanes that are one kernel each, and the nodes in them (empty ones apart).
     uint32_t num_islands;
     uint32_t num_island_nodes;
+    // What starting all nodes and waits one after another takes by the cost model, and what a frame
+    // then is expected to take: at least the makespan and at least that.
+    uint64_t issue_ns;
+    uint64_t expected_ns;
+    uint64_t saved_ns; // of the makespan, by the search that `effort` asked for
+    braid_limit limit;
 } braid_schedule_info;
 
 BRAID_API void braid_schedule_get_info_sized(const braid_schedule *schedule,
@@ -213,6 +239,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_sched
 // buffer as above. Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain_island(
     const braid_schedule *schedule, braid_node node, char *out_text, size_t size);
+
+// Writes one line that says what limits the frame as planned (info.limit) and by how much, for
+// example "limited by launch cost: starting 440 nodes and 125 waits one after another takes 1.9
+// times as long as running them"; the buffer as above. Errors: BRAID_INVALID_ARGUMENT.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain_limit(const braid_schedule *schedule,
+                                                                     char *out_text, size_t size);
 
 // Proves, independently of the planner, that the steps run every node once, that every edge and
 // every conflicting pair of accesses of the graph is ordered, that no wait can block for ever, and

@@ -54,11 +54,15 @@ class CostModel:
     wait_ns: int = 0
     root_ns: int = 0
     max_concurrent: int = 0
+    host_issues: int = 0
     max_threads: int = 0
     issue_ns: int = 0
     issue_wait_ns: int = 0
     early_ns: int = 0
     early_least_ns: int = 0
+    island_call_ns: int = 0
+    island_wait_ns: int = 0
+    island_block_wait_ns: int = 0
 
 
 class PlanOptions(TypedDict, total=False):
@@ -69,6 +73,7 @@ class PlanOptions(TypedDict, total=False):
     policy: Policy
     widen: bool
     costs: CostModel
+    effort: int
 
 
 _Struct = TypeVar("_Struct")

@@ -41,6 +41,9 @@ class ScheduleInfo:
     work_ns: int
     one_lane_ns: int
     num_guessed: int
+    issue_ns: int
+    expected_ns: int
+    saved_ns: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,6 +189,12 @@ class Schedule(Owned):
         handle = self.graph._handle(node, "node")
         check(self._call(lambda pointer: lib.braid_schedule_get_placement(pointer, handle, struct)))
         return read_struct(Placement, struct)
+
+    def explain_limit(self) -> str:
+        """One line that says what limits the frame as planned."""
+        text = ffi.new("char[]", 512)
+        check(self._call(lambda pointer: lib.braid_schedule_explain_limit(pointer, text, 512)))
+        return string(text)
 
     def explain(self, a: Node, b: Node) -> str:
         """How two nodes are ordered, and why."""

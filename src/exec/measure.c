@@ -46,8 +46,9 @@ static uint64_t find_added(const braid_exec *exec, braid_timed_by timed_by)
     if (timed_by == BRAID_TIMED_INSIDE)
         return 0;
     exec->player->get_cost_model(exec->device->backend, &model);
+    // Between two events nothing starts early, which the model of streams counts on.
     if (exec->player->mode == BRAID_MODE_STREAMS)
-        return model.node_ns + exec->device->backend->ops->timing_adds_ns;
+        return model.node_ns + model.early_ns + exec->device->backend->ops->timing_adds_ns;
     bool has_stamps = exec->player->find_fits != NULL;
     return has_stamps ? 2 * model.node_ns : model.node_ns;
 }

@@ -11,6 +11,8 @@
 enum {
     MOST_OF_A_MODE = 6, // plans that are timed, besides what is tried on the best of them
     MOST_LANES = 32,    // where the program sets no limit
+    SEARCH_STEPS = 200,
+    MOST_SEARCHED = 2000, // nodes: 200 plans of more would take longer than timing them
 };
 
 // A plan that is this much longer than the best of its mode is not timed: costs measured in one
@@ -20,10 +22,10 @@ enum {
 static void name_trial(struct tune_trial *trial)
 {
     const braid_exec_options *way = &trial->way;
-    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s",
+    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s",
              way->mode == BRAID_MODE_NATIVE ? "native" : "streams", trial->num_lanes,
              trial->num_lanes == 1 ? "" : "s", way->plan.widen ? ", widened" : "",
-             way->no_early_start ? ", no early starts" : "",
+             way->plan.effort ? ", searched" : "", way->no_early_start ? ", no early starts" : "",
              way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
              : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
                                                    : "");
@@ -136,7 +138,24 @@ static size_t find_best(const struct tune_trials *trials, size_t first)
     return best;
 }
 
-// Of the plan that promises most: widened, without early starts, and without islands.
+// A search is worth a trial where it found something.
+static braid_status add_searched(struct tune_trials *trials, const braid_exec_options *way,
+                                 uint64_t listed_ns)
+{
+    braid_exec_options searched = *way;
+    bool made = false;
+    if (braid_graph_num_nodes(trials->graph) > MOST_SEARCHED)
+        return BRAID_OK;
+    searched.plan.effort = SEARCH_STEPS;
+    braid_status status = add_trial(trials, &searched, &made);
+    size_t last = trials->trials.num - 1;
+    if (!status && made && trial_at(trials, last)->planned_ns >= listed_ns)
+        remove_trial(trials, last);
+    return status;
+}
+
+// Of the plan that promises most: searched for a shorter one, widened, without early starts, and
+// without islands.
 static braid_status add_variants(struct tune_trials *trials, size_t first)
 {
     size_t best = find_best(trials, first);
@@ -157,8 +176,11 @@ static braid_status add_variants(struct tune_trials *trials, size_t first)
         way.islands = BRAID_ISLANDS_AUTO;
     }
     if (!status && trial_at(trials, best)->num_lanes > 1) {
+        uint64_t listed_ns = trial_at(trials, best)->planned_ns;
+        status = add_searched(trials, &way, listed_ns);
         way.plan.widen = true;
-        status = add_trial(trials, &way, &made);
+        if (!status)
+            status = add_trial(trials, &way, &made);
     }
     return status;
 }

@@ -52,6 +52,8 @@ struct place {
     uint32_t round;
     uint32_t num_left_idle; // lanes, when the round before this ended
     uint64_t now_ns;
+    uint64_t give_up_ns; // a longer makespan is of no use
+    bool gave_up;        // it was certain to be longer
 };
 
 // A lane for the unit at hand, and what it means there.

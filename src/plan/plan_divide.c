@@ -9,7 +9,8 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "plan/plan_lanes.h"
+#include "plan/plan_expect.h"
+#include "plan/plan_limit.h"
 #include "plan/plan_times.h"
 
 enum {
@@ -281,6 +282,8 @@ braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost
     braid_status status =
         has_memory ? divide(&divider) : braid_error_no_memory("the islands of a plan");
     free(divider.is_cut);
+    if (!status)
+        braid_plan_find_limit(schedule);
     return status;
 }
 

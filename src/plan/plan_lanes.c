@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the number of lanes by trying: each candidate is placed and its predicted makespan
-// compared. Candidates that their lower bound rules out are skipped.
+// Chooses the number of lanes by trying: each candidate is placed and what a frame of it is
+// expected to take compared. Candidates that their lower bound rules out are skipped.
+//
+// More lanes never make a longer plan, though list scheduling alone may do worse on more lanes (R.
+// L. Graham, 1966), because all that is tried under a lower limit is tried under a higher one too,
+// or ruled out, and the choice keeps the order: let F be the shortest tried, and take the fewest
+// lanes whose plan is not worth leaving for F. If a higher limit lowers F, so that the old choice
+// is worth leaving, the new one is shorter: it is not worth leaving itself, by a rule that is
+// stricter the more lanes there are.
 #include "plan/plan_lanes.h"
 
 #include "base/error.h"
+#include "plan/plan_gain.h"
+#include "plan/plan_search.h"
+#include "plan/plan_try.h"
 
-// Trying costs time, which a big graph does not have: this many units and edges are visited at
-// most, or one candidate is tried, the one of the best lower bound.
-#define MOST_VISITS 2000000
+// Trying costs time, which a big graph does not have: in one of more units and edges than this the
+// candidate of the best lower bound is tried, and fewer lanes only as far as below.
+#define MOST_TO_TRY_ALL 160000
+// What may be visited besides to see whether fewer lanes do better: as many, or those of one try.
+#define MOST_VISITS_FOR_FEWER 2000000
 
-// A gain must be worth the waits that more lanes bring.
-#define GAIN_OVER_ONE_LANE 50                    // one part in
-#define GAIN_OVER_ONE_LANE_WHERE_ISSUE_LIMITS 20 // one part in; measured on a GPU (docs/cuda.md)
-#define GAIN_OVER_FEWER_LANES 256                // one part in
-#define GAIN_WHERE_ISSUE_LIMITS 60 // one part in, where the model says what issuing costs
-// One part in, where no two of the largest kernels fit the device: such kernels leave it partly
-// idle at both their ends, so a second lane gains twice what the model sees (docs/cuda.md).
-#define GAIN_WHERE_KERNELS_ARE_LARGE 60
 // Lanes for nodes of unknown cost may make the frame this part longer, should the nodes be short.
 #define PRICE_OF_GUESSES 2 // one part in
 
-static const uint32_t candidates[] = { 2,  3,  4,  5,  6,  7,  8,  9,  10, 12, 14,  16,
-                                       20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128 };
+// Numbers that are tried, as far as they are allowed.
+static const uint32_t candidates[] = { 2,   3,    4,    5,    6,    7,     8,    9,   10,  11,
+                                       12,  13,   14,   15,   16,   18,    20,   22,  24,  28,
+                                       32,  40,   48,   56,   64,   80,    96,   112, 128, 256,
+                                       512, 1024, 2048, 4096, 8192, 16384, 32768 };
 #define NUM_CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
 #define MOST_LANES_CHOSEN 128
 
@@ -38,67 +45,17 @@ uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_
     return limit ? limit : 1;
 }
 
-static uint64_t visits(const struct plan_graph *plan, uint64_t num_tries)
-{
-    return ((uint64_t)plan->num_units + plan->num_edges) * num_tries;
-}
-
-static uint64_t lower_bound(const struct plan_costs *costs, uint32_t num_lanes)
-{
-    uint32_t most = costs->model.max_concurrent;
-    uint64_t share = costs->work_ns / num_lanes;
-    uint64_t awake = (costs->work_ns - costs->blocking_ns) / (most < num_lanes ? most : num_lanes);
-    uint64_t bound = share > costs->critical_ns ? share : costs->critical_ns;
-    bound = bound > awake ? bound : awake;
-    return bound > costs->area_ns ? bound : costs->area_ns;
-}
-
-// What a frame really takes: both its makespan and the time that issuing its nodes and waits takes
-// are lower bounds, and where they are near each other lanes wait for their turn. The cube root of
-// the sum of the cubes fits measured frames (docs/cuda.md); here it is, in integers, the larger one
-// and up to a quarter of it.
-uint64_t braid_plan_expected_ns(const braid_cost_model *model, uint64_t makespan_ns,
-                                uint64_t num_nodes, uint64_t num_waits)
-{
-    const uint64_t one = 1024; // of fixed point
-    uint64_t issue_ns = model->issue_ns * num_nodes + model->issue_wait_ns * num_waits;
-    uint64_t more = makespan_ns > issue_ns ? makespan_ns : issue_ns;
-    uint64_t less = makespan_ns > issue_ns ? issue_ns : makespan_ns;
-    if (less == 0)
-        return more;
-    uint64_t ratio = more >= one ? less / (more / one) : less * one / more;
-    ratio = ratio < one ? ratio : one;
-    return more + more / (4 * one) * (ratio * ratio * ratio / (one * one));
-}
-
-static uint64_t expected_ns(const struct plan_graph *plan, const struct plan_costs *costs,
-                            uint64_t makespan_ns, uint64_t num_waits)
-{
-    return braid_plan_expected_ns(&costs->model, makespan_ns, plan->num_nodes, num_waits);
-}
-
-static bool is_worth(const struct plan_costs *costs, uint64_t expected, uint32_t chosen_lanes,
-                     uint64_t chosen_ns)
-{
-    uint64_t part = costs->model.issue_ns ? GAIN_WHERE_ISSUE_LIMITS : GAIN_OVER_FEWER_LANES;
-    if (chosen_lanes == 1 && costs->most_share * 2 > PLAN_WHOLE_DEVICE)
-        part = GAIN_WHERE_KERNELS_ARE_LARGE;
-    else if (chosen_lanes == 1)
-        part = costs->model.issue_ns ? GAIN_OVER_ONE_LANE_WHERE_ISSUE_LIMITS : GAIN_OVER_ONE_LANE;
-    return expected < chosen_ns - chosen_ns / part;
-}
-
 // Of all candidates the one with the best lower bound, the fewest lanes on a tie.
-static uint32_t guess_lanes(const struct plan_graph *plan, const struct plan_costs *costs,
-                            uint32_t limit)
+static uint32_t guess_lanes(const struct plan_tries *tries, uint32_t limit)
 {
+    const struct plan_costs *costs = tries->costs;
     uint32_t best = 1;
-    uint64_t best_ns = expected_ns(plan, costs, costs->one_lane_ns, 0);
+    uint64_t best_ns = braid_plan_without_waits(tries, costs->one_lane_ns);
     for (size_t i = 0; i <= NUM_CANDIDATES; i++) {
         uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
-        uint64_t bound = lower_bound(costs, num) + (num - 1) * costs->model.root_ns;
-        uint64_t expected = expected_ns(plan, costs, bound, 0);
-        if (is_worth(costs, expected, best, best_ns)) {
+        uint64_t bound = braid_plan_lower_bound(costs, num) + (num - 1) * costs->model.root_ns;
+        uint64_t expected = braid_plan_without_waits(tries, bound);
+        if (braid_plan_is_worth(costs, expected, best, best_ns)) {
             best = num;
             best_ns = expected;
         }
@@ -106,273 +63,313 @@ static uint32_t guess_lanes(const struct plan_graph *plan, const struct plan_cos
     return best;
 }
 
-struct choice {
-    const struct plan_graph *plan;
-    const struct plan_costs *costs;
-    const struct plan_ranks *ranks;
-    struct plan_placement best; // no arrays yet while it stands for one lane
-    uint64_t best_ns;           // what a frame of it is expected to take
-    bool is_enough;             // a plan left a lane unused
+// A plan that may be taken: on up to max_lanes lanes, a frame is expected to take ns.
+struct kept {
+    uint32_t max_lanes;
+    uint64_t ns;
+    struct plan_placement placement; // no arrays: one lane, not placed yet
 };
 
-// Takes the placement over, or frees it.
-static void consider(struct choice *choice, struct plan_placement *placement)
+struct choice {
+    struct plan_tries *tries;
+    struct array kept;    // struct kept, by lanes, the first with the fewest
+    uint64_t least_ns;    // of the shortest
+    uint32_t least_lanes; // and its lanes
+    uint32_t most_lanes;  // more change nothing: a plan left a lane unused
+};
+
+static struct kept *first_kept(const struct choice *choice)
 {
-    uint64_t expected =
-        expected_ns(choice->plan, choice->costs, placement->makespan_ns, placement->waits.num);
-    if (is_worth(choice->costs, expected, choice->best.num_lanes, choice->best_ns)) {
-        struct plan_placement worse = choice->best;
-        choice->best = *placement;
-        choice->best_ns = expected;
-        *placement = worse;
+    return choice->kept.items;
+}
+
+// Frees what is worth leaving for the shortest plan, and what is no shorter than one on fewer
+// lanes.
+static void drop_useless(struct choice *choice)
+{
+    struct kept *kept = first_kept(choice);
+    size_t num = 0;
+    for (size_t i = 0; i < choice->kept.num; i++) {
+        if (braid_plan_is_worth(choice->tries->costs, choice->least_ns, kept[i].max_lanes,
+                                kept[i].ns) ||
+            (num > 0 && kept[i].ns >= kept[num - 1].ns))
+            braid_plan_placement_finish(&kept[i].placement);
+        else
+            kept[num++] = kept[i];
     }
-    braid_plan_placement_finish(placement);
+    choice->kept.num = num;
 }
 
-static uint64_t bound_of(const struct choice *choice, uint32_t num_lanes)
+// Takes the placement over, if only to free it.
+static braid_status keep(struct choice *choice, uint32_t max_lanes,
+                         struct plan_placement *placement, uint64_t ns)
 {
-    return expected_ns(choice->plan, choice->costs, lower_bound(choice->costs, num_lanes), 0);
-}
-
-static braid_status try_lanes(struct choice *choice, uint32_t num_lanes)
-{
-    if (!is_worth(choice->costs, bound_of(choice, num_lanes), choice->best.num_lanes,
-                  choice->best_ns))
-        return BRAID_OK;
-    struct plan_placement placement;
-    braid_status status =
-        braid_plan_place(choice->plan, choice->costs, choice->ranks, num_lanes, true, &placement);
-    if (status)
-        return status;
-    choice->is_enough = placement.num_lanes < num_lanes;
-    consider(choice, &placement);
+    if (!braid_array_append(&choice->kept, 1, sizeof(struct kept))) {
+        braid_plan_placement_finish(placement);
+        return braid_error_no_memory("the choice of lanes");
+    }
+    struct kept *kept = first_kept(choice);
+    size_t at = choice->kept.num - 1;
+    for (; at > 0 && kept[at - 1].max_lanes > max_lanes; at--)
+        kept[at] = kept[at - 1];
+    kept[at] = (struct kept){ max_lanes, ns, *placement };
+    if (ns < choice->least_ns) {
+        choice->least_ns = ns;
+        choice->least_lanes = max_lanes;
+    }
+    drop_useless(choice);
     return BRAID_OK;
 }
 
-// Candidates in rising order. The one that looks best is placed beforehand: few of the smaller ones
-// can then still be as good. Where a plan leaves a lane unused, more of them change nothing.
-static braid_status try_all(struct choice *choice, uint32_t limit)
+// Whether a plan on so many lanes would neither be taken nor show that the one with the fewest
+// lanes is too long.
+static bool is_hopeless(const struct choice *choice, uint32_t num_lanes)
 {
-    const struct plan_costs *costs = choice->costs;
-    uint32_t guess = guess_lanes(choice->plan, costs, limit);
-    struct plan_placement probe;
-    braid_status status = braid_plan_place(choice->plan, costs, choice->ranks, guess, true, &probe);
-    if (status)
+    const struct plan_costs *costs = choice->tries->costs;
+    const struct kept *first = first_kept(choice);
+    uint64_t bound = braid_plan_bound_of(choice->tries, num_lanes);
+    bool gains = costs->model.issue_ns
+                     ? braid_plan_is_worth(costs, bound, first->max_lanes, first->ns)
+                     : bound < choice->least_ns;
+    return braid_plan_is_worth(costs, choice->least_ns, num_lanes, bound) ||
+           (num_lanes > choice->least_lanes && !gains);
+}
+
+// On fewer lanes a plan may be somewhat longer than the shortest, and is taken.
+static uint64_t longest_of_use(const struct choice *choice, uint32_t num_lanes)
+{
+    uint64_t part = braid_plan_part_over(choice->tries->costs, num_lanes);
+    return num_lanes > choice->least_lanes ? UINT64_MAX
+                                           : choice->least_ns + choice->least_ns / (part - 1) + 1;
+}
+
+static braid_status try_lanes(struct choice *choice, uint32_t num_lanes, uint64_t give_up_ns)
+{
+    struct plan_placement placement;
+    const struct plan_limits limits = { num_lanes, true, give_up_ns };
+    braid_status status = braid_plan_try_first(choice->tries, &limits, &placement);
+    if (status || placement.given_up)
         return status;
-    uint64_t probe_ns = expected_ns(choice->plan, costs, probe.makespan_ns, probe.waits.num);
-    uint32_t most = probe.num_lanes < guess ? guess : limit;
-    bool probed = guess == 1;
-    if (probed)
-        choice->best = probe; // what its bare numbers stood for
+    if (placement.num_lanes < num_lanes && num_lanes < choice->most_lanes)
+        choice->most_lanes = num_lanes;
+    return keep(choice, num_lanes, &placement, braid_plan_length(choice->tries, &placement));
+}
+
+// Candidates in rising order. The one that looks best is placed beforehand: few of the smaller ones
+// can then still be as good.
+static braid_status try_candidates(struct choice *choice, uint32_t guess)
+{
+    braid_status status = BRAID_OK;
     for (size_t i = 0; !status && i <= NUM_CANDIDATES; i++) {
+        uint32_t most = choice->most_lanes;
         uint32_t num = i < NUM_CANDIDATES && candidates[i] < most ? candidates[i] : most;
-        if (num == guess && !probed) {
-            consider(choice, &probe);
-            probed = true;
-        } else if (num > guess || !is_worth(costs, probe_ns, num, bound_of(choice, num))) {
-            status = try_lanes(choice, num);
-        }
-        if (num == most || choice->is_enough)
+        if (num > 1 && num != guess && !is_hopeless(choice, num))
+            status = try_lanes(choice, num, longest_of_use(choice, num));
+        if (num >= choice->most_lanes)
             break;
     }
-    if (!probed)
-        braid_plan_placement_finish(&probe);
     return status;
 }
 
-static braid_status try_numbers(struct choice *choice, uint32_t limit)
+static bool is_big(const struct plan_tries *tries)
 {
-    if (visits(choice->plan, NUM_CANDIDATES) <= 2 * MOST_VISITS)
-        return try_all(choice, limit);
-    return try_lanes(choice, guess_lanes(choice->plan, choice->costs, limit));
+    return braid_plan_visits(tries->plan, 1) > MOST_TO_TRY_ALL;
 }
 
-static bool is_bearable(const struct choice *choice, uint64_t expected)
+static uint64_t visits_for_fewer(const struct plan_tries *tries)
 {
-    return expected <= choice->best_ns + choice->best_ns / PRICE_OF_GUESSES;
+    uint64_t one = braid_plan_visits(tries->plan, 1);
+    return tries->num_visits + (one > MOST_VISITS_FOR_FEWER ? one : MOST_VISITS_FOR_FEWER);
+}
+
+// Candidates that may be shorter on fewer lanes than a guess, the most first.
+static braid_status try_fewer(struct choice *choice)
+{
+    struct plan_tries *tries = choice->tries;
+    uint64_t most_visits = visits_for_fewer(tries);
+    braid_status status = BRAID_OK;
+    for (size_t i = NUM_CANDIDATES; i-- > 0 && !status;) {
+        if (candidates[i] >= choice->most_lanes)
+            continue;
+        if (braid_plan_bound_of(tries, candidates[i]) >= choice->least_ns ||
+            tries->num_visits >= most_visits)
+            break;
+        status = try_lanes(choice, candidates[i], choice->least_ns - 1);
+    }
+    return status;
+}
+
+static braid_status try_numbers(struct choice *choice)
+{
+    uint32_t guess = guess_lanes(choice->tries, choice->most_lanes);
+    braid_status status = guess > 1 ? try_lanes(choice, guess, UINT64_MAX) : BRAID_OK;
+    if (status || !is_big(choice->tries))
+        return status ? status : try_candidates(choice, guess);
+    choice->most_lanes = guess;
+    return try_fewer(choice);
+}
+
+static bool is_bearable(const struct kept *best, uint64_t expected)
+{
+    return expected <= best->ns + best->ns / PRICE_OF_GUESSES;
 }
 
 // Where costs are missing a node may be the longest of all: as many lanes are taken as may run at
 // once, or the most that cost little should all nodes be as short as the model's default. A graph
 // too big to try all numbers gets one try.
-static braid_status try_many(struct choice *choice, uint32_t limit)
+static braid_status try_many(struct plan_tries *tries, uint32_t limit, struct kept *best)
 {
-    bool big = visits(choice->plan, NUM_CANDIDATES) > 2 * MOST_VISITS, found = false;
+    bool found = false;
     for (size_t i = NUM_CANDIDATES + 1; i-- > 0 && !found;) {
         uint32_t num = i < NUM_CANDIDATES ? candidates[i] : limit;
-        uint64_t roots = (num - 1) * choice->costs->model.root_ns;
-        if (num > limit || num <= choice->best.num_lanes ||
-            !is_bearable(choice, lower_bound(choice->costs, num) + roots))
+        uint64_t roots = (num - 1) * tries->costs->model.root_ns;
+        if (num > limit || num <= best->max_lanes ||
+            !is_bearable(best, braid_plan_lower_bound(tries->costs, num) + roots))
             continue;
         struct plan_placement other;
-        braid_status status =
-            braid_plan_place(choice->plan, choice->costs, choice->ranks, num, true, &other);
+        const struct plan_limits limits = { num, true, UINT64_MAX };
+        braid_status status = braid_plan_try(tries, &limits, &other);
         if (status)
             return status;
-        uint64_t expected =
-            expected_ns(choice->plan, choice->costs, other.makespan_ns, other.waits.num);
-        found = is_bearable(choice, expected);
+        found = is_bearable(best, braid_plan_length(tries, &other));
         if (found) {
-            struct plan_placement fewer = choice->best;
-            choice->best = other;
+            struct plan_placement fewer = best->placement;
+            best->placement = other;
             other = fewer;
         }
         braid_plan_placement_finish(&other);
-        found |= big;
+        found |= is_big(tries);
     }
     return BRAID_OK;
 }
 
-static braid_status place_by(const struct plan_graph *plan, const struct plan_costs *costs,
-                             const struct plan_ranks *ranks, const braid_schedule_options *options,
-                             uint32_t num_lanes, struct plan_placement *out_placement)
+// Takes the first of what was kept, and frees the others.
+static struct kept take_first(struct choice *choice)
 {
-    if (num_lanes)
-        return braid_plan_place(plan, costs, ranks, num_lanes, false, out_placement);
-    uint32_t limit = braid_plan_lane_limit(plan, costs, options);
-    if (options->fixed_lanes && options->max_lanes)
-        return braid_plan_place(plan, costs, ranks, limit, false, out_placement);
-    struct choice choice = {
-        .plan = plan,
-        .costs = costs,
-        .ranks = ranks,
-        .best = { .num_lanes = 1, .makespan_ns = costs->one_lane_ns },
-        .best_ns = expected_ns(plan, costs, costs->one_lane_ns, 0),
-    };
-    braid_status status = try_numbers(&choice, limit);
-    if (!status && costs->num_guessed)
-        status = try_many(&choice, limit);
-    if (!status && !choice.best.issued)
-        return braid_plan_place(plan, costs, ranks, 1, false, out_placement);
-    if (status)
-        braid_plan_placement_finish(&choice.best);
-    else
-        *out_placement = choice.best;
-    return status;
+    struct kept first = *first_kept(choice);
+    for (size_t i = 1; i < choice->kept.num; i++)
+        braid_plan_placement_finish(&first_kept(choice)[i].placement);
+    braid_array_finish(&choice->kept);
+    return first;
 }
 
-// The heaviest path still ahead goes first.
-static braid_status rank_by_bottom(const struct plan_graph *plan, const struct plan_costs *costs,
-                                   struct plan_ranks *out_ranks)
+// What was chosen, or fewer lanes, in the order by level. So whatever a lower limit gets in that
+// order is compared.
+static braid_status try_levels(struct plan_tries *tries, struct kept *best)
 {
-    uint64_t *keys = malloc(((size_t)plan->num_units + 1) * sizeof(*keys));
-    if (!keys)
-        return braid_error_no_memory("the order of ready nodes");
-    for (uint32_t i = 0; i < plan->num_units; i++)
-        keys[i] = costs->critical_ns - costs->bottom_ns[plan_first_member(plan, i)];
-    braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
-    free(keys);
-    return status;
-}
-
-// The fewest edges from the start go first, and then the heaviest path still ahead.
-static braid_status rank_by_level(const struct plan_graph *plan, const struct plan_ranks *by_bottom,
-                                  struct plan_ranks *out_ranks)
-{
-    uint64_t *keys = braid_allocate_zeroed(plan->num_units, sizeof(*keys));
-    if (!keys)
-        return braid_error_no_memory("the order of ready nodes");
-    for (uint32_t i = 0; i < plan->num_nodes; i++) {
-        uint32_t node = plan_ordered_node(plan, i), unit = plan_unit_of(plan, node);
-        uint64_t level = keys[unit] >> 32;
-        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
-            uint64_t above = (keys[plan_unit_of(plan, plan->pred_nodes[e])] >> 32) + 1;
-            level = above > level ? above : level;
-        }
-        keys[unit] = level << 32 | by_bottom->rank_of[unit];
-    }
-    braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
-    free(keys);
-    return status;
-}
-
-// Ready units by the heaviest path ahead, and by level; no rank_of in by_level: it is not tried.
-struct orders {
-    struct plan_ranks by_bottom, by_level;
-};
-
-static braid_status make_orders(const struct plan_graph *plan, const struct plan_costs *costs,
-                                struct orders *out_orders)
-{
-    struct orders orders = { 0 };
-    braid_status status = rank_by_bottom(plan, costs, &orders.by_bottom);
-    if (!status && visits(plan, 2) <= MOST_VISITS)
-        status = rank_by_level(plan, &orders.by_bottom, &orders.by_level);
-    if (status)
-        braid_plan_ranks_finish(&orders.by_bottom);
-    else
-        *out_orders = orders;
-    return status;
-}
-
-static void finish_orders(struct orders *orders)
-{
-    braid_plan_ranks_finish(&orders->by_bottom);
-    braid_plan_ranks_finish(&orders->by_level);
-}
-
-// Keeps the better of a placement and that by level, on as many lanes.
-static braid_status try_levels(const struct plan_graph *plan, const struct plan_costs *costs,
-                               const struct orders *orders, struct plan_placement *best)
-{
-    struct plan_placement other;
-    if (best->num_lanes < 2 || !orders->by_level.rank_of)
+    struct plan_placement *placement = &best->placement;
+    struct plan_limits limits = { placement->num_lanes, true, best->ns };
+    if (!placement->issued || !tries->by_level.rank_of)
         return BRAID_OK;
-    braid_status status =
-        braid_plan_place(plan, costs, &orders->by_level, best->num_lanes, true, &other);
-    if (!status)
-        braid_plan_placement_keep(best, &other);
+    braid_status status = braid_plan_try_levels(tries, &limits, placement);
+    for (size_t i = NUM_CANDIDATES; i-- > 0 && !status;) {
+        uint64_t ns = braid_plan_length(tries, placement);
+        if (candidates[i] >= best->max_lanes || is_big(tries) ||
+            braid_plan_bound_of(tries, candidates[i]) >= ns)
+            continue;
+        limits = (struct plan_limits){ candidates[i], true, ns - 1 };
+        status = braid_plan_try_levels(tries, &limits, placement);
+    }
+    best->ns = braid_plan_length(tries, placement);
     return status;
 }
 
-// List scheduling may do worse on more lanes (R. L. Graham, 1966). What a plan on fewer lanes gains
-// is taken: in a graph small enough to try them all more lanes never make a longer plan. In a
-// larger one every fourth part less is tried.
-static braid_status try_fewer(const struct plan_graph *plan, const struct plan_costs *costs,
-                              const struct orders *orders, uint32_t limit,
-                              struct plan_placement *best)
+static braid_status place_on_one(struct plan_tries *tries, struct plan_placement *out_placement)
 {
-    bool all = visits(plan, 2 * (uint64_t)limit) <= MOST_VISITS;
-    braid_status status = BRAID_OK;
-    uint32_t num = limit;
-    while (!status && num > 1 && (all || visits(plan, 16) <= MOST_VISITS)) {
-        struct plan_placement other;
-        num -= all ? 1 : num / 4 + 1;
-        if (num == 0 || lower_bound(costs, num) >= best->makespan_ns)
+    const struct plan_limits one = { 1, false, UINT64_MAX };
+    return braid_plan_try(tries, &one, out_placement);
+}
+
+// A limit of the program's that is no candidate: the next lower one, since no plan of a higher
+// limit would have been compared with it.
+static uint32_t round_limit(const struct plan_tries *tries, uint32_t limit)
+{
+    uint32_t most = limit;
+    if (limit == tries->plan->num_units || limit == tries->costs->model.max_concurrent)
+        return limit;
+    for (size_t i = 0; i < NUM_CANDIDATES && candidates[i] <= limit; i++)
+        most = candidates[i];
+    return most;
+}
+
+static braid_status choose(struct plan_tries *tries, uint32_t limit,
+                           struct plan_placement *out_placement)
+{
+    uint64_t one_ns = braid_plan_without_waits(tries, tries->costs->one_lane_ns);
+    struct choice choice = {
+        .tries = tries, .least_ns = one_ns, .least_lanes = 1, .most_lanes = limit
+    };
+    braid_status status = keep(&choice, 1, &(struct plan_placement){ 0 }, one_ns);
+    if (status)
+        return status;
+    status = try_numbers(&choice);
+    struct kept best = take_first(&choice);
+    if (!status)
+        status = try_levels(tries, &best);
+    if (!status && tries->costs->num_guessed)
+        status = try_many(tries, limit, &best);
+    if (!status && !best.placement.issued)
+        return place_on_one(tries, out_placement);
+    if (status)
+        braid_plan_placement_finish(&best.placement);
+    else
+        *out_placement = best.placement;
+    return status;
+}
+
+// As many as allowed, or fewer where that makes a shorter plan.
+static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
+                                struct plan_placement *out_placement)
+{
+    const struct plan_limits all = { limit, false, UINT64_MAX };
+    struct plan_placement best, other;
+    braid_status status = braid_plan_try(tries, &all, &best);
+    if (status)
+        return status;
+    uint64_t most_visits = visits_for_fewer(tries);
+    for (uint32_t num = tries->most_lanes; num > 1 && !status;) {
+        if (braid_plan_lower_bound(tries->costs, --num) >= best.makespan_ns ||
+            tries->num_visits >= most_visits)
             break;
-        status = braid_plan_place(plan, costs, &orders->by_bottom, num, true, &other);
-        if (status)
-            break;
-        status = try_levels(plan, costs, orders, &other);
-        if (!status && other.makespan_ns < best->makespan_ns) {
-            struct plan_placement worse = *best;
-            *best = other;
-            other = worse;
-        }
-        braid_plan_placement_finish(&other);
+        const struct plan_limits fewer = { num, true, best.makespan_ns - 1 };
+        status = braid_plan_try(tries, &fewer, &other);
+        if (!status)
+            braid_plan_keep_shorter(tries, &best, &other);
     }
+    if (status)
+        braid_plan_placement_finish(&best);
+    else
+        *out_placement = best;
     return status;
 }
 
 braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
                                    const braid_schedule_options *options, uint32_t num_lanes,
-                                   struct plan_placement *out_placement)
+                                   struct plan_placement *out_placement, uint64_t *out_saved_ns)
 {
-    struct orders orders;
+    bool fixed = num_lanes || (options->fixed_lanes && options->max_lanes);
+    uint32_t limit = braid_plan_lane_limit(plan, costs, options);
+    const struct plan_limits given = { num_lanes, false, UINT64_MAX };
     struct plan_placement best = { 0 };
-    braid_status status = make_orders(plan, costs, &orders);
+    struct plan_tries tries;
+    braid_status status = braid_plan_tries_create(plan, costs, fixed, &tries);
     if (status)
         return status;
-    status = place_by(plan, costs, &orders.by_bottom, options, num_lanes, &best);
-    if (!status)
-        status = try_levels(plan, costs, &orders, &best);
-    if (!status && !num_lanes && options->fixed_lanes && options->max_lanes)
-        status =
-            try_fewer(plan, costs, &orders, braid_plan_lane_limit(plan, costs, options), &best);
-    finish_orders(&orders);
-    if (status)
-        braid_plan_placement_finish(&best);
+    if (num_lanes)
+        status = braid_plan_try(&tries, &given, &best);
     else
+        status = fixed ? place_fixed(&tries, limit, &best)
+                       : choose(&tries, round_limit(&tries, limit), &best);
+    uint64_t listed_ns = best.makespan_ns;
+    if (!status && options->effort)
+        status = braid_plan_search(&tries, options->effort, &best);
+    braid_plan_tries_finish(&tries);
+    if (status) {
+        braid_plan_placement_finish(&best);
+    } else {
         *out_placement = best;
+        // A frame that starts sooner may have the longer makespan.
+        *out_saved_ns = listed_ns > best.makespan_ns ? listed_ns - best.makespan_ns : 0;
+    }
     return status;
 }

@@ -9,17 +9,12 @@
 uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
                                const braid_schedule_options *options);
 
-// What a frame is expected to take of so many nodes and waits that are started one after another.
-uint64_t braid_plan_expected_ns(const braid_cost_model *model, uint64_t makespan_ns,
-                                uint64_t num_nodes, uint64_t num_waits);
-
 // Places the graph on the number of lanes that the cost model predicts to be best: the fewest on a
 // tie or a small gain, one where the gain over one lane is small. With num_lanes other than 0 it is
-// placed on up to as many without asking. Ready units go by the heaviest path still ahead or, in a
-// graph small enough to try both, by level, whichever gives the shorter makespan, then fewer waits.
-// Errors: BRAID_NO_MEMORY.
+// placed on up to as many without asking. Then a shorter plan is searched for, if the options ask
+// for it; out_saved_ns is what its makespan gained. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
                                    const braid_schedule_options *options, uint32_t num_lanes,
-                                   struct plan_placement *out_placement);
+                                   struct plan_placement *out_placement, uint64_t *out_saved_ns);
 
 #endif

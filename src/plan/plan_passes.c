@@ -7,6 +7,7 @@
 #include "plan/plan_chains.h"
 #include "plan/plan_divide.h"
 #include "plan/plan_lanes.h"
+#include "plan/plan_limit.h"
 #include "plan/plan_serialise.h"
 #include "plan/plan_steps.h"
 #include "plan/plan_times.h"
@@ -58,10 +59,10 @@ void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_cos
 }
 
 static braid_status place_and_widen(struct passes *passes, const braid_schedule_options *options,
-                                    uint32_t num_lanes)
+                                    uint32_t num_lanes, uint64_t *out_saved_ns)
 {
-    braid_status status =
-        braid_plan_place_best(passes->plan, &passes->costs, options, num_lanes, &passes->placement);
+    braid_status status = braid_plan_place_best(passes->plan, &passes->costs, options, num_lanes,
+                                                &passes->placement, out_saved_ns);
     if (!status && options->widen)
         status = braid_plan_widen(passes->plan, &passes->costs, &passes->placement);
     return status;
@@ -102,7 +103,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
         status = braid_plan_chains(plan, &passes->costs, &passes->placement);
     else if (!status)
-        status = place_and_widen(passes, options, num_lanes);
+        status = place_and_widen(passes, options, num_lanes, &schedule->info.saved_ns);
     if (!status)
         braid_plan_fill_info(schedule, &passes->costs);
     schedule->info.makespan_ns = passes->placement.makespan_ns;
@@ -114,6 +115,8 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
         status = braid_plan_find_times(schedule, &passes->costs.model);
     if (!status)
         status = braid_plan_divide_by_graph(schedule, graph, &passes->costs.model);
+    if (!status)
+        braid_plan_find_limit(schedule);
     return status;
 }
 

@@ -117,6 +117,9 @@ static bool put_node(struct place *place, uint32_t node, uint32_t lane, uint64_t
     out->start_ns[node] = start_ns;
     if (end_ns > out->makespan_ns)
         out->makespan_ns = end_ns;
+    place->gave_up = start_ns + place->costs->bottom_ns[node] > place->give_up_ns;
+    if (place->gave_up)
+        return false;
     out->wait_first[place->know.num_issued] = (uint32_t)out->waits.num;
     return plan_heap_push(&place->ends, end_ns, node) &&
            braid_plan_know_issue(&place->know, node, lane, place->know.asks, place->know.num_asks,
@@ -358,9 +361,11 @@ static braid_status place_once(const struct place *start, bool or_fewer, bool ea
         if (!done)
             braid_plan_placement_finish(&out);
     } while (again);
-    if (!done)
+    if (!done && !place.gave_up)
         return braid_plan_clocks_error(&place.know.clocks, "the placement of a plan");
-    if (out.num_lanes > 1)
+    if (place.gave_up)
+        out = (struct plan_placement){ .given_up = true, .num_placed = place.know.num_issued };
+    else if (out.num_lanes > 1)
         out.makespan_ns += (out.num_lanes - 1) * start->costs->model.root_ns;
     *out_placement = out;
     return BRAID_OK;
@@ -369,20 +374,21 @@ static braid_status place_once(const struct place *start, bool or_fewer, bool ea
 // A unit whose later nodes wait for others may start early and hold its lane idle, for the sake of
 // those that wait for its first nodes; or late, and leave the lane to others. Both are tried.
 braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_costs *costs,
-                              const struct plan_ranks *ranks, uint32_t max_lanes, bool or_fewer,
+                              const struct plan_ranks *ranks, const struct plan_limits *limits,
                               struct plan_placement *out_placement)
 {
-    uint32_t most = max_lanes < plan->num_units ? max_lanes : plan->num_units;
+    uint32_t most = limits->max_lanes < plan->num_units ? limits->max_lanes : plan->num_units;
     const struct place start = {
         .plan = plan,
         .costs = costs,
         .ranks = ranks,
         .max_lanes = most ? most : 1,
+        .give_up_ns = limits->give_up_ns,
     };
     struct plan_placement late, early;
-    braid_status status = place_once(&start, or_fewer, false, &late);
+    braid_status status = place_once(&start, limits->or_fewer, false, &late);
     if (!status && plan->units.members) {
-        status = place_once(&start, or_fewer, true, &early);
+        status = place_once(&start, limits->or_fewer, true, &early);
         if (status)
             braid_plan_placement_finish(&late);
         else

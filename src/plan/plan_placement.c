@@ -7,8 +7,9 @@
 void braid_plan_placement_keep(struct plan_placement *best, struct plan_placement *other)
 {
     struct plan_placement worse = *other;
-    if (other->makespan_ns < best->makespan_ns ||
-        (other->makespan_ns == best->makespan_ns && other->waits.num < best->waits.num)) {
+    bool shorter = best->given_up || other->makespan_ns < best->makespan_ns ||
+                   (other->makespan_ns == best->makespan_ns && other->waits.num < best->waits.num);
+    if (shorter && !other->given_up) {
         worse = *best;
         *best = *other;
     }

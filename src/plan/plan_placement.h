@@ -3,6 +3,7 @@
 #ifndef BRAID_PLAN_PLACEMENT_H
 #define BRAID_PLAN_PLACEMENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/array.h"
@@ -21,10 +22,12 @@ struct plan_placement {
     uint32_t *wait_first; // of the i-th issued node in waits; num_nodes + 1
     struct array delayed; // struct plan_delayed, where no hint named the lane
     struct array hinted;  // struct plan_pair: likewise, where a hint named the lane
+    bool given_up;        // there are no arrays; num_placed nodes had been placed
+    uint32_t num_placed;
 };
 
 // Keeps the better of two placements in the place of the first and finishes the other: that of the
-// shorter makespan, then that of fewer waits, then the first.
+// shorter makespan, then that of fewer waits, then the first. One given up is never the better one.
 void braid_plan_placement_keep(struct plan_placement *best, struct plan_placement *other);
 void braid_plan_placement_finish(struct plan_placement *placement);
 

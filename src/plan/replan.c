@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "plan/plan_limit.h"
 #include "plan/plan_passes.h"
 #include "plan/plan_times.h"
 #include "plan/schedule.h"
@@ -48,7 +49,7 @@ static bool may_keep(const braid_schedule *from, const braid_schedule_options *o
     uint32_t most = options->costs.max_concurrent;
     return old->max_lanes == options->max_lanes && old->fixed_lanes == options->fixed_lanes &&
            old->policy == options->policy && old->widen == options->widen &&
-           (most == 0 || from->info.num_lanes <= most);
+           old->effort == options->effort && (most == 0 || from->info.num_lanes <= most);
 }
 
 // In double: a share of 2^63 ns is compared with a share of another, and rounding decides nothing
@@ -85,9 +86,11 @@ static braid_status try_keeping(const braid_schedule *from, const braid_graph *g
     bool keeps = !status && !crowded && is_good_enough(schedule, from);
     if (keeps)
         status = braid_plan_divide_by_graph(schedule, graph, &options->costs);
-    if (keeps && !status)
+    if (keeps && !status) {
+        schedule->info.saved_ns = 0;
+        braid_plan_find_limit(schedule);
         *out_schedule = schedule;
-    else
+    } else
         braid_schedule_destroy(schedule);
     return status;
 }

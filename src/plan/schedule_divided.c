@@ -5,6 +5,7 @@
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "plan/plan_limit.h"
 #include "plan/schedule.h"
 
 static void *copy(const void *items, size_t num, size_t item_bytes)
@@ -43,9 +44,11 @@ braid_status braid_schedule_undivided(const braid_schedule *from, braid_schedule
     braid_schedule_share_lanes(schedule, from);
     if (!copy_times(schedule, from))
         status = braid_error_no_memory("a schedule");
-    if (status)
+    if (status) {
         braid_schedule_destroy(schedule);
-    else
+    } else {
+        braid_plan_find_limit(schedule);
         *out_schedule = schedule;
+    }
     return status;
 }

@@ -296,6 +296,8 @@ static void schedules_refuse_null(void **state)
     refuses(braid_schedule_explain(all->schedule, all->node, all->node, NULL, 1), "out_text");
     refuses(braid_schedule_explain_island(NULL, all->node, text, sizeof(text)), "schedule");
     refuses(braid_schedule_explain_island(all->schedule, all->node, NULL, 1), "out_text");
+    refuses(braid_schedule_explain_limit(NULL, text, sizeof(text)), "schedule");
+    refuses(braid_schedule_explain_limit(all->schedule, NULL, 1), "out_text");
     refuses(braid_schedule_verify(NULL, all->graph), "schedule");
     refuses(braid_schedule_verify(all->schedule, NULL), "graph");
     refuses(braid_schedule_write_dot(NULL, stderr), "schedule");

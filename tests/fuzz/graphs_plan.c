@@ -222,7 +222,8 @@ static bool choose_options(struct fuzz_input *input, braid_schedule_options *out
                                        .fixed_lanes = flags & 8,
                                        .policy = flags & 16 ? BRAID_POLICY_MAX_CONCURRENCY
                                                             : BRAID_POLICY_DEFAULT,
-                                       .widen = flags & 32 };
+                                       .widen = flags & 32,
+                                       .effort = (flags & 40) == 40 ? 3 : 0 };
     bool huge = (flags & 192) == 192;
     if (flags & 64)
         options.costs = (braid_cost_model){ .default_cost_ns = choose_time(input, huge),
@@ -230,6 +231,7 @@ static bool choose_options(struct fuzz_input *input, braid_schedule_options *out
                                             .wait_ns = choose_time(input, huge),
                                             .root_ns = choose_time(input, huge),
                                             .max_concurrent = fuzz_below(input, 6),
+                                            .host_issues = flags & 1,
                                             .max_threads = choose_time(input, huge),
                                             .issue_ns = choose_time(input, huge),
                                             .issue_wait_ns = choose_time(input, huge) };

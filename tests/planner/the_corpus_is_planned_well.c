@@ -11,6 +11,7 @@
 #include "support/check.h"
 
 #define BRUTE_FORCE_NODES 400
+#define MOST_NODES_ON_ALL_LANES 10000
 #define MOST_NODES_AT_MAX_CONCURRENCY 10000
 
 static const uint32_t lane_limits[] = { 1, 2, 4, 8, 16 };
@@ -182,6 +183,56 @@ static void makespans_are_near_the_bound(void **state)
     }
 }
 
+// Plans of one graph on at most 1, 2, 3 ... lanes; returns how many are longer than one before.
+static uint64_t count_longer(const braid_graph *graph, braid_schedule_options options)
+{
+    uint64_t num_longer = 0, best = UINT64_MAX;
+    for (options.max_lanes = 1; options.max_lanes <= 12; options.max_lanes++) {
+        braid_schedule *schedule;
+        braid_schedule_info info;
+        check_ok(braid_schedule_create(graph, &options, &schedule));
+        braid_schedule_get_info(schedule, &info);
+        braid_schedule_destroy(schedule);
+        uint64_t length = options.fixed_lanes ? info.makespan_ns : info.expected_ns;
+        num_longer += length > best;
+        best = length < best ? length : best;
+    }
+    return num_longer;
+}
+
+// With lanes as given, or as many as pay; waits are free, or take a quarter of a node, or starting
+// nodes does.
+static void more_lanes_never_make_a_longer_plan(void **state)
+{
+    (void)state;
+    need_corpus();
+    uint64_t num_longer = 0, num_graphs = 0;
+    for (size_t i = 0; i < corpus.num_graphs; i++) {
+        const struct corpus_graph *from = &corpus.graphs[i];
+        if (from->num_nodes > MOST_NODES_ON_ALL_LANES || from->num_nodes == 0)
+            continue;
+        braid_graph *graph;
+        check_ok(corpus_make_graph(from, &graph));
+        uint64_t work = 0;
+        for (uint32_t node = 0; node < from->num_nodes; node++)
+            work += from->costs[node];
+        uint64_t mean = work / from->num_nodes;
+        const braid_cost_model models[] = {
+            { 0 },
+            { .wait_ns = mean / 4, .root_ns = mean / 8, .node_ns = mean / 16 },
+            { .wait_ns = mean / 4, .issue_ns = mean / 4, .issue_wait_ns = mean / 32 },
+        };
+        const braid_schedule_options options = { .costs = models[i % 3], .fixed_lanes = i / 3 % 2 };
+        num_longer += count_longer(graph, options);
+        num_graphs++;
+        braid_graph_destroy(graph);
+    }
+    printf("summary: corpus: %" PRIu64 " plans on at most 1 to 12 lanes of %" PRIu64
+           " graphs (n <= %d) are longer than one on fewer\n",
+           num_longer, num_graphs, MOST_NODES_ON_ALL_LANES);
+    assert_int_equal(num_longer, 0);
+}
+
 static void maximum_concurrency_takes_the_fewest_waits(void **state)
 {
     (void)state;
@@ -223,6 +274,7 @@ int main(void)
         cmocka_unit_test(makespans_are_near_published_optima),
         cmocka_unit_test(small_graphs_are_near_the_exhaustive_optimum),
         cmocka_unit_test(makespans_are_near_the_bound),
+        cmocka_unit_test(more_lanes_never_make_a_longer_plan),
         cmocka_unit_test(maximum_concurrency_takes_the_fewest_waits),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -54,6 +54,17 @@ def the_example_is_planned_as_the_readme_says():
         assert line in result.out.splitlines(), result.out
 
 
+def effort_finds_what_list_scheduling_misses():
+    graph = "digraph { a [cost=3]; b [cost=3]; c [cost=2]; d [cost=2]; e [cost=2]; }"
+    listed, found = plan(graph, "--lanes", "2"), plan(graph, "--lanes", "2", "--effort", "50")
+    assert (listed["makespan"], listed["saved"]) == (7, 0)
+    assert (found["makespan"], found["saved"], found["limit"]) == (6, 1, "lanes")
+    text = braid("plan", "-", "--lanes", "2", "--effort", "50", text=graph).out
+    assert "effort     50 steps made it 14.29 % shorter\n" in text, text
+    assert "limit      2 lanes: busy 100.0 % of the frame\n" in text, text
+    assert braid("plan", "-", "--effort", "many", text=graph).status == 2
+
+
 def one_lane_needs_no_wait():
     found = plan(DIAMOND, "--lanes", "1")
     check_plan(found, DIAMOND_NODES, DIAMOND_EDGES, DIAMOND_COSTS)
@@ -262,6 +273,7 @@ if __name__ == "__main__":
     sys.exit(run([
         a_diamond_takes_two_lanes_and_two_waits,
         the_text_and_the_json_agree,
+        effort_finds_what_list_scheduling_misses,
         the_example_is_planned_as_the_readme_says,
         one_lane_needs_no_wait,
         dear_waits_keep_to_one_lane,

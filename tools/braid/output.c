@@ -65,6 +65,14 @@ enum exit_status output_write(const char *path, output_writer *write, const void
     return close_output(path, file, write(file, user) == BRAID_OK);
 }
 
+void output_print_limit(const braid_schedule *schedule)
+{
+    static const char start[] = "limited by ";
+    char text[256];
+    if (braid_schedule_explain_limit(schedule, text, sizeof(text)) == BRAID_OK)
+        printf("limit      %s\n", text + strlen(start));
+}
+
 json_t *output_start_json(const char *kind)
 {
     return json_pack("{s:s, s:i, s:s}", "braid", braid_version(), "format", JSON_FORMAT, "kind",

@@ -35,6 +35,9 @@ const char *output_plural(uint64_t number);
 // A line on standard output where nodes have no cost; nothing where all have.
 void output_print_missing_costs(const struct dot_file *file);
 
+// A line on standard output that says what limits the frame as planned.
+void output_print_limit(const braid_schedule *schedule);
+
 // Starts a JSON report: { "braid": version, "format": 1, "kind": kind }. NULL without memory.
 json_t *output_start_json(const char *kind);
 

@@ -25,6 +25,7 @@ static const char help[] =
     "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
     "  --sync-cost N     what a wait between lanes costs, in the file's unit (default 0)\n"
     "  --widen           fewer waits at the same planned makespan, for costs that can be trusted\n"
+    "  --effort N        N steps of a search for a shorter plan; each takes as long as planning\n"
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
     "  --svg OUT         draw the plan as a timeline, for any browser and any number of nodes\n"
     "  --trace OUT       write the plan as a trace for Perfetto; OUT.json: for Chrome\n"
@@ -42,6 +43,7 @@ enum {
     OPTION_MAX_CONCURRENCY,
     OPTION_SYNC_COST,
     OPTION_WIDEN,
+    OPTION_EFFORT,
     OPTION_DOT,
     OPTION_SVG,
     OPTION_TRACE,
@@ -53,6 +55,7 @@ static const struct option long_options[] = {
     { "max-concurrency", no_argument, NULL, OPTION_MAX_CONCURRENCY },
     { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
     { "widen", no_argument, NULL, OPTION_WIDEN },
+    { "effort", required_argument, NULL, OPTION_EFFORT },
     { "dot", required_argument, NULL, OPTION_DOT },
     { "svg", required_argument, NULL, OPTION_SVG },
     { "trace", required_argument, NULL, OPTION_TRACE },
@@ -82,6 +85,11 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
     case OPTION_WIDEN:
         arguments->options.widen = true;
         return EXIT_DONE;
+    case OPTION_EFFORT:
+        status = argument_read_number("--effort", optarg, 0, UINT32_MAX, &number);
+        if (status == EXIT_DONE)
+            arguments->options.effort = (uint32_t)number;
+        return status;
     case OPTION_DOT:
         arguments->drawing = optarg;
         return EXIT_DONE;
@@ -129,7 +137,7 @@ static void print_time(const char *what, const struct dot_file *file, uint64_t t
 }
 
 static void print_figures(const struct dot_file *file, const braid_schedule *schedule,
-                          uint64_t plan_ns)
+                          uint32_t effort, uint64_t plan_ns)
 {
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
@@ -145,9 +153,14 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
     printf("records    %" PRIu64 " on %" PRIu32 " event object%s\n", info.num_records,
            info.num_events, output_plural(info.num_events));
     print_time("makespan", file, info.makespan_ns);
+    double listed_ns = (double)(info.makespan_ns + info.saved_ns);
+    if (effort && info.num_nodes)
+        printf("effort     %" PRIu32 " step%s made it %.2f %% shorter\n", effort,
+               output_plural(effort), 100 * (double)info.saved_ns / listed_ns);
     print_time("bound", file, info.bound_ns);
     printf("ratio      %.4f\n", ratio);
     print_time("one lane", file, info.one_lane_ns);
+    output_print_limit(schedule);
     printf("planned in %.3f ms, verified\n", (double)plan_ns / 1e6);
 }
 
@@ -170,7 +183,7 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
         json_decref(json);
     }
     if (status == EXIT_DONE && count_on_stdout(arguments) == 0)
-        print_figures(file, schedule, plan_ns);
+        print_figures(file, schedule, arguments->options.effort, plan_ns);
     return status;
 }
 

@@ -46,6 +46,14 @@ json_t *plan_json_time(const struct dot_file *file, uint64_t time_ns, uint64_t u
     return json_integer(integer(time_ns / unit_ns));
 }
 
+static const char *name_limit(braid_limit limit)
+{
+    static const char *const names[] = { "nothing",       "critical_path", "lanes",
+                                         "launch_cost",   "resources",     "wait_cost",
+                                         "path_and_lanes" };
+    return names[limit];
+}
+
 json_t *plan_json_summary(const char *kind, const struct dot_file *file,
                           const braid_schedule *schedule, uint64_t unit_ns)
 {
@@ -53,7 +61,7 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
     braid_schedule_get_info(schedule, &info);
     json_t *json = output_start_json(kind);
     json_t *numbers = json_pack(
-        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "file",
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "file",
         plan_json_text(file->text.path), "nodes", integer(info.num_nodes), "edges",
         integer(file->num_edges), "without_cost", integer(file->without_cost), "guessed",
         integer(info.num_guessed), "num_lanes", integer(info.num_lanes), "num_waits",
@@ -61,7 +69,9 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
         integer(info.num_events), "makespan", plan_json_time(file, info.makespan_ns, unit_ns),
         "bound", plan_json_time(file, info.bound_ns, unit_ns), "work",
         plan_json_time(file, info.work_ns, unit_ns), "one_lane",
-        plan_json_time(file, info.one_lane_ns, unit_ns));
+        plan_json_time(file, info.one_lane_ns, unit_ns), "saved",
+        plan_json_time(file, info.saved_ns, unit_ns), "limit",
+        plan_json_text(name_limit(info.limit)));
     if (!json || !numbers || json_object_update(json, numbers) != 0) {
         json_decref(json);
         json = NULL;

@@ -127,7 +127,49 @@ static void write_difference(const struct page *page)
         percent(busy_ns, info->work_ns) / 100);
 }
 
-// The largest of the lower bounds that the frame comes near.
+static void write_limit_name(const struct page *page, braid_limit limit)
+{
+    FILE *file = page->file;
+    switch (limit) {
+    case BRAID_LIMITED_BY_NOTHING:
+        break;
+    case BRAID_LIMITED_BY_CRITICAL_PATH:
+        fputs("<b>The critical path</b>: its nodes run one after another almost without a gap, so "
+              "more lanes change nothing; only shorter nodes on it, or fewer edges between them, "
+              "do. ",
+              file);
+        break;
+    case BRAID_LIMITED_BY_LANES:
+        fputs("<b>The number of lanes</b>: all of them are busy nearly all the time. ", file);
+        break;
+    case BRAID_LIMITED_BY_LAUNCH_COST:
+        fputs("<b>Launch cost</b>: starting the nodes and waits one after another takes ", file);
+        write_time(page, page->facts.info.issue_ns);
+        fputs(
+            ", longer than running them. Fewer nodes, or the device's own graph, would help; more "
+            "lanes would not. ",
+            file);
+        break;
+    case BRAID_LIMITED_BY_RESOURCES:
+        fputs("<b>The resource ", file);
+        write_text(file, page->facts.resource);
+        fputs("</b>: more pairs of nodes wait for each other because of what they access than for "
+              "lack of lanes. ",
+              file);
+        break;
+    case BRAID_LIMITED_BY_WAIT_COST:
+        fputs("<b>What waits cost</b>: more nodes queue behind others of their lane, since waiting "
+              "on an idle one would take as long, than for lack of lanes. ",
+              file);
+        break;
+    case BRAID_LIMITED_BY_PATH_AND_LANES:
+        fputs("<b>Lanes and critical path together</b>: neither alone is the whole of the frame. ",
+              file);
+        break;
+    }
+}
+
+// As braid_schedule_explain_limit has it, but for what was measured.
 static void write_limit(const struct page *page)
 {
     const struct report_facts *facts = &page->facts;
@@ -139,23 +181,7 @@ static void write_limit(const struct page *page)
     if (page->report->launch_ns > info->makespan_ns)
         fputs("<b>Launching</b>: the host takes longer to launch a frame than its nodes take. ",
               file);
-    if (info->makespan_ns <= info->critical_path_ns + info->critical_path_ns / 50)
-        fputs("<b>The critical path</b>: its nodes run one after another almost without a gap, so "
-              "more lanes change nothing; only shorter nodes on it, or fewer edges between them, "
-              "do. ",
-              file);
-    else if (info->makespan_ns <= share_ns + share_ns / 20)
-        fputs("<b>The number of lanes</b>: all of them are busy nearly all the time. ", file);
-    else if (facts->num_by_resource > facts->num_by_lanes) {
-        fputs("<b>The resource ", file);
-        write_text(file, facts->resource);
-        fputs("</b>: more pairs of nodes wait for each other because of what they access than for "
-              "lack of lanes. ",
-              file);
-    } else {
-        fputs("<b>Lanes and critical path together</b>: neither alone is the whole of the frame. ",
-              file);
-    }
+    write_limit_name(page, info->limit);
     fputs("The critical path takes ", file);
     write_time(page, info->critical_path_ns);
     fprintf(file, " (%.1f&nbsp;%% of the planned frame), all work shared out evenly ",

@@ -20,6 +20,7 @@ static const char help[] =
     "                    (without it, as many as pay on the device)\n"
     "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
     "  --widen           fewer waits at the same planned makespan\n"
+    "  --effort N        N steps of a search for a shorter plan, as for 'braid plan'\n"
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: the best one here)\n"
     "  --workers N       worker threads of the CPU device (default: one a core, at least 2)\n"
     "  --mode MODE       streams, or native for the device's own replay (default: auto)\n"
@@ -41,6 +42,7 @@ enum {
     OPTION_LANES,
     OPTION_MAX_CONCURRENCY,
     OPTION_WIDEN,
+    OPTION_EFFORT,
     OPTION_DEVICE,
     OPTION_WORKERS,
     OPTION_MODE,
@@ -58,6 +60,7 @@ static const struct option long_options[] = {
     { "lanes", required_argument, NULL, OPTION_LANES },
     { "max-concurrency", no_argument, NULL, OPTION_MAX_CONCURRENCY },
     { "widen", no_argument, NULL, OPTION_WIDEN },
+    { "effort", required_argument, NULL, OPTION_EFFORT },
     { "device", required_argument, NULL, OPTION_DEVICE },
     { "workers", required_argument, NULL, OPTION_WORKERS },
     { "mode", required_argument, NULL, OPTION_MODE },
@@ -131,6 +134,8 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
     case OPTION_WIDEN:
         arguments->plan.widen = true;
         return EXIT_DONE;
+    case OPTION_EFFORT:
+        return read_count("--effort", UINT32_MAX, &arguments->plan.effort);
     case OPTION_DEVICE:
         return run_arguments_read_device(optarg, arguments);
     case OPTION_WORKERS:

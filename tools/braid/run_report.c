@@ -61,6 +61,7 @@ static void print_report(const struct run_arguments *arguments, const struct run
            (double)plan.makespan_ns / 1e3, (double)makespan->median / 1e3,
            (double)makespan->least / 1e3, (double)makespan->most / 1e3,
            plan.makespan_ns ? (double)makespan->median / (double)plan.makespan_ns : 0);
+    output_print_limit(braid_exec_schedule(run->exec));
     printf("launch     %.3f us of the host's time (median; %.3f to %.3f)\n",
            (double)launch->median / 1e3, (double)launch->least / 1e3, (double)launch->most / 1e3);
 }

@@ -41,11 +41,11 @@ static braid_islands islands_of(const char *name)
 
 static json_t *way_to_json(const braid_exec_options *way)
 {
-    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:s}", "mode",
+    return json_pack("{s:s, s:I, s:b, s:b, s:I, s:b, s:s}", "mode",
                      way->mode == BRAID_MODE_NATIVE ? "native" : "streams", "max_lanes",
                      (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes, "widen",
-                     way->plan.widen, "early_start", !way->no_early_start, "islands",
-                     name_islands(way->islands));
+                     way->plan.widen, "effort", (json_int_t)way->plan.effort, "early_start",
+                     !way->no_early_start, "islands", name_islands(way->islands));
 }
 
 enum exit_status way_file_write(const char *path, const braid_device *device,
@@ -122,16 +122,19 @@ static enum exit_status take_costs(const char *path, const json_t *costs, braid_
 static enum exit_status take_way(const char *path, json_t *json, braid_exec_options *out_way)
 {
     const char *mode = NULL, *islands = NULL;
-    json_int_t lanes = 0;
+    json_int_t lanes = 0, effort = 0;
     int fixed = 0, widen = 0, early = 0;
-    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:s}", "mode", &mode, "max_lanes", &lanes,
-                    "fixed_lanes", &fixed, "widen", &widen, "early_start", &early, "islands",
-                    &islands) != 0 ||
-        lanes < 0 || lanes > 65535)
+    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:I, s:b, s:s}", "mode", &mode, "max_lanes", &lanes,
+                    "fixed_lanes", &fixed, "widen", &widen, "effort", &effort, "early_start",
+                    &early, "islands", &islands) != 0 ||
+        lanes < 0 || lanes > 65535 || effort < 0 || effort > UINT32_MAX)
         return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
     *out_way = (braid_exec_options){
         .mode = strcmp(mode, "native") == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS,
-        .plan = { .max_lanes = (uint32_t)lanes, .fixed_lanes = fixed, .widen = widen },
+        .plan = { .max_lanes = (uint32_t)lanes,
+                  .fixed_lanes = fixed,
+                  .widen = widen,
+                  .effort = (uint32_t)effort },
         .no_early_start = !early,
         .islands = islands_of(islands),
     };

@@ -14,8 +14,8 @@ _braid() {
     --tuned | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
-    plan) options="--lanes --max-concurrency --sync-cost --widen --dot --svg --trace --json --help" ;;
-    run) options="--frames --lanes --max-concurrency --widen --device --workers --mode --time-scale --tuned --profile --svg --trace --report --json --help" ;;
+    plan) options="--lanes --max-concurrency --sync-cost --widen --effort --dot --svg --trace --json --help" ;;
+    run) options="--frames --lanes --max-concurrency --widen --effort --device --workers --mode --time-scale --tuned --profile --svg --trace --report --json --help" ;;
     tune) options="--budget --lanes --device --workers --time-scale --out --help" ;;
     report) options="--out --lanes --sync-cost --help" ;;
     simulate) options="--lanes --faster --sync-cost --json --help" ;;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The largest of the lower bounds that a frame comes near; else what keeps most nodes apart.
+#include "plan/plan_limit.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "plan/plan_expect.h"
+#include "plan/plan_text.h"
+
+// A frame this near to a bound, one part in, is limited by that.
+#define NEAR_CRITICAL_PATH 50
+#define NEAR_LANES 20
+
+struct counts {
+    uint64_t by_resource, by_lanes, by_waits;
+};
+
+static struct counts count_pairs(const struct braid_schedule *schedule)
+{
+    struct counts counts = { 0 };
+    for (size_t i = 0; i < schedule->num_serialised; i++)
+        counts.by_resource += schedule->serialised[i].reason != PLAN_BY_HINT;
+    for (size_t i = 0; i < schedule->num_delayed; i++) {
+        counts.by_lanes += schedule->delayed[i].cause == BRAID_SERIALISED_BY_LANES;
+        counts.by_waits += schedule->delayed[i].cause == BRAID_SERIALISED_BY_WAIT_COST;
+    }
+    return counts;
+}
+
+// All work shared out evenly.
+static uint64_t share_ns(const struct braid_schedule *schedule)
+{
+    const braid_schedule_info *info = &schedule->info;
+    uint32_t num = schedule->options.costs.max_concurrent;
+    num = num && num < info->num_lanes ? num : info->num_lanes;
+    return num ? info->work_ns / num : 0;
+}
+
+static braid_limit limit_of(const struct braid_schedule *schedule)
+{
+    const braid_schedule_info *info = &schedule->info;
+    uint64_t share = share_ns(schedule);
+    if (info->num_nodes == 0)
+        return BRAID_LIMITED_BY_NOTHING;
+    if (info->issue_ns > info->makespan_ns)
+        return BRAID_LIMITED_BY_LAUNCH_COST;
+    if (info->makespan_ns <= info->critical_path_ns + info->critical_path_ns / NEAR_CRITICAL_PATH)
+        return BRAID_LIMITED_BY_CRITICAL_PATH;
+    if (info->makespan_ns <= share + share / NEAR_LANES)
+        return BRAID_LIMITED_BY_LANES;
+    const struct counts counts = count_pairs(schedule);
+    if (counts.by_resource > counts.by_lanes && counts.by_resource >= counts.by_waits)
+        return BRAID_LIMITED_BY_RESOURCES;
+    return counts.by_waits > counts.by_lanes ? BRAID_LIMITED_BY_WAIT_COST
+                                             : BRAID_LIMITED_BY_PATH_AND_LANES;
+}
+
+void braid_plan_find_limit(struct braid_schedule *schedule)
+{
+    braid_schedule_info *info = &schedule->info;
+    const braid_cost_model *model = &schedule->options.costs;
+    uint64_t num_launched = info->num_nodes - info->num_island_nodes + info->num_islands;
+    info->issue_ns = braid_plan_issue_ns(model, num_launched, info->num_waits);
+    info->expected_ns =
+        braid_plan_expected_ns(model, info->makespan_ns, num_launched, info->num_waits);
+    info->limit = limit_of(schedule);
+}
+
+// In double: to be read, not to be compared.
+static double percent(uint64_t part_ns, uint64_t whole_ns)
+{
+    return whole_ns ? 100 * (double)part_ns / (double)whole_ns : 0;
+}
+
+static void write_limit(struct plan_text *text, const struct braid_schedule *schedule)
+{
+    const braid_schedule_info *info = &schedule->info;
+    const struct counts counts = count_pairs(schedule);
+    double path = percent(info->critical_path_ns, info->makespan_ns);
+    double busy = percent(share_ns(schedule), info->makespan_ns);
+    switch (info->limit) {
+    case BRAID_LIMITED_BY_NOTHING:
+        plan_text_add(text, "limited by nothing: there are no nodes");
+        break;
+    case BRAID_LIMITED_BY_LAUNCH_COST:
+        plan_text_add(text,
+                      "limited by launch cost: starting %" PRIu32 " nodes and %" PRIu64
+                      " waits one after another takes %.2f times as long as running them",
+                      info->num_nodes - info->num_island_nodes + info->num_islands, info->num_waits,
+                      percent(info->issue_ns, info->makespan_ns) / 100);
+        break;
+    case BRAID_LIMITED_BY_CRITICAL_PATH:
+        plan_text_add(
+            text,
+            "limited by the critical path: its %zu nodes, one after another, take %.1f %% "
+            "of the frame",
+            schedule->num_critical, path > 100 ? 100 : path);
+        break;
+    case BRAID_LIMITED_BY_LANES:
+        plan_text_add(text, "limited by %" PRIu32 " lane%s: busy %.1f %% of the frame",
+                      info->num_lanes, info->num_lanes == 1 ? "" : "s", busy);
+        break;
+    case BRAID_LIMITED_BY_RESOURCES:
+        plan_text_add(text,
+                      "limited by resources: %" PRIu64
+                      " pairs of nodes run one after the other for "
+                      "what they access, though no data flows between them",
+                      counts.by_resource);
+        break;
+    case BRAID_LIMITED_BY_WAIT_COST:
+        plan_text_add(text,
+                      "limited by what waits cost: %" PRIu64 " nodes run behind another of their "
+                      "lane, since waiting on an idle lane would take as long",
+                      counts.by_waits);
+        break;
+    case BRAID_LIMITED_BY_PATH_AND_LANES:
+        plan_text_add(text,
+                      "limited by critical path (%.1f %% of the frame) and lanes (busy %.1f %% of "
+                      "it) together",
+                      path, busy);
+        break;
+    }
+}
+
+braid_status braid_schedule_explain_limit(const braid_schedule *schedule, char *out_text,
+                                          size_t size)
+{
+    if (!schedule || !out_text || size == 0)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_explain_limit: %s",
+                           !schedule   ? "schedule is NULL"
+                           : !out_text ? "out_text is NULL"
+                                       : "size is 0");
+    struct plan_text text = { .bytes = out_text, .size = size };
+    out_text[0] = '\0';
+    write_limit(&text, schedule);
+    return BRAID_OK;
+}

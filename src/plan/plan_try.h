@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placing a graph on some number of lanes in the best of several orders.
+#ifndef BRAID_PLAN_TRY_H
+#define BRAID_PLAN_TRY_H
+
+#include "plan/plan_place.h"
+
+struct plan_tries {
+    const struct plan_graph *plan;
+    const struct plan_costs *costs;
+    // Ready units by the heaviest path ahead, and by level; no rank_of in by_level: it is not
+    // tried, since the graph is too big for it.
+    struct plan_ranks by_bottom, by_level;
+    // Which of two plans is the shorter one: by makespan, or by what a frame is expected to take.
+    bool by_makespan;
+    uint64_t num_visits; // units and edges that were looked at so far
+    uint32_t most_lanes; // more of them than this would have changed nothing in the last try
+};
+
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_tries_create(const struct plan_graph *plan, const struct plan_costs *costs,
+                                     bool by_makespan, struct plan_tries *out_tries);
+void braid_plan_tries_finish(struct plan_tries *tries);
+
+// How many units and edges placing the graph so often looks at.
+uint64_t braid_plan_visits(const struct plan_graph *plan, uint64_t num_tries);
+
+// How long a plan is.
+uint64_t braid_plan_length(const struct plan_tries *tries, const struct plan_placement *placement);
+
+// Places the graph within the limits, or gives it up: by the heaviest path ahead; by level, kept in
+// the place of `best` where it is shorter; or by both. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_try_first(struct plan_tries *tries, const struct plan_limits *limits,
+                                  struct plan_placement *out_placement);
+braid_status braid_plan_try_levels(struct plan_tries *tries, const struct plan_limits *limits,
+                                   struct plan_placement *best);
+braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *limits,
+                            struct plan_placement *out_placement);
+
+// Takes `other` in the place of `best` where it is shorter, or as long with fewer waits; finishes
+// the one that is not taken. One given up is never taken.
+void braid_plan_keep_shorter(const struct plan_tries *tries, struct plan_placement *best,
+                             struct plan_placement *other);
+
+#endif
