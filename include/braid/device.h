@@ -53,7 +53,11 @@ typedef struct braid_device_options {
     // CPU: how many streams and lanes run at once, 1 to 1,024; 0: one a core, at least 2. Twice as
     // many threads less one are started: where a worker that helps with another's grid is held up
     // in it, a spare thread takes its place, so that as many as promised still run. Spare threads
-    // sleep until then.
+    // sleep until then. All may run on the cores of the thread that opens the device, and are moved
+    // among these, so that no two at work share one while another is free: a worker is allowed one
+    // core for a moment, then again all that it was allowed before. Cores that the program or its
+    // user takes from a worker later stay taken, unless that is done in such a moment. Threads of
+    // the program are never moved.
     uint32_t num_workers;
     // CUDA, HIP: the folder where code compiled at run time is kept, so that a later process finds
     // it; it is made when something is first kept. NULL: the folder named by BRAID_CACHE in the

@@ -173,12 +173,67 @@ static void a_worker_wakes_on_a_free_core(void **state)
     close_cpu(&backend->base);
 }
 
+struct waker {
+    struct cpu_backend *backend;
+    struct cpu_sleeper sleeper;
+    int core;
+};
+
+static void *wake_once(void *argument)
+{
+    struct waker *waker = argument;
+    pin_to(waker->core);
+    braid_cpu_seat_wake(waker->backend, &waker->sleeper);
+    return NULL;
+}
+
+static int wake_from_its_core(struct waker *waker)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, wake_once, waker), 0);
+    pthread_join(thread, NULL);
+    int core = atomic_exchange(&waker->sleeper.seat->core, -1);
+    atomic_fetch_sub(&waker->backend->cores[core].num_at_work, 1);
+    return core;
+}
+
+// While one thread moves a worker, that may use one core only. A second that moves it meanwhile
+// would give it back no more than that.
+static void a_worker_is_moved_by_one_thread_at_a_time(void **state)
+{
+    (void)state;
+    struct cpu_backend *backend = open_on_several_cores();
+    int cores[2] = { -1, -1 };
+    for (int core = 0, num = 0; core < CPU_SETSIZE && num < 2; core++)
+        if (CPU_ISSET((unsigned)core, &all_cores))
+            cores[num++] = core;
+    struct cpu_seat seat;
+    braid_cpu_seat_init(&seat);
+    atomic_store(&seat.thread, gettid());
+    struct waker waker = { .backend = backend, .core = cores[0] };
+    braid_cpu_sleeper_init(&waker.sleeper);
+    waker.sleeper.seat = &seat;
+    waker.sleeper.core = cores[0];
+    pin_to(cores[1]);
+    atomic_store(&seat.is_moving, true); // by a third thread
+    assert_int_equal(wake_from_its_core(&waker), cores[0]);
+    unpin();
+    atomic_store(&seat.is_moving, false);
+    for (int i = 0; i < 2; i++) { // again and again
+        assert_false(wake_from_its_core(&waker) == cores[0]);
+        assert_true(may_use_all());
+    }
+    braid_cpu_sleeper_finish(&waker.sleeper);
+    close_cpu(&backend->base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_moves_to_a_free_core),
         cmocka_unit_test(moves_that_do_not_last_become_rare),
         cmocka_unit_test(a_worker_wakes_on_a_free_core),
+        cmocka_unit_test(a_worker_is_moved_by_one_thread_at_a_time),
     };
     return cmocka_run_group_tests_name("cpu: threads at work part", tests, NULL, NULL);
 }

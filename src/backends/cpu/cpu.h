@@ -82,6 +82,7 @@ struct cpu_job {
 struct cpu_seat {
     atomic_int core;        // -1: none
     _Atomic pid_t thread;   // a worker, as the system names it; 0: a thread of the program
+    atomic_bool is_moving;  // some thread moves the worker just now
     struct cpu_seat *outer; // where the thread sits at another device
 };
 

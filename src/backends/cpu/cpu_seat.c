@@ -90,9 +90,8 @@ static int find_free_core(struct cpu_backend *backend, const cpu_set_t *allowed,
     return -1;
 }
 
-// Allows the thread one free core. Returns that; -1: there is none, and it stays as it was.
-static int restrict_to_free_core(struct cpu_backend *backend, const struct cpu_seat *seat, int core,
-                                 cpu_set_t *out_before)
+static int restrict_thread(struct cpu_backend *backend, const struct cpu_seat *seat, int core,
+                           cpu_set_t *out_before)
 {
     pid_t thread = atomic_load_explicit(&seat->thread, memory_order_relaxed);
     if (sched_getaffinity(thread, sizeof(*out_before), out_before))
@@ -106,10 +105,25 @@ static int restrict_to_free_core(struct cpu_backend *backend, const struct cpu_s
     return sched_setaffinity(thread, sizeof(one), &one) ? -1 : to;
 }
 
-static void allow(const struct cpu_seat *seat, const cpu_set_t *cores)
+// Allows the thread one free core, until `allow`. Returns that; -1: there is none, or another
+// thread moves it, and it stays as it was. Two at once would take the one core of the first for all
+// that the worker was allowed, and leave it that for good.
+static int restrict_to_free_core(struct cpu_backend *backend, struct cpu_seat *seat, int core,
+                                 cpu_set_t *out_before)
+{
+    if (atomic_exchange_explicit(&seat->is_moving, true, memory_order_acquire))
+        return -1;
+    int to = restrict_thread(backend, seat, core, out_before);
+    if (to < 0)
+        atomic_store_explicit(&seat->is_moving, false, memory_order_release);
+    return to;
+}
+
+static void allow(struct cpu_seat *seat, const cpu_set_t *cores)
 {
     (void)sched_setaffinity(atomic_load_explicit(&seat->thread, memory_order_relaxed),
                             sizeof(*cores), cores);
+    atomic_store_explicit(&seat->is_moving, false, memory_order_release);
 }
 
 static uint64_t next_pause(uint64_t pause_ns, uint64_t lasted_ns)
