@@ -112,7 +112,7 @@ static void rows_go_to_their_frames(void **state)
     pthread_t launcher, setter;
     assert_int_equal(pthread_create(&launcher, NULL, launch_rows, &full), 0);
     use_meanwhile(&full);
-    struct full later = full;
+    struct full later = { .exec = full.exec, .addend = full.addend };
     assert_int_equal(pthread_create(&setter, NULL, set_one_row, &later), 0);
     for (int i = 0; i < 100; i++)
         sched_yield();
