@@ -68,8 +68,8 @@ braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status stat
 // Before the first launch `done` was never recorded, and the wait for it is satisfied. Where
 // nothing was queued, the stream may not be behind the frames before, and `done` must go on
 // standing for them.
-static braid_status launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
-                                  bool in_rows)
+braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
+                                      bool in_rows)
 {
     if (exec->num_slots > 1)
         return braid_exec_launch_frame(exec, stream);
@@ -99,12 +99,6 @@ static braid_status launch_frames(braid_exec *exec, braid_stream *stream, uint32
     return result.queued ? record_done_of_failed(exec, stream, status) : status;
 }
 
-braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
-                                      bool in_rows)
-{
-    return braid_exec_explain_launch(exec, launch_frames(exec, stream, num_frames, in_rows));
-}
-
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)
 {
     braid_status status = check_exec(function, exec);
@@ -128,7 +122,7 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     if (!status)
         status = braid_exec_make_room(exec);
     if (!status)
-        status = braid_exec_launch_frames(exec, stream, 1, false);
+        status = braid_exec_explain_launch(exec, braid_exec_launch_frames(exec, stream, 1, false));
     braid_exec_end_launch(exec);
     return status;
 }

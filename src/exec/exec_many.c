@@ -52,7 +52,10 @@ static braid_status launch_some(braid_exec *exec, braid_stream *stream, size_t f
         if (!status && num_frames > 1)
             exec->player->keep_row(exec->slots[0].playing, i);
     }
-    return status ? status : braid_exec_launch_frames(exec, stream, num_frames, in_rows);
+    if (status)
+        return status;
+    status = braid_exec_launch_frames(exec, stream, num_frames, in_rows);
+    return braid_exec_explain_launch(exec, status);
 }
 
 static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t num_frames)

@@ -38,15 +38,6 @@ static uint32_t list_attributes(const struct gpu_backend *gpu, const struct back
     return num;
 }
 
-static gpu_result launch_plain(const struct gpu_backend *gpu, gpu_stream stream,
-                               const struct backend_launch *launch)
-{
-    return gpu->api->launch(gpu_kernel_from(launch->kernel)->function, launch->grid.x,
-                            launch->grid.y, launch->grid.z, launch->block.x, launch->block.y,
-                            launch->block.z, launch->shared_bytes, stream,
-                            (void **)(uintptr_t)launch->args, NULL);
-}
-
 gpu_result braid_gpu_launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
                                             const struct backend_launch *launch)
 {
@@ -78,8 +69,12 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_SUCCESS) {
-        result = with_attributes ? braid_gpu_launch_with_attributes(gpu, stream, launch)
-                                 : launch_plain(gpu, stream, launch);
+        const braid_dim3 *grid = &launch->grid, *block = &launch->block;
+        result = with_attributes
+                     ? braid_gpu_launch_with_attributes(gpu, stream, launch)
+                     : gpu->api->launch(gpu_kernel_from(launch->kernel)->function, grid->x, grid->y,
+                                        grid->z, block->x, block->y, block->z, launch->shared_bytes,
+                                        stream, (void **)(uintptr_t)launch->args, NULL);
         slot = with_attributes ? (const void *)&gpu->api->launch_config
                                : (const void *)&gpu->api->launch;
     }
