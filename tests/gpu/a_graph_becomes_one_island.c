@@ -146,6 +146,8 @@ static void check_entry(const char *text, const char *name, unsigned threads, un
     braid_island_source_finish(&source);
 }
 
+static const char conditional[] = "it includes a file under a condition, or inside braces";
+
 #define KERNEL(body) "extern \"C\" __global__ void k(int *p) {" body "}"
 
 static void sources_are_read_as_tokens(void **state)
@@ -160,10 +162,34 @@ static void sources_are_read_as_tokens(void **state)
     check_source(KERNEL("asm volatile(\"exit;\");"),
                  "its assembly may touch what an island stands in for");
     check_source(KERNEL("auto g = cooperative_groups::this_grid();"), "it uses cooperative groups");
-    check_source("#if 1\n#include <cuda_fp16.h>\n#endif\n" KERNEL(""),
-                 "it includes a file under a condition, or inside braces");
+    check_source("#if 1\n#include <cuda_fp16.h>\n#endif\n" KERNEL(""), conditional);
     check_source(KERNEL("{"), "its braces do not match");
     check_source("const char *s = R\"(x)\";\n" KERNEL(""), "it has a raw string");
+}
+
+#define INCLUDE "#include <math.h>\n"
+#define VARIABLE "__device__ int count;\n"
+
+// What a name says that the source defines, or that nobody can have defined, is known beforehand.
+static void parts_that_are_left_out_do_not_count(void **state)
+{
+    (void)state;
+    check_source("#ifndef GUARD_H\n#define GUARD_H\n" INCLUDE "#endif\n" KERNEL(""), NULL);
+    check_source("#define GPU\n#ifndef GPU\n" INCLUDE VARIABLE "{\n#endif\n" KERNEL(""), NULL);
+    check_source("#define GPU\n#ifdef GPU\n#else\n" INCLUDE "#endif\n" KERNEL(""), NULL);
+    check_source("#ifdef GPU\n#ifdef OTHER\n#else\n" VARIABLE "#endif\n#endif\n" KERNEL(""), NULL);
+    check_source("#define GPU\n#undef GPU\n#ifdef GPU\n" VARIABLE "#endif\n" KERNEL(""), NULL);
+    check_source("#ifdef GPU\n#define HOST\n#endif\n#ifdef HOST\n" VARIABLE "#endif\n" KERNEL(""),
+                 NULL);
+    check_source("#ifdef __clang__\n" INCLUDE "#endif\n" KERNEL(""), conditional);
+    check_source("#ifndef linux\n" INCLUDE "#endif\n" KERNEL(""), conditional);
+    check_source(INCLUDE "#ifndef GUARD_H\n" INCLUDE "#endif\n" KERNEL(""), conditional);
+    check_source("#if __CUDA_ARCH__ > 800\n#define GPU\n#endif\n#ifdef GPU\n" INCLUDE
+                 "#endif\n" KERNEL(""),
+                 conditional);
+    check_source("#ifdef GPU\n#elif 1\n" INCLUDE "#endif\n" KERNEL(""), conditional);
+    check_source("#ifdef GPU\n#else\n" VARIABLE "#endif\n" KERNEL(""),
+                 "it has variables of its own on the device");
 }
 
 static void kernels_that_may_hang_are_kept_out(void **state)
@@ -202,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_frame_keeps_its_arguments),
         cmocka_unit_test(what_cannot_be_inside_is_named),
         cmocka_unit_test(sources_are_read_as_tokens),
+        cmocka_unit_test(parts_that_are_left_out_do_not_count),
         cmocka_unit_test(kernels_that_may_hang_are_kept_out),
         cmocka_unit_test(lanes_that_wait_for_each_other_are_found),
     };

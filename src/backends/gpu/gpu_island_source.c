@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_edit.h"
+#include "backends/gpu/gpu_island_conditions.h"
 #include "backends/gpu/gpu_tokens.h"
 
 enum scope { SCOPE_NAMESPACE, SCOPE_TYPE, SCOPE_FUNCTION, SCOPE_KERNEL, SCOPE_OTHER };
@@ -27,7 +28,7 @@ struct reader {
     enum scope scopes[MAX_DEPTH];
     int depth;
     int parentheses;
-    int conditions; // #if open
+    struct island_conditions conditions;
     struct declaration declaration;
     size_t num_includes, num_undefs; // bytes
 };
@@ -106,7 +107,8 @@ static void note_words_of(struct reader *reader, struct token directive)
 static void move_include(struct reader *reader, struct token directive)
 {
     struct island_source *made = reader->made;
-    if (reader->conditions > 0 || scope_here(reader) != SCOPE_NAMESPACE || reader->depth > 0)
+    bool always = braid_island_conditions_here(&reader->conditions) == ISLAND_YES;
+    if (!always || scope_here(reader) != SCOPE_NAMESPACE || reader->depth > 0)
         refuse(reader, "it includes a file under a condition, or inside braces");
     else if (!append(&made->includes, &reader->num_includes, directive.at, directive.length, "\n"))
         reader->failed = true;
@@ -114,25 +116,32 @@ static void move_include(struct reader *reader, struct token directive)
     note_words_of(reader, directive);
 }
 
+static void read_define(struct reader *reader, struct token directive, struct token name)
+{
+    struct island_source *made = reader->made;
+    if (!append(&made->undefs, &reader->num_undefs, "#undef ", 7, "") ||
+        !append(&made->undefs, &reader->num_undefs, name.at, name.length, "\n"))
+        reader->failed = true;
+    if (facts_here(reader) != &made->others)
+        refuse(reader, "it defines a macro inside a kernel");
+    note_words_of(reader, directive);
+}
+
+static bool is_left_out(const struct reader *reader)
+{
+    return braid_island_conditions_here(&reader->conditions) == ISLAND_NO;
+}
+
 static void read_directive(struct reader *reader, struct token directive)
 {
     struct token second, first = directive_word(directive, &second);
-    if (braid_token_is(first, "include")) {
+    bool is_taken = !is_left_out(reader);
+    if (is_taken && braid_token_is(first, "include"))
         move_include(reader, directive);
-    } else if (braid_token_is(first, "define")) {
-        struct island_source *made = reader->made;
-        if (!append(&made->undefs, &reader->num_undefs, "#undef ", 7, "") ||
-            !append(&made->undefs, &reader->num_undefs, second.at, second.length, "\n"))
-            reader->failed = true;
-        bool in_kernel = facts_here(reader) != &made->others;
-        if (in_kernel)
-            refuse(reader, "it defines a macro inside a kernel");
-        note_words_of(reader, directive);
-    } else if (braid_token_begins(first, "if")) {
-        reader->conditions++;
-    } else if (braid_token_is(first, "endif")) {
-        reader->conditions--;
-    }
+    else if (is_taken && braid_token_is(first, "define"))
+        read_define(reader, directive, second);
+    braid_island_conditions_read(&reader->conditions, first, second);
+    reader->failed |= reader->conditions.failed;
 }
 
 static void read_assembly(struct reader *reader)
@@ -316,11 +325,11 @@ static void read_all(struct reader *reader)
 {
     struct token token = braid_token_next(&reader->lexer);
     while (token.kind != TOKEN_END && !reader->failed) {
-        if (token.kind == TOKEN_WORD)
-            read_word(reader, token);
-        else if (token.kind == TOKEN_DIRECTIVE)
+        if (token.kind == TOKEN_DIRECTIVE)
             read_directive(reader, token);
-        else if (token.kind == TOKEN_OTHER)
+        else if (token.kind == TOKEN_WORD && !is_left_out(reader))
+            read_word(reader, token);
+        else if (token.kind == TOKEN_OTHER && !is_left_out(reader))
             read_other(reader, token);
         token = braid_token_next(&reader->lexer);
     }
@@ -341,6 +350,7 @@ bool braid_island_source_read(const char *source, struct island_source *out_sour
         reader.failed = !made.text;
     }
     braid_gpu_edits_finish(&reader.edits);
+    braid_island_conditions_finish(&reader.conditions);
     *out_reason = reader.reason;
     if (reader.failed)
         braid_island_source_finish(&made);
