@@ -54,7 +54,7 @@ struct timing {
 
 // The medians of `frames` frames of each system after a warm-up. The systems take turns, frame by
 // frame, so that what else the machine does meets all of them.
-enum { MAX_SYSTEMS = 4 };
+enum { MAX_SYSTEMS = 10 };
 void measure(const struct system *systems, uint32_t num_systems, uint32_t frames,
              struct timing *out_timings);
 
@@ -89,6 +89,11 @@ struct with_braid;
 struct with_braid *braid_run_shape(braid_device *device, const struct shape *shape,
                                    const struct body *body, braid_exec_mode mode,
                                    uint32_t max_lanes, struct system *out_system);
+// With other options. NULL: it cannot be played that way; braid_error_message says why.
+struct with_braid *braid_run_shape_as(braid_device *device, const struct shape *shape,
+                                      const struct body *body, const braid_exec_options *options,
+                                      struct system *out_system);
+const braid_exec *braid_shape_exec(const struct with_braid *run);
 void braid_finish_shape(struct with_braid *run);
 
 // The cycles that last `ns`, by timing one long kernel on the device.

@@ -222,7 +222,7 @@ static void run_many(braid_device *device, float *state, braid_islands islands, 
         step_us[run] = (now_us() - start) / NUM_STEPS;
     }
     snprintf(name, sizeof(name), "Braid, %s, %u steps by one call",
-             islands == BRAID_ISLANDS_WHOLE ? "one island" : "native", at_once);
+             islands == BRAID_ISLANDS_WHOLE ? "one island" : "native, no islands", at_once);
     print_rate(name, step_us);
     braid_exec_destroy(exec);
     braid_stream_destroy(stream);

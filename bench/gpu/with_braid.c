@@ -50,9 +50,9 @@ static braid_graph *make_graph(const struct shape *shape, const struct body *bod
     return graph;
 }
 
-struct with_braid *braid_run_shape(braid_device *device, const struct shape *shape,
-                                   const struct body *body, braid_exec_mode mode,
-                                   uint32_t max_lanes, struct system *out_system)
+struct with_braid *braid_run_shape_as(braid_device *device, const struct shape *shape,
+                                      const struct body *body, const braid_exec_options *options,
+                                      struct system *out_system)
 {
     struct with_braid *run = calloc(1, sizeof(*run));
     if (!run)
@@ -60,18 +60,19 @@ struct with_braid *braid_run_shape(braid_device *device, const struct shape *sha
     run->device = device;
     must(braid_stream_create(device, NULL, &run->stream));
     braid_graph *graph = make_graph(shape, body);
-    const braid_exec_options options = {
-        .mode = mode,
-        .plan = { .max_lanes = max_lanes, .fixed_lanes = max_lanes != 0 },
-    };
     double start = now_us();
-    must(braid_exec_create(device, graph, &options, &run->exec));
+    braid_status status = braid_exec_create(device, graph, options, &run->exec);
     double build_us = now_us() - start;
     braid_graph_destroy(graph);
+    if (status == BRAID_UNSUPPORTED) {
+        braid_finish_shape(run);
+        return NULL;
+    }
+    must(status);
     braid_schedule_info info;
     braid_schedule_get_info(braid_exec_schedule(run->exec), &info);
     *out_system = (struct system){
-        .name = mode == BRAID_MODE_STREAMS ? "Braid streams" : "Braid native",
+        .name = options->mode == BRAID_MODE_STREAMS ? "Braid streams" : "Braid native",
         .launch = launch_exec,
         .wait = wait_for_exec,
         .user = run,
@@ -80,6 +81,25 @@ struct with_braid *braid_run_shape(braid_device *device, const struct shape *sha
         .num_waits = info.num_waits,
     };
     return run;
+}
+
+struct with_braid *braid_run_shape(braid_device *device, const struct shape *shape,
+                                   const struct body *body, braid_exec_mode mode,
+                                   uint32_t max_lanes, struct system *out_system)
+{
+    const braid_exec_options options = {
+        .mode = mode,
+        .plan = { .max_lanes = max_lanes, .fixed_lanes = max_lanes != 0 },
+    };
+    struct with_braid *run = braid_run_shape_as(device, shape, body, &options, out_system);
+    if (!run)
+        must(BRAID_UNSUPPORTED);
+    return run;
+}
+
+const braid_exec *braid_shape_exec(const struct with_braid *run)
+{
+    return run->exec;
 }
 
 void braid_finish_shape(struct with_braid *run)
