@@ -24,6 +24,7 @@ static braid_node add_kernel(struct mpm_frame *frame, enum mpm_kernel kernel, in
     launch.block.x = shape.block_size;
     braid_node node;
     CHECK(braid_graph_add_kernel(frame->graph, &launch, &node));
+    frame->num_nodes++;
     return node;
 }
 
@@ -230,6 +231,12 @@ void mpm_frame_finish(struct mpm_frame *frame)
 {
     braid_graph_destroy(frame->graph);
     free(frame->updates);
+}
+
+void mpm_frame_set_costs(const struct mpm_frame *frame, const uint64_t *costs_ns)
+{
+    for (uint32_t i = 0; i < frame->num_nodes; i++)
+        CHECK(braid_graph_set_cost(frame->graph, braid_graph_node(frame->graph, i), costs_ns[i]));
 }
 
 void mpm_frame_set_gravity(const struct mpm_frame *frame, braid_exec *exec, mpm_vector gravity)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../check.h"
+#include "estimate.h"
 #include "options.h"
 #include "output.h"
 #include "report.h"
@@ -23,19 +24,20 @@ struct program {
     struct mpm_scene scene;
     struct mpm_sequential reference;
     braid_device *device, *cpu; // the same one where the CPU was asked for
+    uint64_t *costs_ns;         // of each node on `device`; NULL: estimates
     struct mpm_run runs[MAX_RUNS];
     uint32_t num_runs;
 };
 
 static void add_run(struct program *program, const char *backend, const char *what,
-                    braid_exec_mode mode, braid_schedule_options plan)
+                    braid_exec_options options)
 {
     char title[64];
     snprintf(title, sizeof(title), "%s, %s", backend, what);
     braid_device *device = strcmp(backend, "cpu") == 0 ? program->cpu : program->device;
-    if (mpm_run_init(&program->runs[program->num_runs], title, device, &program->scene,
-                     &(braid_exec_options){ .mode = mode, .plan = plan },
-                     program->options.num_frames))
+    const uint64_t *costs_ns = device == program->device ? program->costs_ns : NULL;
+    if (mpm_run_init(&program->runs[program->num_runs], title, device, &program->scene, costs_ns,
+                     &options, program->options.num_frames))
         program->num_runs++;
     else if (program->num_runs == 0)
         exit(EXIT_FAILURE); // the run that was asked for
@@ -44,20 +46,30 @@ static void add_run(struct program *program, const char *backend, const char *wh
 static void add_runs(struct program *program)
 {
     const struct mpm_options *options = &program->options;
-    braid_schedule_options planned = { .max_lanes = options->max_lanes,
-                                       .fixed_lanes = options->max_lanes > 0 };
-    braid_schedule_options declared = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
-    braid_schedule_options one = { .max_lanes = 1 };
     const char *backend = options->backend;
-    add_run(program, backend, "planned", options->mode, planned);
-    add_run(program, backend, "one lane", options->mode, one);
-    if (options->mode != BRAID_MODE_STREAMS)
-        add_run(program, backend, "streams", BRAID_MODE_STREAMS, planned);
+    braid_exec_options wish = { .mode = options->mode, .islands = options->islands };
+    wish.plan.max_lanes = options->max_lanes;
+    wish.plan.fixed_lanes = options->max_lanes > 0;
+    add_run(program, backend, "planned", wish);
+    braid_exec_options other = wish;
+    other.plan = (braid_schedule_options){ .max_lanes = 1 };
+    add_run(program, backend, "one lane", other);
+    if (options->mode != BRAID_MODE_STREAMS) {
+        other = wish;
+        other.mode = BRAID_MODE_STREAMS;
+        other.islands = BRAID_ISLANDS_AUTO;
+        add_run(program, backend, "streams", other);
+    }
     if (program->device == program->cpu)
         return;
-    add_run(program, backend, "native graph as declared", BRAID_MODE_NATIVE, declared);
-    add_run(program, backend, "native graph planned", BRAID_MODE_NATIVE, planned);
-    add_run(program, "cpu", "planned", BRAID_MODE_AUTO, (braid_schedule_options){ 0 });
+    other = (braid_exec_options){ .mode = BRAID_MODE_NATIVE, .islands = BRAID_ISLANDS_NEVER };
+    other.plan = wish.plan;
+    add_run(program, backend, "native graph, no islands", other);
+    other.plan = (braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    add_run(program, backend, "native graph as declared", other);
+    other.no_early_start = true;
+    add_run(program, backend, "as declared, no early start", other);
+    add_run(program, "cpu", "planned", (braid_exec_options){ 0 });
 }
 
 static void open_devices(struct program *program)
@@ -109,6 +121,7 @@ static void finish(struct program *program)
     braid_device_close(program->device);
     mpm_sequential_finish(&program->reference);
     mpm_scene_finish(&program->scene);
+    free(program->costs_ns);
 }
 
 int main(int argc, char **argv)
@@ -121,6 +134,8 @@ int main(int argc, char **argv)
     mpm_scene_init(&program.scene, options->num_particles);
     mpm_sequential_init(&program.reference, &program.scene, options->num_frames);
     open_devices(&program);
+    if (options->measures)
+        program.costs_ns = mpm_measure_costs(program.device, &program.scene);
     add_runs(&program);
     mpm_report_scene(&program.scene);
     mpm_report_plan(&program.runs[0]);

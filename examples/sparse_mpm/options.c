@@ -11,6 +11,8 @@ static const char help[] =
     "Usage: sparse_mpm [options]\n"
     "  --device cpu|cuda|hip       where to run (cpu)\n"
     "  --mode auto|streams|native  how the plan reaches the device (auto)\n"
+    "  --islands auto|never|always whether small kernels become one (auto)\n"
+    "  --measure                   plan with costs measured on the device first\n"
     "  --lanes N                   at most N lanes (0: the planner chooses)\n"
     "  --frames N                  how many frames (240)\n"
     "  --particles N               about how many particles (16000)\n"
@@ -21,6 +23,8 @@ static const char help[] =
 static const struct option long_options[] = {
     { "device", required_argument, NULL, 'd' },
     { "mode", required_argument, NULL, 'm' },
+    { "islands", required_argument, NULL, 'i' },
+    { "measure", no_argument, NULL, 'M' },
     { "lanes", required_argument, NULL, 'l' },
     { "frames", required_argument, NULL, 'f' },
     { "particles", required_argument, NULL, 'p' },
@@ -56,6 +60,24 @@ static bool parse_mode(const char *text, braid_exec_mode *out_mode)
     return false;
 }
 
+static bool parse_islands(const char *text, braid_islands *out_islands)
+{
+    static const struct {
+        const char *name;
+        braid_islands islands;
+    } all[] = { { "auto", BRAID_ISLANDS_AUTO },
+                { "never", BRAID_ISLANDS_NEVER },
+                { "always", BRAID_ISLANDS_ALWAYS } };
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, all[i].name) == 0) {
+            *out_islands = all[i].islands;
+            return true;
+        }
+    }
+    fprintf(stderr, "sparse_mpm: no islands '%s' (auto, never, always)\n", text);
+    return false;
+}
+
 static bool apply(int letter, const char *text, struct mpm_options *options)
 {
     switch (letter) {
@@ -64,6 +86,11 @@ static bool apply(int letter, const char *text, struct mpm_options *options)
         return true;
     case 'm':
         return parse_mode(text, &options->mode);
+    case 'i':
+        return parse_islands(text, &options->islands);
+    case 'M':
+        options->measures = true;
+        return true;
     case 'l':
         return parse_number(text, 0, 128, &options->max_lanes);
     case 'f':

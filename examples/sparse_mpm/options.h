@@ -11,6 +11,8 @@
 struct mpm_options {
     const char *backend; // "cpu", "cuda" or "hip"
     braid_exec_mode mode;
+    braid_islands islands;
+    bool measures;      // the costs of the nodes, before they are planned
     uint32_t max_lanes; // 0: the planner chooses
     uint32_t num_frames;
     uint32_t num_particles;

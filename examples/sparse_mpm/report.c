@@ -36,6 +36,9 @@ void mpm_report_plan(const struct mpm_run *run)
     printf("predicted  %" PRIu64 " us a frame, bound %" PRIu64 " us, one lane %" PRIu64 " us\n",
            plan.makespan_ns / 1000, plan.bound_ns / 1000, plan.one_lane_ns / 1000);
     printf("mode       %s\n", info.reason);
+    if (info.num_islands)
+        printf("islands    %" PRIu32 " of the %" PRIu32 " nodes run inside %" PRIu32 " kernels\n",
+               info.num_island_nodes, plan.num_nodes, info.num_islands);
     printf("why        water.update_grid and water.fade_foam: %s (%" PRIu32
            " serialised pairs in all)\n",
            reason, plan.num_serialisations);

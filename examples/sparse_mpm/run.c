@@ -8,8 +8,8 @@
 #include "measure.h"
 
 bool mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
-                  const struct mpm_scene *scene, const braid_exec_options *options,
-                  uint32_t max_frames)
+                  const struct mpm_scene *scene, const uint64_t *costs_ns,
+                  const braid_exec_options *options, uint32_t max_frames)
 {
     *run = (struct mpm_run){ .scene = scene, .max_frames = max_frames };
     snprintf(run->title, sizeof(run->title), "%s", title);
@@ -17,6 +17,8 @@ bool mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
     run->host_ns = check_memory(calloc(max_frames, sizeof(*run->host_ns)));
     mpm_world_init(&run->world, device, scene);
     mpm_frame_init(&run->frame, &run->world);
+    if (costs_ns)
+        mpm_frame_set_costs(&run->frame, costs_ns);
     braid_status status = braid_exec_create(device, run->frame.graph, options, &run->exec);
     if (status == BRAID_UNSUPPORTED) {
         printf("left out: %s: %s\n", title, braid_error_message());

@@ -19,11 +19,12 @@ struct mpm_run {
     uint32_t num_frames, max_frames;
 };
 
-// Builds and plans the frame. False where the device does not take the frame in that mode, after a
-// line that says why; stops the program when anything else fails.
+// Builds and plans the frame, with the costs given for its nodes (NULL: estimates). False where the
+// device does not take the frame in that mode, after a line that says why; stops the program when
+// anything else fails.
 bool mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
-                  const struct mpm_scene *scene, const braid_exec_options *options,
-                  uint32_t max_frames);
+                  const struct mpm_scene *scene, const uint64_t *costs_ns,
+                  const braid_exec_options *options, uint32_t max_frames);
 void mpm_run_finish(struct mpm_run *run);
 
 // Replays the frame once and waits for it.

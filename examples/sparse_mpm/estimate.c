@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures costs on streams, where the device keeps the times of every kernel.
+#include "estimate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check.h"
+#include "kernels.h"
+#include "measure.h"
+#include "run.h"
+
+enum { FRAMES = 16 };
+
+// A plan has the cost of every node.
+static uint64_t *read_costs(const struct mpm_frame *frame)
+{
+    uint64_t *costs_ns = check_memory(calloc(frame->num_nodes, sizeof(*costs_ns)));
+    braid_schedule *schedule;
+    CHECK(braid_schedule_create(frame->graph, NULL, &schedule));
+    for (uint32_t i = 0; i < frame->num_nodes; i++) {
+        braid_placement placement;
+        CHECK(
+            braid_schedule_get_placement(schedule, braid_graph_node(frame->graph, i), &placement));
+        costs_ns[i] = placement.end_ns - placement.start_ns;
+    }
+    braid_schedule_destroy(schedule);
+    return costs_ns;
+}
+
+static void print_cost(const struct mpm_frame *frame, const uint64_t *costs_ns, const char *name)
+{
+    uint64_t *found = check_memory(calloc(frame->num_nodes, sizeof(*found)));
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < frame->num_nodes; i++) {
+        const char *full = braid_graph_node_name(frame->graph, braid_graph_node(frame->graph, i));
+        const char *kernel = strrchr(full, '.');
+        if (kernel && strcmp(kernel + 1, name) == 0)
+            found[num++] = costs_ns[i];
+    }
+    uint64_t median_ns = num ? mpm_median(found, num) : 0;
+    if (num)
+        printf("measured   %-20s %6.2f us (%.2f to %.2f in %" PRIu32 " nodes)\n", name,
+               (double)median_ns / 1e3, (double)found[0] / 1e3, (double)found[num - 1] / 1e3, num);
+    free(found);
+}
+
+uint64_t *mpm_measure_costs(braid_device *device, const struct mpm_scene *scene)
+{
+    struct mpm_run run;
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
+                                         .plan = { .max_lanes = 1 },
+                                         .profile = FRAMES };
+    if (!mpm_run_init(&run, "measured", device, scene, NULL, &options, FRAMES))
+        exit(EXIT_FAILURE);
+    for (uint32_t i = 0; i < FRAMES; i++)
+        mpm_run_step(&run);
+    CHECK(braid_exec_measure(run.exec, run.frame.graph, FRAMES));
+    uint64_t *costs_ns = read_costs(&run.frame);
+    for (int kernel = 0; kernel < MPM_NUM_KERNELS; kernel++)
+        print_cost(&run.frame, costs_ns, mpm_kernels[kernel].name);
+    mpm_run_finish(&run);
+    return costs_ns;
+}
