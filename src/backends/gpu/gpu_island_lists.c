@@ -226,13 +226,13 @@ static braid_status put_lane(const struct island_lists *lists, uint32_t lane,
     return BRAID_OK;
 }
 
-// Shapes, then where each lane's calls are, then the calls and one more that is read ahead, then
+// Shapes, then where each lane's calls are, then the calls and two more that are read ahead, then
 // the waits of calls with many.
 static uint32_t join_parts(const struct island_lists *lists, const struct block_of *block,
                            uint32_t num_groups, const struct block_parts *parts, struct writer *all,
                            uint32_t head[UNIT_WORDS])
 {
-    static const uint32_t zeros[UNIT_WORDS];
+    static const uint32_t zeros[2 * UNIT_WORDS];
     size_t start = all->num;
     put(all, (const uint32_t *)parts->shapes.items,
         (size_t)parts->shapes.num * SHAPE_UNITS * UNIT_WORDS);
@@ -248,7 +248,7 @@ static uint32_t join_parts(const struct island_lists *lists, const struct block_
     }
     put_to_unit(all);
     put(all, parts->calls.words, parts->calls.num);
-    put(all, zeros, UNIT_WORDS);
+    put(all, zeros, 2 * UNIT_WORDS);
     uint32_t waits_at = (uint32_t)(all->num - start) / UNIT_WORDS;
     put(all, parts->waits.words, parts->waits.num);
     put_to_unit(all);

@@ -11,6 +11,7 @@
 enum {
     WARP = 32,
     MOST_GROUPS = 14,      // of more than a warp: each has a barrier of its own, of 16
+    MOST_SMALL = 30000,    // bytes of all such arguments
     LEAST_THREADS = 128,   // that load the lists and arguments
     OTHER_PARAMETERS = 64, // bytes that the kernel's other parameters take at most
     MOST_ARGUMENTS = 32764,
@@ -89,6 +90,8 @@ static braid_status read_call(struct gpu_island_maker *maker, uint32_t call)
     maker->least_threads =
         threads < maker->least_threads ? (uint32_t)threads : maker->least_threads;
     maker->most_blocks = blocks > maker->most_blocks ? (uint32_t)blocks : maker->most_blocks;
+    uint32_t bytes = braid_island_arg_bytes(&task->launch);
+    maker->most_arg_bytes = bytes > maker->most_arg_bytes ? bytes : maker->most_arg_bytes;
     maker->island->layout.flat &= task->launch.block.y == 1 && task->launch.block.z == 1;
     return BRAID_OK;
 }
@@ -105,6 +108,14 @@ braid_status braid_gpu_island_read_calls(struct gpu_island_maker *maker)
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
+}
+
+// How many bytes each call's arguments take so that they can be loaded at once.
+static uint32_t small_args(const struct gpu_island_maker *maker)
+{
+    uint32_t most = maker->most_arg_bytes, bytes = most <= 4 ? 4 : most <= 8 ? 8 : 16;
+    bool has_room = (uint64_t)maker->island->lists.num_calls * bytes <= MOST_SMALL;
+    return most <= 16 && maker->most_blocks <= 1 && has_room ? bytes : 0;
 }
 
 // Static shared memory is one for the whole block, so kernels that use it run one at a time there.
@@ -125,6 +136,7 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
     layout->num_blocks = 1;
     layout->wide = maker->most_blocks > 1;
     layout->whole = maker->least_threads == group;
+    layout->small = small_args(maker);
     if (chain) {
         layout->num_groups = smaller(most, maker->most_blocks ? maker->most_blocks : 1);
     } else if (lanes <= most) {
@@ -164,6 +176,7 @@ braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker)
             continue;
         uint32_t bytes = braid_island_arg_bytes(&task->launch);
         uint32_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
+        align = island->layout.small ? island->layout.small : align;
         at = (at + align - 1) / align * align;
         island->args_of[i] = (uint32_t)at;
         at += bytes;

@@ -41,7 +41,7 @@ struct gpu_island_maker {
     uint32_t num_kernels;
     uint32_t *entry_of; // by call
     struct island_facts facts;
-    uint32_t most_threads, least_threads, most_blocks;
+    uint32_t most_threads, least_threads, most_blocks, most_arg_bytes;
 };
 
 // Writes why a task cannot be inside; BRAID_UNSUPPORTED.

@@ -14,6 +14,10 @@ struct island_kernel {
     uint32_t num_args;
 };
 
+// The kernel "braid_island" itself, line by line, ended by NULL; lines with a question mark are
+// only in islands that are timed.
+extern const char *const braid_island_walker_text[];
+
 // The text, whose kernel is "braid_island", for the caller to free; NULL: memory ran out.
 char *braid_island_text(const struct island_layout *layout, const struct island_source *sources,
                         uint32_t num_sources, const struct island_kernel *kernels,
