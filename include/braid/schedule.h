@@ -48,6 +48,10 @@ typedef struct braid_cost_model {
     uint64_t island_call_ns;
     uint64_t island_wait_ns;
     uint64_t island_block_wait_ns;
+    // What the start of an island takes beyond that of a kernel; and the least that each further
+    // round takes, where not all blocks of a call run side by side.
+    uint64_t island_start_ns;
+    uint64_t island_round_ns;
 } braid_cost_model;
 
 typedef enum braid_policy {

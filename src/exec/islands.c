@@ -46,7 +46,8 @@ braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *optio
     return wanted ? divide(exec, options, player) : BRAID_OK;
 }
 
-// The expected time of a frame with a player's own plan; UINT64_MAX with an error.
+// The expected time of a frame with a player's own plan; UINT64_MAX with an error, and for a plan
+// that the player does not cost: of more lanes than its own.
 static uint64_t predict(const braid_exec *exec, const braid_graph *graph,
                         const braid_exec_options *options, const struct player *player)
 {
@@ -56,7 +57,8 @@ static uint64_t predict(const braid_exec *exec, const braid_graph *graph,
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     player->get_cost_model(exec->device->backend, &plan.costs);
-    if (braid_schedule_create(graph, &plan, &schedule) == BRAID_OK)
+    if (braid_schedule_create(graph, &plan, &schedule) == BRAID_OK &&
+        (plan.costs.max_concurrent != 1 || schedule->info.num_lanes == 1))
         ns = schedule->division.island_of ? schedule->division.expected_ns
                                           : schedule->info.makespan_ns;
     braid_schedule_destroy(schedule);

@@ -58,17 +58,19 @@ static uint64_t rounds_of(const struct island_fit *fit, uint32_t group_threads, 
     return fit->blocks ? (fit->blocks - 1) / groups + 1 : 1;
 }
 
-// Saturates: a length that no plan has.
+// A round takes as long as the kernel on all of the device; where that is next to nothing, what is
+// hidden behind a launch otherwise. Saturates: a length that no plan has.
 static uint64_t inside_ns(const struct divider *divider, uint32_t node, uint32_t group_threads,
                           bool runs_alone)
 {
-    uint64_t ns;
-    uint64_t rounds = rounds_of(&divider->fits[node], group_threads, runs_alone);
+    uint64_t ns, cost = divider->schedule->cost_ns[node], least = divider->model->island_round_ns;
+    uint64_t more = rounds_of(&divider->fits[node], group_threads, runs_alone) - 1;
     if (divider->fits[node].is_empty)
         return 0;
-    if (__builtin_mul_overflow(divider->schedule->cost_ns[node], rounds, &ns) || ns > INT64_MAX / 2)
+    if (__builtin_mul_overflow(cost > least ? cost : least, more, &ns) || ns > INT64_MAX / 4 ||
+        cost > INT64_MAX / 4)
         return INT64_MAX / 2;
-    return ns;
+    return cost + ns;
 }
 
 // What a launch of its own takes between it and its neighbour.
@@ -128,7 +130,7 @@ static uint32_t trim(const struct divider *divider, struct stretch *stretch)
 static bool pays(const struct divider *divider, const struct stretch *stretch, uint32_t num)
 {
     const struct braid_schedule *schedule = divider->schedule;
-    uint64_t inside = (num - 1) * divider->model->island_call_ns;
+    uint64_t inside = (num - 1) * divider->model->island_call_ns + divider->model->island_start_ns;
     uint64_t outside = (num - 1) * launch_ns(divider->model);
     for (uint32_t i = stretch->first; i < stretch->end; i++) {
         uint32_t node = schedule->lane_nodes[i];
@@ -167,6 +169,7 @@ static void end_stretch(const struct divider *divider, struct stretch *stretch)
                     ? schedule->cost_ns[node]
                     : inside_ns(divider, node, stretch->group_threads, stretch->runs_alone);
         }
+        schedule->cost_ns[schedule->lane_nodes[stretch->first]] += divider->model->island_start_ns;
         schedule->info.num_islands++;
         schedule->info.num_island_nodes += num;
     }

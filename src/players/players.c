@@ -9,6 +9,7 @@ const struct player *const braid_cpu_players[] = {
 };
 
 const struct player *const braid_cuda_players[] = {
+    &braid_chain_island_player,
     &braid_narrow_island_player,
     &braid_wide_island_player,
     &braid_graph_player,

@@ -18,9 +18,11 @@ static const braid_cost_model graph_model = {
     .issue_wait_ns = 8,
     .early_ns = 220,
     .early_least_ns = 100,
-    .island_call_ns = 105,
-    .island_wait_ns = 150,
+    .island_call_ns = 65,
+    .island_wait_ns = 280,
     .island_block_wait_ns = 900,
+    .island_start_ns = 700,
+    .island_round_ns = 600,
 };
 
 // A kernel launched early starts 220 ns sooner behind one of 0.5 to 10 us, and 75 ns later behind

@@ -181,30 +181,43 @@ static void destroy(struct playing *base)
     free_playing(playing);
 }
 
-// In an island a node is a call. The warps of one block see each other's progress in its shared
-// memory, lanes of several blocks in the device's second cache.
-static void get_model(struct backend *backend, bool narrow, braid_cost_model *out_model)
+// In an island a node is a call. A lane that is not alone looks for waits and what it has to
+// publish; the warps of one block see each other's progress in its shared memory, lanes of several
+// blocks in the device's second cache.
+enum {
+    LANE_CALL_NS = 60, // more than a call of a chain: bench_gpu_islands
+    LANES_OF_A_BLOCK = 32,
+    MOST_LANES = 128,
+};
+
+static void get_model(struct backend *backend, uint32_t num_lanes, braid_cost_model *out_model)
 {
     const struct gpu_backend *gpu = gpu_from(backend);
     braid_cost_model graph;
     gpu->vendor->graph_cost_model(gpu, &graph);
+    bool in_a_block = num_lanes <= LANES_OF_A_BLOCK;
     *out_model = (braid_cost_model){
         .default_cost_ns = graph.default_cost_ns,
-        .node_ns = graph.island_call_ns,
-        .wait_ns = narrow ? graph.island_wait_ns : graph.island_block_wait_ns,
+        .node_ns = graph.island_call_ns + (num_lanes > 1 ? LANE_CALL_NS : 0),
+        .wait_ns = in_a_block ? graph.island_wait_ns : graph.island_block_wait_ns,
         .root_ns = 20,
-        .max_concurrent = narrow ? 32 : 128,
+        .max_concurrent = num_lanes,
     };
+}
+
+static void get_chain_cost_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, 1, out_model);
 }
 
 static void get_narrow_cost_model(struct backend *backend, braid_cost_model *out_model)
 {
-    get_model(backend, true, out_model);
+    get_model(backend, LANES_OF_A_BLOCK, out_model);
 }
 
 static void get_wide_cost_model(struct backend *backend, braid_cost_model *out_model)
 {
-    get_model(backend, false, out_model);
+    get_model(backend, MOST_LANES, out_model);
 }
 
 #define ISLAND_PLAYER                                                                              \
@@ -213,6 +226,9 @@ static void get_wide_cost_model(struct backend *backend, braid_cost_model *out_m
     .read_times = read_times, .keep_row = keep_row, .launch_many = launch_many,                    \
     .describe_running = describe_running, .destroy = destroy
 
+const struct player braid_chain_island_player = { .name = "island of one lane",
+                                                  .get_cost_model = get_chain_cost_model,
+                                                  ISLAND_PLAYER };
 const struct player braid_narrow_island_player = { .name = "island",
                                                    .get_cost_model = get_narrow_cost_model,
                                                    ISLAND_PLAYER };
