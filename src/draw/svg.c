@@ -74,6 +74,12 @@ static void write_heading(const struct svg *svg)
     write_count(file, info->num_lanes, "lane");
     fputs(", ", file);
     write_count(file, info->num_waits, "wait");
+    if (info->num_islands) {
+        fputs(", ", file);
+        write_count(file, info->num_islands, "island");
+        fputs(" of ", file);
+        write_count(file, info->num_island_nodes, "node");
+    }
     if (timeline->options.intervals) {
         fputs("; measured: ", file);
         braid_timeline_write_time(timeline, timeline->span_ns, file);
@@ -165,9 +171,12 @@ static void write_legend(const struct svg *svg)
                  { "node bundled", "prelude or epilogue", 170 },
                  { "node critical", "critical path", 130 },
                  { "block", "several nodes", 135 },
-                 { "gap", "idle", 75 } };
+                 { "gap", "idle", 75 },
+                 { "island", "island: one kernel", 150 } };
+    size_t num_keys = sizeof(keys) / sizeof(keys[0]);
+    num_keys -= svg->timeline->schedule->info.num_islands == 0;
     double x = SVG_LEFT, y = svg->bottom + 14;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < num_keys; i++) {
         braid_svg_write_rectangle(svg, keys[i].class_name, x, y, 18, 12);
         fputs("/>", svg->file);
         write_text_at(svg, "key", x + 24, y + 10);

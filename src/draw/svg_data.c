@@ -47,6 +47,19 @@ static void write_guesses(const struct svg *svg)
     }
 }
 
+// For each node the island that it is a call of, or -1; nothing where there are none.
+static void write_islands(const struct svg *svg)
+{
+    uint32_t num = svg->timeline->schedule->info.num_islands ? svg->timeline->num_nodes : 0;
+    fputs("\"islands\":[", svg->file);
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t island = braid_timeline_island(svg->timeline, i);
+        fprintf(svg->file, "%s%" PRId64, i > 0 ? "," : "",
+                island == PLAN_NONE ? INT64_C(-1) : (int64_t)island);
+    }
+    fputs("],\n", svg->file);
+}
+
 // The nodes of each lane in order, and for members of bundles their main node.
 static void write_lanes(const struct svg *svg)
 {
@@ -61,7 +74,9 @@ static void write_lanes(const struct svg *svg)
         fputc(']', svg->file);
     }
     write_guesses(svg);
-    fputs("],\n\"bundled\":{", svg->file);
+    fputs("],\n", svg->file);
+    write_islands(svg);
+    fputs("\"bundled\":{", svg->file);
     const char *comma = "";
     for (uint32_t i = 0; i < svg->timeline->num_nodes; i++) {
         if (!braid_timeline_is_bundled(svg->timeline, i))

@@ -162,6 +162,42 @@ static void write_bundle(const struct svg *svg, uint32_t unit)
     fputs("/>\n", svg->file);
 }
 
+// A frame round the calls of an island, which is one kernel: nodes [first, last] of lane_nodes.
+static void write_island(const struct svg *svg, uint32_t first, uint32_t last)
+{
+    const struct timeline *timeline = svg->timeline;
+    const uint32_t *nodes = timeline->schedule->lane_nodes;
+    braid_interval start, end;
+    if (!braid_timeline_interval(timeline, 0, nodes[first], &start) ||
+        !braid_timeline_interval(timeline, 0, nodes[last], &end))
+        return;
+    double x = braid_svg_x(svg, start.start_ns), width = braid_svg_x(svg, end.end_ns) - x;
+    if (width < 2 * LEAST_NODE)
+        return;
+    braid_svg_write_rectangle(svg, "island", x - 1.5,
+                              braid_svg_lane_y(svg, timeline->schedule->lane_of[nodes[first]]) - 3,
+                              width + 3, svg->row_height + 6);
+    fprintf(svg->file, "><title>island %" PRIu32 ": %" PRIu32 " nodes in one kernel, ",
+            braid_timeline_island(timeline, nodes[first]), last - first + 1);
+    write_times(svg, start.start_ns, end.end_ns);
+    fputs("</title></rect>\n", svg->file);
+}
+
+static void write_islands(const struct svg *svg, uint32_t lane)
+{
+    const braid_schedule *schedule = svg->timeline->schedule;
+    uint32_t end = schedule->lane_first[lane + 1];
+    for (uint32_t i = schedule->lane_first[lane], last; i < end; i = last + 1) {
+        uint32_t island = braid_timeline_island(svg->timeline, schedule->lane_nodes[i]);
+        last = i;
+        while (island != PLAN_NONE && last + 1 < end &&
+               braid_timeline_island(svg->timeline, schedule->lane_nodes[last + 1]) == island)
+            last++;
+        if (island != PLAN_NONE)
+            write_island(svg, i, last);
+    }
+}
+
 void braid_svg_write_lane(const struct svg *svg, uint32_t lane)
 {
     const braid_schedule *schedule = svg->timeline->schedule;
@@ -181,4 +217,5 @@ void braid_svg_write_lane(const struct svg *svg, uint32_t lane)
     }
     if (block.num > 0)
         write_block(svg, &block, lane);
+    write_islands(svg, lane);
 }

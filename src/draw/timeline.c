@@ -207,6 +207,12 @@ bool braid_timeline_is_bundled(const struct timeline *timeline, uint32_t node)
     return plan_main_of(graph, plan_unit_of(graph, node)) != node;
 }
 
+uint32_t braid_timeline_island(const struct timeline *timeline, uint32_t node)
+{
+    const uint32_t *island_of = timeline->schedule->division.island_of;
+    return island_of ? island_of[node] : PLAN_NONE;
+}
+
 bool braid_timeline_is_guess(const struct timeline *timeline, uint32_t node)
 {
     const bool *is_unknown = timeline->schedule->is_unknown;

@@ -51,6 +51,9 @@ void braid_timeline_write_role(const struct timeline *timeline, uint32_t node,
 // Whether a node is a prelude or epilogue.
 bool braid_timeline_is_bundled(const struct timeline *timeline, uint32_t node);
 
+// The island that a node is a call of, or PLAN_NONE.
+uint32_t braid_timeline_island(const struct timeline *timeline, uint32_t node);
+
 // Whether a node's length is planned from a cost that nobody gave.
 bool braid_timeline_is_guess(const struct timeline *timeline, uint32_t node);
 

@@ -106,6 +106,23 @@
         });
     }
 
+    // Islands are stretches of lanes; times of calls are within those of their kernel.
+    function drawIslands(out) {
+        var all = data.islands.length ? data.lanes : [];
+        all.forEach(function (nodes, lane) {
+            for (var i = 0, last; i < nodes.length; i = last + 1) {
+                var island = data.islands[nodes[i]];
+                last = i;
+                while (island >= 0 && last + 1 < nodes.length && data.islands[nodes[last + 1]] === island)
+                    last++;
+                var from = start(nodes[i]), to = end(nodes[last]), left = clamp(x(from)), right = clamp(x(to));
+                if (island >= 0 && from >= 0 && right - left >= 4 && from < view.to && to > view.from)
+                    out.push(rect("island", left - 1.5, y(lane) - 3, right - left + 3, data.height + 6,
+                        "island " + island + ": " + (last - i + 1) + " nodes in one kernel, " + span(from, to)));
+            }
+        });
+    }
+
     function drawWaits(out) {
         var shown = [], all = [];
         for (var i = 0; i < data.waits.length; i += 2) {
@@ -153,6 +170,7 @@
         fill("rows", function (out) {
             data.lanes.forEach(function (nodes, lane) { drawLane(lane, out); });
             drawBundles(out);
+            drawIslands(out);
         });
         fill("waits", drawWaits);
     }
@@ -185,6 +203,7 @@
             span(start(node), end(node)) + (critical.has(node) ? "; on the critical path" : "") +
             (data.bundled[node] === undefined ? "" : "; in the bundle of " +
                 data.names[data.bundled[node]]) +
+            (data.islands[node] >= 0 ? "; in island " + data.islands[node] : "") +
             (before.length ? "; waits for " + list(before) : "") +
             (after.length ? "; waited for by " + list(after) : ""));
         draw();

@@ -57,6 +57,8 @@ struct graph_resource {
     uint32_t scratch_node; // and whose
 };
 
+enum { GRAPH_MOST_ARGS_INSIDE = 1024 }; // of a kernel, for it to be a call inside an island
+
 struct graph_kernel {
     const braid_kernel *kernel;
     uint64_t arg_offset; // of the first argument's bytes in arg_bytes; each is aligned to 16

@@ -68,6 +68,16 @@ static void write_launch(const braid_graph *graph, const struct graph_node *node
                 grid->x, grid->y, grid->z, block->x, block->y, block->z);
 }
 
+// What the planner asks of a kernel before it is inside an island (plan_divide.c).
+static void write_inside(const braid_graph *graph, const struct graph_node *node, FILE *file)
+{
+    const struct graph_kernel *kernel =
+        &((const struct graph_kernel *)graph->kernels.items)[node->payload];
+    if (kernel->kernel->source && !kernel->cluster[0] && !kernel->shared_bytes &&
+        kernel->num_args <= GRAPH_MOST_ARGS_INSIDE)
+        fprintf(file, ", inside=%" PRIu32, kernel->num_args);
+}
+
 static void write_accesses(const braid_graph *graph, const struct graph_node *node, FILE *file)
 {
     static const char *const modes[] = { "", "r", "w", "rw", "x", "a" };
@@ -88,10 +98,12 @@ void braid_graph_dot_write_node(const braid_graph *graph, uint32_t index, FILE *
     const struct graph_node *node = &graph_nodes(graph)[index];
     if (node->cost_ns > 0)
         fprintf(file, ", cost=%" PRIu64, node->cost_ns);
-    if (node->kind == WORK_KERNEL)
+    if (node->kind == WORK_KERNEL) {
         write_launch(graph, node, file);
-    else
+        write_inside(graph, node, file);
+    } else {
         fprintf(file, ", kind=%s", braid_work_words[node->kind].kind);
+    }
     if (graph_node_blocks(graph, index))
         fputs(", blocking=true", file);
     if (node->lane_hint != 0)

@@ -311,6 +311,8 @@ static struct island_fit fit_of_kernel(const struct graph_kernel *kernel)
         fit.why_not = "it uses dynamic shared memory";
     else if (threads > MOST_THREADS)
         fit.why_not = "its blocks are too large";
+    else if (kernel->num_args > GRAPH_MOST_ARGS_INSIDE)
+        fit.why_not = "it has too many arguments";
     return fit;
 }
 

@@ -124,8 +124,43 @@ static void write_edge(struct drawing *drawing, uint32_t from, uint32_t to)
     }
 }
 
+static uint32_t island_of(const struct drawing *drawing, uint32_t node)
+{
+    const uint32_t *islands = drawing->schedule->division.island_of;
+    return islands ? islands[node] : PLAN_NONE;
+}
+
+static void begin_island(const struct drawing *drawing, uint32_t node, const char *indent)
+{
+    uint32_t island = island_of(drawing, node);
+    fprintf(drawing->file, "%ssubgraph cluster_island_%" PRIu32 "_%" PRIu32 " {\n", indent, island,
+            node);
+    fprintf(drawing->file,
+            "%s    label=\"island %" PRIu32 "\"; labelloc=t; labeljust=l; style=rounded; "
+            "color=\"#b07d2b\"; bgcolor=\"#fdf3dc\";\n",
+            indent, island);
+}
+
+// Nodes of a bundle, some of which may be in an island, and others not.
+static void write_bundle_nodes(const struct drawing *drawing, uint32_t unit)
+{
+    const struct plan_graph *graph = drawing->schedule->graph;
+    uint32_t before = PLAN_NONE; // the island at hand
+    for (uint32_t i = 0; i < plan_unit_size(graph, unit); i++) {
+        uint32_t node = plan_unit_member(graph, unit, i), island = island_of(drawing, node);
+        if (before != PLAN_NONE && island != before)
+            fputs("            }\n", drawing->file);
+        if (island != PLAN_NONE && island != before)
+            begin_island(drawing, node, "            ");
+        write_node(drawing, node, island == PLAN_NONE ? "            " : "                ");
+        before = island;
+    }
+    if (before != PLAN_NONE)
+        fputs("            }\n", drawing->file);
+}
+
 // The nodes of one unit, in a box if there are several.
-static void write_unit(const struct drawing *drawing, uint32_t unit)
+static void write_unit(const struct drawing *drawing, uint32_t unit, bool shows_islands)
 {
     const struct plan_graph *graph = drawing->schedule->graph;
     uint32_t size = plan_unit_size(graph, unit);
@@ -136,25 +171,54 @@ static void write_unit(const struct drawing *drawing, uint32_t unit)
     fprintf(drawing->file, "        subgraph cluster_bundle_%" PRIu32 " {\n", unit);
     fputs("            label=\"\"; style=\"rounded,dashed\"; color=\"#8896a8\"; bgcolor=white;\n",
           drawing->file);
-    for (uint32_t i = 0; i < size; i++)
+    if (shows_islands)
+        write_bundle_nodes(drawing, unit);
+    for (uint32_t i = 0; i < size && !shows_islands; i++)
         write_node(drawing, plan_unit_member(graph, unit, i), "            ");
     fputs("        }\n", drawing->file);
+}
+
+// The island that a unit is in with all its nodes, or PLAN_NONE.
+static uint32_t island_of_unit(const struct drawing *drawing, uint32_t unit)
+{
+    const struct plan_graph *graph = drawing->schedule->graph;
+    uint32_t island = island_of(drawing, plan_unit_member(graph, unit, 0));
+    for (uint32_t i = 1; i < plan_unit_size(graph, unit); i++) {
+        if (island_of(drawing, plan_unit_member(graph, unit, i)) != island)
+            return PLAN_NONE;
+    }
+    return island;
+}
+
+// Boxes may not overlap: an island that has a part of a bundle only has a box for that part.
+static void write_lane_nodes(const struct drawing *drawing, uint32_t lane)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    uint32_t before = PLAN_NONE; // the island at hand
+    for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1];) {
+        uint32_t unit = plan_unit_of(schedule->graph, schedule->lane_nodes[i]);
+        uint32_t island = island_of_unit(drawing, unit);
+        if (before != PLAN_NONE && island != before)
+            fputs("        }\n", drawing->file);
+        if (island != PLAN_NONE && island != before)
+            begin_island(drawing, schedule->lane_nodes[i], "        ");
+        write_unit(drawing, unit, island == PLAN_NONE);
+        before = island;
+        i += plan_unit_size(schedule->graph, unit);
+    }
+    if (before != PLAN_NONE)
+        fputs("        }\n", drawing->file);
 }
 
 static void write_lane(const struct drawing *drawing, uint32_t lane)
 {
     static const char *const backgrounds[] = { "#f3f6fb", "#fbf6ee", "#f1f8f2", "#f8f2fa" };
-    const braid_schedule *schedule = drawing->schedule;
     fprintf(drawing->file, "    subgraph cluster_lane_%" PRIu32 " {\n", lane);
     fprintf(drawing->file,
             "        label=\"lane %" PRIu32 "\"; labelloc=t; labeljust=l; style=rounded; "
             "color=\"#c5cedb\"; bgcolor=\"%s\";\n",
             lane, backgrounds[lane % 4]);
-    for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1];) {
-        uint32_t unit = plan_unit_of(schedule->graph, schedule->lane_nodes[i]);
-        write_unit(drawing, unit);
-        i += plan_unit_size(schedule->graph, unit);
-    }
+    write_lane_nodes(drawing, lane);
     fputs("    }\n", drawing->file);
 }
 
@@ -251,6 +315,12 @@ static void write_summary(const struct drawing *drawing)
     braid_dot_write_time(file, info->makespan_ns);
     fputs(", bound ", file);
     braid_dot_write_time(file, info->bound_ns);
+    if (info->num_islands) {
+        fputs("; ", file);
+        write_count(file, info->num_islands, "island");
+        fputs(" of ", file);
+        write_count(file, info->num_island_nodes, "node");
+    }
     if (info->num_guessed) {
         fputs("; ", file);
         write_count(file, info->num_guessed, "cost");

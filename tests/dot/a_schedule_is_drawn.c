@@ -21,7 +21,8 @@ static void kernel_function(const braid_blocks *blocks, void *const *args)
 static const braid_kernel loop_kernel = { .name = "loop", .cpu = kernel_function };
 static const braid_kernel clear_kernel = { .name = "clear_list", .cpu = kernel_function };
 
-static char *draw(const braid_schedule *schedule)
+// Inlined, gcc 12 takes what the stream writes to `drawing` for the variable's own address.
+static __attribute__((noinline)) char *draw(const braid_schedule *schedule)
 {
     char *drawing = NULL;
     size_t length = 0;
@@ -270,6 +271,78 @@ static void only_costs_that_were_given_are_drawn(void **state)
     braid_graph_destroy(graph);
 }
 
+static const braid_kernel inside_kernel = { .name = "i", .cpu = kernel_function, .source = "i" };
+
+static braid_node add_call(braid_graph *graph, const char *name, const braid_kernel *kernel,
+                           braid_node after, braid_node prelude_of)
+{
+    const braid_launch launch = {
+        .node = { .name = name,
+                  .cost_ns = 500,
+                  .after = &after,
+                  .num_after = after.graph != 0,
+                  .prelude_of = prelude_of },
+        .kernel = kernel,
+    };
+    braid_node node;
+    check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    return node;
+}
+
+// One lane: a, b | clear, list, loop (which has no source) | whole bundle, c.
+static char *draw_islands(void)
+{
+    braid_graph *graph;
+    braid_schedule *schedule;
+    const braid_node none = { 0 };
+    check_ok(braid_graph_create(&graph));
+    braid_node a = add_call(graph, "a", &inside_kernel, none, none);
+    braid_node b = add_call(graph, "b", &inside_kernel, a, none);
+    braid_node loop = add_call(graph, "loop", &loop_kernel, b, none);
+    add_call(graph, "clear", &inside_kernel, none, loop);
+    add_call(graph, "list", &inside_kernel, none, loop);
+    braid_node whole = add_call(graph, "whole", &inside_kernel, loop, none);
+    add_call(graph, "mark", &inside_kernel, none, whole);
+    add_call(graph, "c", &inside_kernel, whole, none);
+    const braid_schedule_options options = { .max_lanes = 1,
+                                             .costs = { .node_ns = 500, .island_call_ns = 100 } };
+    check_ok(braid_schedule_create(graph, &options, &schedule));
+    check_ok(braid_schedule_verify(schedule, graph));
+    char *drawing = draw(schedule);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+    return drawing;
+}
+
+#define ISLAND_LOOK                                                                                \
+    "; labelloc=t; labeljust=l; style=rounded; color=\"#b07d2b\"; bgcolor=\"#fdf3dc\";\n"
+#define BUNDLE_LOOK                                                                                \
+    "            label=\"\"; style=\"rounded,dashed\"; color=\"#8896a8\"; bgcolor=white;\n"
+#define CALL(id, name, times)                                                                      \
+#id " [label=\"" name "\\n500 ns\", tooltip=\"" times "\", group=0];\n"
+
+// An island has a box; where a part of it is a part of a bundle, that part has one.
+static void islands_are_boxed(void **state)
+{
+    (void)state;
+    static const char expected[] =
+        "        subgraph cluster_island_0_0 {\n"
+        "            label=\"island 0\"" ISLAND_LOOK
+        "        " CALL(0, "a", "0 ns to 500 ns") "        " CALL(
+            1, "b", "600 ns to 1.1 us") "        }\n"
+                                        "        subgraph cluster_bundle_2 {\n" BUNDLE_LOOK
+                                        "            subgraph cluster_island_0_3 {\n"
+                                        "                label=\"island 0\"" ISLAND_LOOK;
+    char *drawing = draw_islands();
+    if (!strstr(drawing, expected))
+        fail_msg("no\n%sin\n%s", expected, drawing);
+    assert_has_in_order(drawing, "list\\n", "            }\n            2 [label=\"loop");
+    assert_has_in_order(drawing, "subgraph cluster_island_1_", "subgraph cluster_bundle_3");
+    assert_has_in_order(drawing, "subgraph cluster_bundle_3", "label=\"c\\n");
+    assert_has(drawing, "; 2 islands of 7 nodes\"");
+    free(drawing);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +354,7 @@ int main(void)
         cmocka_unit_test(random_plans_are_drawn_whole_and_the_same_each_time),
         cmocka_unit_test(graphviz_takes_any_plan),
         cmocka_unit_test(an_empty_plan_is_drawn),
+        cmocka_unit_test(islands_are_boxed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,10 @@ static braid_status native_function(braid_device *device, braid_stream *stream, 
     return BRAID_OK;
 }
 
+// What may be inside an island, and what of it may not.
+static const braid_kernel inside_kernel = { .name = "i", .cpu = kernel_function, .source = "i" };
+static const braid_kernel two_kernel = { .name = "t", .cpu = kernel_function, .source = "t" };
+
 static const braid_kernel step_kernel = { .name = "step \"1\" & <2>\\\n", .cpu = kernel_function };
 
 // Draws a graph, reads the drawing as the tool does, and makes the graph that the tool plans.
@@ -99,6 +103,21 @@ static void assert_same_steps(const braid_schedule *one, const braid_schedule *t
     }
 }
 
+static void assert_same_islands(const braid_graph *one, const braid_schedule *first,
+                                const braid_graph *two, const braid_schedule *second)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(first, &info);
+    for (uint32_t i = 0; i < info.num_nodes; i++) {
+        braid_placement here, there;
+        check_ok(braid_schedule_get_placement(first, braid_graph_node(one, i), &here));
+        check_ok(braid_schedule_get_placement(second, braid_graph_node(two, i), &there));
+        assert_int_equal(here.island, there.island);
+    }
+}
+
+static uint32_t num_islands; // in all plans
+
 static void assert_planned_alike(const braid_graph *one, const braid_graph *two,
                                  const braid_schedule_options *options)
 {
@@ -108,6 +127,10 @@ static void assert_planned_alike(const braid_graph *one, const braid_graph *two,
     assert_same_info(first, second);
     assert_same_steps(first, second);
     assert_same_serialisations(first, second);
+    assert_same_islands(one, first, two, second);
+    braid_schedule_info info;
+    braid_schedule_get_info(first, &info);
+    num_islands += info.num_islands;
     braid_schedule_destroy(first);
     braid_schedule_destroy(second);
 }
@@ -155,7 +178,19 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
 {
     static char bytes[8];
     braid_graph *graph = shape->graph;
-    switch (random_below(&shape->random, 8)) {
+    static const uint32_t number;
+    const braid_launch inside = {
+        .node = *options,
+        .kernel = &inside_kernel,
+        .grid = { 1 + random_below(&shape->random, 3) },
+        .block = { 32 },
+        .shared_bytes = random_below(&shape->random, 6) == 0 ? 16 : 0,
+        .cluster = { random_below(&shape->random, 6) == 0 ? 1 : 0 },
+    };
+    const braid_launch two = { .node = *options,
+                               .kernel = &two_kernel,
+                               BRAID_ARGS(BRAID_ARG(number), BRAID_ARG(number)) };
+    switch (random_below(&shape->random, 12)) {
     case 0:
         return braid_graph_add_copy(
             graph, &(braid_copy){ *options, .to = bytes, .from = bytes + 4, .bytes = 4 }, NULL);
@@ -173,6 +208,12 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
                                       NULL);
     case 4:
         return braid_graph_add_empty(graph, &(braid_empty){ *options }, NULL);
+    case 5:
+    case 6:
+    case 7:
+        return braid_graph_add_kernel(graph, &inside, NULL);
+    case 8:
+        return braid_graph_add_kernel(graph, &two, NULL);
     default:
         return braid_graph_add_kernel(
             graph,
@@ -233,6 +274,9 @@ static void graphs_with_all_there_is_are_planned_alike(void **state)
             assert_planned_alike(graph, again, &options);
             options.costs = device;
             assert_planned_alike(graph, again, &options);
+            options.costs.node_ns = 3000;
+            options.costs.island_call_ns = 10;
+            assert_planned_alike(graph, again, &options);
             options.policy = BRAID_POLICY_MAX_CONCURRENCY;
             assert_planned_alike(graph, again, &options);
         } else {
@@ -241,7 +285,9 @@ static void graphs_with_all_there_is_are_planned_alike(void **state)
         braid_graph_destroy(again);
         braid_graph_destroy(graph);
     }
+    print_message("summary: %u graphs, %u islands\n", num_planned, num_islands);
     assert_true(num_planned > 100);
+    assert_true(num_islands > 30);
 }
 
 static char *draw(const braid_graph *graph)

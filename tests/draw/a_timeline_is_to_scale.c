@@ -157,6 +157,46 @@ static void guesses_are_told(void **state)
     braid_graph_destroy(graph);
 }
 
+// Three calls of one kernel of 500 ns, 100 ns apart, and one node outside.
+static void islands_are_framed(void **state)
+{
+    (void)state;
+    static const braid_kernel inside = { .name = "i", .cpu = kernel_function, .source = "i" };
+    braid_graph *graph;
+    braid_schedule *schedule;
+    braid_node last = { 0 };
+    check_ok(braid_graph_create(&graph));
+    for (int i = 0; i < 4; i++) {
+        const braid_node before = last;
+        const braid_launch launch = {
+            .kernel = i < 3 ? &inside : &kernel,
+            .node = { .cost_ns = 500, .after = &before, .num_after = i > 0 },
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, &last));
+    }
+    const braid_schedule_options options = { .max_lanes = 1,
+                                             .costs = { .node_ns = 800, .island_call_ns = 100 } };
+    check_ok(braid_schedule_create(graph, &options, &schedule));
+    braid_graph_destroy(graph);
+    char *picture = draw(schedule, NULL);
+    double x, width, pixel = 1470.0 / 3000;
+    find_node(picture, "island 0", &x, &width);
+    assert_near(x, 110 - 1.5);
+    assert_near(width, 1700 * pixel + 3);
+    assert_has(picture, "island 0: 3 nodes in one kernel, 0 ns to 1.7 us (1.7 us)</title>");
+    assert_has(picture, "4 nodes on 1 lane, 0 waits, 1 island of 3 nodes; planned");
+    assert_has(picture, "\"islands\":[0,0,0,-1]");
+    assert_has(picture, "island: one kernel</text>");
+    free(picture);
+    braid_schedule_destroy(schedule);
+    schedule = make_plan();
+    picture = draw(schedule, NULL);
+    assert_has(picture, "\"islands\":[],");
+    assert_null(strstr(picture, "island: one kernel</text>"));
+    free(picture);
+    braid_schedule_destroy(schedule);
+}
+
 static void times_are_shown_in_the_unit_given(void **state)
 {
     (void)state;
@@ -251,6 +291,7 @@ int main(void)
         cmocka_unit_test(measured_times_are_drawn_where_given),
         cmocka_unit_test(guesses_are_told),
         cmocka_unit_test(times_are_shown_in_the_unit_given),
+        cmocka_unit_test(islands_are_framed),
         cmocka_unit_test(large_plans_are_drawn_in_blocks),
         cmocka_unit_test(the_same_plan_gives_the_same_text),
         cmocka_unit_test(bad_arguments_are_refused),

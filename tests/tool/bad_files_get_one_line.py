@@ -45,6 +45,7 @@ BAD_FILES = [
     ("digraph {\n c -> a; a [prelude_of=b];\n b -> c }", 1, "cycle"),
     ("digraph {\n a [lane_hint=x];\n}", 2, "a whole number"),
     ("digraph {\n a [launch=\"1,1\"];\n}", 2, "8,1,1x256,1,1"),
+    ("digraph {\n a [inside=1025];\n}", 2, "up to 1024"),
     ("digraph {\n resources=\"x\"\n a [accesses=r1];\n}", 3, "by the number of a resource"),
     ("digraph {\n resources=\"x\"\n a [accesses=\"r0 q0\"];\n}", 3, "written as r0 w1"),
     ("digraph {\n resources=\"x:10 #0:5:6\" a\n}", 1, "resource 1, '#0:5:6'"),

@@ -75,6 +75,26 @@ def dear_waits_keep_to_one_lane():
     assert len(plan(DIAMOND, "--sync-cost", "1000")["lanes"]) == 1
 
 
+CHAIN = """digraph {
+  a [cost=2, inside=1]; b [cost=2, inside=0]; c [cost=2]; d [cost=2, inside=3]; e [cost=2, inside=3];
+  a -> b -> c -> d -> e;
+}"""
+
+
+def nodes_that_may_be_inside_are_where_that_is_shorter():
+    options = ["--lanes", "1", "--start-cost", "5", "--call-cost", "1"]
+    found = plan(CHAIN, *options)
+    assert found["islands"] == [["a", "b"], ["d", "e"]], found
+    assert found["num_islands"] == 2 and found["num_island_nodes"] == 4
+    assert found["makespan"] == 5 * 2 + 2 * 1 + 2 * 5, found
+    text = braid("plan", "-", *options, text=CHAIN).out
+    assert re.search(r"^islands +2 of 4 nodes$", text, re.MULTILINE), text
+    drawing = braid("plan", "-", *options, "--dot", "-", text=CHAIN).out
+    assert 'label="island 1"' in drawing, drawing
+    assert plan(CHAIN, "--lanes", "1", "--start-cost", "5")["islands"] == []
+    assert plan(CHAIN, "--lanes", "1", "--start-cost", "1", "--call-cost", "5")["islands"] == []
+
+
 def random_graphs_keep_every_edge():
     for seed in range(60):
         dice = random.Random(seed)
@@ -276,6 +296,7 @@ if __name__ == "__main__":
         effort_finds_what_list_scheduling_misses,
         the_example_is_planned_as_the_readme_says,
         one_lane_needs_no_wait,
+        nodes_that_may_be_inside_are_where_that_is_shorter,
         dear_waits_keep_to_one_lane,
         random_graphs_keep_every_edge,
         graphs_of_the_corpus_keep_every_edge,

@@ -81,6 +81,17 @@ static enum exit_status read_launch(struct dot_file *file, uint32_t node, const 
     return EXIT_DONE;
 }
 
+static enum exit_status read_inside(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_cost num;
+    if (!dot_cost_parse(text, &num) || num.billionths > 0 || num.whole > DOT_MOST_ARGS)
+        return dot_attribute_refuse(file, node, "inside", text,
+                                    "that is a number of arguments, up to 1024");
+    file->nodes[node].may_be_inside = true;
+    file->nodes[node].num_args = (uint32_t)num.whole;
+    return EXIT_DONE;
+}
+
 static enum exit_status read_name(struct dot_file *file, uint32_t node, const char *text)
 {
     struct dot_node *read = &file->nodes[node];
@@ -100,6 +111,7 @@ static const struct {
     { "name", read_name },         { "kind", read_kind },
     { "blocking", read_blocking }, { "lane_hint", read_hint },
     { "launch", read_launch },     { "accesses", dot_accesses_read },
+    { "inside", read_inside },
 };
 
 static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)

@@ -18,6 +18,8 @@ struct dot_cost {
     bool is_given; // else it is 1
 };
 
+enum { DOT_MOST_ARGS = 1024 };
+
 enum dot_kind { DOT_KERNEL, DOT_COPY, DOT_FILL, DOT_HOST, DOT_NATIVE, DOT_EMPTY };
 enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
 
@@ -33,6 +35,8 @@ struct dot_node {
     uint32_t lane_hint;
     uint32_t first_access, num_accesses;
     braid_dim3 grid, block; // of a kernel
+    bool may_be_inside;     // an island, with so many arguments:
+    uint32_t num_args;
 };
 
 struct dot_edge {

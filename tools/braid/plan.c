@@ -24,6 +24,10 @@ static const char help[] =
     "                    (without it, as many as pay)\n"
     "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
     "  --sync-cost N     what a wait between lanes costs, in the file's unit (default 0)\n"
+    "  --start-cost N   what starting a node takes (default 0)\n"
+    "  --call-cost N     what it takes inside an island, a kernel of several nodes: those that "
+    "the\n"
+    "                    file says may be inside are planned so where that is shorter\n"
     "  --widen           fewer waits at the same planned makespan, for costs that can be trusted\n"
     "  --effort N        N steps of a search for a shorter plan; each takes as long as planning\n"
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
@@ -42,6 +46,8 @@ enum {
     OPTION_LANES = 256,
     OPTION_MAX_CONCURRENCY,
     OPTION_SYNC_COST,
+    OPTION_START_COST,
+    OPTION_CALL_COST,
     OPTION_WIDEN,
     OPTION_EFFORT,
     OPTION_DOT,
@@ -54,6 +60,8 @@ static const struct option long_options[] = {
     { "lanes", required_argument, NULL, OPTION_LANES },
     { "max-concurrency", no_argument, NULL, OPTION_MAX_CONCURRENCY },
     { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
+    { "start-cost", required_argument, NULL, OPTION_START_COST },
+    { "call-cost", required_argument, NULL, OPTION_CALL_COST },
     { "widen", no_argument, NULL, OPTION_WIDEN },
     { "effort", required_argument, NULL, OPTION_EFFORT },
     { "dot", required_argument, NULL, OPTION_DOT },
@@ -82,6 +90,12 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
     case OPTION_SYNC_COST:
         return argument_read_number("--sync-cost", optarg, 0, (uint64_t)1 << 30,
                                     &arguments->options.costs.wait_ns);
+    case OPTION_START_COST:
+        return argument_read_number("--start-cost", optarg, 0, (uint64_t)1 << 30,
+                                    &arguments->options.costs.node_ns);
+    case OPTION_CALL_COST:
+        return argument_read_number("--call-cost", optarg, 1, (uint64_t)1 << 30,
+                                    &arguments->options.costs.island_call_ns);
     case OPTION_WIDEN:
         arguments->options.widen = true;
         return EXIT_DONE;
@@ -152,6 +166,9 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
     printf("waits      %" PRIu64 "\n", info.num_waits);
     printf("records    %" PRIu64 " on %" PRIu32 " event object%s\n", info.num_records,
            info.num_events, output_plural(info.num_events));
+    if (info.num_islands)
+        printf("islands    %" PRIu32 " of %" PRIu32 " node%s\n", info.num_islands,
+               info.num_island_nodes, output_plural(info.num_island_nodes));
     print_time("makespan", file, info.makespan_ns);
     double listed_ns = (double)(info.makespan_ns + info.saved_ns);
     if (effort && info.num_nodes)
@@ -196,6 +213,8 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
     braid_schedule *schedule = NULL;
     braid_schedule_options options = arguments->options;
     options.costs.wait_ns *= file->unit_ns;
+    options.costs.node_ns *= file->unit_ns;
+    options.costs.island_call_ns *= file->unit_ns;
     options.costs.default_cost_ns = file->unit_ns;
     progress_show("planning", 0, 0);
     uint64_t start = clock_now_ns();

@@ -61,12 +61,13 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
     braid_schedule_get_info(schedule, &info);
     json_t *json = output_start_json(kind);
     json_t *numbers = json_pack(
-        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "file",
-        plan_json_text(file->text.path), "nodes", integer(info.num_nodes), "edges",
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "file", plan_json_text(file->text.path), "nodes", integer(info.num_nodes), "edges",
         integer(file->num_edges), "without_cost", integer(file->without_cost), "guessed",
         integer(info.num_guessed), "num_lanes", integer(info.num_lanes), "num_waits",
         integer(info.num_waits), "records", integer(info.num_records), "events",
-        integer(info.num_events), "makespan", plan_json_time(file, info.makespan_ns, unit_ns),
+        integer(info.num_events), "num_islands", integer(info.num_islands), "num_island_nodes",
+        integer(info.num_island_nodes), "makespan", plan_json_time(file, info.makespan_ns, unit_ns),
         "bound", plan_json_time(file, info.bound_ns, unit_ns), "work",
         plan_json_time(file, info.work_ns, unit_ns), "one_lane",
         plan_json_time(file, info.one_lane_ns, unit_ns), "saved",
@@ -94,6 +95,31 @@ static bool add_lanes(json_t *json, const struct dot_file *file, const braid_sch
     for (size_t i = 0; i < num_steps && done; i++) {
         if (steps[i].kind == BRAID_STEP_RUN)
             done = json_array_append_new(json_array_get(lanes, steps[i].lane),
+                                         text_of(file, steps[i].node)) == 0;
+    }
+    return done;
+}
+
+// Appends to the array of each island its nodes, in issue order. Islands are stretches of lanes.
+static bool add_islands(json_t *json, const struct dot_file *file, const braid_schedule *schedule,
+                        const braid_graph *graph)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    json_t *islands = json_array();
+    bool done = json_object_set_new(json, "islands", islands) == 0;
+    for (uint32_t island = 0; island < info.num_islands && done; island++)
+        done = json_array_append_new(islands, json_array()) == 0;
+    size_t num_steps;
+    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    for (size_t i = 0; i < num_steps && info.num_islands && done; i++) {
+        braid_placement placement;
+        if (steps[i].kind != BRAID_STEP_RUN)
+            continue;
+        done = braid_schedule_get_placement(schedule, braid_graph_node(graph, steps[i].node),
+                                            &placement) == BRAID_OK;
+        if (done && placement.island != BRAID_NO_ISLAND)
+            done = json_array_append_new(json_array_get(islands, placement.island),
                                          text_of(file, steps[i].node)) == 0;
     }
     return done;
@@ -171,8 +197,9 @@ json_t *plan_json_create(const struct dot_file *file, const braid_schedule *sche
     if (file->cost_unit)
         json_object_set_new(json, "cost_unit", plan_json_text(file->cost_unit));
     bool done = json_object_set_new(json, "plan_ns", json_integer(integer(plan_ns))) == 0 &&
-                add_lanes(json, file, schedule) && add_waits(json, file, schedule) &&
-                add_critical_path(json, file, schedule) && add_tasks(json, file, schedule, graph);
+                add_lanes(json, file, schedule) && add_islands(json, file, schedule, graph) &&
+                add_waits(json, file, schedule) && add_critical_path(json, file, schedule) &&
+                add_tasks(json, file, schedule, graph);
     if (!done) {
         json_decref(json);
         return NULL;

@@ -40,10 +40,36 @@ static braid_status queue_nothing(braid_device *device, braid_stream *stream, vo
     return BRAID_OK;
 }
 
+// All nodes of one kernel take as many arguments, so there is one for each number.
+static const braid_kernel *task_inside(uint32_t num_args)
+{
+    static braid_kernel tasks[DOT_MOST_ARGS + 1];
+    tasks[num_args] = (braid_kernel){ .name = "task", .cpu = do_nothing, .source = "task" };
+    return &tasks[num_args];
+}
+
+static braid_status add_kernel(braid_graph *graph, const struct dot_node *node,
+                               const braid_node_options *options)
+{
+    static const braid_kernel task = { .name = "task", .cpu = do_nothing };
+    static const uint64_t nothing;
+    braid_arg args[DOT_MOST_ARGS];
+    for (uint32_t i = 0; i < node->num_args; i++)
+        args[i] = (braid_arg){ &nothing, sizeof(nothing) };
+    const braid_launch launch = {
+        .node = *options,
+        .kernel = node->may_be_inside ? task_inside(node->num_args) : &task,
+        .grid = node->grid,
+        .block = node->block,
+        .args = args,
+        .num_args = node->num_args,
+    };
+    return braid_graph_add_kernel(graph, &launch, NULL);
+}
+
 braid_status task_graph_add_to_plan(braid_graph *graph, const struct dot_node *node,
                                     const braid_node_options *options, uint32_t index, void *user)
 {
-    static const braid_kernel task = { .name = "task", .cpu = do_nothing };
     static char bytes[2]; // that no copy is ever made between
     (void)index;
     (void)user;
@@ -69,11 +95,7 @@ braid_status task_graph_add_to_plan(braid_graph *graph, const struct dot_node *n
     case DOT_KERNEL:
         break;
     }
-    return braid_graph_add_kernel(
-        graph,
-        &(braid_launch){
-            .node = *options, .kernel = &task, .grid = node->grid, .block = node->block },
-        NULL);
+    return add_kernel(graph, node, options);
 }
 
 static braid_status add_resource(struct task_graph *making, uint32_t index)
