@@ -161,12 +161,80 @@ static void a_position_published_too_early_is_found(void **state)
     braid_device_close(device);
 }
 
+static braid_status verify_with(struct program *program, const braid_graph *graph,
+                                struct program_island *islands, uint32_t num)
+{
+    struct program_island *before = program->islands;
+    uint32_t num_before = program->num_islands;
+    program->islands = islands;
+    program->num_islands = num;
+    braid_status status = braid_program_verify(program, graph, NULL);
+    program->islands = before;
+    program->num_islands = num_before;
+    return status;
+}
+
+static bool only_runs(const struct program *program, size_t first, size_t num)
+{
+    for (size_t op = first; op < first + num; op++) {
+        if (program->ops[op].kind != PROGRAM_RUN)
+            return false;
+    }
+    return true;
+}
+
+// Each stretch of a lane, and each that reaches over its ends.
+static unsigned try_islands(struct program *program, const braid_graph *graph, uint32_t index)
+{
+    const struct program_lane *lane = &program->lanes[index];
+    size_t end = lane->first_op + lane->num_ops;
+    unsigned num_refused = 0;
+    for (size_t first = lane->first_op ? lane->first_op - 1 : 0; first < end; first++) {
+        for (size_t num = 0; num <= 4 && first + num <= program->num_ops; num++) {
+            struct program_island island = { index, first, num };
+            bool is_right = num > 0 && first >= lane->first_op && first + num <= end &&
+                            only_runs(program, first, num);
+            braid_status status = verify_with(program, graph, &island, 1);
+            assert_int_equal(status, is_right ? BRAID_OK : BRAID_INTERNAL);
+            num_refused += !is_right;
+            struct program_island twice[] = { island, island };
+            if (is_right)
+                assert_int_equal(verify_with(program, graph, twice, 2), BRAID_INTERNAL);
+        }
+    }
+    return num_refused;
+}
+
+static void islands_that_are_no_stretches_are_found(void **state)
+{
+    (void)state;
+    enum { FEW_GRAPHS = 20 };
+    struct random random = { 4 };
+    braid_device *device = open_device();
+    unsigned num_refused = 0;
+    for (int i = 0; i < FEW_GRAPHS; i++) {
+        braid_graph *graph = make_graph(&random, 0);
+        braid_exec *exec = make_exec(device, graph);
+        struct program *program = &exec->program;
+        for (uint32_t lane = 0; lane < program->num_lanes; lane++)
+            num_refused += try_islands(program, graph, lane);
+        struct program_island nowhere = { program->num_lanes, 0, 1 };
+        assert_int_equal(verify_with(program, graph, &nowhere, 1), BRAID_INTERNAL);
+        braid_exec_destroy(exec);
+        braid_graph_destroy(graph);
+    }
+    print_message("summary: %u wrong islands found\n", num_refused);
+    assert_true(num_refused > 500);
+    braid_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_is_needed),
         cmocka_unit_test(nodes_without_work_order_what_is_behind_them),
         cmocka_unit_test(a_position_published_too_early_is_found),
+        cmocka_unit_test(islands_that_are_no_stretches_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
