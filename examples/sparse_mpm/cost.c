@@ -12,12 +12,14 @@ static const uint32_t cpu_element_ns[MPM_NUM_KERNELS] = {
     [MPM_FADE_FOAM] = 3,          [MPM_DEACTIVATE] = 20,   [MPM_FREE_RECYCLED] = 1,
 };
 
-// A GPU does all elements of these small kernels at once: what counts is the length of one thread.
+// A GPU does all elements of these small kernels at once: what counts is the length of one thread,
+// and how many add to the same words. From the first start of a block to the last end, as blocks
+// wrote them down (the device's global timer) on an H200.
 static const uint32_t gpu_kernel_ns[MPM_NUM_KERNELS] = {
-    [MPM_CLEAR_LIST] = 1500,        [MPM_LIST_POINTERS] = 2000, [MPM_LIST_PARTS] = 2500,
-    [MPM_CLEAR_CELLS] = 3000,       [MPM_MARK_SLOTS] = 2500,    [MPM_ACTIVATE] = 2500,
-    [MPM_PARTICLES_TO_GRID] = 8000, [MPM_UPDATE_GRID] = 4000,   [MPM_GRID_TO_PARTICLES] = 6000,
-    [MPM_FADE_FOAM] = 3000,         [MPM_DEACTIVATE] = 6000,    [MPM_FREE_RECYCLED] = 2000,
+    [MPM_CLEAR_LIST] = 500,         [MPM_LIST_POINTERS] = 1000, [MPM_LIST_PARTS] = 1000,
+    [MPM_CLEAR_CELLS] = 1000,       [MPM_MARK_SLOTS] = 6000,    [MPM_ACTIVATE] = 900,
+    [MPM_PARTICLES_TO_GRID] = 6500, [MPM_UPDATE_GRID] = 1700,   [MPM_GRID_TO_PARTICLES] = 2300,
+    [MPM_FADE_FOAM] = 1100,         [MPM_DEACTIVATE] = 13000,   [MPM_FREE_RECYCLED] = 900,
 };
 
 // The elements that a kernel visits. The blocks that will be active are not known here: about one
