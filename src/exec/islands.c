@@ -59,8 +59,9 @@ static uint64_t predict(const braid_exec *exec, const braid_graph *graph,
     player->get_cost_model(exec->device->backend, &plan.costs);
     if (braid_schedule_create(graph, &plan, &schedule) == BRAID_OK &&
         (plan.costs.max_concurrent != 1 || schedule->info.num_lanes == 1))
-        ns = schedule->division.island_of ? schedule->division.expected_ns
-                                          : schedule->info.makespan_ns;
+        ns = (schedule->division.island_of ? schedule->division.expected_ns
+                                           : schedule->info.makespan_ns) +
+             (player->is_island ? plan.costs.island_start_ns : 0);
     braid_schedule_destroy(schedule);
     braid_error_end_attempt(&attempt, BRAID_OK); // who plans it in earnest says what is wrong
     return ns;

@@ -221,6 +221,25 @@ static void lanes_that_wait_for_each_other_are_found(void **state)
     check_ok(braid_island_lists_check(&lists));
 }
 
+// The walker reads two calls ahead, also behind the last.
+static void lists_end_with_what_is_read_ahead(void **state)
+{
+    (void)state;
+    struct island_call calls[] = { { .publishes = true }, { 0 } };
+    uint32_t lane_first[] = { 0, 2 }, entry_of[2] = { 0 }, args_of[2] = { 0 };
+    const struct island_lists lists = { calls, lane_first, 1, 2, NULL, 0 };
+    struct island_layout layout = { .num_groups = 1, .num_blocks = 1, .chain = true };
+    struct island_words words;
+    check_ok(braid_island_words_create(&lists, entry_of, args_of, &layout, &words));
+    const uint32_t *head = words.words, *own = words.words + (size_t)4 * head[0];
+    uint32_t end = own[4 * head[2] + 1];
+    static const uint32_t zeros[8];
+    assert_int_equal(end - own[4 * head[2]], 2);
+    assert_true(end + 2 <= head[1]);
+    assert_memory_equal(own + (size_t)4 * end, zeros, sizeof(zeros));
+    free(words.words);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +250,7 @@ int main(void)
         cmocka_unit_test(parts_that_are_left_out_do_not_count),
         cmocka_unit_test(kernels_that_may_hang_are_kept_out),
         cmocka_unit_test(lanes_that_wait_for_each_other_are_found),
+        cmocka_unit_test(lists_end_with_what_is_read_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,34 @@ static void islands_are_made_where_they_pay(void **state)
     assert_int_equal(run_chain(2000, BRAID_ISLANDS_AUTO, BRAID_MODE_STREAMS).num_islands, 0);
 }
 
+// Where nodes do next to nothing, waiting for another lane takes longer than all of them in turn.
+static void short_nodes_are_one_lane_of_an_island(void **state)
+{
+    (void)state;
+    braid_device *device;
+    braid_exec *exec;
+    static const struct {
+        uint64_t cost_ns;
+        bool is_chain;
+    } rows[] = { { 1, true }, { 5000, false } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct island_graph made = { .seed = 3, .most_before = 12, .cost_ns = rows[i].cost_ns };
+        braid_schedule_info info;
+        reset_standin();
+        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+        island_graph_make(&made, device);
+        check_ok(braid_exec_create(device, made.graph, NULL, &exec));
+        braid_schedule_get_info(braid_exec_schedule(exec), &info);
+        assert_int_equal(info.num_lanes == 1, rows[i].is_chain);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        island_graph_check(&made, 1);
+        braid_exec_destroy(exec);
+        island_graph_finish(&made, device);
+        braid_device_close(device);
+    }
+}
+
 static void a_narrow_graph_is_one_island_where_that_is_shorter(void **state)
 {
     (void)state;
@@ -132,7 +160,7 @@ static void make_chain(struct chain *chain, const braid_kernel *middle)
             .node = { .name = name,
                       .after = chain->nodes + i - (i > 0),
                       .num_after = i > 0,
-                      .cost_ns = 1000 },
+                      .cost_ns = 300 },
             .kernel = i == CHAIN / 2 ? middle : &island_other,
             BRAID_ARGS(BRAID_ARG(chain->ran), BRAID_ARG(i)),
         };
@@ -155,6 +183,9 @@ static void check_text(const braid_schedule *schedule, braid_node node, const ch
     assert_string_equal(text, expected);
 }
 
+// Islands of two calls, too, which are not shorter.
+static const braid_exec_options all = { .islands = BRAID_ISLANDS_ALWAYS };
+
 static void the_plan_says_what_is_inside_and_why_not(void **state)
 {
     (void)state;
@@ -162,7 +193,7 @@ static void the_plan_says_what_is_inside_and_why_not(void **state)
     braid_exec *exec;
     braid_placement placement;
     make_chain(&chain, &island_outsider);
-    check_ok(braid_exec_create(chain.device, chain.graph, NULL, &exec));
+    check_ok(braid_exec_create(chain.device, chain.graph, &all, &exec));
     const braid_schedule *schedule = braid_exec_schedule(exec);
     assert_int_equal(info_of(exec).num_islands, 2);
     check_text(schedule, chain.nodes[1], "in island 0, call 2 of 2, from 'link a' to 'link b'");
@@ -282,7 +313,7 @@ static bool live_and_fail(const char *rule)
     braid_exec *exec = NULL;
     make_chain(&chain, &island_outsider);
     assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
-    braid_status status = braid_exec_create(chain.device, chain.graph, NULL, &exec);
+    braid_status status = braid_exec_create(chain.device, chain.graph, &all, &exec);
     if (!status)
         status = braid_exec_set_arg(exec, chain.nodes[0], 0, BRAID_ARG(chain.other));
     if (!status)
@@ -293,7 +324,7 @@ static bool live_and_fail(const char *rule)
     if (!status)
         assert_int_equal(chain.other[0], 1);
     braid_exec_destroy(exec);
-    check_ok(braid_exec_create(chain.device, chain.graph, NULL, &exec));
+    check_ok(braid_exec_create(chain.device, chain.graph, &all, &exec));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(info_of(exec).num_islands, 2);
@@ -332,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_order_is_kept_beside_ordinary_nodes),
         cmocka_unit_test(islands_are_made_where_they_pay),
+        cmocka_unit_test(short_nodes_are_one_lane_of_an_island),
         cmocka_unit_test(a_narrow_graph_is_one_island_where_that_is_shorter),
         cmocka_unit_test(the_plan_says_what_is_inside_and_why_not),
         cmocka_unit_test(a_frame_in_flight_keeps_its_arguments),

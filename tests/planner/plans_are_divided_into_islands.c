@@ -154,10 +154,17 @@ static void none_are_made_that_do_not_pay(void **state)
     assert_int_equal(count_islands(1000, &none), 0);
     assert_int_equal(count_islands(1000, &early), 1);
     assert_int_equal(count_islands(2000, &early), 0);
+    braid_cost_model slow_start = model;
+    slow_start.island_start_ns = (NUM_NODES - 1) * 400 - 1; // what all calls gain, but one
+    assert_int_equal(count_islands(1, &model), 1);
+    assert_int_equal(count_islands(1, &slow_start), 0); // less than 3 % is left
+    slow_start.island_start_ns /= 2;
+    assert_int_equal(count_islands(1, &slow_start), 1);
 }
 
 // Two kernels of many blocks, which one block of an island would run in turn.
-static uint32_t count_wide(uint32_t blocks, uint32_t threads, uint64_t cost_ns)
+static uint32_t count_wide(uint32_t blocks, uint32_t threads, uint64_t cost_ns,
+                           const braid_cost_model *costs)
 {
     braid_graph *graph = new_graph();
     braid_node node = { 0 };
@@ -171,7 +178,7 @@ static uint32_t count_wide(uint32_t blocks, uint32_t threads, uint64_t cost_ns)
         };
         check_ok(braid_graph_add_kernel(graph, &launch, &node));
     }
-    braid_schedule *schedule = plan(graph, 1, &model);
+    braid_schedule *schedule = plan(graph, 1, costs);
     uint32_t num = schedule->info.num_islands;
     check_ok(braid_schedule_verify(schedule, graph));
     braid_schedule_destroy(schedule);
@@ -182,15 +189,20 @@ static uint32_t count_wide(uint32_t blocks, uint32_t threads, uint64_t cost_ns)
 static void wide_kernels_stay_outside(void **state)
 {
     (void)state;
-    assert_int_equal(count_wide(4, 256, 1000), 1); // all at once
-    assert_int_equal(count_wide(5, 256, 1000), 0); // one more round, of 1000 ns
-    assert_int_equal(count_wide(5, 256, 100), 1);  // of 100 ns
-    assert_int_equal(count_wide(14, 64, 1000), 1); // there are so many barriers
-    assert_int_equal(count_wide(15, 64, 1000), 0);
-    assert_int_equal(count_wide(32, 32, 1000), 1); // warps need none
-    assert_int_equal(count_wide(1000, 256, 1000), 0);
-    assert_int_equal(count_wide(4, 256, 0), 1); // nobody knows how long they take
-    assert_int_equal(count_wide(5, 256, 0), 0);
+    assert_int_equal(count_wide(4, 256, 1000, &model), 1); // all at once
+    assert_int_equal(count_wide(5, 256, 1000, &model), 0); // one more round, of 1000 ns
+    assert_int_equal(count_wide(5, 256, 100, &model), 1);  // of 100 ns
+    assert_int_equal(count_wide(14, 64, 1000, &model), 1); // there are so many barriers
+    assert_int_equal(count_wide(15, 64, 1000, &model), 0);
+    assert_int_equal(count_wide(32, 32, 1000, &model), 1); // warps need none
+    assert_int_equal(count_wide(1000, 256, 1000, &model), 0);
+    assert_int_equal(count_wide(4, 256, 0, &model), 1); // nobody knows how long they take
+    assert_int_equal(count_wide(5, 256, 0, &model), 0);
+    braid_cost_model slow_round = model;
+    slow_round.island_round_ns = 600; // however little a round is said to take
+    assert_int_equal(count_wide(5, 256, 1, &model), 1);
+    assert_int_equal(count_wide(5, 256, 1, &slow_round), 0);
+    assert_int_equal(count_wide(4, 256, 1, &slow_round), 1);
 }
 
 static void other_divisions_are_seen(void **state)

@@ -202,6 +202,7 @@ static void get_model(struct backend *backend, uint32_t num_lanes, braid_cost_mo
         .wait_ns = in_a_block ? graph.island_wait_ns : graph.island_block_wait_ns,
         .root_ns = 20,
         .max_concurrent = num_lanes,
+        .island_start_ns = graph.island_start_ns,
     };
 }
 
