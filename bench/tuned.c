@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What costs are worth: graphs of real matrix kernels on the CPU, planned without costs, with
-// measured ones, tuned, on one lane, and with a lane for everything that may run at once.
-// usage: bench_tuned [WORKERS]
+// What costs are worth: graphs of real kernels, planned without costs, with measured ones, tuned,
+// on one lane, and as declared: with a lane for everything that may run at once. usage: bench_tuned
+// [WORKERS]           on the CPU
+//        bench_tuned DEVICE              on cuda or hip
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,34 @@ void tuned_check(braid_status status)
     exit(1);
 }
 
-void *tuned_allocate(size_t bytes)
+struct tuned_memory tuned_allocate(braid_device *device, size_t bytes)
 {
-    return replay_allocate(1, bytes);
+    braid_device_info info;
+    void *memory = NULL;
+    braid_device_get_info(device, &info);
+    tuned_check(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, bytes, &memory));
+    return (struct tuned_memory){ .device = device,
+                                  .is_gpu = strcmp(info.backend, "cpu") != 0,
+                                  .at = memory,
+                                  .mirror = replay_allocate(1, bytes),
+                                  .bytes = bytes };
+}
+
+double *tuned_mirror(const struct tuned_memory *memory, const double *at)
+{
+    return memory->mirror + (at - memory->at);
+}
+
+void tuned_upload(const struct tuned_memory *memory)
+{
+    tuned_check(braid_stream_copy(memory->device, NULL, memory->at, memory->mirror, memory->bytes));
+    tuned_check(braid_stream_synchronize(memory->device, NULL));
+}
+
+void tuned_download(const struct tuned_memory *memory)
+{
+    tuned_check(braid_stream_copy(memory->device, NULL, memory->mirror, memory->at, memory->bytes));
+    tuned_check(braid_stream_synchronize(memory->device, NULL));
 }
 
 void tuned_multiply(const struct tuned_product *p)
@@ -58,16 +84,35 @@ static void make_exec(struct row *row, const char *name, braid_device *device,
     row->num_lanes = info.num_lanes;
 }
 
-// The graph has no costs before, and measured ones afterwards.
-static void make_rows(struct row *rows, braid_device *device, braid_graph *graph)
+static void print_trial(void *user, const braid_tune_trial *trial)
 {
+    const char *name = user;
+    fprintf(stderr, "%s: %s%s: planned %.1f, median %.1f, least %.1f us, %u frames%s\n", name,
+            trial->is_best ? "* " : "", trial->name, (double)trial->planned_ns / 1e3,
+            (double)trial->frame.median_ns / 1e3, (double)trial->frame.least_ns / 1e3,
+            trial->num_frames, trial->was_dropped ? ", dropped" : "");
+}
+
+// The graph has no costs before, and measured ones afterwards. On a GPU one lane is one stream, and
+// what is declared a native graph of the driver's with nothing of Braid's in it.
+static void make_rows(struct row *rows, const struct tuned_graph *made, braid_device *device)
+{
+    braid_graph *graph = made->graph;
+    bool is_gpu = made->memory.is_gpu;
+    const braid_tune_options tuning = { .report = print_trial,
+                                        .user = (void *)(uintptr_t)made->name };
+    const braid_exec_options declared = { .mode = is_gpu ? BRAID_MODE_NATIVE : BRAID_MODE_AUTO,
+                                          .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                          .islands = BRAID_ISLANDS_NEVER,
+                                          .no_early_start = true };
+    const braid_exec_options one = { .mode = is_gpu ? BRAID_MODE_STREAMS : BRAID_MODE_AUTO,
+                                     .plan = { .max_lanes = 1, .fixed_lanes = true } };
     braid_exec_options way;
     make_exec(&rows[NO_COSTS], "no costs given", device, graph, NULL);
-    make_exec(&rows[AS_DECLARED], "as declared: a lane for all that may run at once", device, graph,
-              &(braid_exec_options){ .plan.policy = BRAID_POLICY_MAX_CONCURRENCY });
-    make_exec(&rows[ONE_LANE], "one lane", device, graph,
-              &(braid_exec_options){ .plan = { .max_lanes = 1, .fixed_lanes = true } });
-    tuned_check(braid_exec_tune(device, graph, NULL, &way));
+    make_exec(&rows[AS_DECLARED], is_gpu ? "native graph as declared" : "as declared", device,
+              graph, &declared);
+    make_exec(&rows[ONE_LANE], is_gpu ? "one stream" : "one lane", device, graph, &one);
+    tuned_check(braid_exec_tune(device, graph, &tuning, &way));
     make_exec(&rows[MEASURED], "costs measured", device, graph, NULL);
     make_exec(&rows[TUNED], "tuned", device, graph, &way);
 }
@@ -99,17 +144,24 @@ static void print_rows(const struct tuned_graph *made, struct row *rows)
     fflush(stdout);
 }
 
-static bool measure(struct tuned_graph made, uint32_t num_workers)
+static void finish(struct tuned_graph *made)
 {
-    braid_device *device;
+    if (made->finish)
+        made->finish(made);
+    else
+        braid_graph_destroy(made->graph);
+    braid_memory_free(made->memory.device, BRAID_MEMORY_DEVICE, made->memory.at);
+    free(made->memory.mirror);
+}
+
+static bool measure(struct tuned_graph made)
+{
     struct row rows[NUM_ROWS] = { 0 };
-    tuned_check(braid_device_open(
-        &(braid_device_options){ .backend = "cpu", .num_workers = num_workers }, &device));
-    make_rows(rows, device, made.graph);
+    make_rows(rows, &made, made.memory.device);
     bool is_right = true;
     for (int i = 0; i < NUM_ROWS; i++) {
         run_turn(&rows[i], 0);
-        is_right = made.is_right(&made) && is_right;
+        is_right = (!made.is_right || made.is_right(&made)) && is_right;
     }
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < NUM_ROWS; i++)
@@ -120,17 +172,22 @@ static bool measure(struct tuned_graph made, uint32_t num_workers)
         fprintf(stderr, "%s: the result is wrong\n", made.name);
     for (int i = 0; i < NUM_ROWS; i++)
         braid_exec_destroy(rows[i].exec);
-    braid_graph_destroy(made.graph);
-    braid_device_close(device);
-    free(made.memory);
+    finish(&made);
     return is_right;
 }
 
 int main(int argc, char **argv)
 {
     uint32_t num_workers = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
+    const char *backend = argc > 1 && !num_workers ? argv[1] : "cpu";
+    braid_device *device;
+    tuned_check(braid_device_open(
+        &(braid_device_options){ .backend = backend, .num_workers = num_workers }, &device));
     printf("| graph | planned | lanes | frame, us (median) | fastest | of tuned |\n"
            "|---|---|---|---|---|---|\n");
-    bool is_right = measure(tuned_cholesky(), num_workers);
-    return measure(tuned_inception(), num_workers) && is_right ? 0 : 1;
+    bool is_right = measure(tuned_cholesky(device));
+    is_right = measure(tuned_inception(device)) && is_right;
+    is_right = measure(tuned_mpm(device)) && is_right;
+    tuned_check(braid_device_close(device));
+    return is_right ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the tuning bench share: graphs of real matrix kernels on the CPU.
+// What the parts of the tuning bench share: graphs of real kernels on a device.
 #ifndef BRAID_BENCH_TUNED_H
 #define BRAID_BENCH_TUNED_H
 
@@ -7,22 +7,38 @@
 
 #include <braid/braid.h>
 
+// Memory of the device, and as much of the host for what it begins with and for reading it.
+struct tuned_memory {
+    braid_device *device;
+    bool is_gpu; // kernels have blocks of threads
+    double *at, *mirror;
+    size_t bytes;
+};
+
+struct tuned_memory tuned_allocate(braid_device *device, size_t bytes);
+double *tuned_mirror(const struct tuned_memory *memory, const double *at);
+void tuned_upload(const struct tuned_memory *memory);
+void tuned_download(const struct tuned_memory *memory);
+
 // A graph without costs, and the memory that its kernels work in.
 struct tuned_graph {
     const char *name;
     braid_graph *graph;
-    double *memory;
-    // Whether the last frame's result is right, by arithmetic of its own.
+    struct tuned_memory memory;
+    void *more; // for finish
+    // Whether the last frame's result is right, by arithmetic of its own. NULL: nobody looks.
     bool (*is_right)(const struct tuned_graph *graph);
+    void (*finish)(struct tuned_graph *graph); // NULL: the graph and the memory are all
 };
 
 // The lower half of a matrix of 8 x 8 tiles as its Cholesky factor, from a fresh copy each frame.
-struct tuned_graph tuned_cholesky(void);
+struct tuned_graph tuned_cholesky(braid_device *device);
 // Three blocks of four branches each, as products of matrices of unlike sizes.
-struct tuned_graph tuned_inception(void);
+struct tuned_graph tuned_inception(braid_device *device);
+// sparse_mpm, the example; whether it computes the right thing its own program tells.
+struct tuned_graph tuned_mpm(braid_device *device);
 
 void tuned_check(braid_status status); // ends the program with the message
-void *tuned_allocate(size_t bytes);    // zeroed
 
 // c = (is_sum ? c : 0) + scale * a * b, of m x k and k x n; b is n x k where it is transposed.
 struct tuned_product {

@@ -56,12 +56,57 @@ static void update(const braid_blocks *blocks, void *const *args)
                                             .is_transposed = true });
 }
 
-static const braid_kernel factor_kernel = { .name = "factor", .cpu = factor };
-static const braid_kernel solve_kernel = { .name = "solve", .cpu = solve };
-static const braid_kernel update_kernel = { .name = "update", .cpu = update };
+// The same on a GPU: a thread a row, and of the update three by three elements.
+static const char source[] =
+    "enum { SIDE = 48 };\n"
+    "extern \"C\" __global__ void factor(double *a)\n"
+    "{\n"
+    "    const int i = threadIdx.x;\n"
+    "    for (int j = 0; j < SIDE; j++) {\n"
+    "        if (i >= j && i < SIDE) {\n"
+    "            double sum = a[i * SIDE + j];\n"
+    "            for (int k = 0; k < j; k++)\n"
+    "                sum -= a[i * SIDE + k] * a[j * SIDE + k];\n"
+    "            a[i * SIDE + j] = sum;\n"
+    "        }\n"
+    "        __syncthreads();\n"
+    "        const double root = sqrt(a[j * SIDE + j]);\n"
+    "        __syncthreads();\n"
+    "        if (i >= j && i < SIDE)\n"
+    "            a[i * SIDE + j] /= root;\n"
+    "        __syncthreads();\n"
+    "    }\n"
+    "}\n"
+    "extern \"C\" __global__ void solve(double *x, const double *l)\n"
+    "{\n"
+    "    const int i = threadIdx.x;\n"
+    "    for (int j = 0; i < SIDE && j < SIDE; j++) {\n"
+    "        double sum = x[i * SIDE + j];\n"
+    "        for (int k = 0; k < j; k++)\n"
+    "            sum -= x[i * SIDE + k] * l[j * SIDE + k];\n"
+    "        x[i * SIDE + j] = sum / l[j * SIDE + j];\n"
+    "    }\n"
+    "}\n"
+    "extern \"C\" __global__ void update(double *c, const double *a, const double *b)\n"
+    "{\n"
+    "    const int i = 3 * (threadIdx.x / 16), j = 3 * (threadIdx.x % 16);\n"
+    "    double sum[3][3] = { { 0 } };\n"
+    "    for (int k = 0; k < SIDE; k++)\n"
+    "        for (int x = 0; x < 3; x++)\n"
+    "            for (int y = 0; y < 3; y++)\n"
+    "                sum[x][y] += a[(i + x) * SIDE + k] * b[(j + y) * SIDE + k];\n"
+    "    for (int x = 0; x < 3; x++)\n"
+    "        for (int y = 0; y < 3; y++)\n"
+    "            c[(i + x) * SIDE + j + y] -= sum[x][y];\n"
+    "}\n";
+
+static const braid_kernel factor_kernel = { .name = "factor", .cpu = factor, .source = source };
+static const braid_kernel solve_kernel = { .name = "solve", .cpu = solve, .source = source };
+static const braid_kernel update_kernel = { .name = "update", .cpu = update, .source = source };
 
 struct making {
     braid_graph *graph;
+    bool is_gpu;
     double *matrix; // behind it the one that it is copied from
     braid_resource tiles[TILES][TILES];
 };
@@ -69,6 +114,7 @@ struct making {
 static void add(struct making *making, const braid_kernel *kernel, const int tiles[][2], size_t num)
 {
     double *pointers[3] = { 0 };
+    const uint32_t threads = !making->is_gpu ? 1 : kernel == &update_kernel ? 256 : 64;
     braid_access accesses[3];
     braid_arg args[3];
     for (size_t i = 0; i < num; i++) {
@@ -82,6 +128,7 @@ static void add(struct making *making, const braid_kernel *kernel, const int til
     tuned_check(
         braid_graph_add_kernel(making->graph,
                                &(braid_launch){ .kernel = kernel,
+                                                .block = { threads, 1, 1 },
                                                 .args = args,
                                                 .num_args = kernel == &update_kernel ? 3 : num,
                                                 .node.accesses = accesses,
@@ -102,7 +149,8 @@ static void add_step(struct making *making, int k)
 // One tile of the factor's product with itself beside the tile that was there.
 static bool is_right(const struct tuned_graph *graph)
 {
-    double *matrix = graph->memory;
+    double *matrix = graph->memory.mirror;
+    tuned_download(&graph->memory);
     static double product[TILE];
     double worst = 0;
     for (int k = 0; k < TILES; k++) {
@@ -126,9 +174,10 @@ static bool is_right(const struct tuned_graph *graph)
     return worst < 1e-9 * TILES * SIDE;
 }
 
-struct tuned_graph tuned_cholesky(void)
+struct tuned_graph tuned_cholesky(braid_device *device)
 {
-    struct making making = { .matrix = tuned_allocate(2 * ALL * sizeof(double)) };
+    struct tuned_memory memory = tuned_allocate(device, 2 * ALL * sizeof(double));
+    struct making making = { .matrix = memory.at, .is_gpu = memory.is_gpu };
     tuned_check(braid_graph_create(&making.graph));
     double *from = making.matrix + ALL;
     for (int i = 0; i < TILES; i++)
@@ -137,7 +186,7 @@ struct tuned_graph tuned_cholesky(void)
             snprintf(name, sizeof(name), "tile %d %d", i, j);
             tuned_check(braid_graph_add_resource(making.graph, name, &making.tiles[i][j]));
             for (int k = 0; k < TILE; k++) // symmetric, and its diagonal outweighs the rest
-                tile_of(from, i, j)[k] =
+                tile_of(tuned_mirror(&memory, from), i, j)[k] =
                     i == j && k % (SIDE + 1) == 0 ? 4.0 * TILES * SIDE : 1.0 + (i + j) % 3;
             tuned_check(braid_graph_add_copy(
                 making.graph,
@@ -149,6 +198,9 @@ struct tuned_graph tuned_cholesky(void)
         }
     for (int k = 0; k < TILES; k++)
         add_step(&making, k);
-    return (struct tuned_graph){ "Cholesky, 8 x 8 tiles of 48 x 48", making.graph, making.matrix,
-                                 is_right };
+    tuned_upload(&memory);
+    return (struct tuned_graph){ .name = "Cholesky, 8 x 8 tiles of 48 x 48",
+                                 .graph = making.graph,
+                                 .memory = memory,
+                                 .is_right = is_right };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of unlike branches, as image networks have them (Szegedy and others 2015), for the tuning
 // bench: each branch is a chain of matrix products, and the next block takes all their results.
+#include <math.h>
 #include <string.h>
 
 #include "tuned.h"
@@ -18,10 +19,32 @@ static const int branches[BRANCHES][MOST_LINKS + 1] = {
 static void multiply(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
-    tuned_multiply(args[0]);
+    tuned_multiply(&(struct tuned_product){ .c = *(double *const *)args[0],
+                                            .a = *(const double *const *)args[1],
+                                            .b = *(const double *const *)args[2],
+                                            .m = *(const int *)args[3],
+                                            .n = *(const int *)args[4],
+                                            .k = *(const int *)args[5],
+                                            .scale = 1 });
 }
 
-static const braid_kernel kernel = { .name = "product", .cpu = multiply };
+enum { SIDE = 16 }; // of a block on a GPU
+
+static const char source[] =
+    "extern \"C\" __global__ void product(double *c, const double *a, const double *b, int m, int "
+    "n,\n"
+    "                                   int k)\n"
+    "{\n"
+    "    const int j = blockIdx.x * 16 + threadIdx.x, i = blockIdx.y * 16 + threadIdx.y;\n"
+    "    double sum = 0;\n"
+    "    if (i >= m || j >= n)\n"
+    "        return;\n"
+    "    for (int x = 0; x < k; x++)\n"
+    "        sum += a[i * k + x] * b[x * n + j];\n"
+    "    c[i * n + j] = sum;\n"
+    "}\n";
+
+static const braid_kernel kernel = { .name = "product", .cpu = multiply, .source = source };
 
 static struct tuned_product products[BLOCKS * BRANCHES * MOST_LINKS]; // in their order
 static int num_products;
@@ -29,7 +52,7 @@ static int num_products;
 struct making {
     braid_graph *graph;
     double *next; // free memory
-    double *start;
+    struct tuned_memory memory;
 };
 
 static double *take(struct making *making, int num, double value)
@@ -37,7 +60,7 @@ static double *take(struct making *making, int num, double value)
     double *taken = making->next;
     making->next += num;
     for (int i = 0; i < num; i++)
-        taken[i] = value * (1 + i % 5);
+        tuned_mirror(&making->memory, taken)[i] = value * (1 + i % 5);
     return taken;
 }
 
@@ -45,21 +68,25 @@ static braid_node add_product(struct making *making, const double *from, int k, 
                               const braid_node *after, size_t num_after, double **out_to)
 {
     double *to = take(making, ROWS * n, 0);
-    struct tuned_product product = { .c = to,
-                                     .a = from,
-                                     .b = take(making, k * n, 1.0 / (3 * k)),
-                                     .m = ROWS,
-                                     .n = n,
-                                     .k = k,
-                                     .scale = 1 };
+    const double *b = take(making, k * n, 1.0 / (3 * k));
+    const int m = ROWS;
+    const bool gpu = making->memory.is_gpu;
+    struct tuned_product product = {
+        .c = to, .a = from, .b = b, .m = ROWS, .n = n, .k = k, .scale = 1
+    };
     braid_node node;
     products[num_products++] = product;
-    tuned_check(braid_graph_add_kernel(making->graph,
-                                       &(braid_launch){ .kernel = &kernel,
-                                                        BRAID_ARGS(BRAID_ARG(product)),
-                                                        .node.after = after,
-                                                        .node.num_after = num_after },
-                                       &node));
+    tuned_check(braid_graph_add_kernel(
+        making->graph,
+        &(braid_launch){
+            .kernel = &kernel,
+            .grid = { gpu ? (uint32_t)(n + SIDE - 1) / SIDE : 1, gpu ? ROWS / SIDE : 1, 1 },
+            .block = { gpu ? SIDE : 1, gpu ? SIDE : 1, 1 },
+            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(from), BRAID_ARG(b), BRAID_ARG(m), BRAID_ARG(n),
+                       BRAID_ARG(k)),
+            .node.after = after,
+            .node.num_after = num_after },
+        &node));
     *out_to = to;
     return node;
 }
@@ -86,26 +113,39 @@ static const double *add_block(struct making *making, const double *from, int wi
     return result;
 }
 
-// All products again, one after the other: the last one's result is the same to the bit.
+// All products again, one after the other: the last one's result is the same.
 static bool is_right(const struct tuned_graph *graph)
 {
-    (void)graph;
+    const struct tuned_memory *memory = &graph->memory;
     static double found[ROWS * WIDTH / BRANCHES];
-    const double *result = products[num_products - 1].c;
+    double worst = 0;
+    tuned_download(memory);
+    const double *result = tuned_mirror(memory, products[num_products - 1].c);
     memcpy(found, result, sizeof(found));
-    for (int i = 0; i < num_products; i++)
-        tuned_multiply(&products[i]);
-    return found[0] > 0 && memcmp(found, result, sizeof(found)) == 0;
+    for (int i = 0; i < num_products; i++) {
+        struct tuned_product product = products[i];
+        product.c = tuned_mirror(memory, product.c);
+        product.a = tuned_mirror(memory, product.a);
+        product.b = tuned_mirror(memory, product.b);
+        tuned_multiply(&product);
+    }
+    for (int i = 0; i < ROWS * WIDTH / BRANCHES; i++)
+        worst = fmax(worst, fabs(found[i] - result[i]) / result[i]);
+    return found[0] > 0 && worst < 1e-12;
 }
 
-struct tuned_graph tuned_inception(void)
+struct tuned_graph tuned_inception(braid_device *device)
 {
-    struct making making = { .start = tuned_allocate(16 * 1024 * 1024) };
-    making.next = making.start;
+    struct making making = { .memory = tuned_allocate(device, 16 * 1024 * 1024) };
+    making.next = making.memory.at;
     tuned_check(braid_graph_create(&making.graph));
     const double *from = take(&making, ROWS * WIDTH, 0.01);
     braid_node ends[BRANCHES];
     for (int i = 0; i < BLOCKS; i++)
         from = add_block(&making, from, i ? WIDTH / BRANCHES : WIDTH, ends, i ? BRANCHES : 0);
-    return (struct tuned_graph){ "4 blocks of 4 branches", making.graph, making.start, is_right };
+    tuned_upload(&making.memory);
+    return (struct tuned_graph){ .name = "4 blocks of 4 branches",
+                                 .graph = making.graph,
+                                 .memory = making.memory,
+                                 .is_right = is_right };
 }

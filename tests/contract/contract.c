@@ -143,11 +143,18 @@ uint32_t contract_frames(void)
     return frames ? (uint32_t)atoi(frames) : 1;
 }
 
+uint32_t contract_profile(void)
+{
+    const char *frames = getenv("BRAID_TEST_PROFILE");
+    return frames ? (uint32_t)atoi(frames) : 0;
+}
+
 braid_exec *contract_exec_with(struct contract *contract, const braid_graph *graph,
                                braid_exec_options options)
 {
     options.mode = contract->mode;
     options.islands = contract_islands();
+    options.profile = contract_profile();
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && (contract->mode == BRAID_MODE_NATIVE || options.frames > 1))

@@ -60,6 +60,7 @@ const char *contract_backend(void);
 bool contract_is_on_host(void); // kernels are C functions, and streams are the backend's own
 braid_exec_mode contract_mode(void);
 uint32_t contract_frames(void);       // BRAID_TEST_FRAMES: how many may be in flight (1)
+uint32_t contract_profile(void);      // BRAID_TEST_PROFILE: of how many frames times are kept (0)
 braid_islands contract_islands(void); // whether each graph is to be one island
 
 braid_graph *contract_graph(struct contract *contract);

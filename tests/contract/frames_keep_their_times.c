@@ -256,6 +256,8 @@ static void what_is_not_there_is_refused_by_name(void **state)
     struct contract *contract = *state;
     struct fork fork = make_fork(contract);
     const braid_schedule_options plan = { 0 };
+    if (contract_profile())
+        skip_because("all execs keep times");
     braid_exec *without = contract_exec_planned(contract, fork.graph, &plan);
     braid_timings timings;
     check_fails(braid_exec_get_timings(without, &timings), BRAID_INVALID_ARGUMENT,

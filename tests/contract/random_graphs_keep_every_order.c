@@ -121,7 +121,8 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     random_graph_build(&model, &random, &field->memory, graph);
     braid_exec_options options = { .mode = contract->mode,
                                    .plan = choose_plan(&random),
-                                   .islands = contract_islands() };
+                                   .islands = contract_islands(),
+                                   .profile = contract_profile() };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE) {
