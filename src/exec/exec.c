@@ -76,7 +76,7 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
     struct backend *backend = exec->device->backend;
     struct frame_slot *slot = &exec->slots[0];
     braid_status status = BRAID_OK;
-    if (exec->player->launches_overlap || exec->times.profile.room) // times are read and zeroed
+    if (exec->player->launches_overlap)
         status =
             backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
     if (status)

@@ -175,7 +175,8 @@ static void a_driver_that_takes_no_text_keeps_no_times(void **state)
     (void)state;
     reset_standin();
     assert_false(is_made_with_loads_refused("cuModuleLoadData:1=222"));
-    assert_true(is_made_with_loads_refused("cuModuleLoadData:2=222"));
+    assert_false(is_made_with_loads_refused("cuModuleLoadData:2=222"));
+    assert_true(is_made_with_loads_refused("cuModuleLoadData:3=222"));
 }
 
 // A whole graph as one island, and stretches of it: each call is timed inside, in the frames of one

@@ -2,6 +2,18 @@
 // The kernels of Braid's own that stand in native graphs.
 #include "backends/gpu/gpu_module.h"
 
+// Of two registers, the greatest of a warp.
+#define GREATEST_OF_TWO(apart, value)                                                              \
+    "    mov.b64 {%r12, %r13}, " value ";\n"                                                       \
+    "    shfl.sync.bfly.b32 %r14, %r12, " apart ", 31, -1;\n"                                      \
+    "    shfl.sync.bfly.b32 %r15, %r13, " apart ", 31, -1;\n"                                      \
+    "    mov.b64 %d11, {%r14, %r15};\n"                                                            \
+    "    max.u64 " value ", " value ", %d11;\n"
+#define GREATEST(value)                                                                            \
+    GREATEST_OF_TWO("16", value)                                                                   \
+    GREATEST_OF_TWO("8", value)                                                                    \
+    GREATEST_OF_TWO("4", value) GREATEST_OF_TWO("2", value) GREATEST_OF_TWO("1", value)
+
 // Old versions and targets: the driver compiles them for whatever device there is.
 static const struct {
     const char *what, *entry, *text;
@@ -28,6 +40,79 @@ static const struct {
                         "    st.global.u64 [%t0], %t2;\n"
                         "    ret;\n"
                         "}\n" },
+    // A warp for each place. All blocks of a frame read the counter before they count themselves,
+    // so that it stands for the same frame until the last one has.
+    [GPU_OWN_KEEP] = { "loading the kernel that keeps times", "braid_keep",
+                       ".version 6.0\n"
+                       ".target sm_52\n"
+                       ".address_size 64\n"
+                       ".visible .entry braid_keep(.param .u64 stamps, .param .u64 kept,\n"
+                       "    .param .u64 counter, .param .u64 places, .param .u32 num,\n"
+                       "    .param .u32 room)\n"
+                       "{\n"
+                       "    .reg .pred %p<4>;\n"
+                       "    .reg .b32 %r<16>;\n"
+                       "    .reg .b64 %d<12>;\n"
+                       "    ld.param.u64 %d0, [stamps];\n"
+                       "    ld.param.u64 %d1, [kept];\n"
+                       "    ld.param.u64 %d2, [counter];\n"
+                       "    ld.param.u64 %d3, [places];\n"
+                       "    ld.param.u32 %r0, [num];\n"
+                       "    ld.param.u32 %r1, [room];\n"
+                       // kept += counter / blocks % room * num * 16
+                       "    ld.volatile.global.u64 %d4, [%d2];\n"
+                       "    mov.u32 %r2, %nctaid.x;\n"
+                       "    cvt.u64.u32 %d5, %r2;\n"
+                       "    div.u64 %d4, %d4, %d5;\n"
+                       "    cvt.u64.u32 %d5, %r1;\n"
+                       "    rem.u64 %d4, %d4, %d5;\n"
+                       "    cvt.u64.u32 %d5, %r0;\n"
+                       "    mul.lo.u64 %d4, %d4, %d5;\n"
+                       "    shl.b64 %d4, %d4, 4;\n"
+                       "    add.u64 %d1, %d1, %d4;\n"
+                       // the warp's first place, and how many warps there are
+                       "    mov.u32 %r3, %tid.x;\n"
+                       "    and.b32 %r4, %r3, 31;\n"
+                       "    shr.u32 %r5, %r3, 5;\n"
+                       "    mov.u32 %r6, %ctaid.x;\n"
+                       "    mad.lo.u32 %r7, %r6, 8, %r5;\n"
+                       "    shl.b32 %r8, %r2, 3;\n"
+                       "next_place:\n"
+                       "    setp.ge.u32 %p0, %r7, %r0;\n"
+                       "    @%p0 bra done;\n"
+                       "    mul.wide.u32 %d6, %r7, 8;\n"
+                       "    add.u64 %d6, %d6, %d3;\n"
+                       "    ld.global.v2.u32 {%r9, %r10}, [%d6];\n"
+                       "    mov.u64 %d7, 0;\n"
+                       "    mov.u64 %d8, 0;\n"
+                       "    mov.u64 %d10, 0;\n"
+                       "    setp.ge.u32 %p1, %r4, %r10;\n"
+                       "    @%p1 bra has_read;\n"
+                       "    mad.lo.u32 %r11, %r4, 8, %r9;\n"
+                       "    mul.wide.u32 %d9, %r11, 16;\n"
+                       "    add.u64 %d9, %d9, %d0;\n"
+                       "    ld.global.v2.u64 {%d7, %d8}, [%d9];\n"
+                       "    st.global.v2.u64 [%d9], {%d10, %d10};\n"
+                       "has_read:\n"
+                       "    bar.warp.sync -1;\n" GREATEST("%d7")
+                           GREATEST("%d8") "    setp.ne.u32 %p2, %r4, 0;\n"
+                                           "    @%p2 bra is_kept;\n"
+                                           "    mul.wide.u32 %d9, %r7, 16;\n"
+                                           "    add.u64 %d9, %d9, %d1;\n"
+                                           "    st.global.v2.u64 [%d9], {%d7, %d8};\n"
+                                           "is_kept:\n"
+                                           "    bar.warp.sync -1;\n"
+                                           "    add.u32 %r7, %r7, %r8;\n"
+                                           "    bra next_place;\n"
+                                           "done:\n"
+                                           "    bar.sync 0;\n"
+                                           "    setp.ne.u32 %p3, %r3, 0;\n"
+                                           "    @%p3 bra out;\n"
+                                           "    mov.u64 %d9, 1;\n"
+                                           "    red.global.add.u64 [%d2], %d9;\n"
+                                           "out:\n"
+                                           "    ret;\n"
+                                           "}\n" },
 };
 
 static braid_status load(struct gpu_backend *gpu, enum gpu_own_index index)

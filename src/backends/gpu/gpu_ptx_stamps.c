@@ -20,13 +20,20 @@
     "\tld.param.u32 %braid_i1, [braid_mask];\n"                                                    \
     "\tand.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                 \
     "\tld.param.u64 %braid_t1, [braid_stamps];\n"                                                  \
-    "\tmad.wide.u32 %braid_t1, %braid_i0, 16, %braid_t1;\n"
+    "\tmad.wide.u32 %braid_t1, %braid_i0, 128, %braid_t1;\n"
 
 static const char begin[] =
     "\n\t{\n" REGISTERS "\tmov.u32 %braid_i0, %tid.x;\n"
     "\tmov.u32 %braid_i1, %tid.y;\n"
     "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
     "\tmov.u32 %braid_i1, %tid.z;\n"
+    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
+    "\tmov.u32 %braid_i1, %ctaid.x;\n"
+    "\tshr.u32 %braid_i1, %braid_i1, 3;\n" // the first eight
+    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
+    "\tmov.u32 %braid_i1, %ctaid.y;\n"
+    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
+    "\tmov.u32 %braid_i1, %ctaid.z;\n"
     "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
     "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n"
     "\t@%braid_p bra braid_began;\n"

@@ -161,31 +161,12 @@ static braid_status set_bindings(struct playing *base, const struct backend_task
     return status;
 }
 
-// *out_slot is the call that failed.
-static gpu_result queue_frame(struct graph_playing *playing, gpu_stream queue,
-                              struct play_result *out_result, const void **out_slot)
-{
-    const struct gpu_api *api = playing->gpu->api;
-    gpu_result result = GPU_SUCCESS;
-    if (playing->times)
-        result = braid_graph_times_begin(playing->times, queue, out_slot);
-    if (result)
-        return result;
-    *out_slot = &api->executable_launch;
-    result = api->executable_launch(playing->executable, queue);
-    out_result->queued = result == GPU_SUCCESS || playing->times;
-    if (!result && playing->times)
-        result = braid_graph_times_end(playing->times, queue, out_slot);
-    return result;
-}
-
 static braid_status launch(struct playing *base, braid_stream *stream,
                            struct play_result *out_result)
 {
     struct graph_playing *playing = (struct graph_playing *)base;
     struct gpu_backend *gpu = playing->gpu;
     gpu_stream queue = gpu_stream_of(device_backend_stream(stream));
-    const void *slot = NULL;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "launch of a graph");
     if (status)
@@ -194,9 +175,13 @@ static braid_status launch(struct playing *base, braid_stream *stream,
     status = braid_graph_islands_apply(&playing->islands, gpu, playing->executable);
     gpu_result result = GPU_SUCCESS;
     if (!status)
-        result = queue_frame(playing, queue, out_result, &slot);
+        result = gpu->api->executable_launch(playing->executable, queue);
     braid_gpu_leave(gpu, &scope);
-    return status ? status : braid_gpu_check(gpu, result, slot, "launch of a graph");
+    out_result->queued = !status && result == GPU_SUCCESS;
+    if (out_result->queued && playing->times)
+        braid_graph_times_launched(playing->times);
+    return status ? status
+                  : braid_gpu_check(gpu, result, &gpu->api->executable_launch, "launch of a graph");
 }
 
 static braid_status read_times(struct playing *base, struct profile *out_profile)

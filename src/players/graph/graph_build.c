@@ -173,17 +173,9 @@ static braid_status add_empty(struct builder *builder, const struct backend_task
 static braid_status add_native(struct builder *builder, const struct backend_task *task,
                                gpu_node *out_node)
 {
-    const struct gpu_api *api = builder->gpu->api;
-    gpu_graph child = NULL;
-    braid_status status =
-        braid_graph_capture(builder->stage, task, builder->capture_stream, &child);
-    if (status)
-        return status;
-    // The node keeps a copy of the child.
-    gpu_result result = api->graph_add_child(out_node, builder->playing->graph, builder->after,
-                                             builder->num_after, child);
-    braid_graph_free_captured(builder->gpu, child);
-    return braid_gpu_check_task(builder->gpu, result, &api->graph_add_child, task, NULL);
+    const struct gpu_place place = place_here(builder);
+    return braid_graph_add_captured(builder->stage, &place, task, builder->capture_stream,
+                                    out_node);
 }
 
 static braid_status add_node(struct builder *builder, const struct backend_task *task,
@@ -356,6 +348,19 @@ static braid_status walk_ops(struct builder *builder, struct program_walk *walk)
     return status;
 }
 
+// Behind the last node of every lane.
+static braid_status add_keep(struct builder *builder)
+{
+    builder->num_after = 0;
+    for (uint32_t i = 0; i < builder->stage->program->num_lanes; i++) {
+        if (builder->lanes[i].last)
+            builder->after[builder->num_after++] = builder->lanes[i].last;
+    }
+    const struct gpu_place place = place_here(builder);
+    builder->playing->num_nodes++;
+    return braid_graph_times_add_keep(builder->playing->times, &place);
+}
+
 braid_status braid_graph_playing_build(const struct stage *stage, struct graph_playing *playing,
                                        gpu_stream capture_stream)
 {
@@ -368,7 +373,8 @@ braid_status braid_graph_playing_build(const struct stage *stage, struct graph_p
         .capture_stream = capture_stream,
         .lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*builder.lanes)),
         .published = braid_allocate_zeroed(program->num_positions, sizeof(gpu_node)),
-        .after = braid_allocate_zeroed((size_t)program->num_positions + 2, sizeof(gpu_node)),
+        .after = braid_allocate_zeroed((size_t)program->num_positions + program->num_lanes + 2,
+                                       sizeof(gpu_node)),
     };
     bool has_walk = braid_program_walk_begin(program, &walk);
     braid_status status = BRAID_OK;
@@ -378,6 +384,8 @@ braid_status braid_graph_playing_build(const struct stage *stage, struct graph_p
         status = add_root(&builder);
     if (!status)
         status = walk_ops(&builder, &walk);
+    if (!status && playing->times)
+        status = add_keep(&builder);
     braid_program_walk_end(&walk);
     free(builder.lanes);
     free(builder.published);

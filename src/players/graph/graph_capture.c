@@ -45,3 +45,19 @@ braid_status braid_graph_capture(const struct stage *stage, const struct backend
         *out_graph = graph;
     return status;
 }
+
+braid_status braid_graph_add_captured(const struct stage *stage, const struct gpu_place *place,
+                                      const struct backend_task *task, gpu_stream capture_stream,
+                                      gpu_node *out_node)
+{
+    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    gpu_graph child = NULL;
+    braid_status status = braid_graph_capture(stage, task, capture_stream, &child);
+    if (status)
+        return status;
+    // The node keeps a copy of the child.
+    gpu_result result =
+        gpu->api->graph_add_child(out_node, place->graph, place->after, place->num_after, child);
+    braid_graph_free_captured(gpu, child);
+    return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_child, task, NULL);
+}

@@ -6,9 +6,15 @@
 #include "backends/gpu/gpu_backend.h"
 #include "program/player.h"
 
-// The device is current. Errors: BRAID_UNSUPPORTED (it cannot be captured), what the call returned.
+// Makes the call on a capturing stream. The device is current.
+// Errors: BRAID_UNSUPPORTED (it cannot be captured), what the call returned.
 braid_status braid_graph_capture(const struct stage *stage, const struct backend_task *task,
                                  gpu_stream capture_stream, gpu_graph *out_graph);
 void braid_graph_free_captured(const struct gpu_backend *gpu, gpu_graph graph);
+
+// The same, and adds what it queued as a node.
+braid_status braid_graph_add_captured(const struct stage *stage, const struct gpu_place *place,
+                                      const struct backend_task *task, gpu_stream capture_stream,
+                                      gpu_node *out_node);
 
 #endif

@@ -13,12 +13,20 @@
 enum {
     MOST_STAMPS = 32,               // of a node; its blocks spread over them
     MOST_FRAME_BYTES = 4096 * 1024, // beyond which nodes have fewer
+    KEEP_THREADS = 256,
+    PLACES_A_BLOCK = KEEP_THREADS / 32,
+    MOST_KEEP_BLOCKS = 128,
 };
 
 static const char what_times[] = "the times of frames";
 
+// The stamps of a node, as the kernel that keeps them reads it.
+struct stamp_place {
+    uint32_t first, num;
+};
+
 struct graph_time {
-    uint32_t first, num;       // its stamps
+    uint32_t place;
     bool inside;               // the task writes its times itself
     struct gpu_kernel *kernel; // that does; NULL: it is in an island, or between two stamps
 };
@@ -27,16 +35,18 @@ struct graph_times {
     struct gpu_backend *gpu;
     const struct program *program;
     struct graph_time *nodes; // by task
-    struct gpu_kernel stamp;  // GPU_OWN_STAMP
-    void **args;              // of the launch at hand: its own and GPU_STAMP_PARAMETERS more
-    void *stamps;             // of that launch
+    struct stamp_place *places;
+    uint32_t num_places;
+    struct gpu_kernel stamp, keep; // GPU_OWN_STAMP and GPU_OWN_KEEP
+    void **args;                   // of the launch at hand: its own and GPU_STAMP_PARAMETERS more
+    void *stamps;                  // of that launch
     uint32_t mask;
-    unsigned char *memory; // on the device: the frame at hand, then those kept
-    size_t frame_bytes;
+    // On the device: places, the counter, the stamps of the frame at hand, and the times kept, one
+    // stamp a place, of `room` frames in turn.
+    unsigned char *memory;
+    size_t counter_at, stamps_at, kept_at, num_bytes;
     uint32_t room;
-    bool *is_whole;      // a frame kept: it was launched without a failure
-    uint64_t num_frames; // begun
-    bool is_used;        // the frame at hand may hold what is not zero
+    uint64_t num_frames; // launched
 };
 
 static uint32_t spread_of(const struct backend_task *task, uint32_t most)
@@ -58,56 +68,90 @@ static bool in_island(const struct program *program, size_t op, uint32_t *island
     return *island < program->num_islands && islands[*island].first_op <= op;
 }
 
-// Gives each task its stamps, those of an island one each, in the order of its calls.
+static uint32_t span_of_stamps(uint32_t num)
+{
+    return num == 1 ? 1 : num * GPU_STAMPS_APART;
+}
+
+// Gives each task its stamps, those of an island one each, in the order of its calls. Returns how
+// far they reach.
 static uint64_t place_stamps(struct graph_times *times, const struct stage *stage, uint32_t most)
 {
     const struct program *program = times->program;
-    uint64_t num = 0;
+    uint64_t end = 0;
     uint32_t island = 0;
+    times->num_places = 0;
     for (size_t i = 0; i < program->num_ops; i++) {
         if (program->ops[i].kind != PROGRAM_RUN)
             continue;
-        struct graph_time *time = &times->nodes[program->ops[i].index];
         const struct backend_task *task = &stage->frame->tasks[program->ops[i].index];
-        time->first = (uint32_t)num;
-        time->num = in_island(program, i, &island) ? 1 : spread_of(task, most);
-        num += time->num;
+        struct stamp_place *place = &times->places[times->num_places];
+        place->first = (uint32_t)end;
+        place->num = in_island(program, i, &island) ? 1 : spread_of(task, most);
+        times->nodes[program->ops[i].index].place = times->num_places++;
+        end += span_of_stamps(place->num);
     }
-    return num;
+    return end;
 }
 
-static void place_all(struct graph_times *times, const struct stage *stage)
+static void lay_out(struct graph_times *times, const struct stage *stage)
 {
     uint32_t most = MOST_STAMPS;
-    uint64_t bytes = place_stamps(times, stage, most) * sizeof(struct gpu_stamp);
-    for (; bytes > MOST_FRAME_BYTES && most > 1; most /= 2)
-        bytes = place_stamps(times, stage, most / 2) * sizeof(struct gpu_stamp);
-    times->frame_bytes = bytes ? (size_t)bytes : sizeof(struct gpu_stamp);
+    uint64_t num = place_stamps(times, stage, most);
+    for (; num * sizeof(struct gpu_stamp) > MOST_FRAME_BYTES && most > 1; most /= 2)
+        num = place_stamps(times, stage, most / 2);
+    times->counter_at = ((size_t)times->num_places * sizeof(struct stamp_place) + 15) / 16 * 16;
+    times->stamps_at = times->counter_at + sizeof(struct gpu_stamp);
+    times->kept_at = times->stamps_at + (size_t)num * sizeof(struct gpu_stamp);
+    times->num_bytes =
+        times->kept_at + (size_t)times->num_places * times->room * sizeof(struct gpu_stamp);
+}
+
+// All but what is kept, which every frame writes.
+static braid_status upload(struct graph_times *times)
+{
+    unsigned char *begin = calloc(times->kept_at, 1);
+    if (!begin)
+        return braid_error_no_memory(what_times);
+    if (times->num_places)
+        memcpy(begin, times->places, times->num_places * sizeof(*times->places));
+    void *memory = NULL;
+    braid_status status =
+        braid_gpu_allocate(&times->gpu->base, BRAID_MEMORY_DEVICE, times->num_bytes, &memory);
+    times->memory = memory;
+    if (!status)
+        status =
+            braid_gpu_copy_now(times->gpu, memory, begin, times->kept_at, "making room for times");
+    free(begin);
+    return status;
+}
+
+static braid_status find_kernels(struct graph_times *times)
+{
+    struct gpu_backend *gpu = times->gpu;
+    braid_status status = braid_gpu_find_own(gpu, GPU_OWN_STAMP, &times->stamp.function);
+    if (!status)
+        status = braid_gpu_find_own(gpu, GPU_OWN_KEEP, &times->keep.function);
+    if (status || (times->stamp.function && times->keep.function))
+        return status;
+    return braid_error(BRAID_UNSUPPORTED,
+                       "%s: nodes of graphs keep no times: its driver takes no text", gpu->label);
 }
 
 static braid_status fill(struct graph_times *times, const struct stage *stage)
 {
     const struct tasks *tasks = stage->program->tasks;
     times->nodes = braid_allocate_zeroed(tasks->num, sizeof(*times->nodes));
-    times->is_whole = braid_allocate_zeroed(times->room, sizeof(*times->is_whole));
+    times->places = braid_allocate_zeroed(tasks->num, sizeof(*times->places));
     times->args =
         braid_allocate_zeroed((size_t)tasks->max_args + GPU_STAMP_PARAMETERS, sizeof(*times->args));
-    if (!times->nodes || !times->is_whole || !times->args)
+    if (!times->nodes || !times->places || !times->args)
         return braid_error_no_memory(what_times);
-    braid_status status = braid_gpu_find_own(times->gpu, GPU_OWN_STAMP, &times->stamp.function);
+    braid_status status = find_kernels(times);
     if (status)
         return status;
-    if (!times->stamp.function)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "%s: nodes of graphs keep no times: its driver takes "
-                           "no text",
-                           times->gpu->label);
-    place_all(times, stage);
-    void *memory = NULL;
-    status = braid_gpu_allocate(&times->gpu->base, BRAID_MEMORY_DEVICE,
-                                times->frame_bytes * ((uint64_t)times->room + 1), &memory);
-    times->memory = memory;
-    return status;
+    lay_out(times, stage);
+    return upload(times);
 }
 
 braid_status braid_graph_times_create(const struct stage *stage, struct graph_times **out_times)
@@ -118,7 +162,6 @@ braid_status braid_graph_times_create(const struct stage *stage, struct graph_ti
     times->gpu = gpu_from(stage->device->backend);
     times->program = stage->program;
     times->room = stage->num_profiled;
-    times->is_used = true;
     braid_status status = fill(times, stage);
     if (status)
         braid_graph_times_destroy(times);
@@ -137,14 +180,15 @@ void braid_graph_times_destroy(struct graph_times *times)
     }
     braid_gpu_island_memory_leave(times->gpu, BRAID_MEMORY_DEVICE, times->memory);
     free(times->nodes);
-    free(times->is_whole);
+    free(times->places);
     free(times->args);
     free(times);
 }
 
 static unsigned char *stamps_of(const struct graph_times *times, uint32_t task)
 {
-    return times->memory + (size_t)times->nodes[task].first * sizeof(struct gpu_stamp);
+    const struct stamp_place *place = &times->places[times->nodes[task].place];
+    return times->memory + times->stamps_at + (size_t)place->first * sizeof(struct gpu_stamp);
 }
 
 bool braid_graph_times_launch_again(struct graph_times *times, const struct backend_task *task,
@@ -157,7 +201,7 @@ bool braid_graph_times_launch_again(struct graph_times *times, const struct back
     if (launch->num_args)
         memcpy(times->args, launch->args, launch->num_args * sizeof(*times->args));
     times->stamps = stamps_of(times, task->node);
-    times->mask = time->num - 1;
+    times->mask = times->places[time->place].num - 1;
     times->args[launch->num_args] = &times->stamps;
     times->args[launch->num_args + 1] = &times->mask;
     *out_launch = *launch;
@@ -211,54 +255,40 @@ void braid_graph_times_note_inside(struct graph_times *times, uint32_t task)
     times->nodes[task].inside = true;
 }
 
-static gpu_result zero(struct graph_times *times, gpu_stream stream, const void **out_slot)
+braid_status braid_graph_times_add_keep(struct graph_times *times, const struct gpu_place *place)
 {
-    *out_slot = &times->gpu->api->fill32;
-    gpu_result result =
-        times->gpu->api->fill32(times->memory, 0, times->frame_bytes / sizeof(uint32_t), stream);
-    times->is_used = result != GPU_SUCCESS;
-    return result;
+    void *stamps = times->memory + times->stamps_at, *kept = times->memory + times->kept_at;
+    void *counter = times->memory + times->counter_at, *places = times->memory;
+    void *args[] = { &stamps, &kept, &counter, &places, &times->num_places, &times->room };
+    uint32_t blocks = (times->num_places + PLACES_A_BLOCK - 1) / PLACES_A_BLOCK;
+    blocks = blocks > MOST_KEEP_BLOCKS ? MOST_KEEP_BLOCKS : blocks ? blocks : 1;
+    const struct backend_launch launch = {
+        .kernel = &times->keep.base,
+        .grid = { blocks, 1, 1 },
+        .block = { KEEP_THREADS, 1, 1 },
+        .num_args = 6,
+        .args = args,
+    };
+    gpu_node node;
+    const void *slot = NULL;
+    gpu_result result = times->gpu->vendor->add_kernel(times->gpu, place, &launch, &node, &slot);
+    return braid_gpu_check(times->gpu, result, slot, "adding the end of a graph");
 }
 
-gpu_result braid_graph_times_begin(struct graph_times *times, gpu_stream stream,
-                                   const void **out_slot)
+void braid_graph_times_launched(struct graph_times *times)
 {
-    gpu_result result = times->is_used ? zero(times, stream, out_slot) : GPU_SUCCESS;
-    if (result)
-        return result;
-    times->is_used = true;
-    times->is_whole[times->num_frames++ % times->room] = false;
-    return GPU_SUCCESS;
+    times->num_frames++;
 }
 
-gpu_result braid_graph_times_end(struct graph_times *times, gpu_stream stream,
-                                 const void **out_slot)
+// What no block wrote is zero.
+static struct profile_span span_of(const struct gpu_stamp *stamp)
 {
-    size_t index = (times->num_frames - 1) % times->room;
-    gpu_result result =
-        times->gpu->vendor->copy(times->gpu, times->memory + (index + 1) * times->frame_bytes,
-                                 times->memory, times->frame_bytes, stream, out_slot);
-    if (result)
-        return result;
-    times->is_whole[index] = true;
-    return zero(times, stream, out_slot);
+    if (!stamp->not_begun || !stamp->ended)
+        return (struct profile_span){ 0 };
+    return (struct profile_span){ ~stamp->not_begun, stamp->ended };
 }
 
-// Stamps that no block wrote stay zero.
-static struct profile_span span_of(const struct graph_time *time, const struct gpu_stamp *stamps)
-{
-    struct profile_span span = { 0 };
-    for (uint32_t i = time->first; i < time->first + time->num; i++) {
-        uint64_t begun = ~stamps[i].not_begun;
-        if (stamps[i].not_begun && (!span.begin || begun < span.begin))
-            span.begin = begun;
-        if (stamps[i].ended > span.end)
-            span.end = stamps[i].ended;
-    }
-    return span.begin && span.end ? span : (struct profile_span){ 0 };
-}
-
-static braid_status read_frame(const struct graph_times *times, const struct gpu_stamp *stamps,
+static braid_status read_frame(const struct graph_times *times, const struct gpu_stamp *kept,
                                struct profile *profile)
 {
     const struct program *program = times->program;
@@ -267,42 +297,30 @@ static braid_status read_frame(const struct graph_times *times, const struct gpu
         const struct graph_time *time = &times->nodes[program->ops[i].index];
         if (program->ops[i].kind != PROGRAM_RUN)
             continue;
-        ops[i] = span_of(time, stamps);
+        ops[i] = span_of(&kept[time->place]);
         profile->timers[i] = time->inside ? PROFILE_INSIDE : PROFILE_AROUND;
     }
     return braid_profile_fill_in(program, ops, &profile->frames[profile->num_frames++]);
 }
 
-static braid_status read_frames(const struct graph_times *times, const unsigned char *memory,
-                                struct profile *profile)
-{
-    uint64_t num = times->num_frames < times->room ? times->num_frames : times->room;
-    braid_status status = BRAID_OK;
-    for (uint64_t i = times->num_frames - num; i < times->num_frames && !status; i++) {
-        size_t index = i % times->room;
-        if (times->is_whole[index])
-            status = read_frame(
-                times, (const struct gpu_stamp *)(memory + index * times->frame_bytes), profile);
-    }
-    return status;
-}
-
 braid_status braid_graph_times_read(const struct graph_times *times, struct profile *out_profile)
 {
+    static const char what[] = "reading the times of frames";
     struct gpu_backend *gpu = times->gpu;
-    size_t bytes = times->frame_bytes * times->room;
-    unsigned char *memory = malloc(bytes);
-    if (!memory)
+    size_t bytes = times->num_bytes - times->kept_at;
+    uint64_t num = times->num_frames < times->room ? times->num_frames : times->room;
+    struct gpu_stamp *kept = malloc(bytes + 1);
+    if (!kept)
         return braid_error_no_memory(what_times);
     struct gpu_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, "reading the times of frames");
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (!status) {
-        status = braid_gpu_copy_now(gpu, memory, times->memory + times->frame_bytes, bytes,
-                                    "reading the times of frames");
+        if (bytes)
+            status = braid_gpu_copy_now(gpu, kept, times->memory + times->kept_at, bytes, what);
         braid_gpu_leave(gpu, &scope);
     }
-    if (!status)
-        status = read_frames(times, memory, out_profile);
-    free(memory);
+    for (uint64_t i = times->num_frames - num; i < times->num_frames && !status; i++)
+        status = read_frame(times, kept + i % times->room * times->num_places, out_profile);
+    free(kept);
     return status;
 }

@@ -3,7 +3,8 @@
 //
 // Kernels with text are given code that writes when they begin and end (gpu_ptx_stamps.h); around
 // every other node stand two kernels that write the time. All write into one frame of stamps on the
-// device. Behind each launch that is copied to the frames kept, and zeroed for the next.
+// device. The last node of the graph is a kernel that puts these with the frames kept, in turn, and
+// zeroes them for the next: a launch makes no other call than without times.
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_TIMES_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_TIMES_H
 
@@ -37,11 +38,10 @@ void *braid_graph_times_of_island(struct graph_times *times, uint32_t first_task
 // It was made: its tasks write their times themselves.
 void braid_graph_times_note_inside(struct graph_times *times, uint32_t task);
 
-// Around the launch of a frame. *out_slot is the call that failed.
-gpu_result braid_graph_times_begin(struct graph_times *times, gpu_stream stream,
-                                   const void **out_slot);
-gpu_result braid_graph_times_end(struct graph_times *times, gpu_stream stream,
-                                 const void **out_slot);
+// Adds the node that keeps the times of a frame, behind all others.
+braid_status braid_graph_times_add_keep(struct graph_times *times, const struct gpu_place *place);
+// A frame was launched.
+void braid_graph_times_launched(struct graph_times *times);
 
 // See player.read_times.
 braid_status braid_graph_times_read(const struct graph_times *times, struct profile *out_profile);
