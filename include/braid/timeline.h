@@ -33,12 +33,13 @@ typedef struct braid_timeline_options {
 } braid_timeline_options;
 
 // Writes a timeline to scale as SVG, for browsers and anything else that shows pictures: lanes are
-// rows, time goes to the right, waits are thin lines, the critical path is red, bundles are framed,
-// and idle time is told with what ended it. Where many nodes fall on a pixel they are one block; in
-// a browser one can zoom, pan, search nodes by name and click on them, and it follows light and
-// dark. It needs nothing but itself. The text depends on its arguments alone. NULL options are all
-// zero. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, an interval that
-// ends before it starts).
+// rows, time goes to the right, waits are thin lines, the critical path is red (of times that were
+// measured: of the first frame, the nodes that each began behind the one before), bundles are
+// framed, and idle time is told with what ended it. Where many nodes fall on a pixel they are one
+// block; in a browser one can zoom, pan, search nodes by name and click on them, and it follows
+// light and dark. It needs nothing but itself. The text depends on its arguments alone. NULL
+// options are all zero. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, an
+// interval that ends before it starts).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_svg(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 

@@ -96,8 +96,13 @@ static void write_waits(const struct svg *svg)
         fprintf(svg->file, "%s%" PRIu32 ",%" PRIu32, i > 0 ? "," : "", timeline->waits[i].from,
                 timeline->waits[i].to);
     fputs("],\n\"critical\":[", svg->file);
-    for (size_t i = 0; i < timeline->schedule->num_critical; i++)
-        fprintf(svg->file, "%s%" PRIu32, i > 0 ? "," : "", timeline->schedule->critical[i]);
+    const char *comma = "";
+    for (uint32_t i = 0; i < timeline->num_nodes; i++) {
+        if (!timeline->is_critical[i])
+            continue;
+        fprintf(svg->file, "%s%" PRIu32, comma, i);
+        comma = ",";
+    }
     fputs("]", svg->file);
 }
 

@@ -82,8 +82,6 @@ static bool find_waits(struct timeline *timeline)
 static void find_neighbours(struct timeline *timeline)
 {
     const braid_schedule *schedule = timeline->schedule;
-    for (size_t i = 0; i < schedule->num_critical; i++)
-        timeline->is_critical[schedule->critical[i]] = true;
     for (uint32_t lane = 0; lane < timeline->num_lanes; lane++) {
         uint32_t before = PLAN_NONE;
         for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1]; i++) {
@@ -106,6 +104,34 @@ static void find_last_waited(struct timeline *timeline)
         raw_interval(timeline, 0, wait->from, &now);
         if (last == PLAN_NONE || now.end_ns > before.end_ns)
             timeline->last_waited[wait->to] = wait->from;
+    }
+}
+
+static uint64_t end_of(const struct timeline *timeline, uint32_t node)
+{
+    braid_interval interval = { 0 };
+    if (node != PLAN_NONE)
+        raw_interval(timeline, 0, node, &interval);
+    return interval.end_ns;
+}
+
+// As planned, or, of times that were measured, from the node that ended last back to what each
+// began behind: of the node before it on its lane and of those it waits for, what ended last.
+static void find_critical(struct timeline *timeline)
+{
+    const braid_schedule *schedule = timeline->schedule;
+    if (!timeline->options.intervals) {
+        for (size_t i = 0; i < schedule->num_critical; i++)
+            timeline->is_critical[schedule->critical[i]] = true;
+        return;
+    }
+    uint32_t node = timeline->num_nodes ? 0 : PLAN_NONE;
+    for (uint32_t i = 0; i < timeline->num_nodes; i++)
+        node = end_of(timeline, i) > end_of(timeline, node) ? i : node;
+    while (node != PLAN_NONE) {
+        uint32_t before = timeline->lane_before[node], waited = timeline->last_waited[node];
+        timeline->is_critical[node] = true;
+        node = end_of(timeline, waited) > end_of(timeline, before) ? waited : before;
     }
 }
 
@@ -168,6 +194,7 @@ braid_status braid_timeline_create(const char *function, const braid_schedule *s
     if (!status) {
         find_neighbours(&timeline);
         find_last_waited(&timeline);
+        find_critical(&timeline);
         *out_timeline = timeline;
     } else {
         braid_timeline_finish(&timeline);

@@ -21,7 +21,7 @@ struct timeline {
     uint64_t span_ns; // of the first frame, from its first start to its last end
     struct timeline_wait *waits;
     size_t num_waits;
-    bool *is_critical;      // per node
+    bool *is_critical;      // per node; of times that were measured: in the first frame
     uint32_t *lane_before;  // per node: the one before it on its lane, or PLAN_NONE
     uint32_t *last_waited;  // per node: of those it waits for, the one that ends last, or PLAN_NONE
     uint64_t *frame_origin; // per frame: its first start; the first frame's is where time 0 is

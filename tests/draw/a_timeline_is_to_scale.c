@@ -131,6 +131,14 @@ static void measured_times_are_drawn_where_given(void **state)
     assert_null(strstr(picture, "<title>end: "));
     assert_has(picture, "a &lt;title&gt;</text>");
     assert_has(picture, "measured: 500 ns");
+    assert_has(picture, "\"critical\":[1,3]"); // long began behind its prelude
+    free(picture);
+    const braid_interval late[] = {
+        { 500, 600 }, { 700, 1000 }, { 600, 1500 }, { 600, 700 }, { 0, 0 }
+    };
+    options.intervals = late;
+    picture = draw(schedule, &options);
+    assert_has(picture, "\"critical\":[0,2]"); // short ends last, and began behind start
     free(picture);
     braid_schedule_destroy(schedule);
 }
