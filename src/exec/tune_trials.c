@@ -22,10 +22,12 @@ enum {
 static void name_trial(struct tune_trial *trial)
 {
     const braid_exec_options *way = &trial->way;
-    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s",
+    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s",
              way->mode == BRAID_MODE_NATIVE ? "native" : "streams", trial->num_lanes,
-             trial->num_lanes == 1 ? "" : "s", way->plan.widen ? ", widened" : "",
-             way->plan.effort ? ", searched" : "", way->no_early_start ? ", no early starts" : "",
+             trial->num_lanes == 1 ? "" : "s",
+             way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY ? ", one for all at once" : "",
+             way->plan.widen ? ", widened" : "", way->plan.effort ? ", searched" : "",
+             way->no_early_start ? ", no early starts" : "",
              way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
              : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
                                                    : "");
@@ -107,6 +109,20 @@ static uint32_t next_lanes(uint32_t lanes)
     return lanes < 3 ? lanes + 1 : (lanes & (lanes - 1)) ? lanes / 3 * 4 : lanes / 2 * 3;
 }
 
+// A lane for everything that may run at once: no plan says what it gains where nodes take unlike
+// times from frame to frame, or what else holds lanes up is not in the costs.
+static braid_status add_most(struct tune_trials *trials, braid_exec_mode mode, size_t first)
+{
+    bool made;
+    const braid_exec_options way = { .mode = mode,
+                                     .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                               .max_lanes = trials->max_lanes } };
+    braid_status status = add_trial(trials, &way, &made);
+    if (!status && made && is_twin(trials, first, trials->trials.num - 1))
+        remove_trial(trials, trials->trials.num - 1);
+    return status;
+}
+
 // The planner's choice, one lane, and more of them. False in *out_made: the mode is not there.
 static braid_status add_lanes(struct tune_trials *trials, braid_exec_mode mode, bool *out_made)
 {
@@ -124,9 +140,10 @@ static braid_status add_lanes(struct tune_trials *trials, braid_exec_mode mode, 
         if (!status && made && is_twin(trials, first, trials->trials.num - 1))
             remove_trial(trials, trials->trials.num - 1);
     }
-    if (!status)
-        keep_promising(trials, first);
-    return status;
+    if (status)
+        return status;
+    keep_promising(trials, first);
+    return add_most(trials, mode, first);
 }
 
 static size_t find_best(const struct tune_trials *trials, size_t first)

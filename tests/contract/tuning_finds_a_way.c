@@ -57,6 +57,29 @@ static void the_fastest_way_is_handed_out_and_can_be_used(void **state)
     check_ok(braid_exec_wait(exec));
 }
 
+static void note_most(void *user, const braid_tune_trial *trial)
+{
+    uint32_t *most = user;
+    *most = trial->num_lanes > *most ? trial->num_lanes : *most;
+}
+
+// What no plan promises anything of is tried too.
+static void a_lane_for_everything_is_tried(void **state)
+{
+    enum { num_nodes = 36 };
+    struct contract *contract = *state;
+    uint32_t *numbers = contract_numbers(contract, num_nodes), most = 0;
+    braid_graph *graph = contract_graph(contract);
+    for (int i = 0; i < num_nodes; i++)
+        add_fill(graph, (braid_node_options){ .cost_ns = 1000 }, numbers + i, 1, 1);
+    const braid_tune_options options = {
+        .budget_ns = 1, .keep_costs = true, .report = note_most, .user = &most
+    };
+    braid_exec_options way;
+    check_ok(braid_exec_tune(contract->device, graph, &options, &way));
+    assert_int_equal(most, num_nodes);
+}
+
 static void costs_that_are_to_stay_do(void **state)
 {
     struct contract *contract = *state;
@@ -121,6 +144,7 @@ int run_tuning(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(the_fastest_way_is_handed_out_and_can_be_used),
+        contract_test(a_lane_for_everything_is_tried),
         contract_test(costs_that_are_to_stay_do),
         contract_test(what_is_missing_is_named),
         contract_test(a_digest_tells_structure_and_nothing_else),

@@ -41,9 +41,10 @@ static braid_islands islands_of(const char *name)
 
 static json_t *way_to_json(const braid_exec_options *way)
 {
-    return json_pack("{s:s, s:I, s:b, s:b, s:I, s:b, s:s}", "mode",
+    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:I, s:b, s:s}", "mode",
                      way->mode == BRAID_MODE_NATIVE ? "native" : "streams", "max_lanes",
-                     (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes, "widen",
+                     (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes,
+                     "max_concurrency", way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY, "widen",
                      way->plan.widen, "effort", (json_int_t)way->plan.effort, "early_start",
                      !way->no_early_start, "islands", name_islands(way->islands));
 }
@@ -123,15 +124,16 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
 {
     const char *mode = NULL, *islands = NULL;
     json_int_t lanes = 0, effort = 0;
-    int fixed = 0, widen = 0, early = 0;
-    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:I, s:b, s:s}", "mode", &mode, "max_lanes", &lanes,
-                    "fixed_lanes", &fixed, "widen", &widen, "effort", &effort, "early_start",
-                    &early, "islands", &islands) != 0 ||
+    int fixed = 0, widen = 0, early = 0, most = 0;
+    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:I, s:b, s:s}", "mode", &mode, "max_lanes",
+                    &lanes, "fixed_lanes", &fixed, "max_concurrency", &most, "widen", &widen,
+                    "effort", &effort, "early_start", &early, "islands", &islands) != 0 ||
         lanes < 0 || lanes > 65535 || effort < 0 || effort > UINT32_MAX)
         return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
     *out_way = (braid_exec_options){
         .mode = strcmp(mode, "native") == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS,
-        .plan = { .max_lanes = (uint32_t)lanes,
+        .plan = { .policy = most ? BRAID_POLICY_MAX_CONCURRENCY : BRAID_POLICY_DEFAULT,
+                  .max_lanes = (uint32_t)lanes,
                   .fixed_lanes = fixed,
                   .widen = widen,
                   .effort = (uint32_t)effort },
