@@ -3,6 +3,7 @@
 #ifndef BRAID_BRAID_H
 #define BRAID_BRAID_H
 
+#include <braid/costs.h>
 #include <braid/device.h>
 #include <braid/exec.h>
 #include <braid/graph.h>

@@ -133,6 +133,11 @@ static void graphs_refuse_null(void **state)
     refuses(braid_graph_add_resource(all->graph, "a", NULL), "out_resource");
     refuses(braid_graph_add_edge(NULL, all->node, all->node), "graph");
     refuses(braid_graph_set_cost(NULL, all->node, 1), "graph");
+    refuses(braid_graph_save_costs(NULL, all->device, "costs.json"), "graph");
+    refuses(braid_graph_save_costs(all->graph, NULL, "costs.json"), "device");
+    refuses(braid_graph_save_costs(all->graph, all->device, NULL), "path");
+    refuses(braid_graph_load_costs(NULL, all->device, "costs.json"), "graph");
+    refuses(braid_graph_load_costs(all->graph, all->device, NULL), "path");
     refuses(braid_graph_write_dot(NULL, stderr), "graph");
     refuses(braid_graph_write_dot(all->graph, NULL), "file");
     assert_int_equal(braid_graph_num_nodes(NULL), 0);

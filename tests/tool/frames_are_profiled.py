@@ -51,6 +51,21 @@ def waits_and_lanes_add_up():
                 assert lane["waited_for"] in [wait["waited_for"] for wait in waits]
 
 
+def measured_costs_are_planned_with():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "costs.json")
+        run_fork("--costs", path)
+        with open(path, encoding="utf-8") as file:
+            costs = json.load(file)
+        assert costs["kind"] == "costs" and len(costs["costs_ns"]) == 4, costs
+        assert costs["costs_ns"][1] >= 2000000 * CLOCKS_AGREE, costs
+        planned = braid("plan", "-", "--costs", path, "--json", "-", text=FORK.replace("2000", "3"))
+        assert planned.status == 0, planned.err
+        assert json.loads(planned.out)["makespan"] >= 2100 * CLOCKS_AGREE, planned.out
+        refused = braid("plan", "-", "--costs", path, text=FORK.replace("b ->", "p ->"))
+        assert refused.status == 2 and "another graph" in refused.err, refused.err
+
+
 def the_summary_names_nodes():
     out = run_fork("--profile")
     assert "The last 4 frames:" in out and "longest nodes" in out, out
@@ -121,6 +136,7 @@ if __name__ == "__main__":
     sys.exit(run([
         nodes_take_what_they_are_busy_for,
         waits_and_lanes_add_up,
+        measured_costs_are_planned_with,
         the_summary_names_nodes,
         pictures_are_of_the_times_kept,
         tuning_tells_all_that_it_tried,

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <braid/costs.h>
+
 #include "arguments.h"
 #include "clock.h"
 #include "commands.h"
@@ -28,6 +30,7 @@ static const char help[] =
     "  --call-cost N     what it takes inside an island, a kernel of several nodes: those that "
     "the\n"
     "                    file says may be inside are planned so where that is shorter\n"
+    "  --costs FILE      with the costs that 'braid run --costs FILE' measured, in nanoseconds\n"
     "  --widen           fewer waits at the same planned makespan, for costs that can be trusted\n"
     "  --effort N        N steps of a search for a shorter plan; each takes as long as planning\n"
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
@@ -37,7 +40,7 @@ static const char help[] =
     "  --help            print this text\n";
 
 struct plan_arguments {
-    const char *path, *drawing, *timeline, *trace, *json;
+    const char *path, *costs, *drawing, *timeline, *trace, *json;
     braid_schedule_options options;
     bool is_help;
 };
@@ -48,6 +51,7 @@ enum {
     OPTION_SYNC_COST,
     OPTION_START_COST,
     OPTION_CALL_COST,
+    OPTION_COSTS,
     OPTION_WIDEN,
     OPTION_EFFORT,
     OPTION_DOT,
@@ -62,6 +66,7 @@ static const struct option long_options[] = {
     { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
     { "start-cost", required_argument, NULL, OPTION_START_COST },
     { "call-cost", required_argument, NULL, OPTION_CALL_COST },
+    { "costs", required_argument, NULL, OPTION_COSTS },
     { "widen", no_argument, NULL, OPTION_WIDEN },
     { "effort", required_argument, NULL, OPTION_EFFORT },
     { "dot", required_argument, NULL, OPTION_DOT },
@@ -96,6 +101,9 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
     case OPTION_CALL_COST:
         return argument_read_number("--call-cost", optarg, 1, (uint64_t)1 << 30,
                                     &arguments->options.costs.island_call_ns);
+    case OPTION_COSTS:
+        arguments->costs = optarg;
+        return EXIT_DONE;
     case OPTION_WIDEN:
         arguments->options.widen = true;
         return EXIT_DONE;
@@ -211,6 +219,10 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
     if (status != EXIT_DONE)
         return status;
     braid_schedule *schedule = NULL;
+    if (arguments->costs && braid_graph_load_costs(graph, NULL, arguments->costs) != BRAID_OK) {
+        braid_graph_destroy(graph);
+        return fail(EXIT_BAD_FILE, "%s", braid_error_message());
+    }
     braid_schedule_options options = arguments->options;
     options.costs.wait_ns *= file->unit_ns;
     options.costs.node_ns *= file->unit_ns;

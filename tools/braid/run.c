@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "dot_file.h"
 #include "frames.h"
+#include "graph_costs.h"
 #include "output.h"
 #include "progress.h"
 #include "run_arguments.h"
@@ -60,7 +61,9 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
         return status;
     braid_exec_options options = { .mode = arguments->mode,
                                    .plan = arguments->plan,
-                                   .profile = arguments->is_profiled ? KEPT_FRAMES : 0 };
+                                   .profile = arguments->is_profiled || arguments->costs
+                                                  ? KEPT_FRAMES
+                                                  : 0 };
     if (arguments->tuned) {
         const uint32_t profile = options.profile;
         status = way_file_read(arguments->tuned, run->device, run->graph, &options);
@@ -82,6 +85,8 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
             status = run_profile_take_intervals(run, arguments->num_frames);
         if (status == EXIT_DONE)
             status = run_report(arguments, run);
+        if (status == EXIT_DONE && arguments->costs)
+            status = graph_costs_measure(arguments->costs, run);
         braid_exec_destroy(run->exec);
     }
     braid_graph_destroy(run->graph);

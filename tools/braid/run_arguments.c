@@ -27,6 +27,7 @@ static const char help[] =
     "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as the file's\n"
     "                    cost_unit says; 1 without one; 1000 for units that are not times)\n"
     "  --tuned FILE      run it as 'braid tune --out FILE' found to be best\n"
+    "  --costs OUT       measure what each node costs and write that, for 'braid plan --costs'\n"
     "  --profile         keep the times of the last 16 frames: tell where they went, lane by "
     "lane,\n"
     "                    the longest nodes and waits; pictures and traces are then of these\n"
@@ -48,6 +49,7 @@ enum {
     OPTION_MODE,
     OPTION_TIME_SCALE,
     OPTION_TUNED,
+    OPTION_COSTS,
     OPTION_PROFILE,
     OPTION_SVG,
     OPTION_TRACE,
@@ -66,6 +68,7 @@ static const struct option long_options[] = {
     { "mode", required_argument, NULL, OPTION_MODE },
     { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
     { "tuned", required_argument, NULL, OPTION_TUNED },
+    { "costs", required_argument, NULL, OPTION_COSTS },
     { "profile", no_argument, NULL, OPTION_PROFILE },
     { "svg", required_argument, NULL, OPTION_SVG },
     { "trace", required_argument, NULL, OPTION_TRACE },
@@ -146,6 +149,9 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
         return argument_read_factor("--time-scale", optarg, &arguments->time_scale);
     case OPTION_TUNED:
         arguments->tuned = optarg;
+        return EXIT_DONE;
+    case OPTION_COSTS:
+        arguments->costs = optarg;
         return EXIT_DONE;
     case OPTION_PROFILE:
         arguments->is_profiled = true;

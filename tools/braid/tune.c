@@ -9,6 +9,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "frames.h"
+#include "graph_costs.h"
 #include "progress.h"
 #include "run_arguments.h"
 #include "task_graph.h"
@@ -108,32 +109,13 @@ static void print_trial(void *user, const braid_tune_trial *trial)
                                     (json_int_t)trial->num_frames, "is_best", trial->is_best));
 }
 
-// Costs as they were measured, in the graph's order, by the placements of a plan.
-static enum exit_status read_costs(const braid_graph *graph, uint64_t *costs_ns)
-{
-    braid_schedule *schedule;
-    if (braid_schedule_create(graph, NULL, &schedule) != BRAID_OK)
-        return fail_in_library();
-    enum exit_status status = EXIT_DONE;
-    for (uint32_t i = 0; i < braid_graph_num_nodes(graph) && status == EXIT_DONE; i++) {
-        braid_placement placement;
-        if (braid_schedule_get_placement(schedule, braid_graph_node(graph, i), &placement) !=
-            BRAID_OK)
-            status = fail_in_library();
-        else
-            costs_ns[i] = placement.end_ns - placement.start_ns;
-    }
-    braid_schedule_destroy(schedule);
-    return status;
-}
-
 static enum exit_status keep(struct tuning *tuning, const braid_device *device,
                              const braid_graph *graph, const braid_exec_options *way)
 {
     uint64_t *costs_ns = calloc(braid_graph_num_nodes(graph), sizeof(*costs_ns));
     if (!costs_ns)
         return fail(EXIT_FAILED, "out of memory for the costs");
-    enum exit_status status = read_costs(graph, costs_ns);
+    enum exit_status status = graph_costs_read(graph, costs_ns);
     if (status == EXIT_DONE)
         status =
             way_file_write(tuning->out, device, graph, way, costs_ns, json_incref(tuning->trials));

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs of a graph's nodes in a file.
+#include <braid/braid.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/json_read.h"
+#include "graph/graph.h"
+
+enum {
+    FORMAT = 2, // as of all files of the tool: docs/json.md
+    MOST_BYTES = 256 * 1024 * 1024,
+};
+
+static void write_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', file);
+        if ((unsigned char)*text >= 0x20)
+            fputc(*text, file);
+    }
+    fputc('"', file);
+}
+
+static void write_costs(FILE *file, const braid_graph *graph, const braid_device_info *info)
+{
+    fprintf(file, "{\"braid\": \"%s\", \"format\": %d, \"kind\": \"costs\", ", braid_version(),
+            FORMAT);
+    fprintf(file, "\"graph\": \"%016" PRIx64 "\", \"backend\": ", braid_graph_digest(graph));
+    write_string(file, info->backend);
+    fputs(", \"device\": ", file);
+    write_string(file, info->name);
+    fputs(", \"costs_ns\": [", file);
+    for (uint32_t i = 0; i < graph->nodes.num; i++)
+        fprintf(file, "%s%" PRIu64, i ? ", " : "", graph_nodes(graph)[i].cost_ns);
+    fputs("]}\n", file);
+}
+
+braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device *device,
+                                    const char *path)
+{
+    if (!graph || !device || !path)
+        return braid_error_null("braid_graph_save_costs", !graph    ? "graph"
+                                                          : !device ? "device"
+                                                                    : "path");
+    braid_device_info info;
+    braid_device_get_info(device, &info);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return braid_error(BRAID_IO_ERROR, "%s cannot be written: %s", path, strerror(errno));
+    write_costs(file, graph, &info);
+    bool failed = ferror(file) != 0;
+    if (fclose(file) || failed)
+        return braid_error(BRAID_IO_ERROR, "%s could not be written: %s", path, strerror(errno));
+    return BRAID_OK;
+}
+
+// What a file says.
+struct costs {
+    char kind[16], graph[32], backend[32], device[256];
+    uint64_t format;
+    struct array costs_ns; // of uint64_t
+    bool no_memory;
+};
+
+static void read_numbers(struct json_reader *reader, struct costs *costs)
+{
+    reader->failed |= !braid_json_take(reader, '[');
+    if (braid_json_take(reader, ']'))
+        return;
+    do {
+        uint64_t *place = braid_array_append(&costs->costs_ns, 1, sizeof(*place));
+        costs->no_memory |= !place;
+        if (!place)
+            return;
+        *place = braid_json_number(reader);
+    } while (braid_json_take(reader, ','));
+    reader->failed |= !braid_json_take(reader, ']');
+}
+
+static void read_member(struct json_reader *reader, struct costs *costs)
+{
+    const struct {
+        const char *name;
+        char *text;
+        size_t size;
+    } texts[] = { { "kind", costs->kind, sizeof(costs->kind) },
+                  { "graph", costs->graph, sizeof(costs->graph) },
+                  { "backend", costs->backend, sizeof(costs->backend) },
+                  { "device", costs->device, sizeof(costs->device) } };
+    char name[64];
+    braid_json_string(reader, name, sizeof(name));
+    reader->failed |= !braid_json_take(reader, ':');
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (strcmp(name, texts[i].name) == 0) {
+            braid_json_string(reader, texts[i].text, texts[i].size);
+            return;
+        }
+    }
+    if (strcmp(name, "format") == 0)
+        costs->format = braid_json_number(reader);
+    else if (strcmp(name, "costs_ns") == 0)
+        read_numbers(reader, costs);
+    else
+        braid_json_skip(reader);
+}
+
+static bool read_costs(const char *text, struct costs *costs)
+{
+    struct json_reader reader = { .at = text };
+    reader.failed = !braid_json_take(&reader, '{');
+    if (!braid_json_take(&reader, '}')) {
+        do
+            read_member(&reader, costs);
+        while (!reader.failed && !costs->no_memory && braid_json_take(&reader, ','));
+        reader.failed |= !braid_json_take(&reader, '}');
+    }
+    return braid_json_end(&reader);
+}
+
+static braid_status check_text(const char *path, const char *what, const char *found,
+                               const char *expected)
+{
+    return strcmp(found, expected) == 0
+               ? BRAID_OK
+               : braid_error(BRAID_INVALID_ARGUMENT, "%s is of another %s: '%s', and this is '%s'",
+                             path, what, found, expected);
+}
+
+static braid_status check(const char *path, const struct costs *costs, const braid_graph *graph,
+                          const braid_device *device)
+{
+    if (strcmp(costs->kind, "costs") != 0)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s is no file of costs", path);
+    if (costs->format != FORMAT)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s is of format %" PRIu64 ", and this version reads %d", path,
+                           costs->format, FORMAT);
+    char digest[32];
+    snprintf(digest, sizeof(digest), "%016" PRIx64, braid_graph_digest(graph));
+    braid_device_info info = { .backend = costs->backend };
+    if (device)
+        braid_device_get_info(device, &info);
+    braid_status status = check_text(path, "graph", costs->graph, digest);
+    if (!status)
+        status = check_text(path, "backend", costs->backend, info.backend);
+    if (!status && device)
+        status = check_text(path, "device", costs->device, info.name);
+    if (!status && costs->costs_ns.num != graph->nodes.num)
+        status = braid_error(BRAID_INVALID_ARGUMENT, "%s has %zu costs, and the graph %zu nodes",
+                             path, costs->costs_ns.num, graph->nodes.num);
+    return status;
+}
+
+static braid_status read_file(const char *path, char **out_text)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return braid_error(BRAID_IO_ERROR, "%s cannot be read: %s", path, strerror(errno));
+    struct array text = { 0 };
+    char piece[4096];
+    size_t num;
+    bool has_room = true;
+    while (has_room && (num = fread(piece, 1, sizeof(piece), file)) > 0) {
+        char *place = text.num < MOST_BYTES ? braid_array_append(&text, num, 1) : NULL;
+        has_room = place != NULL;
+        if (place)
+            memcpy(place, piece, num);
+    }
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    char *end = has_room ? braid_array_append(&text, 1, 1) : NULL;
+    if (end)
+        *end = '\0';
+    if (end && !failed) {
+        *out_text = text.items;
+        return BRAID_OK;
+    }
+    braid_array_finish(&text);
+    return failed ? braid_error(BRAID_IO_ERROR, "%s could not be read", path)
+                  : braid_error_no_memory("a file of costs");
+}
+
+static braid_status take_costs(const char *path, const char *text, const braid_device *device,
+                               braid_graph *graph)
+{
+    struct costs costs = { .format = 0 };
+    bool is_json = read_costs(text, &costs);
+    braid_status status = BRAID_OK;
+    if (costs.no_memory)
+        status = braid_error_no_memory("a file of costs");
+    else if (!is_json)
+        status = braid_error(BRAID_INVALID_ARGUMENT, "%s is no file of costs", path);
+    if (!status)
+        status = check(path, &costs, graph, device);
+    const uint64_t *costs_ns = costs.costs_ns.items;
+    for (uint32_t i = 0; i < costs.costs_ns.num && !status; i++)
+        status = braid_graph_set_cost(graph, braid_graph_node(graph, i), costs_ns[i]);
+    braid_array_finish(&costs.costs_ns);
+    return status;
+}
+
+braid_status braid_graph_load_costs(braid_graph *graph, const braid_device *device,
+                                    const char *path)
+{
+    if (!graph || !path)
+        return braid_error_null("braid_graph_load_costs", graph ? "path" : "graph");
+    char *text = NULL;
+    braid_status status = read_file(path, &text);
+    if (!status)
+        status = take_costs(path, text, device, graph);
+    free(text);
+    return status;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The costs of a graph are kept in a file and taken from it, whole or not at all; a file of another
+// graph, another device or another kind is refused by name.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+
+static char path[] = "/tmp/braid-costs-XXXXXX";
+
+static braid_graph *make_graph(const char *second)
+{
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    const char *names[] = { "first", second, "third" };
+    for (uint64_t i = 0; i < 3; i++)
+        check_ok(braid_graph_add_empty(
+            graph, &(braid_empty){ .node = { .name = names[i], .cost_ns = 10 * (i + 1) } }, NULL));
+    return graph;
+}
+
+static uint64_t length_of(const braid_graph *graph)
+{
+    braid_schedule *schedule;
+    check_ok(braid_schedule_create(
+        graph, &(braid_schedule_options){ .max_lanes = 1, .fixed_lanes = true }, &schedule));
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    braid_schedule_destroy(schedule);
+    return info.makespan_ns;
+}
+
+static void write_text(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static char *read_text(void)
+{
+    static char text[4096];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static braid_device *open_device(void)
+{
+    braid_device *device;
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 }, &device));
+    return device;
+}
+
+static void what_is_saved_is_loaded(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph("second"), *again = make_graph("second");
+    check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, 1), 5000));
+    check_ok(braid_graph_save_costs(graph, device, path));
+    for (int i = 0; i < 2; i++) {
+        check_ok(braid_graph_load_costs(again, i ? NULL : device, path));
+        check_ok(braid_graph_save_costs(again, device, path));
+        assert_non_null(strstr(read_text(), "\"costs_ns\": [10, 5000, 30]"));
+    }
+    assert_int_equal(length_of(graph), length_of(again));
+    braid_graph_destroy(graph);
+    braid_graph_destroy(again);
+    check_ok(braid_device_close(device));
+}
+
+static void what_is_of_another_is_refused(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph("second"), *other = make_graph("another");
+    check_ok(braid_graph_save_costs(graph, device, path));
+    check_fails(braid_graph_load_costs(other, device, path), BRAID_INVALID_ARGUMENT,
+                "is of another graph");
+    char *text = read_text();
+    memset(strstr(text, "\"device\": \"") + 11, 'x', 3);
+    write_text(text);
+    check_fails(braid_graph_load_costs(graph, device, path), BRAID_INVALID_ARGUMENT,
+                "is of another device");
+    check_ok(braid_graph_load_costs(graph, NULL, path));
+    check_fails(braid_graph_load_costs(graph, device, "/nowhere/costs"), BRAID_IO_ERROR,
+                "cannot be read");
+    check_fails(braid_graph_save_costs(graph, device, "/nowhere/costs"), BRAID_IO_ERROR,
+                "cannot be written");
+    check_fails(braid_graph_save_costs(graph, device, "/dev/full"), BRAID_IO_ERROR,
+                "could not be written");
+    braid_graph_destroy(graph);
+    braid_graph_destroy(other);
+    check_ok(braid_device_close(device));
+}
+
+static void what_is_no_file_of_costs_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "x",
+        "{",
+        "{}",
+        "[1]",
+        "{\"kind\": \"costs\"",
+        "{\"kind\": 1}",
+        "{\"kind\": \"plan\"}",
+        "{\"kind\": \"costs\", \"more\": [[}",
+        "{\"kind\": \"costs\", \"costs_ns\": [1, 2, -3]}",
+        "{\"kind\": \"costs\", \"costs_ns\": [99999999999999999999]}",
+        "{\"kind\": \"costs\", \"costs_ns\": [1.5]}",
+        "{\"kind\": \"costs\"} {}",
+    };
+    braid_graph *graph = make_graph("second");
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        write_text(texts[i]);
+        check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
+                    "is no file of costs");
+    }
+    write_text("{\"kind\": \"costs\", \"format\": 99}");
+    check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT, "format 99");
+    char text[512];
+    static const char form[] =
+        " { \"later\" : {\"a\": [1, \"\\u0041}\", {\"b\": null}], \"c\": -1.5e3}, "
+        "\"costs_ns\":[%s] "
+        ",\"kind\":\"costs\",\n\"format\":2,\"backend\":\"cuda\",\"graph\":\"%016llx\"}\n";
+    snprintf(text, sizeof(text), form, "7, 8", (unsigned long long)braid_graph_digest(graph));
+    write_text(text);
+    check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
+                "has 2 costs, and the graph 3 nodes");
+    assert_int_equal(length_of(graph), 60);
+    snprintf(text, sizeof(text), form, "7, 8, 9", (unsigned long long)braid_graph_digest(graph));
+    write_text(text);
+    check_ok(braid_graph_load_costs(graph, NULL, path));
+    assert_int_equal(length_of(graph), 24);
+    braid_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(what_is_of_another_is_refused),
+        cmocka_unit_test(what_is_no_file_of_costs_is_refused),
+    };
+    int file = mkstemp(path);
+    if (file < 0)
+        return 1;
+    close(file);
+    int status = cmocka_run_group_tests_name("costs_are_kept_in_files", tests, NULL, NULL);
+    unlink(path);
+    return status;
+}
