@@ -150,6 +150,11 @@ struct backend_ops {
     braid_status (*kernel_load)(struct backend *backend, const braid_kernel *kernel,
                                 const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
+    // Optional, for backends that must change a kernel's code for that: loads one whose last
+    // argument is the address of its grid (backend_launch.grid_from).
+    braid_status (*kernel_load_reading_grid)(struct backend *backend, const braid_kernel *kernel,
+                                             const uint32_t *arg_bytes, uint32_t num_args,
+                                             struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
 
     // Optional, both or neither. Looks at the memory of a task before it is submitted or made part

@@ -110,8 +110,10 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
         return braid_error_no_memory("the kernels of an exec");
     struct backend *backend = tasks->backend;
     struct backend_kernel **slot = &tasks->kernels[tasks->num_kernels];
-    braid_status status = backend->ops->kernel_load(
-        backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg, kernel->num_args, slot);
+    bool reads_grid = kernel->grid_from && backend->ops->kernel_load_reading_grid;
+    braid_status status =
+        (reads_grid ? backend->ops->kernel_load_reading_grid : backend->ops->kernel_load)(
+            backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg, kernel->num_args, slot);
     if (status)
         return braid_error(status, "node %s: %s", name_node(graph, node).text,
                            braid_error_message());

@@ -15,6 +15,7 @@ struct CUfunc_st {
     struct parameter parameters[MAX_PARAMETERS];
     size_t num_parameters, argument_bytes;
     bool waits, triggers, stamps; // see ptx.h; stamps: with a begin and an end
+    bool reads_grid;              // as the code does that Braid puts into PTX
     standin_kernel body;          // NULL: the program has none by that name
     int max_dynamic_shared, carveout, non_portable_cluster; // guarded by the world's lock
 };

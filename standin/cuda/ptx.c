@@ -85,6 +85,7 @@ static bool read_parameter(const char **text, struct ptx_entry *entry, char *tok
         else if (size == 0)
             size = type_bytes(token);
         entry->stamps |= strcmp(token, "braid_mask") == 0;
+        entry->reads_grid |= strcmp(token, "braid_grid_from") == 0;
     }
     align = align == 0 ? size : align;
     if (size == 0 || count == 0 || align == 0 || entry->num_parameters == MAX_PARAMETERS)
@@ -123,6 +124,7 @@ static void read_body(const char **text, struct ptx_entry *entry)
     int depth = 0;
     bool control = false, ended = false;
     while (!ended && next_token(text, token, sizeof(token))) {
+        entry->returns |= strcmp(token, "%braid_beyond") == 0;
         entry->waits |= control && strcmp(token, ".wait") == 0;
         entry->triggers |= control && strcmp(token, ".launch_dependents") == 0;
         control = strcmp(token, "griddepcontrol") == 0;

@@ -18,6 +18,8 @@ struct ptx_entry {
     size_t num_parameters, argument_bytes;
     bool waits, triggers; // somewhere in its body: griddepcontrol.wait, .launch_dependents
     bool stamps;          // its last parameters are braid_stamps and braid_mask: see stamps.h
+    bool reads_grid;      // its last parameter is braid_grid_from
+    bool returns;         // blocks beyond what is there
     int num_clock_reads;  // of %globaltimer, in its body
 };
 

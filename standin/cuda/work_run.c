@@ -116,6 +116,18 @@ void standin_trap(int error)
     trap = (CUresult)error;
 }
 
+// The grid that the body is to see; false: no block of it is left.
+static bool find_grid(const struct kernel_call *call, void *const *arguments, unsigned *grid)
+{
+    memcpy(grid, call->grid, 3 * sizeof(*grid));
+    if (!call->function->reads_grid)
+        return true;
+    const unsigned *words = *(const unsigned *const *)arguments[call->function->num_parameters - 1];
+    for (int i = 0; i < 3; i++)
+        grid[i] = words[i] < grid[i] ? words[i] : grid[i];
+    return grid[0] && grid[1] && grid[2];
+}
+
 static void run_kernel(CUcontext context, const struct kernel_call *call)
 {
     const struct CUfunc_st *function = call->function;
@@ -125,11 +137,12 @@ static void run_kernel(CUcontext context, const struct kernel_call *call)
     for (size_t i = 0; i < function->num_parameters; i++)
         arguments[i] = call->arguments + function->parameters[i].offset;
     trap = CUDA_SUCCESS;
+    unsigned grid[3];
     stamps_begin(function, arguments);
     if (island_is(function))
         island_run(context, function, call->grid, arguments);
-    else
-        function->body(call->grid, call->block, call->shared_bytes, arguments);
+    else if (find_grid(call, arguments, grid))
+        function->body(grid, call->block, call->shared_bytes, arguments);
     stamps_end(function, arguments);
     if (trap == CUDA_SUCCESS)
         return;

@@ -81,18 +81,34 @@ static void fill(const struct backend_task *task)
             *to++ = (unsigned char)(task->fill.value >> 8 * k);
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static braid_dim3 find_grid(const struct backend_launch *launch)
+{
+    if (!launch->grid_from)
+        return launch->grid;
+    const uint32_t *words = *(const uint32_t *const *)launch->args[launch->num_args - 1];
+    return (braid_dim3){ least(words[0], launch->grid.x), least(words[1], launch->grid.y),
+                         least(words[2], launch->grid.z) };
+}
+
 static void run_task(const struct backend_task *task)
 {
     if (task->kind == WORK_KERNEL) {
         const struct backend_launch *launch = &task->launch;
+        const braid_dim3 grid = find_grid(launch);
         const struct skeleton_kernel *kernel = (const struct skeleton_kernel *)launch->kernel;
         const braid_blocks blocks = {
-            .end = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z,
-            .grid = launch->grid,
+            .end = (uint64_t)grid.x * grid.y * grid.z,
+            .grid = grid,
             .block = launch->block,
             .user = kernel->user,
         };
-        kernel->call(&blocks, launch->args);
+        if (blocks.end)
+            kernel->call(&blocks, launch->args);
     } else if (task->kind == WORK_COPY) {
         memmove(task->copy.to, task->copy.from, task->copy.bytes);
     } else if (task->kind == WORK_FILL) {

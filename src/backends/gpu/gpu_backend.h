@@ -100,6 +100,7 @@ struct gpu_kernel {
     const void *image;  // what it was loaded from, which lives while a graph uses it; or NULL
     const char *source; // what it was compiled from; NULL: an image, or the program's function
     bool stamped;       // it takes parameters behind its own: see gpu_ptx_stamps.h
+    bool reads_grid;    // likewise, its grid: see gpu_ptx_grid.h
     gpu_function function;
     uint32_t references;           // guarded by gpu_backend.lock
     atomic_int max_dynamic_shared; // what the driver allows now without function_set
@@ -271,6 +272,9 @@ braid_status braid_gpu_stream_free(struct backend *backend, struct backend_strea
 braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
                                    const uint32_t *arg_bytes, uint32_t num_args,
                                    struct backend_kernel **out_kernel);
+braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const braid_kernel *kernel,
+                                                const uint32_t *arg_bytes, uint32_t num_args,
+                                                struct backend_kernel **out_kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 // The same kernel, writing its times; unloaded likewise. The device is current.
 // Errors: BRAID_UNSUPPORTED, and the reason, where it cannot; as kernel_load.

@@ -129,6 +129,7 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
     loaded->image = code->image;
     loaded->source = code->source;
     loaded->stamped = code->stamped;
+    loaded->reads_grid = code->reads_grid;
     braid_status status = loaded->entry ? BRAID_OK : braid_error_no_memory("a kernel");
     if (!status)
         status = find_function(gpu, kernel, code, loaded);
@@ -168,8 +169,9 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
 {
     pthread_mutex_lock(&gpu->lock);
     struct gpu_kernel *kernel = gpu->kernels;
-    while (kernel && (kernel->key != code->key || kernel->stamped != code->stamped ||
-                      strcmp(kernel->entry, code->entry) != 0))
+    while (kernel &&
+           (kernel->key != code->key || kernel->stamped != code->stamped ||
+            kernel->reads_grid != code->reads_grid || strcmp(kernel->entry, code->entry) != 0))
         kernel = kernel->next;
     if (kernel)
         kernel->references++;
@@ -195,12 +197,16 @@ static braid_status find_or_load(struct gpu_backend *gpu, const braid_kernel *ke
 }
 
 static braid_status load_kernel(struct gpu_backend *gpu, const braid_kernel *kernel,
-                                const uint32_t *arg_bytes, uint32_t num_args,
-                                struct backend_kernel **out_kernel)
+                                const struct gpu_code *code, const uint32_t *arg_bytes,
+                                uint32_t num_args, struct backend_kernel **out_kernel)
 {
     struct gpu_kernel *loaded = NULL;
-    const struct gpu_code code = braid_gpu_find_code(gpu, kernel);
-    braid_status status = find_or_load(gpu, kernel, &code, &loaded);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "loading a kernel");
+    if (status)
+        return status;
+    status = find_or_load(gpu, kernel, code, &loaded);
+    braid_gpu_leave(gpu, &scope);
     if (status)
         return status;
     status = check_args(loaded, kernel, arg_bytes, num_args);
@@ -217,18 +223,29 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
                                    struct backend_kernel **out_kernel)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    if (!braid_gpu_find_code(gpu, kernel).key)
+    const struct gpu_code code = braid_gpu_find_code(gpu, kernel);
+    if (!code.key)
         return braid_error(BRAID_UNSUPPORTED,
                            "kernel '%s' has no code for %s: neither a function, nor an image, nor "
                            "source",
                            kernel->name, gpu->label);
-    struct gpu_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, "loading a kernel");
-    if (status)
-        return status;
-    status = load_kernel(gpu, kernel, arg_bytes, num_args, out_kernel);
-    braid_gpu_leave(gpu, &scope);
-    return status;
+    return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
+}
+
+// The one that its code as text can be changed for.
+braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const braid_kernel *kernel,
+                                                const uint32_t *arg_bytes, uint32_t num_args,
+                                                struct backend_kernel **out_kernel)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
+    code.reads_grid = true;
+    if (gpu->vendor->index != GPU_CUDA || (!code.image && !code.source))
+        return braid_error(BRAID_UNSUPPORTED,
+                           "kernel '%s' cannot read its grid from memory on %s: that is done for "
+                           "CUDA's kernels with source or PTX",
+                           kernel->name, gpu->label);
+    return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
 braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
@@ -240,10 +257,11 @@ braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, const struct
                                    .image = kernel->image,
                                    .source = kernel->source,
                                    .stamped = true };
-    if (!code.image && !code.source)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "kernel '%s' cannot write its times: it is the program's own function",
-                           kernel->entry);
+    if ((!code.image && !code.source) || kernel->reads_grid)
+        return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot write its times: %s",
+                           kernel->entry,
+                           kernel->reads_grid ? "it reads its grid from memory"
+                                              : "it is the program's own function");
     return find_or_load(gpu, &named, &code, out_kernel);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/error.h"
 
@@ -93,43 +94,49 @@ static bool may_start_early(const struct gpu_backend *gpu)
     return gpu->vendor->index == GPU_CUDA && gpu->attributes[GPU_MAJOR] >= 9;
 }
 
-static braid_status refuse_stamps(const braid_kernel *kernel, const char *reason)
+static braid_status refuse_change(const braid_kernel *kernel, const struct gpu_code *code,
+                                  const char *reason)
 {
-    return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot write its times: %s", kernel->name,
-                       reason);
+    return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->name,
+                       code->reads_grid ? "read its grid from memory" : "write its times", reason);
 }
 
-// The text with its kernels writing their times, and waiting first where they may.
-static braid_status load_stamped_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                      const char *text, struct gpu_module *module)
+// The text with its kernels writing their times or reading their grid, and waiting first where they
+// may.
+static braid_status load_changed_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                      const struct gpu_code *code, const char *text,
+                                      struct gpu_module *module)
 {
     const char *reason = NULL;
-    char *stamped = braid_gpu_ptx_with_stamps(text, &reason);
-    if (!stamped)
-        return reason ? refuse_stamps(kernel, reason) : braid_error_no_memory("a kernel's text");
+    char *changed = code->reads_grid ? braid_gpu_ptx_with_read_grid(text, &reason)
+                                     : braid_gpu_ptx_with_stamps(text, &reason);
+    if (!changed)
+        return reason ? refuse_change(kernel, code, reason)
+                      : braid_error_no_memory("a kernel's text");
     braid_status status = BRAID_OK;
     if (may_start_early(gpu))
-        status = load_waiting(gpu, kernel, stamped, &module->handle, &module->waits_first);
+        status = load_waiting(gpu, kernel, changed, &module->handle, &module->waits_first);
     if (!status && !module->waits_first) {
-        gpu_result result = gpu->api->module_load(&module->handle, stamped);
+        gpu_result result = gpu->api->module_load(&module->handle, changed);
         status = braid_gpu_refuses_text(result)
-                     ? refuse_stamps(kernel, "the driver does not take its text")
+                     ? refuse_change(kernel, code, "the driver does not take its text")
                      : check_loaded(gpu, kernel, result);
     }
-    free(stamped);
+    free(changed);
     return status;
 }
 
-static braid_status load_stamped(const struct gpu_backend *gpu, const braid_kernel *kernel,
+static braid_status load_changed(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                  const struct gpu_code *code, struct gpu_module *module)
 {
     if (code->image)
-        return braid_gpu_is_ptx(code->image) ? load_stamped_text(gpu, kernel, code->image, module)
-                                             : refuse_stamps(kernel, "it is machine code");
+        return braid_gpu_is_ptx(code->image)
+                   ? load_changed_text(gpu, kernel, code, code->image, module)
+                   : refuse_change(kernel, code, "it is machine code");
     char *text = NULL;
     braid_status status = braid_gpu_compile(gpu, kernel, true, &text);
     if (!status)
-        status = load_stamped_text(gpu, kernel, text, module);
+        status = load_changed_text(gpu, kernel, code, text, module);
     free(text);
     return status;
 }
@@ -138,8 +145,8 @@ static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel 
                               const struct gpu_code *code, struct gpu_module *module)
 {
     braid_status status = BRAID_OK;
-    if (code->stamped)
-        return load_stamped(gpu, kernel, code, module);
+    if (code->stamped || code->reads_grid)
+        return load_changed(gpu, kernel, code, module);
     if (may_start_early(gpu) && !code->image)
         status = compile_waiting(gpu, kernel, &module->handle, &module->waits_first);
     else if (may_start_early(gpu) && braid_gpu_is_ptx(code->image))
@@ -154,7 +161,8 @@ static struct gpu_module *find_module(struct gpu_backend *gpu, const struct gpu_
 {
     pthread_mutex_lock(&gpu->lock);
     struct gpu_module *module = gpu->modules;
-    while (module && (module->key != code->key || module->stamped != code->stamped))
+    while (module && (module->key != code->key || module->stamped != code->stamped ||
+                      module->reads_grid != code->reads_grid))
         module = module->next;
     if (module)
         module->references++;
@@ -220,6 +228,7 @@ braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kerne
     }
     module->key = code->key;
     module->stamped = code->stamped;
+    module->reads_grid = code->reads_grid;
     module->references = 1;
     insert_module(gpu, module);
     *out_module = module;

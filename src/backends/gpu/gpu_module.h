@@ -14,6 +14,7 @@ struct gpu_module {
     struct gpu_module *next;
     const void *key; // the image or source it was loaded from
     bool stamped;    // its kernels write their times: see gpu_ptx_stamps.h
+    bool reads_grid; // they read their grid: see gpu_ptx_grid.h
     gpu_module handle;
     bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx.h
     uint32_t references; // guarded by gpu_backend.lock
@@ -27,6 +28,7 @@ struct gpu_code {
     const void *image;  // to load
     const char *source; // to compile
     bool stamped;       // changed to write its times
+    bool reads_grid;    // changed to read its grid
 };
 
 struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel);
@@ -37,7 +39,7 @@ bool braid_gpu_refuses_text(gpu_result result);
 
 // Finds the module of the code or loads it, and counts one reference to it. Called with
 // gpu_backend.load_lock held and the device current. Errors: also BRAID_UNSUPPORTED, where it is to
-// be stamped and cannot be.
+// be changed and cannot be.
 braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kernel *kernel,
                                       const struct gpu_code *code, struct gpu_module **out_module);
 

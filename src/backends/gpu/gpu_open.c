@@ -236,6 +236,7 @@ static const struct backend_ops common_ops = {
     .event_elapsed = braid_gpu_event_elapsed,
     .call_current = call_current,
     .kernel_load = braid_gpu_kernel_load,
+    .kernel_load_reading_grid = braid_gpu_kernel_load_reading_grid,
     .kernel_unload = braid_gpu_kernel_unload,
     .task_prepare = braid_gpu_task_prepare,
     .task_finish = braid_gpu_task_finish,
