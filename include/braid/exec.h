@@ -173,7 +173,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_user(braid_exec *exec, br
 
 // Whether a node does its work; at first all do. A disabled one ends as soon as all that it waits
 // for has: its edges stay, and what it would have written keeps what it had (a transient buffer:
-// anything). In CUDA and HIP graphs a native call cannot be disabled.
+// anything). In CUDA and HIP graphs fills and native calls cannot be disabled.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_enabled(braid_exec *exec, braid_node node,
                                                                bool enabled);
 

@@ -26,10 +26,10 @@ struct run {
 };
 
 // Over a programmatic edge the second kernel may begin when the first has let it, and is held only
-// where it waits itself.
+// where it waits itself: a disabled one does not, nor is then held what comes behind it.
 static bool edge_holds(CUgraphNode to, const struct edge *edge)
 {
-    return edge->data.type == 0 || to->work.kernel.function->waits ||
+    return edge->data.type == 0 || (to->enabled && to->work.kernel.function->waits) ||
            !edge->from->work.kernel.function->triggers;
 }
 

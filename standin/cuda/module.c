@@ -40,6 +40,13 @@ standin_kernel module_find_body(const char *name)
     return body;
 }
 
+// Of Braid's kernel that only waits, which is not the body's to do.
+static void do_nothing(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                       void **arguments)
+{
+    (void)grid, (void)block, (void)shared_bytes, (void)arguments;
+}
+
 static bool add_function(CUmodule module, const struct ptx_entry *entry)
 {
     size_t bytes = (module->num_functions + 1) * sizeof(*module->functions);
@@ -59,6 +66,8 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry)
     function->stamps = entry->stamps && entry->num_clock_reads == 2;
     if (function->body == NULL)
         function->body = stamps_find_body(entry->name);
+    if (function->body == NULL && strcmp(entry->name, "braid_wait") == 0)
+        function->body = do_nothing;
     function->carveout = -1;
     return true;
 }

@@ -70,11 +70,16 @@ static void the_end_of_a_resource_is_kept(void **state)
 
 // Stamps before and behind a node that does nothing: its edges order them.
 static void check_edges_stay(struct contract *contract, braid_graph *graph, braid_node first,
-                             braid_node middle, uint32_t *counter, uint32_t *stamps)
+                             braid_node middle, uint32_t *counter, uint32_t *stamps,
+                             bool is_refused)
 {
     check_ok(braid_graph_add_edge(graph, first, middle));
     add_stamp(graph, (braid_node_options){ AFTER(middle) }, counter, stamps, 1, 0);
     braid_exec *exec = make_exec(contract, graph, 1);
+    if (is_refused) {
+        check_fails(braid_exec_set_enabled(exec, middle, false), BRAID_UNSUPPORTED, "'fill'");
+        return;
+    }
     for (uint32_t frame = 0; frame < 6; frame++) {
         check_ok(braid_exec_set_enabled(exec, middle, frame % 3 == 0));
         check_ok(braid_exec_launch(exec, NULL));
@@ -118,7 +123,9 @@ static void edges_of_a_disabled_node_stay(void **state)
         braid_node first =
             add_stamp(graph, (braid_node_options){ 0 }, numbers + 2, numbers + 4, 0, 300000);
         braid_node middle = add_kind(contract, graph, (enum kind)kind, numbers, &called);
-        check_edges_stay(contract, graph, first, middle, numbers + 2, numbers + 4);
+        bool is_refused =
+            kind == A_FILL && contract->mode == BRAID_MODE_NATIVE && !contract_is_on_host();
+        check_edges_stay(contract, graph, first, middle, numbers + 2, numbers + 4, is_refused);
         if (kind == A_KERNEL)
             assert_int_equal(contract_number(contract, numbers), 2);
         if (kind == A_HOST_CALL)

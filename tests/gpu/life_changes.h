@@ -18,7 +18,7 @@ struct life_changes {
 // Errors as braid_exec_create.
 braid_status life_create_changes(struct life_changes *changes, braid_exec_mode mode);
 
-// Changes all, then disables all, each time with a frame behind it. Asserts that
+// Changes all, then disables what can be, each time with a frame behind it. Asserts that
 // frames are right, and that one behind a change that failed is as the one before it.
 braid_status life_run_changes(struct life_changes *changes, braid_stream *stream);
 

@@ -26,6 +26,7 @@ enum gpu_own_index {
     // each of `num` places, a first stamp and how many, the greatest go to the row of the frame
     // that the counter stands for, of `room`, and are zeroed; counts as many as it has blocks.
     GPU_OWN_KEEP,
+    GPU_OWN_WAIT, // only waits for what it was launched early behind
     GPU_NUM_OWN,
 };
 

@@ -113,6 +113,16 @@ static const struct {
                                            "out:\n"
                                            "    ret;\n"
                                            "}\n" },
+    [GPU_OWN_WAIT] = { "loading the kernel that stands in for a disabled one", "braid_wait",
+                       ".version 7.8\n"
+                       ".target sm_90\n"
+                       ".address_size 64\n"
+                       ".visible .entry braid_wait()\n"
+                       "{\n"
+                       "    griddepcontrol.launch_dependents;\n"
+                       "    griddepcontrol.wait;\n"
+                       "    ret;\n"
+                       "}\n" },
 };
 
 static braid_status load(struct gpu_backend *gpu, enum gpu_own_index index)

@@ -10,6 +10,7 @@
 struct graph_node_state {
     bool is_disabled; // in the executable
     bool is_detoured; // the node stands for several
+    bool is_early;    // a kernel that starts early, or that another starts early behind
 };
 
 struct graph_playing {

@@ -18,7 +18,8 @@ struct lane_state {
     size_t first_wait; // the first operation after the lane's last node
     gpu_node last;     // NULL: none yet
     bool last_is_kernel;
-    uint32_t island; // the next of the program's that is on it or on a later lane
+    uint32_t last_task; // whose node the last one is
+    uint32_t island;    // the next of the program's that is on it or on a later lane
 };
 
 struct builder {
@@ -117,8 +118,11 @@ static braid_status add_kernel(struct builder *builder, const struct backend_tas
         braid_gpu_explain_launch(gpu, launch, result, detail, sizeof(detail));
         return braid_gpu_check_task(gpu, result, slot, task, detail);
     }
-    if (starts_early)
+    if (starts_early) {
+        builder->playing->states[task->node].is_early = true;
+        builder->playing->states[state->last_task].is_early = true;
         result = gpu->api->graph_add_edges(place.graph, &state->last, out_node, &early, 1);
+    }
     return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_edges, task, NULL);
 }
 
@@ -270,7 +274,8 @@ static braid_status begin_island(struct builder *builder, struct lane_state *sta
     status = add_kernel(builder, &item->task, &item->task.launch, state, &item->node);
     if (status)
         return status;
-    *state = (struct lane_state){ op + island->num_ops, item->node, true, state->island };
+    *state = (struct lane_state){ op + island->num_ops, item->node, true, item->task.node,
+                                  state->island };
     playing->num_nodes++;
     playing->base.num_islands++;
     playing->base.num_island_nodes += (uint32_t)island->num_ops;
@@ -295,6 +300,7 @@ static braid_status run_task(struct builder *builder, struct lane_state *state, 
         state->last_is_kernel = task->kind == WORK_KERNEL;
     }
     builder->playing->states[index].is_detoured = task->detour != NULL;
+    state->last_task = index;
     state->first_wait = op + 1;
     builder->playing->num_nodes++;
     return BRAID_OK;

@@ -19,7 +19,9 @@ static const char *find_reason(const struct gpu_api *api, const struct backend_t
                                bool is_disabled)
 {
     static const char no_call[] = "the driver has no call for it";
-    bool by_attribute = task->kind != WORK_HOST && task->kind != WORK_EMPTY;
+    bool by_attribute = task->kind == WORK_KERNEL || task->kind == WORK_COPY;
+    if (is_disabled && task->kind == WORK_FILL)
+        return "the driver loses the order behind a disabled fill"; // 580.159, seen on an H200
     if (is_disabled && task->kind == WORK_NATIVE)
         return "a native call is a graph inside the graph, which cannot be disabled";
     if (is_disabled && by_attribute && !api->node_set_enabled)
@@ -72,6 +74,31 @@ static braid_status set_kernel(const struct graph_playing *playing, gpu_node nod
     char detail[200];
     braid_gpu_explain_launch(gpu, &task->launch, result, detail, sizeof(detail));
     return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, detail);
+}
+
+// What the driver makes of a disabled node that another may start early behind is written nowhere:
+// it may hold nothing. So one that waits, and does no more, is put in its place.
+static braid_status set_waiting(const struct graph_playing *playing, gpu_node node,
+                                const struct backend_task *task)
+{
+    struct gpu_kernel kernel = { 0 };
+    struct backend_task waiting = *task;
+    const braid_dim3 one = { 1, 1, 1 };
+    braid_status status = braid_gpu_find_own(playing->gpu, GPU_OWN_WAIT, &kernel.function);
+    if (status)
+        return status;
+    if (!kernel.function)
+        return refuse(playing, task, "it starts early, and the driver lacks what could wait");
+    waiting.launch = (struct backend_launch){
+        .kernel = &kernel.base,
+        .grid = task->launch.cluster.x ? task->launch.cluster : one,
+        .block = one,
+        .cluster = task->launch.cluster,
+    };
+    gpu_result result =
+        playing->gpu->vendor->set_kernel(playing->gpu, playing->executable, node, &waiting.launch);
+    return braid_gpu_check_task(playing->gpu, result, &playing->gpu->api->executable_set_kernel,
+                                task, NULL);
 }
 
 static braid_status set_copy(const struct graph_playing *playing, gpu_node node,
@@ -129,9 +156,12 @@ static braid_status set_native(const struct graph_playing *playing, gpu_node nod
     return status;
 }
 
-static braid_status set_values(const struct graph_playing *playing, gpu_node node,
+static braid_status set_values(const struct graph_playing *playing,
+                               const struct graph_node_state *state, gpu_node node,
                                const struct backend_task *task)
 {
+    if (task->disabled && state->is_early)
+        return set_waiting(playing, node, task);
     switch (task->kind) {
     case WORK_KERNEL:
         return set_kernel(playing, node, task);
@@ -149,12 +179,13 @@ static braid_status set_values(const struct graph_playing *playing, gpu_node nod
     return BRAID_OK;
 }
 
-// A host call that does nothing stands in for a disabled one; the driver disables the others.
-static braid_status set_enabled(const struct graph_playing *playing, gpu_node node,
+// What stands in for a disabled one is among the values; the driver disables the others.
+static braid_status set_enabled(const struct graph_playing *playing,
+                                const struct graph_node_state *state, gpu_node node,
                                 const struct backend_task *task, bool enabled)
 {
     const struct gpu_api *api = playing->gpu->api;
-    if (task->kind == WORK_HOST)
+    if (task->kind == WORK_HOST || state->is_early)
         return BRAID_OK;
     gpu_result result = api->node_set_enabled(playing->executable, node, enabled);
     return braid_gpu_check_task(playing->gpu, result, &api->node_set_enabled, task, NULL);
@@ -164,17 +195,19 @@ static braid_status set_node(const struct graph_playing *playing, struct graph_n
                              gpu_node node, const struct backend_task *task)
 {
     bool changes = state->is_disabled != task->disabled;
-    braid_status status = changes ? set_enabled(playing, node, task, !task->disabled) : BRAID_OK;
+    braid_status status =
+        changes ? set_enabled(playing, state, node, task, !task->disabled) : BRAID_OK;
     if (status)
         return status;
-    status = set_values(playing, node, task);
+    status = set_values(playing, state, node, task);
     if (!status) {
         state->is_disabled = task->disabled;
         return BRAID_OK;
     }
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status restored = changes ? set_enabled(playing, node, task, task->disabled) : BRAID_OK;
+    braid_status restored =
+        changes ? set_enabled(playing, state, node, task, task->disabled) : BRAID_OK;
     braid_error_end_noted(&attempt, restored);
     return status;
 }
