@@ -140,6 +140,13 @@ static void measured_times_are_drawn_where_given(void **state)
     picture = draw(schedule, &options);
     assert_has(picture, "\"critical\":[0,2]"); // short ends last, and began behind start
     free(picture);
+    const braid_interval waited[] = {
+        { 500, 800 }, { 800, 1000 }, { 800, 900 }, { 500, 600 }, { 0, 0 }
+    };
+    options.intervals = waited;
+    picture = draw(schedule, &options);
+    assert_has(picture, "\"critical\":[0,1]"); // long waited for start, on another lane
+    free(picture);
     braid_schedule_destroy(schedule);
 }
 
