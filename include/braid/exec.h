@@ -52,6 +52,9 @@ typedef enum braid_exec_when_full {
     BRAID_FULL_REFUSES = 2, // returns BRAID_BUSY, and queues nothing
 } braid_exec_when_full;
 
+// Frames of an exec count from 0 in launch order.
+typedef void braid_frame_function(uint64_t frame, void *user);
+
 typedef struct braid_exec_options {
     braid_exec_mode mode;
     const braid_schedule *schedule; // NULL: plan the graph here, with `plan` and, where its costs
@@ -79,6 +82,13 @@ typedef struct braid_exec_options {
     // info.frames_reason says why.
     uint32_t frames;
     braid_exec_when_full when_full; // where frames is more than 1
+    // Called once for each frame, in launch order, when it has ended and before waits for it
+    // return, on a thread of the CPU's workers or the driver's. It may do what a host call may. Not
+    // called for a launch that failed, nor once the device has. A frame takes longer by a host
+    // call; braid_exec_launch_many launches frames one by one. NULL: not called. For an event
+    // instead, record one on the stream right behind the launch.
+    braid_frame_function *on_frame_end;
+    void *on_frame_end_user; // must live as long as the exec
 } braid_exec_options;
 
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels and allocates

@@ -240,6 +240,31 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_scratch(braid_graph *gra
                                                                 uint64_t alignment,
                                                                 braid_resource *out_resource);
 
+// Declares a buffer that has `num_versions` (2 to 16) memories of `bytes` > 0 bytes, which frames
+// have in turn: frame f has number f modulo num_versions. What a frame leaves in it later frames
+// can read as an earlier version, while they write their own: a codec's state, what a temporal
+// filter looks back at. `addresses`: of each of them, none sharing bytes; NULL: each exec allocates
+// memory of its device, which is zeros when it is made. Nodes are given its address by
+// braid_resource_address and the like, and must declare an access to it; a launch gives it to them
+// anew, whatever braid_exec_set_arg gave them. It has no ranges.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, another number of versions, zero size, an address
+// that is NULL, versions that share bytes), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_versioned_buffer(
+    braid_graph *graph, const char *name, void *const *addresses, uint32_t num_versions,
+    uint64_t bytes, braid_resource *out_resource);
+
+// Names the version of a versioned buffer that the frame `frames_before` (1 to num_versions - 1)
+// frames before has; in the first frames, one that no frame has had yet. The same name again is the
+// same resource. It is accessed and
+// addressed as any other resource, inside a frame apart from the frame's own version. Between
+// frames in flight a node that reads it waits for those that write it in that frame, and the frame
+// that is given the memory next for those that read it.
+// Errors: BRAID_INVALID_ARGUMENT (not a versioned buffer of the graph, another number of frames),
+// BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status
+braid_graph_add_earlier_version(braid_graph *graph, braid_resource versioned,
+                                uint32_t frames_before, braid_resource *out_resource);
+
 // Declares a named resource without bytes: a list, an allocator, RNG state.
 // Errors: BRAID_INVALID_ARGUMENT (empty name), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *graph,
@@ -355,7 +380,8 @@ BRAID_API const char *braid_graph_node_name(const braid_graph *graph, braid_node
 BRAID_API size_t braid_graph_memory_bytes(const braid_graph *graph);
 
 // Writes the graph as Graphviz DOT: nodes, explicit edges solid, access edges labelled with the
-// resource, bundles boxed. The text depends on the graph alone.
+// resource, bundles boxed, dashed edges to nodes of later frames that read a version (see
+// braid_graph_add_earlier_version). The text depends on the graph alone.
 // A cycle is drawn like any other edges.
 // Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file);

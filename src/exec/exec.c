@@ -65,6 +65,22 @@ braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status stat
     return broken ? add_running(exec, status) : status;
 }
 
+// What tells of the frame's end stands behind what told of the one before, on whatever stream that
+// was.
+static braid_status end_frame(braid_exec *exec, struct frame_slot *slot, braid_stream *stream)
+{
+    struct backend *backend = exec->device->backend;
+    braid_status status = BRAID_OK;
+    if (exec->on_end)
+        status =
+            backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
+    if (status)
+        braid_exec_await_or_lose(exec, stream);
+    if (!status)
+        status = braid_exec_queue_end(exec, stream);
+    return status ? status : braid_exec_record_done(exec, slot, stream);
+}
+
 // Before the first launch `done` was never recorded, and the wait for it is satisfied. Where
 // nothing was queued, the stream may not be behind the frames before, and `done` must go on
 // standing for them.
@@ -76,7 +92,8 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
     struct backend *backend = exec->device->backend;
     struct frame_slot *slot = &exec->slots[0];
     braid_status status = BRAID_OK;
-    if (exec->player->launches_overlap)
+    status = braid_exec_turn_versions(exec, slot, exec->num_frames);
+    if (!status && exec->player->launches_overlap)
         status =
             backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
     if (status)
@@ -95,7 +112,7 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
         braid_exec_lose(exec, stream);
     exec->num_frames += status ? 0 : num_frames;
     if (!status)
-        return braid_exec_record_done(exec, &exec->slots[0], stream);
+        return end_frame(exec, slot, stream);
     return result.queued ? record_done_of_failed(exec, stream, status) : status;
 }
 

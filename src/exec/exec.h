@@ -21,6 +21,7 @@ struct frame_slot {
     void *memory;         // of the device; NULL: the graph has no transient buffers
     unsigned char *arena; // in it
     braid_event *done;    // leased; its latest record is behind every frame of the slot
+    uint64_t number;      // of a frame that has the versions which the tasks are given
     // With more than one slot: leased, too.
     braid_stream *queue;
     braid_event *fork;
@@ -44,6 +45,14 @@ struct braid_exec {
     bool whole_frames;   // with more than one slot: a frame starts when the one before has ended
     braid_exec_when_full when_full;
     uint64_t arena_alignment;
+    void *version_memory; // of the device, for versioned buffers without addresses
+    uint64_t version_bytes;
+    struct exec_edit *version_edits; // guarded by lock: room for all addresses of versions, and for
+    const void **version_values;     // their values
+    uint64_t version_period;         // frames so far apart have the same versions of all buffers
+    braid_frame_function *on_end;    // NULL: nobody asks
+    void *on_end_user;
+    uint64_t num_ended;        // frames told of; touched by what tells of them alone
     struct exec_params params; // its rows are guarded by lock
     struct exec_room room;     // guarded by lock
     struct exec_times times;   // guarded by lock, but for its room
@@ -83,6 +92,9 @@ void braid_exec_finish_changes(braid_exec *exec);
 // Replaces bytes in all frames, those of each node together, and tells the player. The caller holds
 // the lock. Errors: of braid_frame_change and the player; then all is as it was.
 braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, uint32_t num);
+// The same in the frame of one slot.
+braid_status braid_exec_change_slot(braid_exec *exec, uint32_t slot, const struct exec_edit *edits,
+                                    uint32_t num);
 
 // Adds to a launch's failure what was running, where the device broke before and the player knows.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status);
@@ -104,6 +116,23 @@ void braid_exec_return_queues(braid_exec *exec);
 // Gives the exec's program what makes its frames overlap, and says in info how far they do.
 // Errors: BRAID_NO_MEMORY, BRAID_INTERNAL.
 braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph);
+
+// exec_times.c: room for times, where the program asked for some. Errors: BRAID_UNSUPPORTED,
+// BRAID_NO_MEMORY.
+braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames);
+
+// exec_versions.c
+// Allocates what versioned buffers need, zeroed. Errors: of allocate, and of what queues.
+braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph);
+void braid_exec_free_versions(braid_exec *exec);
+// Before a launch, with the lock held: gives a slot's tasks the versions of the frame of that
+// number. Errors: those of braid_exec_change; then the slot has those that it had.
+braid_status braid_exec_turn_versions(braid_exec *exec, struct frame_slot *slot, uint64_t number);
+
+// exec_end.c: queues what tells the program that a frame has ended, behind the frame and behind
+// what told of the one before. Where that cannot be, the stream is awaited and the program told at
+// once. Errors: those of submit.
+braid_status braid_exec_queue_end(braid_exec *exec, braid_stream *stream);
 
 // exec.c: makes `done` of a slot stand for the frame just queued on a stream, and waits for that
 // where it cannot.

@@ -43,6 +43,10 @@ braid_status braid_exec_prepare_changes(braid_exec *exec)
         most_bytes = bytes > most_bytes ? bytes : most_bytes;
     }
     most_edits = exec->tasks.max_args > most_edits ? exec->tasks.max_args : most_edits;
+    size_t num_versions = exec->tasks.num_versions;
+    most_edits = num_versions > most_edits ? num_versions : most_edits;
+    if (num_versions * sizeof(void *) > most_bytes)
+        most_bytes = num_versions * sizeof(void *);
     for (uint32_t p = 0; p < params->num; p++) {
         size_t num = params->first_use[p + 1] - params->first_use[p], bytes = 0;
         for (uint32_t i = params->first_use[p]; i < params->first_use[p + 1]; i++)
@@ -161,18 +165,19 @@ static uint32_t count_of_node(const struct exec_edit *edits, uint32_t num)
     return of_node;
 }
 
-braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, uint32_t num)
+static braid_status change_slots(braid_exec *exec, uint32_t first_slot, uint32_t end_slot,
+                                 const struct exec_edit *edits, uint32_t num)
 {
     unsigned char *bytes = exec->room.bytes;
     uint32_t num_changed = 0;
-    for (uint32_t i = 0; i < exec->num_slots; i++)
+    for (uint32_t i = first_slot; i < end_slot; i++)
         free_replaced(exec, &exec->slots[i]);
     for (uint32_t first = 0, of_node; first < num; first += of_node) {
         of_node = count_of_node(edits + first, num - first);
         size_t node_bytes = 0;
         for (uint32_t i = 0; i < of_node; i++)
             node_bytes += edits[first + i].bytes;
-        for (uint32_t slot = 0; slot < exec->num_slots; slot++) {
+        for (uint32_t slot = first_slot; slot < end_slot; slot++) {
             struct exec_changed *changed = &exec->room.changed[num_changed];
             *changed = (struct exec_changed){ edits + first, of_node, slot, bytes, { 0 } };
             braid_status status = change(exec, changed);
@@ -188,4 +193,15 @@ braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, 
         braid_frame_settle(&exec->slots[exec->room.changed[i].slot].frame,
                            &exec->room.changed[i].task);
     return BRAID_OK;
+}
+
+braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, uint32_t num)
+{
+    return change_slots(exec, 0, exec->num_slots, edits, num);
+}
+
+braid_status braid_exec_change_slot(braid_exec *exec, uint32_t slot, const struct exec_edit *edits,
+                                    uint32_t num)
+{
+    return change_slots(exec, slot, slot + 1, edits, num);
 }

@@ -53,26 +53,11 @@ static void finish_program(braid_exec *exec)
         braid_frame_finish(&slot->frame);
         braid_exec_free_arena(exec, slot);
     }
-    exec->info.memory_bytes = 0;
+    exec->info.memory_bytes = exec->version_bytes;
     braid_exec_times_finish(&exec->times);
     braid_program_finish(&exec->program);
     braid_schedule_destroy(exec->schedule);
     exec->schedule = NULL;
-}
-
-// Room for times, where the program asked for some.
-static braid_status make_times(braid_exec *exec, const struct player *player, uint32_t num_frames)
-{
-    if (!num_frames)
-        return BRAID_OK;
-    if (exec->num_slots > 1)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "%s: times are kept of one frame in flight, not of %u",
-                           exec->device->label, exec->num_slots);
-    if (!player->read_times)
-        return braid_error(BRAID_UNSUPPORTED, "%s: frames played as %s keep no times",
-                           exec->device->label, player->name);
-    return braid_exec_times_create(&exec->program, num_frames, &exec->times);
 }
 
 static braid_status make_playing(braid_exec *exec, uint32_t index,
@@ -91,10 +76,13 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
     };
     braid_status status = braid_exec_allocate_arena(exec, slot);
     if (!status)
-        status = braid_frame_create(&exec->tasks, slot->arena, &slot->frame);
+        status = braid_frame_create(&exec->tasks, slot->arena, index, &slot->frame);
     if (!status && exec->player->check)
         status = exec->player->check(&stage);
-    return status ? status : exec->player->create(&stage, &slot->playing);
+    if (!status)
+        status = exec->player->create(&stage, &slot->playing);
+    slot->number = index;
+    return status;
 }
 
 static braid_status make_playings(braid_exec *exec, const braid_exec_options *options)
@@ -124,7 +112,7 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_exec_plan_memory(exec, graph);
     if (!status)
-        status = make_times(exec, player, options->profile);
+        status = braid_exec_make_times(exec, options->profile);
     if (!status)
         status = braid_exec_order_frames(exec, graph);
     if (!status)
@@ -287,6 +275,7 @@ static void free_exec(braid_exec *exec)
     finish_program(exec);
     braid_tasks_finish(&exec->tasks);
     braid_exec_return_queues(exec);
+    braid_exec_free_versions(exec);
     free(exec->slots);
     braid_exec_params_finish(&exec->params);
     braid_exec_finish_changes(exec);
@@ -301,6 +290,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
 {
     exec->num_slots = options->frames ? options->frames : 1;
     exec->when_full = options->when_full;
+    exec->on_end = options->on_frame_end;
+    exec->on_end_user = options->on_frame_end_user;
     exec->slots = braid_allocate_zeroed(exec->num_slots, sizeof(*exec->slots));
     if (!exec->slots)
         return braid_error_no_memory("the frames of an exec");
@@ -312,7 +303,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_prepare_changes(exec);
     if (status)
         return status;
-    return braid_exec_lease_queues(exec);
+    status = braid_exec_allocate_versions(exec, graph);
+    return status ? status : braid_exec_lease_queues(exec);
 }
 
 braid_status braid_exec_create(braid_device *device, const braid_graph *graph,

@@ -46,6 +46,31 @@ void braid_exec_return_queues(braid_exec *exec)
     }
 }
 
+// Frames so far apart that the later one takes the place of the earlier are ordered by that.
+static void drop_far_links(const braid_exec *exec, struct array *links)
+{
+    struct frame_link *all = links->items;
+    size_t num = 0;
+    for (size_t i = 0; i < links->num; i++) {
+        if (all[i].frames_before < exec->num_slots)
+            all[num++] = all[i];
+    }
+    links->num = num;
+}
+
+// What is ordered between frames next to each other is so between all; of buffers with n versions,
+// what is so among 2 n frames. More than fit are never in flight.
+static uint32_t num_proven(const braid_exec *exec, const braid_graph *graph)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    uint32_t num = 2;
+    for (size_t i = 0; i < graph->resources.num; i++) {
+        if (2 * resources[i].num_versions > num)
+            num = 2 * resources[i].num_versions;
+    }
+    return num < exec->num_slots ? num : exec->num_slots;
+}
+
 static braid_status order_nodes(braid_exec *exec, const braid_graph *graph,
                                 const struct array *links)
 {
@@ -53,7 +78,7 @@ static braid_status order_nodes(braid_exec *exec, const braid_graph *graph,
                    "links are handed on as they are");
     braid_status status = braid_program_order_frames(&exec->program, links->items, links->num);
     if (!status)
-        status = braid_program_verify_frames(&exec->program, graph);
+        status = braid_program_verify_frames(&exec->program, graph, num_proven(exec, graph));
     exec->info.num_frame_waits = (uint32_t)braid_program_num_frame_waits(&exec->program);
     return status;
 }
@@ -70,9 +95,9 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
         snprintf(reason, size, "whole frames: %s replay does not order nodes of two frames",
                  exec->player->name);
     else if (num_links == 0)
-        snprintf(reason, size, "frames share nothing that is written");
+        snprintf(reason, size, "frames in flight share nothing that is written");
     else
-        snprintf(reason, size, "node by node: %u waits for the frame before",
+        snprintf(reason, size, "node by node: %u waits for frames before",
                  exec->info.num_frame_waits);
 }
 
@@ -87,6 +112,7 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
     if (exec->num_slots == 1)
         return BRAID_OK;
     braid_status status = braid_graph_find_frame_links(graph, &links, &undeclared);
+    drop_far_links(exec, &links);
     if (!status) {
         exec->whole_frames = undeclared != GRAPH_NONE || (links.num && !exec->player->follow);
         exec->info.whole_frames = exec->whole_frames;
@@ -148,9 +174,11 @@ static braid_status begin(braid_exec *exec, struct frame_slot *slot, braid_strea
 // Once something of the frame is queued: its end, behind that of the frame before, and the caller's
 // stream behind its end. What cannot be ordered by the device is awaited.
 static braid_status join(braid_exec *exec, struct frame_slot *slot, struct frame_slot *before,
-                         braid_stream *stream)
+                         braid_stream *stream, bool is_whole)
 {
     braid_status status = wait(exec, slot->queue, before->done);
+    if (!status && is_whole)
+        status = braid_exec_queue_end(exec, slot->queue);
     if (!status)
         status = braid_exec_record_done(exec, slot, slot->queue);
     if (!status)
@@ -173,12 +201,12 @@ static braid_status play(braid_exec *exec, struct frame_slot *slot, struct frame
         braid_exec_lose(exec, slot->queue);
     if (!status) {
         exec->num_frames++; // whatever becomes of the join: the player has played it
-        return join(exec, slot, before, stream);
+        return join(exec, slot, before, stream, true);
     }
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     if (result.queued)
-        (void)join(exec, slot, before, stream);
+        (void)join(exec, slot, before, stream, false);
     braid_error_end_attempt(&attempt, BRAID_OK);
     return status;
 }
@@ -228,7 +256,9 @@ braid_status braid_exec_launch_frame(braid_exec *exec, braid_stream *stream)
     uint64_t number = exec->num_frames, num = exec->num_slots;
     struct frame_slot *slot = &exec->slots[number % num];
     struct frame_slot *before = &exec->slots[(number + num - 1) % num];
-    braid_status status = begin(exec, slot, stream);
+    braid_status status = braid_exec_turn_versions(exec, slot, number);
+    if (!status)
+        status = begin(exec, slot, stream);
     if (!status && exec->whole_frames)
         status = wait(exec, slot->queue, before->done);
     if (status)

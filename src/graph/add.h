@@ -13,7 +13,15 @@ braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
 braid_status braid_graph_reserve_node(braid_graph *graph, const char *name,
                                       const braid_node_options *options);
 
-// Cannot fail after the two above.
+// Checks what all functions that declare resources are given. Errors: BRAID_INVALID_ARGUMENT.
+braid_status braid_graph_check_named(const char *function, const braid_graph *graph,
+                                     const char *name, const braid_resource *out_resource);
+// A NULL name: that of `resource`. Errors: BRAID_INVALID_ARGUMENT (too many), BRAID_NO_MEMORY.
+braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
+                                         struct graph_resource resource,
+                                         braid_resource *out_resource);
+
+// Cannot fail after braid_graph_check_node and braid_graph_reserve_node.
 void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
                              const braid_node_options *options, braid_node *out_node);
 

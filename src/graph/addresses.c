@@ -15,7 +15,8 @@ static braid_status check_bytes(const struct address_request *request, const cha
                        name);
 }
 
-// Memory that is shared out lasts from a buffer's first to its last declared access.
+// Memory that is shared out lasts from a buffer's first to its last declared access; that of
+// versions is the frame's until the nodes have ended that declare one.
 static braid_status check_access(const braid_graph *graph, const struct address_request *request,
                                  const char *name)
 {
@@ -26,8 +27,8 @@ static braid_status check_access(const braid_graph *graph, const struct address_
             return BRAID_OK;
     }
     return braid_error(BRAID_INVALID_ARGUMENT,
-                       "node '%s': %s is the address of the transient buffer '%s', to which the "
-                       "node declares no access",
+                       "node '%s': %s is the address of '%s', whose memory frames choose and to "
+                       "which the node declares no access",
                        request->node, request->what, name);
 }
 
@@ -44,17 +45,18 @@ braid_status braid_graph_find_address(const braid_graph *graph,
         &((const struct graph_resource *)graph->resources.items)[handle.index];
     char buffer[256];
     const char *name = braid_graph_resource_name(graph, handle.index, buffer, sizeof(buffer));
-    if (!resource->alignment && !resource->address)
+    bool is_planned = resource->alignment || resource->num_versions;
+    if (!is_planned && !resource->address)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': %s: '%s' was declared without an "
                            "address",
                            request->node, request->what, name);
     braid_status status = check_bytes(request, name, resource->bytes);
-    if (!status && resource->alignment && !resource->is_scratch)
+    if (!status && is_planned && !resource->is_scratch)
         status = check_access(graph, request, name);
     if (status)
         return status;
-    *out_address = resource->alignment ? NULL : (const char *)resource->address + resource->offset;
+    *out_address = is_planned ? NULL : (const char *)resource->address + resource->offset;
     return BRAID_OK;
 }
 

@@ -7,6 +7,11 @@
 // the frame before; or, where the two may overlap, that the first waits for the last but one, and
 // the second for the last. For two nodes that conflict u before v in a frame, u of frame k, v of k
 // and u of k + 1 follow each other, and so on: what is ordered with the next frame is so with all.
+//
+// Of a buffer with n versions one memory is written in every nth frame, and what frames between do
+// with it they do as an earlier version: so the accesses to one memory are those to the version at
+// hand, then those of the next frame to the version before, and so on, and the whole repeats with
+// the nth frame. Of other resources n is 1.
 #include "graph/frame_links.h"
 
 #include <stdlib.h>
@@ -19,6 +24,8 @@ enum use_class { USE_READ, USE_ACCUMULATE, USE_WRITE };
 
 struct use {
     uint32_t segment;
+    uint32_t frames_before; // which version it is of
+    uint32_t num_versions;
     uint32_t place; // of the node, in insertion order
     uint32_t node;
     uint32_t class; // enum use_class
@@ -30,6 +37,8 @@ static int compare_uses(const void *left, const void *right)
     const struct use *b = right;
     if (a->segment != b->segment)
         return a->segment < b->segment ? -1 : 1;
+    if (a->frames_before != b->frames_before)
+        return a->frames_before < b->frames_before ? -1 : 1;
     if (a->place != b->place)
         return a->place < b->place ? -1 : 1;
     return 0;
@@ -40,6 +49,11 @@ static enum use_class class_of(uint32_t mode)
     return mode == BRAID_READ ? USE_READ : mode == BRAID_ACCUMULATE ? USE_ACCUMULATE : USE_WRITE;
 }
 
+static uint32_t most(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
 static bool add_uses(const braid_graph *graph, const struct graph_segments *segments,
                      uint32_t place, uint32_t node, struct array *uses)
 {
@@ -48,14 +62,18 @@ static bool add_uses(const braid_graph *graph, const struct graph_segments *segm
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
         const struct graph_access *access =
             &((const struct graph_access *)graph->accesses.items)[graph_node->first_access + i];
-        if (resources[access->resource].alignment)
+        const struct graph_resource *resource = &resources[access->resource];
+        if (resource->alignment)
             continue; // transient
-        uint32_t first = segments->first[access->resource], end = segments->end[access->resource];
+        uint32_t same = resource->num_versions ? resource->versioned : access->resource;
+        uint32_t first = segments->first[same], end = segments->end[same];
         struct use *use = braid_array_append(uses, end - first, sizeof(*use));
         if (!use)
             return false;
         for (uint32_t s = first; s < end; s++)
-            *use++ = (struct use){ s, place, node, class_of(access->mode) };
+            *use++ =
+                (struct use){ s,    resource->frames_before, most(resource->num_versions, 1), place,
+                              node, class_of(access->mode) };
     }
     return true;
 }
@@ -75,15 +93,19 @@ static size_t merge_uses(struct use *uses, size_t num)
     return kept;
 }
 
+// Of uses whose frames are `more` apart, and what their versions differ by. Those of one frame are
+// ordered already.
 static bool link_groups(const struct use *from, const struct use *from_end, const struct use *to,
-                        const struct use *to_end, struct array *links)
+                        const struct use *to_end, uint32_t more, struct array *links)
 {
     for (; to < to_end; to++)
         for (const struct use *use = from; use < from_end; use++) {
-            struct frame_link *link = braid_array_append(links, 1, sizeof(*link));
-            if (!link)
+            uint32_t frames = more + to->frames_before - use->frames_before;
+            struct frame_link *link = frames ? braid_array_append(links, 1, sizeof(*link)) : NULL;
+            if (frames && !link)
                 return false;
-            *link = (struct frame_link){ use->node, to->node };
+            if (frames)
+                *link = (struct frame_link){ use->node, to->node, frames };
         }
     return true;
 }
@@ -105,15 +127,29 @@ static const struct use *group_begin(const struct use *begin, const struct use *
     return first;
 }
 
+// Groups of the first frame that has the memory with those of later ones.
+static bool link_versions(const struct use *begin, const struct use *end, struct array *links)
+{
+    for (const struct use *next = group_end(begin, end); next < end; next = group_end(begin, end)) {
+        if (!link_groups(begin, next, next, group_end(next, end), 0, links))
+            return false;
+        begin = next;
+    }
+    return true;
+}
+
 static bool link_segment(const struct use *begin, const struct use *end, struct array *links)
 {
     const struct use *first_end = group_end(begin, end), *last = group_begin(begin, end);
+    uint32_t again = begin->num_versions; // frames later
+    if (again > 1 && !link_versions(begin, end, links))
+        return false;
     if (begin->class != last->class || begin->class == USE_WRITE)
-        return link_groups(last, end, begin, first_end, links);
+        return link_groups(last, end, begin, first_end, again, links);
     if (last == begin)
         return true; // all may overlap
-    return link_groups(group_begin(begin, last), last, begin, first_end, links) &&
-           link_groups(last, end, first_end, group_end(first_end, end), links);
+    return link_groups(group_begin(begin, last), last, begin, first_end, again, links) &&
+           link_groups(last, end, first_end, group_end(first_end, end), again, links);
 }
 
 static bool link_all(struct array *uses, struct array *links)

@@ -6,8 +6,9 @@
 #include "graph/graph.h"
 
 struct frame_link {
-    uint32_t from; // of the frame before
-    uint32_t to;   // of this frame; may be the same node
+    uint32_t from;          // of an earlier frame
+    uint32_t to;            // of this frame; may be the same node
+    uint32_t frames_before; // how much earlier; 1: of the frame before
 };
 
 // Enough pairs that, with the order inside each frame, of any two accesses that conflict the one of

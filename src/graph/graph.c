@@ -38,6 +38,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->edges);
     braid_array_finish(&graph->accesses);
     braid_array_finish(&graph->resources);
+    braid_array_finish(&graph->versions);
     braid_array_finish(&graph->kernels);
     braid_array_finish(&graph->works);
     braid_array_finish(&graph->arg_sizes);
@@ -93,6 +94,7 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->edges.capacity * sizeof(struct graph_edge) +
            graph->accesses.capacity * sizeof(struct graph_access) +
            graph->resources.capacity * sizeof(struct graph_resource) +
+           graph->versions.capacity * sizeof(void *) +
            graph->kernels.capacity * sizeof(struct graph_kernel) +
            graph->works.capacity * sizeof(union work) +
            graph->arg_sizes.capacity * sizeof(uint32_t) + graph->arg_bytes.capacity +

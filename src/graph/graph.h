@@ -55,6 +55,11 @@ struct graph_resource {
     bool is_scratch;       // as declared; nobody has an access to it
     uint32_t scratch;      // of a node's own: which scratch it is; otherwise GRAPH_NONE
     uint32_t scratch_node; // and whose
+    // Of a versioned buffer, and of each name for what an earlier frame has of it.
+    uint32_t num_versions;  // otherwise 0
+    uint32_t first_version; // in `versions`
+    uint32_t versioned;     // the buffer
+    uint32_t frames_before; // how much earlier that frame was
 };
 
 enum { GRAPH_MOST_ARGS_INSIDE = 1024 }; // of a kernel, for it to be a call inside an island
@@ -97,6 +102,7 @@ struct braid_graph {
     struct array edges;             // struct graph_edge, explicit ones
     struct array accesses;          // struct graph_access, node by node
     struct array resources;         // struct graph_resource
+    struct array versions;          // void *: the memory of each version; NULL: the exec's
     struct array kernels;           // struct graph_kernel
     struct array works;             // union work, of nodes that are neither kernels nor empty
     struct array arg_sizes;         // uint32_t

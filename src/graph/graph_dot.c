@@ -58,6 +58,44 @@ static void write_link(const braid_graph *graph, const struct graph_link *link, 
             link->hazard == GRAPH_READ_AFTER_WRITE ? "" : ", style=dotted");
 }
 
+static bool writes(const struct graph_access *access, uint32_t resource)
+{
+    return access->resource == resource && access->mode != BRAID_READ;
+}
+
+// From what writes a version to what reads it in a later frame.
+static void write_frame_edge(const braid_graph *graph, uint32_t reader, uint32_t earlier,
+                             FILE *file)
+{
+    const struct graph_resource *resource =
+        &((const struct graph_resource *)graph->resources.items)[earlier];
+    const struct graph_access *accesses = graph->accesses.items;
+    for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        for (uint32_t k = 0; k < node->num_accesses; k++) {
+            if (!writes(&accesses[node->first_access + k], resource->versioned))
+                continue;
+            fprintf(file, "    %" PRIu32 " -> %" PRIu32 " [xlabel=\"", i, reader);
+            braid_dot_write_text(file, braid_names_at(&graph->names, resource->name));
+            fputs("\", style=dashed, constraint=false, implied=frame];\n", file);
+        }
+    }
+}
+
+static void write_frame_edges(const braid_graph *graph, FILE *file)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    const struct graph_access *accesses = graph->accesses.items;
+    for (uint32_t i = 0; i < graph_num_nodes(graph) && graph->versions.num; i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        for (uint32_t k = 0; k < node->num_accesses; k++) {
+            uint32_t resource = accesses[node->first_access + k].resource;
+            if (resources[resource].frames_before)
+                write_frame_edge(graph, i, resource, file);
+        }
+    }
+}
+
 // Nodes come in the order of adding, which decides between equal plans; boxes only name them.
 static void write_nodes(const braid_graph *graph, const struct graph_units *units, FILE *file)
 {
@@ -75,6 +113,7 @@ static void write_edges(const braid_graph *graph, const struct array *links, FIL
     const struct graph_link *first = links->items;
     for (size_t i = 0; i < links->num; i++)
         write_link(graph, &first[i], file);
+    write_frame_edges(graph, file);
 }
 
 // A graph with a cycle is drawn like any other: that is when a picture helps most.

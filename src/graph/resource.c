@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declaring resources: buffers, ranges of buffers, and named things.
 #include "base/error.h"
-#include "graph/graph.h"
+#include "graph/add.h"
 
 #define MOST_TRANSIENT_BYTES ((uint64_t)1 << 48) // no machine has as much
 
-static braid_status add_resource(braid_graph *graph, const char *name,
-                                 struct graph_resource resource, braid_resource *out_resource)
+braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
+                                         struct graph_resource resource,
+                                         braid_resource *out_resource)
 {
     if (graph->resources.num >= GRAPH_MAX_ITEMS)
         return braid_error(BRAID_INVALID_ARGUMENT, "too many resources in one graph");
@@ -25,8 +26,8 @@ static braid_status add_resource(braid_graph *graph, const char *name,
     return BRAID_OK;
 }
 
-static braid_status check_named(const char *function, const braid_graph *graph, const char *name,
-                                const braid_resource *out_resource)
+braid_status braid_graph_check_named(const char *function, const braid_graph *graph,
+                                     const char *name, const braid_resource *out_resource)
 {
     if (!graph || !out_resource)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s is NULL", function,
@@ -41,7 +42,8 @@ static braid_status check_named(const char *function, const braid_graph *graph, 
 braid_status braid_graph_add_buffer(braid_graph *graph, const char *name, const void *address,
                                     uint64_t bytes, braid_resource *out_resource)
 {
-    braid_status status = check_named("braid_graph_add_buffer", graph, name, out_resource);
+    braid_status status =
+        braid_graph_check_named("braid_graph_add_buffer", graph, name, out_resource);
     if (status)
         return status;
     if (bytes == 0)
@@ -50,7 +52,7 @@ braid_status braid_graph_add_buffer(braid_graph *graph, const char *name, const 
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "buffer '%s': %llu bytes at %p end beyond the address space", name,
                            (unsigned long long)bytes, address);
-    return add_resource(
+    return braid_graph_append_resource(
         graph, name,
         (struct graph_resource){ .buffer = GRAPH_NONE, .address = address, .bytes = bytes },
         out_resource);
@@ -75,12 +77,13 @@ static braid_status check_planned(const char *what, const char *name, uint64_t b
 braid_status braid_graph_add_transient(braid_graph *graph, const char *name, uint64_t bytes,
                                        uint64_t alignment, braid_resource *out_resource)
 {
-    braid_status status = check_named("braid_graph_add_transient", graph, name, out_resource);
+    braid_status status =
+        braid_graph_check_named("braid_graph_add_transient", graph, name, out_resource);
     if (!status)
         status = check_planned("transient", name, bytes, &alignment);
     if (status)
         return status;
-    return add_resource(
+    return braid_graph_append_resource(
         graph, name,
         (struct graph_resource){ .buffer = GRAPH_NONE, .bytes = bytes, .alignment = alignment },
         out_resource);
@@ -89,12 +92,13 @@ braid_status braid_graph_add_transient(braid_graph *graph, const char *name, uin
 braid_status braid_graph_add_scratch(braid_graph *graph, const char *name, uint64_t bytes,
                                      uint64_t alignment, braid_resource *out_resource)
 {
-    braid_status status = check_named("braid_graph_add_scratch", graph, name, out_resource);
+    braid_status status =
+        braid_graph_check_named("braid_graph_add_scratch", graph, name, out_resource);
     if (!status)
         status = check_planned("scratch", name, bytes, &alignment);
     if (status)
         return status;
-    return add_resource(
+    return braid_graph_append_resource(
         graph, name,
         (struct graph_resource){
             .buffer = GRAPH_NONE, .bytes = bytes, .alignment = alignment, .is_scratch = true },
@@ -104,10 +108,12 @@ braid_status braid_graph_add_scratch(braid_graph *graph, const char *name, uint6
 braid_status braid_graph_add_resource(braid_graph *graph, const char *name,
                                       braid_resource *out_resource)
 {
-    braid_status status = check_named("braid_graph_add_resource", graph, name, out_resource);
+    braid_status status =
+        braid_graph_check_named("braid_graph_add_resource", graph, name, out_resource);
     if (status)
         return status;
-    return add_resource(graph, name, (struct graph_resource){ .buffer = GRAPH_NONE }, out_resource);
+    return braid_graph_append_resource(graph, name, (struct graph_resource){ .buffer = GRAPH_NONE },
+                                       out_resource);
 }
 
 braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, uint64_t offset,
@@ -124,11 +130,13 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
     const struct graph_resource *whole =
         &((const struct graph_resource *)graph->resources.items)[buffer.index];
     const char *name = braid_names_at(&graph->names, whole->name);
-    if (whole->bytes == 0 || whole->buffer != buffer.index || whole->is_scratch)
-        return braid_error(BRAID_INVALID_ARGUMENT, "'%s' is %s: ranges are of buffers", name,
-                           whole->is_scratch ? "scratch"
-                           : whole->bytes    ? "a range itself"
-                                             : "not a buffer");
+    const char *what = !whole->bytes                   ? "not a buffer"
+                       : whole->is_scratch             ? "scratch"
+                       : whole->num_versions           ? "versioned"
+                       : whole->buffer != buffer.index ? "a range itself"
+                                                       : NULL;
+    if (what)
+        return braid_error(BRAID_INVALID_ARGUMENT, "'%s' is %s: ranges are of buffers", name, what);
     if (bytes == 0)
         return braid_error(BRAID_INVALID_ARGUMENT, "buffer '%s': a range of 0 bytes at %llu", name,
                            (unsigned long long)offset);
@@ -141,5 +149,5 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
     range.buffer = buffer.index;
     range.offset = offset;
     range.bytes = bytes;
-    return add_resource(graph, NULL, range, out_range);
+    return braid_graph_append_resource(graph, NULL, range, out_range);
 }

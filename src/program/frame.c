@@ -50,6 +50,15 @@ static void write_addresses(const struct tasks *tasks, unsigned char *arena, str
     }
 }
 
+static void write_versions(const struct tasks *tasks, uint64_t number, struct frame *frame)
+{
+    for (uint32_t i = 0; i < tasks->num_versions; i++) {
+        const struct task_version *version = &tasks->versions[i];
+        const void *value = frame_version(tasks, version, number);
+        memcpy(frame->slots[version->slot] + version->offset, &value, sizeof(value));
+    }
+}
+
 // What a backend does otherwise with a copy depends on the memory, which is the frame's own.
 static braid_status prepare(struct backend_task *task, struct backend *backend)
 {
@@ -95,7 +104,7 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame)
     return status;
 }
 
-braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena,
+braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena, uint64_t number,
                                 struct frame *out_frame)
 {
     struct frame frame = { 0 };
@@ -104,6 +113,7 @@ braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena,
         status = braid_error_no_memory("the values of a frame");
     if (!status) {
         write_addresses(tasks, arena, &frame);
+        write_versions(tasks, number, &frame);
         status = fill(tasks, &frame);
     }
     if (status)

@@ -19,9 +19,10 @@ struct frame {
     uint32_t num_replaced, room_replaced;
 };
 
-// `arena` is the device's memory for the frame's transient buffers, which outlives it.
+// `arena` is the device's memory for the frame's transient buffers, which outlives it; `number` is
+// the frame's, of which it has the versions.
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR (the memory of a copy could not be asked about).
-braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena,
+braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena, uint64_t number,
                                 struct frame *out_frame);
 // No frame is in flight.
 void braid_frame_finish(struct frame *frame);
@@ -41,5 +42,13 @@ void braid_frame_take_back(const struct tasks *tasks, struct frame *frame,
 
 // No frame is in flight: what was kept for such is freed.
 void braid_frame_free_replaced(struct frame *frame);
+
+// The address that a node is given of a version by the frame of that number.
+static inline const void *frame_version(const struct tasks *tasks,
+                                        const struct task_version *version, uint64_t number)
+{
+    uint64_t which = (number + version->num - version->frames_before) % version->num;
+    return tasks->version_memory[version->first + which];
+}
 
 #endif

@@ -129,7 +129,7 @@ static void emit(struct builder *builder, uint32_t lane, enum program_op_kind ki
     builder->lanes[lane].last_position = kind == PROGRAM_PUBLISH ? index : NONE;
     if (program->ops) {
         program->ops[program->lanes[lane].first_op + place] =
-            (struct program_op){ .kind = kind, .index = index };
+            (struct program_op){ .kind = (uint16_t)kind, .index = index };
         program->order[program->num_ops] = lane;
     }
     program->num_ops++;

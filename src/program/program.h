@@ -20,11 +20,12 @@ enum program_op_kind {
     PROGRAM_WAIT,    // waits for position `index` of another lane
     // Of programs whose frames overlap, see program_frames.h:
     PROGRAM_PUBLISH_FRAME, // publishes frame position `index`, to the frame after
-    PROGRAM_AWAIT_FRAME,   // waits for frame position `index` of the frame before
+    PROGRAM_AWAIT_FRAME,   // waits for frame position `index` of an earlier frame
 };
 
 struct program_op {
-    uint32_t kind; // enum program_op_kind
+    uint16_t kind;          // enum program_op_kind
+    uint16_t frames_before; // of PROGRAM_AWAIT_FRAME: how much earlier; 1: the frame before
     uint32_t index;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From pairs of tasks to frame positions and waits for them, by two walks with a clock for each
-// lane: what a lane of the frame before knows of its own frame, then what a lane of this frame
-// knows of the one before.
+// From pairs of tasks to frame positions and waits for them, by walks with a clock for each lane:
+// what a lane of an earlier frame knows of its own frame, then, for each distance of two frames,
+// what a lane of this frame knows of that one.
 #include "program/program_frames.h"
 
 #include <string.h>
@@ -20,6 +20,11 @@ struct source {
     uint32_t position; // NONE: nobody needs to wait
 };
 
+// A wait of a task, for a source of an earlier frame.
+struct awaited {
+    uint32_t task, source, distance;
+};
+
 struct frames {
     struct program *program;
     const struct program_frame_link *links; // by `to`
@@ -32,10 +37,12 @@ struct frames {
     uint32_t *known;     // of each source, what its lane knows when it has ended: a count a lane
     uint32_t *lanes;     // a clock a lane
     uint32_t *positions; // and for each position
-    uint32_t *awaited;   // of each link kept, in issue order of `to`: the source
+    struct awaited *awaited; // of each link kept, by distance and then in issue order of `to`
     size_t num_awaited;
-    size_t *first_awaited; // of each task
-    uint32_t *num_awaits;  // of each task
+    uint32_t *num_awaits; // of each task
+    size_t *next_awaited; // of each distance, while operations are written
+    uint32_t distance;    // of the frames at hand
+    uint32_t most_distance;
 };
 
 static uint32_t *clock_of(uint32_t *clocks, size_t index, const struct frames *frames)
@@ -119,6 +126,8 @@ static uint32_t find_unknown(const struct frames *frames, uint32_t task, const u
 {
     uint32_t latest = NONE;
     for (size_t i = frames->first_link[task]; i < frames->first_link[task + 1]; i++) {
+        if (frames->sorted[i].frames_before != frames->distance)
+            continue;
         uint32_t index = frames->source_of[frames->sorted[i].from];
         const struct source *source = &frames->sources[index];
         if (clock[source->lane] >= source->count)
@@ -138,32 +147,38 @@ static void walk_this_frame(struct frames *frames, struct program_walk *walk)
             walk_sync(frames, op, clock);
             continue;
         }
-        frames->first_awaited[op->index] = frames->num_awaited;
         while ((unknown = find_unknown(frames, op->index, clock)) != NONE) {
             merge(clock, clock_of(frames->known, unknown, frames), frames);
             frames->sources[unknown].position = 0; // numbered later
-            frames->awaited[frames->num_awaited++] = unknown;
+            frames->awaited[frames->num_awaited++] =
+                (struct awaited){ op->index, unknown, frames->distance };
             frames->num_awaits[op->index]++;
         }
     }
 }
 
-// Of what is known of a frame before its lanes are forgotten.
-static bool walk_both(struct frames *frames)
+static bool walk_with(struct frames *frames,
+                      void (*walk_frame)(struct frames *frames, struct program_walk *walk))
 {
-    struct program *program = frames->program;
-    size_t lane_words = (size_t)program->num_lanes * program->num_lanes;
+    size_t num_lanes = frames->program->num_lanes;
     struct program_walk walk;
-    bool has_walk = braid_program_walk_begin(program, &walk);
-    if (has_walk)
-        walk_frame_before(frames, &walk);
+    memset(frames->lanes, 0, num_lanes * num_lanes * sizeof(uint32_t));
+    bool begun = braid_program_walk_begin(frames->program, &walk);
+    if (begun)
+        walk_frame(frames, &walk);
     braid_program_walk_end(&walk);
-    memset(frames->lanes, 0, lane_words * sizeof(uint32_t));
-    if (!has_walk || !braid_program_walk_begin(program, &walk))
-        return false;
-    walk_this_frame(frames, &walk);
-    braid_program_walk_end(&walk);
-    return true;
+    return begun;
+}
+
+static bool walk_all(struct frames *frames)
+{
+    bool done = walk_with(frames, walk_frame_before);
+    for (frames->distance = 1; done && frames->distance <= frames->most_distance;
+         frames->distance++) {
+        frames->next_awaited[frames->distance] = frames->num_awaited;
+        done = walk_with(frames, walk_this_frame);
+    }
+    return done;
 }
 
 // A lane's operations with the new ones among them, and the issue order likewise.
@@ -173,19 +188,33 @@ static void write_op(struct program *to, size_t *next_op, uint32_t lane, struct 
     to->order[to->num_ops++] = lane;
 }
 
-static void write_task(const struct frames *frames, struct program *to, size_t *next_op,
-                       uint32_t lane, struct program_op op)
+// Tasks are written in the order in which they were walked, so those of each distance come in turn.
+static void write_awaits(struct frames *frames, struct program *to, size_t *next_op, uint32_t lane,
+                         uint32_t task)
 {
-    size_t first = frames->first_awaited[op.index];
-    for (uint32_t i = 0; i < frames->num_awaits[op.index]; i++) {
-        const struct source *source = &frames->sources[frames->awaited[first + i]];
-        write_op(to, next_op, lane, (struct program_op){ PROGRAM_AWAIT_FRAME, source->position });
+    uint32_t left = frames->num_awaits[task];
+    for (uint32_t d = 1; left && d <= frames->most_distance; d++) {
+        size_t *next = &frames->next_awaited[d];
+        for (; left && *next < frames->num_awaited; (*next)++, left--) {
+            const struct awaited *awaited = &frames->awaited[*next];
+            if (awaited->task != task || awaited->distance != d)
+                break;
+            const struct source *source = &frames->sources[awaited->source];
+            write_op(to, next_op, lane,
+                     (struct program_op){ PROGRAM_AWAIT_FRAME, (uint16_t)d, source->position });
+        }
     }
+}
+
+static void write_task(struct frames *frames, struct program *to, size_t *next_op, uint32_t lane,
+                       struct program_op op)
+{
+    write_awaits(frames, to, next_op, lane, op.index);
     write_op(to, next_op, lane, op);
     uint32_t index = frames->source_of[op.index];
     if (index != NONE && frames->sources[index].position != NONE)
         write_op(to, next_op, lane,
-                 (struct program_op){ PROGRAM_PUBLISH_FRAME, frames->sources[index].position });
+                 (struct program_op){ PROGRAM_PUBLISH_FRAME, 0, frames->sources[index].position });
 }
 
 // In issue order, so that those of a lane rise.
@@ -319,12 +348,12 @@ static bool allocate(struct frames *frames)
     frames->known = braid_allocate_zeroed(most_sources, num_lanes * sizeof(uint32_t));
     frames->lanes = braid_allocate_zeroed(num_lanes, num_lanes * sizeof(uint32_t));
     frames->positions = braid_allocate_zeroed(program->num_positions, num_lanes * sizeof(uint32_t));
-    frames->awaited = braid_allocate_zeroed(frames->num_links, sizeof(uint32_t));
-    frames->first_awaited = braid_allocate_zeroed(num_tasks, sizeof(size_t));
+    frames->awaited = braid_allocate_zeroed(frames->num_links, sizeof(*frames->awaited));
+    frames->next_awaited = braid_allocate_zeroed(frames->most_distance + 1, sizeof(size_t));
     frames->num_awaits = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
     return frames->sorted && frames->first_link && frames->source_of && frames->sources &&
            frames->known && frames->lanes && frames->positions && frames->awaited &&
-           frames->first_awaited && frames->num_awaits;
+           frames->next_awaited && frames->num_awaits;
 }
 
 static void release(struct frames *frames)
@@ -337,7 +366,7 @@ static void release(struct frames *frames)
     free(frames->lanes);
     free(frames->positions);
     free(frames->awaited);
-    free(frames->first_awaited);
+    free(frames->next_awaited);
     free(frames->num_awaits);
 }
 
@@ -345,11 +374,15 @@ braid_status braid_program_order_frames(struct program *program,
                                         const struct program_frame_link *links, size_t num_links)
 {
     struct frames frames = { .program = program, .links = links, .num_links = num_links };
+    for (size_t i = 0; i < num_links; i++) {
+        if (links[i].frames_before > frames.most_distance)
+            frames.most_distance = links[i].frames_before;
+    }
     bool done = allocate(&frames);
     if (done) {
         sort_links(&frames);
         name_sources(&frames);
-        done = walk_both(&frames) && rewrite(&frames);
+        done = walk_all(&frames) && rewrite(&frames);
     }
     release(&frames);
     return done ? BRAID_OK : braid_error_no_memory("the order of frames");

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a program's frames overlap: waits of a frame for positions of the frame before.
+// What makes a program's frames overlap: waits of a frame for positions of earlier frames.
 //
-// Each frame runs on lanes of its own. After a task that the next frame has to wait for, its lane
-// publishes a frame position; before a task that has to wait, its lane awaits those of the frame
-// before that it does not know of already. Frame positions of one frame are published once each,
-// and are awaited any number of times by the next frame.
+// Each frame runs on lanes of its own. After a task that a later frame has to wait for, its lane
+// publishes a frame position; before a task that has to wait, its lane awaits those of an earlier
+// frame that it does not know of already. Frame positions of one frame are published once each,
+// and are awaited any number of times by later frames.
 #ifndef BRAID_PROGRAM_PROGRAM_FRAMES_H
 #define BRAID_PROGRAM_PROGRAM_FRAMES_H
 
 #include "program/program.h"
 
-// A task of a frame that starts when one of the frame before has ended. Both have work.
+// A task of a frame that starts when one of an earlier frame has ended. Both have work.
 struct program_frame_link {
     uint32_t from, to;
+    uint32_t frames_before; // how much earlier; 1: of the frame before
 };
 
 // Adds the operations that order frames by the links, and none that the lanes' order and waits
@@ -21,7 +22,7 @@ struct program_frame_link {
 braid_status braid_program_order_frames(struct program *program,
                                         const struct program_frame_link *links, size_t num_links);
 
-// How many waits for the frame before a frame makes.
+// How many waits for earlier frames a frame makes.
 size_t braid_program_num_frame_waits(const struct program *program);
 
 #endif

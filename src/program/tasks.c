@@ -34,10 +34,16 @@ static braid_status make_slots(const braid_graph *graph, struct tasks *tasks)
         fill_slot(tasks, TASK_SLOT_CONTROLS, NULL, tasks->num * sizeof(struct task_control));
     tasks->offsets = braid_allocate_zeroed(tasks->num, sizeof(*tasks->offsets));
     tasks->addresses = braid_allocate_zeroed(graph->addresses.num, sizeof(*tasks->addresses));
+    tasks->versions = braid_allocate_zeroed(graph->addresses.num, sizeof(*tasks->versions));
+    tasks->version_memory = braid_allocate_zeroed(graph->versions.num, sizeof(void *));
     tasks->arg_sizes = braid_allocate_zeroed(num_args, sizeof(*tasks->arg_sizes));
-    if (!made || !tasks->offsets || !tasks->addresses || !tasks->arg_sizes)
+    if (!made || !tasks->offsets || !tasks->addresses || !tasks->versions ||
+        !tasks->version_memory || !tasks->arg_sizes)
         return braid_error_no_memory("the values of an exec");
     tasks->num_args = (uint32_t)num_args;
+    tasks->num_version_memory = graph->versions.num;
+    if (graph->versions.num)
+        memcpy(tasks->version_memory, graph->versions.items, graph->versions.num * sizeof(void *));
     if (num_args)
         memcpy(tasks->arg_sizes, graph->arg_sizes.items, num_args * sizeof(*tasks->arg_sizes));
     return BRAID_OK;
@@ -64,15 +70,41 @@ static struct task_address place_address(const braid_graph *graph, const struct 
     return placed;
 }
 
+// What of its node an address is, as a parameter would say it.
+static braid_target target_of(const struct tasks *tasks, const struct graph_address *address)
+{
+    enum work_kind kind = tasks->items[address->node].kind;
+    if (kind == WORK_KERNEL)
+        return BRAID_TARGET_ARGUMENT;
+    if (kind == WORK_HOST || kind == WORK_NATIVE)
+        return BRAID_TARGET_USER;
+    bool is_from = kind == WORK_COPY && address->place == offsetof(struct work_copy, from);
+    return is_from ? BRAID_TARGET_FROM : BRAID_TARGET_TO;
+}
+
 // Those of the node, which come next in the graph's list.
 static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32_t node)
 {
     const struct graph_address *addresses = graph->addresses.items;
-    while (tasks->num_addresses < graph->addresses.num &&
-           addresses[tasks->num_addresses].node == node) {
-        tasks->addresses[tasks->num_addresses] =
-            place_address(graph, tasks, &addresses[tasks->num_addresses]);
-        tasks->num_addresses++;
+    const struct graph_resource *resources = graph->resources.items;
+    for (;;) {
+        uint32_t next = tasks->num_addresses + tasks->num_versions;
+        if (next == graph->addresses.num || addresses[next].node != node)
+            return;
+        const struct graph_resource *resource = &resources[addresses[next].resource];
+        struct task_address placed = place_address(graph, tasks, &addresses[next]);
+        if (resource->num_versions)
+            tasks->items[node].varies |= 1u << target_of(tasks, &addresses[next]);
+        if (resource->num_versions)
+            tasks->versions[tasks->num_versions++] =
+                (struct task_version){ .node = node,
+                                       .slot = placed.slot,
+                                       .offset = placed.offset,
+                                       .first = resource->first_version,
+                                       .num = resource->num_versions,
+                                       .frames_before = resource->frames_before };
+        else
+            tasks->addresses[tasks->num_addresses++] = placed;
     }
 }
 
@@ -193,6 +225,8 @@ void braid_tasks_finish(struct tasks *tasks)
         free(tasks->slot_bytes[i]);
     free(tasks->offsets);
     free(tasks->addresses);
+    free(tasks->versions);
+    free(tasks->version_memory);
     free(tasks->arg_sizes);
     free(tasks->kernels);
     *tasks = (struct tasks){ 0 };

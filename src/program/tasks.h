@@ -29,6 +29,15 @@ struct task_address {
     uint64_t arena_offset; // where the buffer lies
 };
 
+// Bytes of a slot that are the address of a version: another one in each frame.
+struct task_version {
+    uint32_t node;
+    uint8_t slot; // enum task_slot
+    uint64_t offset;
+    uint32_t first, num; // of version_memory
+    uint32_t frames_before;
+};
+
 struct tasks {
     struct backend *backend;
     struct backend_task *items; // one a node, by node index; arguments and works: in frames only
@@ -36,6 +45,10 @@ struct tasks {
     uint64_t *offsets; // by node: of its arguments or its work in their slot
     struct task_address *addresses;
     uint32_t num_addresses;
+    struct task_version *versions; // by node
+    uint32_t num_versions;
+    void **version_memory; // as in the graph; the exec puts in what is NULL there
+    size_t num_version_memory;
     uint32_t *arg_sizes;                       // of all arguments, node by node
     unsigned char *slot_bytes[TASK_NUM_SLOTS]; // what a frame's slots begin with
     size_t num_slot_bytes[TASK_NUM_SLOTS];

@@ -10,9 +10,24 @@ struct unroll {
     const braid_graph *graph;
     braid_graph *to;
     braid_resource *resources; // of the frame at hand
+    braid_resource *versions;  // of all versioned buffers, as in the graph
     braid_access *accesses;    // as many as any node has
     uint32_t frame;
 };
+
+// A buffer for each version, all made with the first frame.
+static braid_status find_version(struct unroll *unroll, const struct graph_resource *resource,
+                                 const char *name, braid_resource *out)
+{
+    uint32_t num = resource->num_versions;
+    braid_resource *versions = unroll->versions + resource->first_version;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num && unroll->frame == 0 && !resource->frames_before && !status; i++)
+        status = braid_graph_add_buffer(unroll->to, name, NULL, resource->bytes, &versions[i]);
+    if (!status)
+        *out = versions[(unroll->frame + num - resource->frames_before) % num];
+    return status;
+}
 
 static braid_status add_resource(struct unroll *unroll, uint32_t index)
 {
@@ -20,6 +35,8 @@ static braid_status add_resource(struct unroll *unroll, uint32_t index)
         &((const struct graph_resource *)unroll->graph->resources.items)[index];
     braid_resource *out = &unroll->resources[index];
     const char *name = braid_names_at(&unroll->graph->names, resource->name);
+    if (resource->num_versions)
+        return find_version(unroll, resource, name, out);
     if (unroll->frame && !resource->alignment)
         return BRAID_OK; // shared with the frame before
     if (resource->buffer != index)
@@ -86,15 +103,17 @@ braid_status braid_unroll_frames(const braid_graph *graph, uint32_t num_frames,
         .graph = graph,
         .resources = braid_allocate_zeroed(graph->resources.num, sizeof(braid_resource)),
         .accesses = braid_allocate_zeroed(most_accesses(graph), sizeof(braid_access)),
+        .versions = braid_allocate_zeroed(graph->versions.num, sizeof(braid_resource)),
     };
     braid_status status = BRAID_OK;
-    if (!unroll.resources || !unroll.accesses)
+    if (!unroll.resources || !unroll.versions || !unroll.accesses)
         status = braid_error_no_memory("the proof of frames");
     if (!status)
         status = braid_graph_create(&unroll.to);
     for (; unroll.frame < num_frames && !status; unroll.frame++)
         status = add_frame(&unroll);
     free(unroll.resources);
+    free(unroll.versions);
     free(unroll.accesses);
     if (status)
         braid_graph_destroy(unroll.to);

@@ -21,10 +21,10 @@ struct expansion {
     uint32_t *end_of_empties; // a lane
     bool *ended_at_start;     // a node
     uint32_t frame;           // the how manieth is written
+    uint32_t num_frames;
 };
 
 // Frames have nodes, lanes and events of their own; frame positions are events behind those.
-enum { MOST_FRAMES = 2 };
 
 static bool is_at_start(const struct program *program, const struct program_empty *empty)
 {
@@ -72,17 +72,24 @@ static void add_empties(struct expansion *expansion, uint32_t lane, size_t op)
     }
 }
 
-// The first frame awaits nothing. What the second awaits is a task of the first.
+// What would be awaited of a frame before the first is not there. Only frames that others follow
+// publish.
 static void add_frame_op(struct expansion *expansion, const struct program_op *op, uint32_t lane)
 {
     const struct program *program = expansion->program;
     uint32_t task = program->frame_positions[op->index].task;
-    uint32_t event = MOST_FRAMES * program->num_positions + op->index;
-    if (op->kind == PROGRAM_PUBLISH_FRAME && expansion->frame == 0)
-        add_step(expansion, BRAID_STEP_RECORD, lane, task, event);
-    if (op->kind == PROGRAM_AWAIT_FRAME && expansion->frame == 1)
-        expansion->steps[expansion->num_steps++] =
-            (braid_step){ BRAID_STEP_WAIT, lane + program->num_lanes, task, event };
+    uint32_t first_event = expansion->num_frames * program->num_positions + op->index;
+    uint32_t frame = expansion->frame;
+    if (op->kind == PROGRAM_PUBLISH_FRAME && frame + 1 < expansion->num_frames)
+        add_step(expansion, BRAID_STEP_RECORD, lane, task,
+                 first_event + frame * program->num_frame_positions);
+    if (op->kind != PROGRAM_AWAIT_FRAME || op->frames_before > frame)
+        return;
+    uint32_t from = frame - op->frames_before;
+    expansion->steps[expansion->num_steps++] =
+        (braid_step){ BRAID_STEP_WAIT, lane + frame * program->num_lanes,
+                      task + from * program->tasks->num,
+                      first_event + from * program->num_frame_positions };
 }
 
 static void add_op(struct expansion *expansion, const struct program_op *op, uint32_t lane)
@@ -150,7 +157,7 @@ static braid_status prove(const struct expansion *expansion, const braid_graph *
         .info = { .num_nodes = program->tasks->num * num_frames,
                   .num_lanes = program->num_lanes * num_frames,
                   .num_events =
-                      program->num_positions * num_frames + program->num_frame_positions },
+                      (program->num_positions + program->num_frame_positions) * num_frames },
     };
     return braid_verify_steps(&schedule, graph, memory, expansion->ended_at_start,
                               VERIFY_MOST_WORDS);
@@ -197,7 +204,7 @@ static bool expand_frames(struct expansion *expansion, uint32_t num_frames)
 static braid_status verify_unrolled(const struct program *program, const braid_graph *graph,
                                     const braid_memory_plan *memory, uint32_t num_frames)
 {
-    struct expansion expansion = { .program = program };
+    struct expansion expansion = { .program = program, .num_frames = num_frames };
     braid_status status = BRAID_OK;
     if (!allocate(&expansion, num_frames) || !expand_frames(&expansion, num_frames))
         status = braid_error_no_memory("the proof of a program");
@@ -218,12 +225,13 @@ braid_status braid_program_verify(const struct program *program, const braid_gra
     return status ? status : check_islands(program);
 }
 
-braid_status braid_program_verify_frames(const struct program *program, const braid_graph *graph)
+braid_status braid_program_verify_frames(const struct program *program, const braid_graph *graph,
+                                         uint32_t num_frames)
 {
     braid_graph *unrolled = NULL;
-    braid_status status = braid_unroll_frames(graph, MOST_FRAMES, &unrolled);
+    braid_status status = braid_unroll_frames(graph, num_frames, &unrolled);
     if (!status)
-        status = verify_unrolled(program, unrolled, NULL, MOST_FRAMES);
+        status = verify_unrolled(program, unrolled, NULL, num_frames);
     braid_graph_destroy(unrolled);
     return status;
 }

@@ -15,9 +15,11 @@
 braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
                                   const braid_memory_plan *memory);
 
-// Of a program whose frames overlap: that two frames one after the other, each on lanes of its own,
-// order every conflicting pair of accesses but those to transient buffers, which are each frame's
-// own. What holds for two holds for all: see graph/frame_links.c. Errors: as above.
-braid_status braid_program_verify_frames(const struct program *program, const braid_graph *graph);
+// Of a program whose frames overlap: that so many frames one after the other, each on lanes of its
+// own, order every conflicting pair of accesses but those to transient buffers, which are each
+// frame's own. Of which number what holds for them holds for all: see graph/frame_links.c and
+// exec/exec_frames.c. Errors: as above.
+braid_status braid_program_verify_frames(const struct program *program, const braid_graph *graph,
+                                         uint32_t num_frames);
 
 #endif

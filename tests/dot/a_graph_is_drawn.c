@@ -93,6 +93,34 @@ static void nodes_edges_and_bundles_are_there(void **state)
     braid_graph_destroy(graph);
 }
 
+// From the writer of a version to who reads it a frame later; and what only sleeps says so.
+static void what_later_frames_read_is_dashed(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    braid_resource codec, before;
+    char *drawing = NULL;
+    size_t length = 0;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_versioned_buffer(graph, "codec", NULL, 3, 64, &codec));
+    check_ok(braid_graph_add_earlier_version(graph, codec, 2, &before));
+    check_ok(braid_graph_add_host_call(graph,
+                                       &(braid_host_call){ .call = host_function,
+                                                           .blocking = true,
+                                                           BRAID_ACCESSES({ before, BRAID_READ }) },
+                                       NULL));
+    check_ok(braid_graph_add_host_call(
+        graph, &(braid_host_call){ .call = host_function, BRAID_ACCESSES({ codec, BRAID_WRITE }) },
+        NULL));
+    FILE *file = open_memstream(&drawing, &length);
+    check_ok(braid_graph_write_dot(graph, file));
+    fclose(file);
+    assert_has(drawing, "1 -> 0 [xlabel=\"codec[-2]\", style=dashed");
+    assert_has(drawing, "kind=host, blocking=true");
+    free(drawing);
+    braid_graph_destroy(graph);
+}
+
 static void the_same_graph_gives_the_same_text(void **state)
 {
     (void)state;
@@ -142,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_edges_and_bundles_are_there),
+        cmocka_unit_test(what_later_frames_read_is_dashed),
         cmocka_unit_test(the_same_graph_gives_the_same_text),
         cmocka_unit_test(an_empty_graph_is_drawn),
         cmocka_unit_test(a_full_disk_is_an_error),

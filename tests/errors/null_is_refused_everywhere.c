@@ -193,6 +193,14 @@ static void parameters_refuse_null(void **state)
     refuses(braid_graph_add_scratch(NULL, "a", 1, 1, &resource), "graph");
     refuses(braid_graph_add_scratch(all->graph, NULL, 1, 1, &resource), "name");
     refuses(braid_graph_add_scratch(all->graph, "a", 1, 1, NULL), "out_resource");
+    void *const versions[2] = { &resource, &parameter };
+    refuses(braid_graph_add_versioned_buffer(NULL, "a", NULL, 2, 1, &resource), "graph");
+    refuses(braid_graph_add_versioned_buffer(all->graph, NULL, NULL, 2, 1, &resource), "name");
+    refuses(braid_graph_add_versioned_buffer(all->graph, "a", versions, 2, 1, NULL),
+            "out_resource");
+    refuses(braid_graph_add_earlier_version(NULL, (braid_resource){ 0 }, 1, &resource), "graph");
+    refuses(braid_graph_add_earlier_version(all->graph, (braid_resource){ 0 }, 1, NULL),
+            "out_resource");
     refuses(braid_graph_add_parameter(NULL, "a", 4, &parameter), "graph");
     refuses(braid_graph_add_parameter(all->graph, NULL, 4, &parameter), "name");
     refuses(braid_graph_add_parameter(all->graph, "a", 4, NULL), "out_parameter");

@@ -6,9 +6,34 @@
 
 #include "gpu/frame.h"
 
+// Reads what the frame before has left.
+static braid_status add_versions(braid_graph *graph)
+{
+    braid_resource state, before;
+    braid_status status = braid_graph_add_versioned_buffer(graph, "state", NULL, 2, 4, &state);
+    if (!status)
+        status = braid_graph_add_earlier_version(graph, state, 1, &before);
+    if (status)
+        return status;
+    const braid_access accesses[] = { { before, BRAID_READ }, { state, BRAID_WRITE } };
+    const braid_copy copy = {
+        .node = { .cost_ns = 50000, .accesses = accesses, .num_accesses = 2 },
+        .to_resource = state,
+        .from_resource = before,
+        .bytes = 4,
+    };
+    return braid_graph_add_copy(graph, &copy, NULL);
+}
+
+static void note_end(uint64_t frame, void *user)
+{
+    (void)frame;
+    (void)user;
+}
+
 // Two nodes on two lanes, and one behind both. The first of a frame waits for the last of the one
 // before, which reads what it writes.
-static braid_status fill_graph(braid_graph *graph, uint32_t *words)
+static braid_status fill_graph(braid_graph *graph, uint32_t *words, bool has_versions)
 {
     braid_resource left, right;
     braid_status status = braid_graph_add_buffer(graph, "left", words, 4, &left);
@@ -25,6 +50,8 @@ static braid_status fill_graph(braid_graph *graph, uint32_t *words)
         };
         status = braid_graph_add_fill(graph, &fill, NULL);
     }
+    if (!status && has_versions)
+        status = add_versions(graph);
     const braid_access accesses[] = { { left, BRAID_READ }, { right, BRAID_READ_WRITE } };
     const braid_copy copy = {
         .node = { .cost_ns = 50000, .accesses = accesses, .num_accesses = 2 },
@@ -52,7 +79,7 @@ static braid_status create(braid_device *device, uint32_t *words, const braid_ex
     braid_graph *graph = NULL;
     braid_status status = braid_graph_create(&graph);
     if (!status)
-        status = fill_graph(graph, words);
+        status = fill_graph(graph, words, options->frames > 1);
     if (!status && options->profile)
         status = add_kernel(graph, words + 2);
     if (!status)
@@ -68,6 +95,7 @@ braid_status life_create_overlapping(braid_device *device, uint32_t *words, brai
         .mode = mode,
         .plan = { .max_lanes = 2, .fixed_lanes = true },
         .frames = 2,
+        .on_frame_end = note_end,
     };
     return create(device, words, &options, out_exec);
 }

@@ -100,8 +100,8 @@ static void each_frame_reads_its_own_slots(void **state)
         .max_args = 2,
     };
     struct frame one, two;
-    check_ok(braid_frame_create(&tasks, NULL, &one));
-    check_ok(braid_frame_create(&tasks, NULL, &two));
+    check_ok(braid_frame_create(&tasks, NULL, 0, &one));
+    check_ok(braid_frame_create(&tasks, NULL, 0, &two));
     assert_has(&one, 1);
     memcpy(two.slots[TASK_SLOT_ARGUMENTS], &others, sizeof(others));
     memcpy(two.slots[TASK_SLOT_WORKS], &second, sizeof(second));
@@ -144,7 +144,7 @@ static void each_frame_writes_its_own_addresses(void **state)
     unsigned char arenas[2][8];
     for (int i = 0; i < 2; i++) {
         struct frame frame;
-        check_ok(braid_frame_create(&tasks, arenas[i], &frame));
+        check_ok(braid_frame_create(&tasks, arenas[i], 0, &frame));
         assert_ptr_equal(frame.tasks[0].copy.from, &arenas[i][3]);
         braid_frame_finish(&frame);
     }

@@ -101,7 +101,11 @@ static void fill_steps(struct streams_playing *streams, const struct program *pr
             use->num_waits[program->ops[i].index]++;
     while ((op = program_walk_next(program, walk))) {
         struct stream_step *step = &streams->steps[streams->num_steps++];
-        *step = (struct stream_step){ op->kind, walk->lane, op->index, op->index };
+        *step = (struct stream_step){ .kind = op->kind,
+                                      .lane = walk->lane,
+                                      .index = op->index,
+                                      .task = op->index,
+                                      .frames_before = op->frames_before };
         if (op->kind == PROGRAM_RUN)
             continue;
         if (op->kind == PROGRAM_PUBLISH_FRAME || op->kind == PROGRAM_AWAIT_FRAME) {

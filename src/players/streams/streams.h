@@ -17,7 +17,8 @@ struct stream_step {
     uint32_t kind; // enum program_op_kind
     uint32_t lane;
     uint32_t index;
-    uint32_t task; // run, or at whose end the position is, for messages
+    uint32_t task;          // run, or at whose end the position is, for messages
+    uint32_t frames_before; // of a wait for an earlier frame
 };
 
 struct stream_lane {

@@ -114,6 +114,15 @@ static braid_status run_task(struct streams_playing *streams, const struct backe
     return backend->ops->submit(backend, device_backend_stream(stream), task);
 }
 
+// That frame was queued before, and none in its place since, so its record is the latest.
+static braid_event *find_frame_event(const struct streams_playing *streams,
+                                     const struct stream_step *step)
+{
+    for (uint32_t i = 0; i < step->frames_before; i++)
+        streams = streams->before;
+    return streams->frame_events[step->index];
+}
+
 static braid_status submit_step(struct streams_playing *streams, const struct stream_step *step,
                                 braid_event *const *events)
 {
@@ -127,8 +136,8 @@ static braid_status submit_step(struct streams_playing *streams, const struct st
         status = wait(streams, stream, events[step->index]);
     else if (step->kind == PROGRAM_PUBLISH_FRAME)
         status = record(streams, streams->frame_events[step->index], stream);
-    else // the frame before was queued before, so its record is the latest
-        status = wait(streams, stream, streams->before->frame_events[step->index]);
+    else
+        status = wait(streams, stream, find_frame_event(streams, step));
     if (status)
         return name_failed(streams, &streams->tasks[step->task], step->lane, status);
     return BRAID_OK;

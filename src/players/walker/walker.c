@@ -148,26 +148,38 @@ static braid_status launch(struct playing *playing, braid_stream *stream,
     return status;
 }
 
-static void follow(struct playing *playing, struct playing *playing_before)
+// Those that the program's steps wait for, as far as it is known yet which program follows which.
+static void find_gates(struct cpu_program *program)
 {
-    struct cpu_program *program = cpu_program_of(playing);
-    struct cpu_program *before = cpu_program_of(playing_before);
-    program->before = before;
-    before->after = program;
     for (size_t i = 0; i < program->num_frame_steps; i++) {
         const struct cpu_frame_step *frame_step = &program->frame_steps[i];
-        if (frame_step->awaits)
+        struct cpu_program *before = program;
+        for (uint32_t k = 0; k < frame_step->frames_before && before; k++)
+            before = before->before;
+        if (frame_step->frames_before && before)
             frame_step->step->producer = &before->gates[frame_step->lane];
     }
 }
 
-// Walkers that lost a lane of the program behind may still look at the gates of this one.
+static void follow(struct playing *playing, struct playing *playing_before)
+{
+    struct cpu_program *program = cpu_program_of(playing);
+    program->before = cpu_program_of(playing_before);
+    program->before->after = program;
+    find_gates(program);
+    for (struct cpu_program *after = program->after; after && after != program;
+         after = after->after)
+        find_gates(after);
+}
+
+// Walkers that lost a lane of the programs behind may still look at the gates of this one.
 static void leave_slots(struct cpu_program *program)
 {
-    if (program->after) {
-        braid_cpu_program_await_polls(program->after);
+    for (struct cpu_program *after = program->after; after && after != program;
+         after = after->after)
+        braid_cpu_program_await_polls(after);
+    if (program->after)
         program->after->before = NULL;
-    }
     if (program->before)
         program->before->after = NULL;
 }

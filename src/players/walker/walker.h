@@ -12,8 +12,8 @@
 // one program never overlap, so there is one set of progress words and of argument bytes a program.
 //
 // Frame positions, which order the frames of several programs (slots), count on through all frames:
-// a program has a gate for each lane, of whose progress the program of the next slot waits for what
-// this frame's number makes of a position.
+// a program has a gate for each lane, of whose progress programs of later slots wait for what the
+// frame's number makes of a position.
 
 enum cpu_step_kind {
     CPU_STEP_RUN,           // calls a function; then publishes position, if that is not 0
@@ -63,8 +63,8 @@ struct cpu_lane {
 struct cpu_frame_step {
     struct cpu_step *step;
     uint64_t stride;
-    uint32_t lane; // of the gate
-    bool awaits;   // a gate of the program before
+    uint32_t lane;          // of the gate
+    uint32_t frames_before; // of a gate that is awaited: that of the program so many slots before
 };
 
 #define CPU_NO_STEP UINT32_MAX

@@ -70,22 +70,23 @@ static void emit_publish(struct compiler *compiler, size_t first_step, uint32_t 
         emit(compiler, (struct cpu_step){ .kind = CPU_STEP_PUBLISH, .position = number });
 }
 
-// A gate begins where the frame before the first would have left it. The first frame of slot s is
-// number s, and its start adds the stride.
+// Frame f makes (f + num_slots) * per_frame and the position of a gate. A gate begins where the
+// frame before the first would have left it: frames that are awaited and were none are fewer slots
+// before. The first frame of slot s is number s, and its start adds the stride.
 static void emit_frame_step(struct compiler *compiler, const struct program_op *op)
 {
     const struct program_position *position = &compiler->from->frame_positions[op->index];
     struct cpu_program *program = compiler->program;
     bool awaits = op->kind == PROGRAM_AWAIT_FRAME;
-    uint64_t per_frame =
+    uint64_t stride =
         atomic_load_explicit(&program->gates[position->lane].progress, memory_order_relaxed);
-    uint64_t stride = per_frame * compiler->num_slots;
-    uint64_t frame = compiler->slot + (awaits ? 0 : 1); // that of the frame before, plus 1
+    uint64_t per_frame = stride / compiler->num_slots;
+    uint64_t frame = compiler->slot + compiler->num_slots - op->frames_before;
     program->frame_steps[program->num_frame_steps++] =
         (struct cpu_frame_step){ .step = &program->steps[compiler->num_steps],
                                  .stride = stride,
                                  .lane = position->lane,
-                                 .awaits = awaits };
+                                 .frames_before = op->frames_before };
     emit(compiler, (struct cpu_step){
                        .kind = awaits ? CPU_STEP_WAIT : CPU_STEP_PUBLISH_FRAME,
                        .wanted = frame * per_frame + 2 * (uint64_t)position->number - stride,
@@ -120,8 +121,9 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
     emit(compiler, (struct cpu_step){ .kind = CPU_STEP_END });
 }
 
-// Each gate's progress is 2 for each frame position of its lane.
-static bool make_gates(const struct program *from, struct cpu_program *program)
+// Each gate's progress is 2 for each frame position of its lane, of as many frames as there are
+// slots.
+static bool make_gates(const struct program *from, uint32_t num_slots, struct cpu_program *program)
 {
     size_t num = 0;
     for (size_t i = 0; i < from->num_ops; i++)
@@ -136,8 +138,8 @@ static bool make_gates(const struct program *from, struct cpu_program *program)
     for (uint32_t i = 0; i < from->num_lanes; i++)
         program->gates[i] = (struct cpu_lane){ 0 };
     for (uint32_t i = 0; i < from->num_frame_positions; i++)
-        atomic_fetch_add_explicit(&program->gates[from->frame_positions[i].lane].progress, 2,
-                                  memory_order_relaxed);
+        atomic_fetch_add_explicit(&program->gates[from->frame_positions[i].lane].progress,
+                                  2 * (uint64_t)num_slots, memory_order_relaxed);
     return true;
 }
 
@@ -156,7 +158,7 @@ braid_status braid_cpu_program_compile(const struct stage *stage, const struct c
     program->works = braid_allocate_zeroed(num_tasks, sizeof(*program->works));
     program->active = braid_allocate_zeroed(from->num_lanes, sizeof(*program->active));
     if (!program->steps || !program->blocks || !program->works || !program->active ||
-        !make_gates(from, program)) {
+        !make_gates(from, stage->num_slots, program)) {
         free(op_of_step);
         return braid_error_no_memory("the steps of a program");
     }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Versioned buffers of an exec: their memory, and which of it each frame has.
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "exec/exec.h"
+
+enum { ALIGNMENT = 256 };
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static uint64_t common_multiple(uint64_t a, uint64_t b)
+{
+    uint64_t divisor = a, rest = b;
+    while (rest) {
+        uint64_t next = divisor % rest;
+        divisor = rest;
+        rest = next;
+    }
+    return a / divisor * b;
+}
+
+static braid_status zero(braid_exec *exec, uint64_t bytes)
+{
+    struct backend *backend = exec->device->backend;
+    braid_stream *stream = NULL;
+    const struct backend_task fill = {
+        .kind = WORK_FILL,
+        .name = "versions",
+        .node = BACKEND_NO_NODE,
+        .fill = { .to = exec->version_memory, .value_bytes = 1, .num_values = bytes },
+    };
+    braid_status status = braid_device_lease_stream(exec->device, &stream);
+    if (status)
+        return status;
+    status = backend->ops->submit(backend, stream->backend, &fill);
+    if (!status)
+        status = backend->ops->stream_synchronize(backend, stream->backend);
+    braid_device_return_stream(exec->device, stream);
+    return status;
+}
+
+// Of those whose memory is the exec's. `memory` is NULL to count, or where they are to lie.
+static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned char *memory)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < graph->resources.num; i++) {
+        const struct graph_resource *resource = &resources[i];
+        void *const *given = (void *const *)graph->versions.items + resource->first_version;
+        if (resource->num_versions == 0 || resource->frames_before || given[0])
+            continue;
+        for (uint32_t k = 0; k < resource->num_versions; k++) {
+            if (memory)
+                exec->tasks.version_memory[resource->first_version + k] = memory + bytes;
+            bytes += rounded(resource->bytes);
+        }
+    }
+    return bytes;
+}
+
+static braid_status make_edits(braid_exec *exec)
+{
+    uint32_t num = exec->tasks.num_versions;
+    exec->version_edits = braid_allocate_zeroed(num, sizeof(*exec->version_edits));
+    exec->version_values = braid_allocate_zeroed(num, sizeof(*exec->version_values));
+    if (!exec->version_edits || !exec->version_values)
+        return braid_error_no_memory("the versions of an exec");
+    return BRAID_OK;
+}
+
+braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph)
+{
+    exec->version_period = 1;
+    for (uint32_t i = 0; i < exec->tasks.num_versions; i++)
+        exec->version_period = common_multiple(exec->version_period, exec->tasks.versions[i].num);
+    uint64_t bytes = place_all(exec, graph, NULL);
+    braid_status status = make_edits(exec);
+    if (status || bytes == 0)
+        return status;
+    struct backend *backend = exec->device->backend;
+    status = backend->ops->allocate(backend, BRAID_MEMORY_DEVICE, bytes, &exec->version_memory);
+    if (status) {
+        exec->version_memory = NULL;
+        return braid_error(status, "the versioned buffers of an exec on %s take %llu bytes: %s",
+                           exec->device->label, (unsigned long long)bytes, braid_error_message());
+    }
+    exec->version_bytes = exec->info.memory_bytes = bytes;
+    place_all(exec, graph, exec->version_memory);
+    return zero(exec, bytes);
+}
+
+void braid_exec_free_versions(braid_exec *exec)
+{
+    struct backend *backend = exec->device->backend;
+    if (exec->version_memory)
+        backend->ops->release(backend, BRAID_MEMORY_DEVICE, exec->version_memory);
+    exec->version_memory = NULL;
+    free(exec->version_edits);
+    free(exec->version_values);
+}
+
+// Those whose value changes. Returns how many.
+static uint32_t list_edits(braid_exec *exec, const struct frame_slot *slot, uint64_t number)
+{
+    const struct tasks *tasks = &exec->tasks;
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < tasks->num_versions; i++) {
+        const struct task_version *version = &tasks->versions[i];
+        const void *value = frame_version(tasks, version, number);
+        if (memcmp(slot->frame.slots[version->slot] + version->offset, &value, sizeof(value)) == 0)
+            continue;
+        exec->version_values[num] = value;
+        exec->version_edits[num] =
+            (struct exec_edit){ .from = (const unsigned char *)&exec->version_values[num],
+                                .offset = version->offset,
+                                .slot = version->slot,
+                                .node = version->node,
+                                .bytes = sizeof(value) };
+        num++;
+    }
+    return num;
+}
+
+braid_status braid_exec_turn_versions(braid_exec *exec, struct frame_slot *slot, uint64_t number)
+{
+    if ((number - slot->number) % exec->version_period == 0)
+        return BRAID_OK;
+    uint32_t num = list_edits(exec, slot, number);
+    braid_status status =
+        braid_exec_change_slot(exec, (uint32_t)(slot - exec->slots), exec->version_edits, num);
+    if (status)
+        return braid_error(status, "the versions of frame %llu: %s", (unsigned long long)number,
+                           braid_error_message());
+    slot->number = number;
+    return BRAID_OK;
+}
