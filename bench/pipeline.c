@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// A video pipeline: frames a second from one exec, with 1, 2 and 3 frames in flight, beside three
+// threads with queues written by hand, in turn in one run.
+//
+// A picture is decoded, uploaded, filtered five times, downloaded and encoded. The codecs either
+// mostly sleep, as those do that wait for hardware or files, or compute, as software does. The
+// threads are a decoder, one that copies and filters, and an encoder, with DEPTH pictures between;
+// there filters run on one core. Every run's pictures must come out in order and be the same.
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <braid/braid.h>
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        if ((call) != BRAID_OK) {                                                                  \
+            fprintf(stderr, "%s: %s\n", #call, braid_error_message());                             \
+            exit(EXIT_FAILURE);                                                                    \
+        }                                                                                          \
+    } while (0)
+
+enum { WIDTH = 512, HEIGHT = 256, NUM = WIDTH * HEIGHT, NUM_FILTERS = 5, DEPTH = 3, NUM_TURNS = 5 };
+
+struct picture {
+    uint32_t number;
+    uint32_t pixels[NUM];
+};
+
+static struct codecs {
+    bool sleep;
+    uint64_t ns;
+    uint32_t num_decoded, num_encoded, checksum;
+    bool in_order;
+} codecs;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t thread_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// For as long as the codec takes: asleep, or in time of a core.
+static void take_time(void)
+{
+    struct timespec time = { .tv_nsec = (long)codecs.ns };
+    if (codecs.sleep)
+        nanosleep(&time, NULL);
+    for (uint64_t start = thread_ns(); !codecs.sleep && thread_ns() - start < codecs.ns;)
+        continue;
+}
+
+static void decode(void *user)
+{
+    struct picture *picture = user;
+    take_time();
+    picture->number = codecs.num_decoded++;
+    for (uint32_t i = 0; i < NUM; i++)
+        picture->pixels[i] = i ^ picture->number;
+}
+
+static void encode(void *user)
+{
+    const struct picture *picture = user;
+    take_time();
+    codecs.in_order = codecs.in_order && picture->number == codecs.num_encoded++;
+    for (uint32_t i = 0; i < NUM; i++)
+        codecs.checksum = codecs.checksum * 31 + picture->pixels[i];
+}
+
+static void filter_rows(struct picture *to, const struct picture *from, uint64_t begin,
+                        uint64_t end)
+{
+    if (begin == 0)
+        to->number = from->number;
+    for (uint64_t i = begin * WIDTH; i < end * WIDTH; i++) {
+        uint32_t pixel = from->pixels[i] + from->pixels[(i + WIDTH + 1) % NUM] * 5;
+        to->pixels[i] = (pixel ^ pixel >> 15) * 0x2c1b3c6d;
+    }
+}
+
+static void filter_on_cpu(const braid_blocks *blocks, void *const *args)
+{
+    filter_rows(*(struct picture *const *)args[0], *(const struct picture *const *)args[1],
+                blocks->begin, blocks->end);
+}
+
+static const braid_kernel filter = { .name = "filter", .cpu = filter_on_cpu };
+
+// ---- by hand: three threads, and queues of pictures between them
+
+struct queue {
+    struct picture *pictures;
+    sem_t full, empty;
+};
+
+struct by_hand {
+    struct queue decoded, filtered;
+    uint32_t num_frames;
+};
+
+static struct picture *take(struct queue *queue, uint32_t frame, bool to_read)
+{
+    while (sem_wait(to_read ? &queue->full : &queue->empty))
+        continue;
+    return &queue->pictures[frame % DEPTH];
+}
+
+static void *decode_all(void *user)
+{
+    struct by_hand *by_hand = user;
+    for (uint32_t i = 0; i < by_hand->num_frames; i++) {
+        decode(take(&by_hand->decoded, i, false));
+        sem_post(&by_hand->decoded.full);
+    }
+    return NULL;
+}
+
+static void *filter_all(void *user)
+{
+    struct by_hand *by_hand = user;
+    struct picture *on_device = calloc(2, sizeof(*on_device)); // of a CPU: memory like any other
+    for (uint32_t i = 0; i < by_hand->num_frames && on_device; i++) {
+        memcpy(&on_device[0], take(&by_hand->decoded, i, true), sizeof(*on_device));
+        sem_post(&by_hand->decoded.empty);
+        for (int k = 0; k < NUM_FILTERS; k++)
+            filter_rows(&on_device[(k + 1) % 2], &on_device[k % 2], 0, HEIGHT);
+        memcpy(take(&by_hand->filtered, i, false), &on_device[NUM_FILTERS % 2], sizeof(*on_device));
+        sem_post(&by_hand->filtered.full);
+    }
+    free(on_device);
+    return NULL;
+}
+
+static void *encode_all(void *user)
+{
+    struct by_hand *by_hand = user;
+    for (uint32_t i = 0; i < by_hand->num_frames; i++) {
+        encode(take(&by_hand->filtered, i, true));
+        sem_post(&by_hand->filtered.empty);
+    }
+    return NULL;
+}
+
+static void open_queue(struct queue *queue)
+{
+    queue->pictures = calloc(DEPTH, sizeof(*queue->pictures));
+    if (!queue->pictures)
+        exit(EXIT_FAILURE);
+    sem_init(&queue->full, 0, 0);
+    sem_init(&queue->empty, 0, DEPTH);
+}
+
+static uint64_t run_by_hand(uint32_t num_frames)
+{
+    struct by_hand by_hand = { .num_frames = num_frames };
+    void *(*const stages[])(void *user) = { decode_all, filter_all, encode_all };
+    pthread_t threads[3];
+    open_queue(&by_hand.decoded);
+    open_queue(&by_hand.filtered);
+    uint64_t start = now_ns();
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&threads[i], NULL, stages[i], &by_hand))
+            exit(EXIT_FAILURE);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    uint64_t ns = now_ns() - start;
+    free(by_hand.decoded.pictures);
+    free(by_hand.filtered.pictures);
+    return ns;
+}
+
+// ---- with Braid: one exec
+
+static void add_filters(braid_graph *graph, const braid_resource *pictures)
+{
+    for (int i = 0; i < NUM_FILTERS; i++)
+        CHECK(braid_graph_add_kernel(
+            graph,
+            &(braid_launch){
+                .kernel = &filter,
+                .grid.x = HEIGHT,
+                BRAID_ARGS(braid_resource_address(&pictures[i + 1]),
+                           braid_resource_address(&pictures[i])),
+                BRAID_ACCESSES({ pictures[i], BRAID_READ }, { pictures[i + 1], BRAID_WRITE }) },
+            NULL));
+}
+
+static void add_copy(braid_graph *graph, braid_resource to, braid_resource from)
+{
+    CHECK(braid_graph_add_copy(
+        graph,
+        &(braid_copy){ BRAID_ACCESSES({ from, BRAID_READ }, { to, BRAID_WRITE }), .to_resource = to,
+                       .from_resource = from, .bytes = sizeof(struct picture) },
+        NULL));
+}
+
+static void add_call(braid_graph *graph, const char *name, braid_host_function *call,
+                     braid_resource pictures, braid_access_mode mode)
+{
+    braid_resource state;
+    CHECK(braid_graph_add_resource(graph, name, &state));
+    CHECK(braid_graph_add_host_call(
+        graph,
+        &(braid_host_call){ BRAID_ACCESSES({ state, BRAID_READ_WRITE }, { pictures, mode }),
+                            .call = call, .user_resource = pictures, .blocking = codecs.sleep },
+        NULL));
+}
+
+// Of the host: as many as frames may be in flight.
+static braid_resource add_pictures(braid_graph *graph, const char *name, uint32_t frames,
+                                   struct picture *pictures)
+{
+    const uint64_t bytes = sizeof(struct picture);
+    void *const addresses[DEPTH] = { &pictures[0], &pictures[1], &pictures[2] };
+    braid_resource resource;
+    if (frames == 1)
+        CHECK(braid_graph_add_buffer(graph, name, &pictures[0], bytes, &resource));
+    else
+        CHECK(braid_graph_add_versioned_buffer(graph, name, addresses, frames, bytes, &resource));
+    return resource;
+}
+
+static void fill_graph(braid_graph *graph, uint32_t frames)
+{
+    static struct picture in[DEPTH], out[DEPTH];
+    const uint64_t bytes = sizeof(struct picture);
+    braid_resource input = add_pictures(graph, "input", frames, in);
+    braid_resource output = add_pictures(graph, "output", frames, out);
+    braid_resource pictures[NUM_FILTERS + 1];
+    for (int i = 0; i <= NUM_FILTERS; i++)
+        CHECK(braid_graph_add_transient(graph, "picture", bytes, 0, &pictures[i]));
+    add_call(graph, "decode", decode, input, BRAID_WRITE);
+    add_copy(graph, pictures[0], input);
+    add_filters(graph, pictures);
+    add_copy(graph, output, pictures[NUM_FILTERS]);
+    add_call(graph, "encode", encode, output, BRAID_READ);
+}
+
+struct with_braid {
+    braid_device *device;
+    braid_graph *graph;
+    braid_stream *stream;
+    braid_exec *exec;
+};
+
+static struct with_braid open_braid(uint32_t num_workers, uint32_t frames, braid_exec_mode mode)
+{
+    struct with_braid braid = { 0 };
+    CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = num_workers },
+                            &braid.device));
+    CHECK(braid_graph_create(&braid.graph));
+    fill_graph(braid.graph, frames);
+    CHECK(braid_stream_create(braid.device, NULL, &braid.stream));
+    const braid_exec_options options = { .mode = mode,
+                                         .frames = frames,
+                                         .when_full = BRAID_FULL_WAITS };
+    CHECK(braid_exec_create(braid.device, braid.graph, &options, &braid.exec));
+    return braid;
+}
+
+static void close_braid(struct with_braid *braid)
+{
+    braid_exec_destroy(braid->exec);
+    braid_stream_destroy(braid->stream);
+    braid_graph_destroy(braid->graph);
+    CHECK(braid_device_close(braid->device));
+}
+
+static uint64_t run_braid(const struct with_braid *braid, uint32_t num_frames)
+{
+    uint64_t start = now_ns();
+    for (uint32_t i = 0; i < num_frames; i++)
+        CHECK(braid_exec_launch(braid->exec, braid->stream));
+    CHECK(braid_exec_wait(braid->exec));
+    return now_ns() - start;
+}
+
+// ---- in turn
+
+struct row {
+    const char *name;
+    uint32_t num_workers, frames; // 0: by hand
+    braid_exec_mode mode;
+    uint64_t ns[NUM_TURNS];
+};
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static uint64_t run_row(const struct row *row, uint32_t num_frames, uint32_t *out_checksum)
+{
+    codecs.num_decoded = codecs.num_encoded = codecs.checksum = 0;
+    codecs.in_order = true;
+    uint64_t ns;
+    if (row->frames) {
+        struct with_braid braid = open_braid(row->num_workers, row->frames, row->mode);
+        ns = run_braid(&braid, num_frames);
+        close_braid(&braid);
+    } else {
+        ns = run_by_hand(num_frames);
+    }
+    if (!codecs.in_order || codecs.num_encoded != num_frames) {
+        fprintf(stderr, "%s: pictures came out of order\n", row->name);
+        exit(EXIT_FAILURE);
+    }
+    *out_checksum = codecs.checksum;
+    return ns;
+}
+
+static void run_all(struct row *rows, size_t num_rows, uint32_t num_frames)
+{
+    uint32_t checksum = 0, first = 0;
+    for (int turn = 0; turn < NUM_TURNS; turn++)
+        for (size_t i = 0; i < num_rows; i++) {
+            rows[i].ns[turn] = run_row(&rows[i], num_frames, &checksum);
+            first = turn || i ? first : checksum;
+            if (checksum != first) {
+                fprintf(stderr, "%s: other pictures\n", rows[i].name);
+                exit(EXIT_FAILURE);
+            }
+        }
+    printf("| codecs %s %.1f ms | workers | frames in flight | frames a second | of by hand |\n"
+           "|---|---:|---:|---:|---:|\n",
+           codecs.sleep ? "sleep" : "compute", (double)codecs.ns / 1e6);
+    double by_hand = 0;
+    for (size_t i = 0; i < num_rows; i++) {
+        qsort(rows[i].ns, NUM_TURNS, sizeof(uint64_t), compare);
+        double rate = num_frames / ((double)rows[i].ns[NUM_TURNS / 2] / 1e9);
+        by_hand = rows[i].frames ? by_hand : rate;
+        printf("| %s | %u | %u | %.0f | %.2f |\n", rows[i].name, rows[i].num_workers,
+               rows[i].frames, rate, rate / by_hand);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t num_frames = argc > 1 ? (uint32_t)atoi(argv[1]) : 100;
+    for (int sleep = 1; sleep >= 0; sleep--) {
+        struct row rows[16] = { { .name = "by hand" } };
+        size_t num = 1;
+        for (uint32_t workers = 2; workers <= 4; workers += 2) {
+            for (uint32_t frames = 1; frames <= DEPTH; frames++)
+                rows[num++] = (struct row){ .name = "walker",
+                                            .num_workers = workers,
+                                            .frames = frames,
+                                            .mode = BRAID_MODE_NATIVE };
+            rows[num++] = (struct row){ .name = "streams",
+                                        .num_workers = workers,
+                                        .frames = DEPTH,
+                                        .mode = BRAID_MODE_STREAMS };
+        }
+        codecs.sleep = sleep;
+        codecs.ns = 1000000;
+        run_all(rows, num, num_frames);
+    }
+    return 0;
+}
