@@ -185,7 +185,7 @@ static void when_full_launches_refuse_or_queue(void **state)
     }
 }
 
-// sum += the frame's parameter, by way of two transient buffers; `slow` keeps frames apart.
+// sum[i] += 3 * (the frame's parameter + i) + 1, by way of scratch and two transient buffers.
 struct summing {
     braid_graph *graph;
     uint32_t *sum;
@@ -214,18 +214,27 @@ static struct summing make_summing(struct contract *contract)
                                { 0 } };
     uint64_t bytes = num_numbers * sizeof(uint32_t);
     uint32_t num = num_numbers;
-    braid_resource zeros, sum, first, second;
+    const uint64_t no_delay = 0;
+    braid_resource scratch, sum, first, second;
     braid_node node;
     braid_graph *graph = summing.graph;
-    check_ok(braid_graph_add_buffer(graph, "zeros", contract_numbers(contract, num_numbers), bytes,
-                                    &zeros));
+    check_ok(braid_graph_add_scratch(graph, "scratch", bytes, 0, &scratch));
     check_ok(braid_graph_add_buffer(graph, "sum", summing.sum, bytes, &sum));
     check_ok(braid_graph_add_transient(graph, "first", bytes, 0, &first));
     check_ok(braid_graph_add_transient(graph, "second", bytes, 0, &second));
     check_ok(braid_graph_add_parameter(graph, "value", sizeof(uint32_t), &summing.value));
-    add_step(graph, first, BRAID_WRITE, zeros, 1, 0, &node);
+    uint32_t value = 0;
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){ .node = { USES({ first, BRAID_WRITE }) },
+                         .kernel = &test_keep,
+                         .block = { 32, 1, 1 },
+                         BRAID_ARGS(braid_resource_address(&scratch),
+                                    braid_resource_address(&first), BRAID_ARG(value),
+                                    BRAID_ARG(num), BRAID_ARG(no_delay)) },
+        &node));
     check_ok(braid_graph_use_parameter(graph, summing.value,
-                                       &(braid_parameter_use){ .node = node, .argument = 3 }));
+                                       &(braid_parameter_use){ .node = node, .argument = 2 }));
     add_step(graph, second, BRAID_WRITE, first, 3, 1, NULL);
     check_ok(braid_graph_add_kernel(
         graph,
@@ -259,7 +268,7 @@ static void many_frames_keep_what_is_theirs(void **state)
         uint32_t seen[num_numbers];
         contract_read(contract, seen, summing.sum, sizeof(seen));
         for (uint32_t i = 0; i < num_numbers; i++)
-            assert_int_equal(seen[i], expected);
+            assert_int_equal(seen[i], expected + 3 * i * num);
         assert_int_equal(braid_exec_num_frames(exec), num);
     }
 }

@@ -163,30 +163,32 @@ static void rows_are_for_as_many_frames(void **state)
                 BRAID_INVALID_ARGUMENT, "is not a parameter of the exec's graph");
 }
 
-// The first launch is behind a gate, so that never more frames are in flight than then.
+// The first launch is behind a gate, so that never more frames are in flight than then: in each
+// place as many, since they are a multiple of the places that are tried.
 static void rows_in_every_launch_allocate_nothing(void **state)
 {
     struct contract *contract = *state;
     struct frames frames = make_frames(contract);
     braid_exec *exec = contract_exec(contract, frames.graph);
     braid_stream *stream = contract_stream(contract);
-    uint32_t rows[8], expected[NUM_CHAINS] = { 0 };
+    enum { NUM_ROWS = 12 };
+    uint32_t rows[NUM_ROWS], expected[NUM_CHAINS] = { 0 };
     uint64_t before = 0;
-    fill_rows(rows, 8, 0);
-    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, 8)); // may wait
+    fill_rows(rows, NUM_ROWS, 0);
+    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, NUM_ROWS)); // may wait
     struct gate gate = contract_close(contract, stream);
-    check_ok(braid_exec_launch_many(exec, stream, 8));
-    expect(expected, rows, 8);
+    check_ok(braid_exec_launch_many(exec, stream, NUM_ROWS));
+    expect(expected, rows, NUM_ROWS);
     gate_open(gate);
     check_ok(braid_exec_wait(exec));
     for (uint32_t launch = 0; launch < 20; launch++) {
         if (launch == 5)
             before = failing_memory_num_calls();
-        fill_rows(rows, 8, launch);
-        check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, 8));
-        check_ok(braid_exec_launch_many(exec, stream, 8));
+        fill_rows(rows, NUM_ROWS, launch);
+        check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, NUM_ROWS));
+        check_ok(braid_exec_launch_many(exec, stream, NUM_ROWS));
         check_ok(braid_exec_wait(exec));
-        expect(expected, rows, 8);
+        expect(expected, rows, NUM_ROWS);
     }
     assert_int_equal(failing_memory_num_calls() - before, 0);
     check_frames(contract, &frames, expected);

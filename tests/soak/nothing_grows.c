@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many frames: what the process holds at the end is what it held when warm. BRAID_SOAK_FRAMES=N
-// runs N frames (2,000 otherwise); `./run soak` runs 200,000 in each mode.
+// Many frames, one after another and three in flight: what the process holds at the end is what it
+// held when warm. BRAID_SOAK_FRAMES=N runs N frames (2,000 otherwise); `./run soak` runs 200,000 in
+// each mode.
 #include <dirent.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ struct frame {
     braid_stream *stream;
     braid_node changing;
     uint32_t *data;
-    uint32_t num_calls;
+    uint32_t num_calls, num_ended;
 };
 
 static void count_call(void *user)
@@ -74,15 +75,52 @@ static void count_call(void *user)
     ++*(uint32_t *)user;
 }
 
+static void count_end(uint64_t number, void *user)
+{
+    (void)number;
+    ++*(uint32_t *)user;
+}
+
+// With scratch and a version, so that frames have memory of their own, and find that of others.
+static void add_keeper(struct frame *frame, braid_graph *graph)
+{
+    braid_resource scratch, version, result;
+    uint32_t *to = frame->data + WIDTH + 2, value = 7, num = 1;
+    uint64_t ns = 0;
+    check_ok(braid_graph_add_scratch(graph, "scratch", 4, 0, &scratch));
+    check_ok(braid_graph_add_versioned_buffer(graph, "version", NULL, 2, 4, &version));
+    check_ok(braid_graph_add_buffer(graph, "result", to, 4, &result));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){ .kernel = &test_keep,
+                         BRAID_ACCESSES({ version, BRAID_WRITE }),
+                         BRAID_ARGS(braid_resource_address(&scratch),
+                                    braid_resource_address(&version), BRAID_ARG(value),
+                                    BRAID_ARG(num), BRAID_ARG(ns)) },
+        NULL));
+    check_ok(braid_graph_add_earlier_version(graph, version, 1, &version));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){ .kernel = &test_axpy,
+                         BRAID_ACCESSES({ version, BRAID_READ }, { result, BRAID_WRITE }),
+                         BRAID_ARGS(BRAID_ARG(to), braid_resource_address(&version), BRAID_ARG(num),
+                                    BRAID_ARG(num), BRAID_ARG(num)) },
+        NULL));
+}
+
 static void add_mesh(struct frame *frame, braid_graph *graph)
 {
     uint32_t one = 1;
     braid_node above[WIDTH] = { { 0 } };
+    braid_resource columns[WIDTH + 3];
+    for (uint32_t i = 0; i < WIDTH + 3; i++)
+        check_ok(braid_graph_add_resource(graph, "column", &columns[i]));
     for (uint32_t row = 0; row < DEPTH; row++)
         for (uint32_t i = 0; i < WIDTH; i++) {
             uint32_t *to = frame->data + i;
             braid_launch launch = { .node.after = &above[i],
                                     .node.num_after = row ? 1 : 0,
+                                    BRAID_ACCESSES({ columns[i], BRAID_READ_WRITE }),
                                     .kernel = &test_axpy,
                                     BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(one),
                                                BRAID_ARG(one), BRAID_ARG(one)) };
@@ -91,21 +129,27 @@ static void add_mesh(struct frame *frame, braid_graph *graph)
     frame->changing = above[0];
     check_ok(braid_graph_add_fill(graph,
                                   &(braid_fill){ BRAID_AFTER(above[1], above[2]),
+                                                 BRAID_ACCESSES({ columns[WIDTH], BRAID_WRITE }),
                                                  .to = frame->data + WIDTH, .value_bytes = 4,
                                                  .num_values = 1 },
                                   NULL));
-    check_ok(
-        braid_graph_add_copy(graph,
-                             &(braid_copy){ BRAID_AFTER(above[3]), .to = frame->data + WIDTH + 1,
-                                            .from = frame->data + 3, .bytes = 4 },
-                             NULL));
+    check_ok(braid_graph_add_copy(
+        graph,
+        &(braid_copy){
+            BRAID_AFTER(above[3]),
+            BRAID_ACCESSES({ columns[3], BRAID_READ }, { columns[WIDTH + 1], BRAID_WRITE }),
+            .to = frame->data + WIDTH + 1, .from = frame->data + 3, .bytes = 4 },
+        NULL));
     check_ok(braid_graph_add_host_call(
         graph,
-        &(braid_host_call){ BRAID_AFTER(above[0]), .call = count_call, .user = &frame->num_calls },
+        &(braid_host_call){ BRAID_AFTER(above[0]),
+                            BRAID_ACCESSES({ columns[WIDTH + 2], BRAID_READ_WRITE }),
+                            .call = count_call, .user = &frame->num_calls, .blocking = true },
         NULL));
+    add_keeper(frame, graph);
 }
 
-static void make_frame(struct frame *frame, braid_exec_mode mode)
+static void make_frame(struct frame *frame, braid_exec_mode mode, uint32_t depth)
 {
     const char *backend = getenv("BRAID_TEST_BACKEND");
     const braid_device_options options = { .backend = backend ? backend : "cpu", .num_workers = 2 };
@@ -116,7 +160,10 @@ static void make_frame(struct frame *frame, braid_exec_mode mode)
     check_ok(braid_graph_create(&graph));
     add_mesh(frame, graph);
     const braid_exec_options exec = { .mode = mode,
-                                      .plan = { .max_lanes = 3, .fixed_lanes = true } };
+                                      .plan = { .max_lanes = 3, .fixed_lanes = true },
+                                      .frames = depth,
+                                      .on_frame_end = count_end,
+                                      .on_frame_end_user = &frame->num_ended };
     check_ok(braid_exec_create(frame->device, graph, &exec, &frame->exec));
     braid_graph_destroy(graph);
 }
@@ -133,13 +180,14 @@ static void run_frames(struct frame *frame, uint64_t num)
     check_ok(braid_exec_wait(frame->exec));
 }
 
-static void print_row(const char *mode, uint64_t num, uint64_t ns, const struct held *warm,
-                      const struct held *end)
+static void print_row(const char *mode, uint32_t depth, uint64_t num, uint64_t ns,
+                      const struct held *warm, const struct held *end)
 {
     const char *backend = getenv("BRAID_TEST_BACKEND");
-    printf("summary: %-4s %-7s %7llu frames %6.1f s  heap %+lld B  process %+lld KiB  descriptors "
+    printf("summary: %-4s %-7s %u in flight %7llu frames %6.1f s  heap %+lld B  process %+lld KiB  "
+           "descriptors "
            "%+lld  threads %+lld  streams made %+lld  events made %+lld\n",
-           backend ? backend : "cpu", mode, (unsigned long long)num, (double)ns / 1e9,
+           backend ? backend : "cpu", mode, depth, (unsigned long long)num, (double)ns / 1e9,
            (long long)(end->heap - warm->heap), (long long)(end->process - warm->process) / 1024,
            (long long)(end->descriptors - warm->descriptors),
            (long long)(end->threads - warm->threads),
@@ -147,19 +195,20 @@ static void print_row(const char *mode, uint64_t num, uint64_t ns, const struct 
            (long long)(end->stats.events_created - warm->stats.events_created));
 }
 
-static void soak(const char *name, braid_exec_mode mode)
+static void soak(const char *name, braid_exec_mode mode, uint32_t depth)
 {
     const char *setting = getenv("BRAID_SOAK_FRAMES");
     uint64_t num = setting ? strtoull(setting, NULL, 10) : DEFAULT_FRAMES;
     struct frame frame = { 0 };
-    make_frame(&frame, mode);
+    make_frame(&frame, mode, depth);
     run_frames(&frame, num / 4 + NUM_IN_FLIGHT);
     struct held warm = measure(frame.device);
     uint64_t start = clock_now_ns(), calls = frame.num_calls;
     run_frames(&frame, num);
     struct held end = measure(frame.device);
-    print_row(name, num, clock_now_ns() - start, &warm, &end);
+    print_row(name, depth, num, clock_now_ns() - start, &warm, &end);
     assert_int_equal(frame.num_calls - calls, num);
+    assert_int_equal(frame.num_ended, frame.num_calls);
     assert_int_equal(end.descriptors, warm.descriptors);
     assert_int_equal(end.threads, warm.threads);
     assert_memory_equal(&end.stats, &warm.stats, sizeof(end.stats));
@@ -176,13 +225,15 @@ static void soak(const char *name, braid_exec_mode mode)
 static void on_streams(void **state)
 {
     (void)state;
-    soak("streams", BRAID_MODE_STREAMS);
+    for (uint32_t depth = 1; depth <= 3; depth += 2)
+        soak("streams", BRAID_MODE_STREAMS, depth);
 }
 
 static void in_native_replay(void **state)
 {
     (void)state;
-    soak("native", BRAID_MODE_NATIVE);
+    for (uint32_t depth = 1; depth <= 3; depth += 2)
+        soak("native", BRAID_MODE_NATIVE, depth);
 }
 
 int main(void)
