@@ -245,8 +245,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_scratch(braid_graph *gra
 // can read as an earlier version, while they write their own: a codec's state, what a temporal
 // filter looks back at. `addresses`: of each of them, none sharing bytes; NULL: each exec allocates
 // memory of its device, which is zeros when it is made. Nodes are given its address by
-// braid_resource_address and the like, and must declare an access to it; a launch gives it to them
-// anew, whatever braid_exec_set_arg gave them. It has no ranges.
+// braid_resource_address and the like, and must declare an access to it; launches change it, so the
+// program must not (braid_exec_set_arg and the like). It has no ranges.
 // Errors: BRAID_INVALID_ARGUMENT (empty name, another number of versions, zero size, an address
 // that is NULL, versions that share bytes), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_versioned_buffer(
@@ -255,10 +255,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_versioned_buffer(
 
 // Names the version of a versioned buffer that the frame `frames_before` (1 to num_versions - 1)
 // frames before has; in the first frames, one that no frame has had yet. The same name again is the
-// same resource. It is accessed and
-// addressed as any other resource, inside a frame apart from the frame's own version. Between
-// frames in flight a node that reads it waits for those that write it in that frame, and the frame
-// that is given the memory next for those that read it.
+// same resource. It is accessed and addressed as any other resource, inside a frame apart from the
+// frame's own version. Between frames in flight a node that reads it waits for those that write it
+// in that frame, and the frame that is given the memory next for those that read it.
 // Errors: BRAID_INVALID_ARGUMENT (not a versioned buffer of the graph, another number of frames),
 // BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status

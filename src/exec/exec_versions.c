@@ -51,8 +51,9 @@ static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned c
     uint64_t bytes = 0;
     for (size_t i = 0; i < graph->resources.num; i++) {
         const struct graph_resource *resource = &resources[i];
-        void *const *given = (void *const *)graph->versions.items + resource->first_version;
-        if (resource->num_versions == 0 || resource->frames_before || given[0])
+        void *const *given = graph->versions.items;
+        if (resource->num_versions == 0 || resource->frames_before ||
+            given[resource->first_version])
             continue;
         for (uint32_t k = 0; k < resource->num_versions; k++) {
             if (memory)
