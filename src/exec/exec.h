@@ -117,7 +117,7 @@ void braid_exec_return_queues(braid_exec *exec);
 // Errors: BRAID_NO_MEMORY, BRAID_INTERNAL.
 braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph);
 
-// exec_times.c: room for times, where the program asked for some. Errors: BRAID_UNSUPPORTED,
+// timings.c: room for times, where the program asked for some. Errors: BRAID_UNSUPPORTED,
 // BRAID_NO_MEMORY.
 braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames);
 

@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "exec/exec.h"
 
 // The last operation before `op` on the lane that has times; SIZE_MAX: there is none.
 static size_t find_timed_before(const struct program *program, uint32_t lane, size_t op)
@@ -53,18 +52,4 @@ void braid_exec_times_finish(struct exec_times *times)
     free(times->op_of_node);
     free(times->scratch);
     *times = (struct exec_times){ 0 };
-}
-
-braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames)
-{
-    if (!num_frames)
-        return BRAID_OK;
-    if (exec->num_slots > 1)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "%s: times are kept of one frame in flight, not of %u",
-                           exec->device->label, exec->num_slots);
-    if (!exec->player->read_times)
-        return braid_error(BRAID_UNSUPPORTED, "%s: frames played as %s keep no times",
-                           exec->device->label, exec->player->name);
-    return braid_exec_times_create(&exec->program, num_frames, &exec->times);
 }

@@ -309,3 +309,17 @@ braid_status braid_exec_get_intervals(braid_exec *exec, size_t num_frames,
     pthread_mutex_unlock(&exec->lock);
     return BRAID_OK;
 }
+
+braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames)
+{
+    if (!num_frames)
+        return BRAID_OK;
+    if (exec->num_slots > 1)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s: times are kept of one frame in flight, not of %u",
+                           exec->device->label, exec->num_slots);
+    if (!exec->player->read_times)
+        return braid_error(BRAID_UNSUPPORTED, "%s: frames played as %s keep no times",
+                           exec->device->label, exec->player->name);
+    return braid_exec_times_create(&exec->program, num_frames, &exec->times);
+}
