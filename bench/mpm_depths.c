@@ -34,7 +34,7 @@ static void run(struct depths *depths, int way, uint32_t depth, int turn)
                                          .frames = depth,
                                          .when_full = BRAID_FULL_WAITS };
     CHECK(braid_stream_create(depths->device, NULL, &stream));
-    if (!mpm_run_init(&run, ways[way].name, depths->device, &depths->scene, &options, 1))
+    if (!mpm_run_init(&run, ways[way].name, depths->device, &depths->scene, NULL, &options, 1))
         exit(EXIT_FAILURE);
     uint64_t start = mpm_now_ns();
     for (uint32_t i = 0; i < depths->num_frames; i++) {
