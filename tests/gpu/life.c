@@ -248,6 +248,8 @@ static braid_status create_changes(struct world *world)
 {
     world->changes.device = world->frame.device;
     world->changes.words = world->frame.words;
+    world->changes.has_no_native =
+        strcmp(world->life->backend, "cpu") == 0 && world->life->mode == BRAID_MODE_NATIVE;
     return life_create_changes(&world->changes, world->life->mode);
 }
 

@@ -25,6 +25,18 @@ static braid_status fill_word(braid_device *device, braid_stream *stream, void *
     return braid_stream_fill(device, stream, &changes->words[3], 1, 4, 1);
 }
 
+// What the last word gets is queued by the program itself, where the mode has a stream for that.
+static braid_status add_last(struct life_changes *changes, braid_graph *graph)
+{
+    const braid_native native = { .call = fill_word, .user = changes };
+    const braid_fill fill = {
+        .to = changes->words + 3, .value = 1, .value_bytes = 4, .num_values = 1
+    };
+    if (changes->has_no_native)
+        return braid_graph_add_fill(graph, &fill, NULL);
+    return braid_graph_add_native(graph, &native, &changes->native);
+}
+
 // A chain: a fill of word 0, a kernel that makes word 1 of it, a copy of one of both into word 2,
 // and calls.
 static braid_status fill_graph(struct life_changes *changes, braid_graph *graph, braid_node *nodes)
@@ -48,8 +60,7 @@ static braid_status fill_graph(struct life_changes *changes, braid_graph *graph,
     const braid_host_call call = { .call = count_call, .user = &changes->num_calls };
     if (!status)
         status = braid_graph_add_host_call(graph, &call, &nodes[3]);
-    const braid_native native = { .call = fill_word, .user = changes };
-    return status ? status : braid_graph_add_native(graph, &native, &changes->native);
+    return status ? status : add_last(changes, graph);
 }
 
 static braid_status add_uses(struct life_changes *changes, braid_graph *graph,
@@ -152,5 +163,7 @@ braid_status life_run_changes(struct life_changes *changes, braid_stream *stream
     next.enabled = 0;
     if (!status)
         status = change_and_run(changes, stream, &now, next);
-    return status ? status : braid_exec_set_user(changes->exec, changes->native, changes);
+    if (status || changes->has_no_native)
+        return status;
+    return braid_exec_set_user(changes->exec, changes->native, changes);
 }

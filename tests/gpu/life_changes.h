@@ -12,6 +12,7 @@ struct life_changes {
     braid_exec *exec;
     braid_parameter parameter;
     braid_node native;
+    bool has_no_native; // the CPU's native replay has no stream for it
     uint32_t num_calls;
 };
 
