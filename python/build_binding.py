@@ -21,6 +21,8 @@ void free(void *memory);
 extern "Python" void braid_python_host_call(void *user);
 extern "Python" braid_status braid_python_native_call(braid_device *device, braid_stream *stream,
                                                       void *user);
+extern "Python" void braid_python_frame_end(uint64_t frame, void *user);
+extern "Python" void braid_python_trial(void *user, const braid_tune_trial *trial);
 extern "Python" void braid_python_log(void *user, braid_status status, const char *message);
 """
 PRELUDE = """

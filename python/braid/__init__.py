@@ -16,20 +16,24 @@ from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, H
                            InputOutputError, InternalError, InvalidArgumentError, NoMemoryError,
                            UnavailableError, UnsupportedError)
 from braid._exec import Exec, ExecInfo
-from braid._graph import Graph, Node, Parameter, Resource
+from braid._graph import Graph
+from braid._handles import Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._memory import Pointer
-from braid._options import CostModel
+from braid._options import CostModel, ExecOptions
 from braid._schedule import (MemoryInfo, MemoryPlan, Placement, Schedule, ScheduleInfo,
                              Serialisation, Step)
 from braid._text import version
+from braid._timings import LaneTiming, NodeTiming, Spread, Timings, WaitTiming
+from braid._tune import Trial, Tuning, tune
 
 __version__ = version()
 
 __all__ = [
     "Backend", "BusyError", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo", "DeviceStats",
-    "Error", "Event", "Exec", "ExecInfo", "Failure", "Graph", "HostCallError", "InputOutputError",
-    "InternalError", "InvalidArgumentError", "Kernel", "Memory", "MemoryInfo", "MemoryPlan", "NoMemoryError",
-    "Node", "Parameter", "Placement", "Pointer", "Resource", "Schedule", "ScheduleInfo", "Serialisation",
-    "Step", "Stream", "UnavailableError", "UnsupportedError", "backends", "log_to", "version",
+    "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Graph", "HostCallError", "InputOutputError",
+    "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Memory", "MemoryInfo", "MemoryPlan",
+    "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Pointer", "Resource", "Schedule",
+    "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "Timings", "Trial", "Tuning", "UnavailableError",
+    "UnsupportedError", "WaitTiming", "backends", "log_to", "tune", "version",
 ]

@@ -100,21 +100,39 @@ def _type_name(type_: Any) -> str:
 
 
 def fill_value(value: Any, span: Span, where: str) -> Tuple[int, int]:
-    """The number and its bytes with which a fill sets each element of an array to `value`."""
-    if is_numpy_scalar(value):
-        data = value.tobytes()
-    else:
-        code = _CODES.get(span.typestr[1:] or "u1")
-        if code is None:
-            raise refuse(f"{where}: elements of type '{span.typestr}' cannot be filled by value; give a NumPy number")
-        try:
-            data = struct.pack("=" + code, value)
-        except (struct.error, OverflowError, TypeError) as error:
-            raise refuse(f"{where}: {value!r} is no element of type '{span.typestr}': {error}") from error
-    for size in (1, 2, 4):  # the least that it repeats
-        if len(data) % size == 0 and data == data[:size] * (len(data) // size):
+    """The number and its bytes with which a fill sets each element of an array to `value`: as many bytes as an
+    element has, where a fill can, so that it can get any other value later."""
+    data = _element(value, span.typestr, where)
+    for size in (4, 2, 1):
+        if span.address % size == 0 and _repeats(data, size):
             return int.from_bytes(data[:size], _ORDER), size
     raise refuse(f"{where}: {value!r} has {len(data)} bytes that do not repeat; fills are of 1, 2 or 4 bytes")
+
+
+def later_fill_value(value: Any, typestr: str, size: int, where: str) -> int:
+    """The same for a fill that is there, whose value has `size` bytes."""
+    data = _element(value, typestr, where)
+    data = data * (size // len(data) if 0 < len(data) < size else 1)
+    if len(data) < size or not _repeats(data, size):
+        raise refuse(f"{where}: {value!r} is no repetition of {size} bytes, as this fill's value is")
+    return int.from_bytes(data[:size], _ORDER)
+
+
+def _repeats(data: bytes, size: int) -> bool:
+    return len(data) % size == 0 and data == data[:size] * (len(data) // size)
+
+
+def _element(value: Any, typestr: str, where: str) -> bytes:
+    if is_numpy_scalar(value):
+        data: bytes = value.tobytes()
+        return data
+    code = _CODES.get(typestr[1:] or "u1")
+    if code is None:
+        raise refuse(f"{where}: elements of type '{typestr}' cannot be filled by value; give a NumPy number")
+    try:
+        return struct.pack("=" + code, value)
+    except (struct.error, OverflowError, TypeError) as error:
+        raise refuse(f"{where}: {value!r} is no element of type '{typestr}': {error}") from error
 
 
 _CODES = {"b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q",

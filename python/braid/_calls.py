@@ -51,6 +51,17 @@ def _host_call(user: Any) -> None:
         inside.depth -= 1
 
 
+def _frame_end(frame: int, user: Any) -> None:
+    call = ffi.from_handle(user)
+    inside.depth += 1
+    try:
+        call.function(int(frame))
+    except BaseException as error:
+        call.failures.add(call.node, error)
+    finally:
+        inside.depth -= 1
+
+
 def _native_call(device: Any, stream: Any, user: Any) -> int:
     from braid._device import Stream
 
@@ -84,6 +95,7 @@ def _tell_log(user: Any, status: int, message: Any) -> None:
 
 
 ffi.def_extern(name="braid_python_host_call")(_host_call)
+ffi.def_extern(name="braid_python_frame_end")(_frame_end)
 ffi.def_extern(name="braid_python_native_call", error=lib.BRAID_INTERNAL)(_native_call)
 ffi.def_extern(name="braid_python_log")(_tell_log)
 

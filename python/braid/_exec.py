@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
-from braid._arguments import Argument, Arguments, encode
+from braid._arguments import Argument, Arguments, encode, later_fill_value
 from braid._binding import ffi, lib
+from braid._calls import Call
 from braid._device import Device, is_ready
 from braid._errors import HostCallError, check, make_error, refuse
-from braid._graph import Graph, Kept, Node, Parameter
+from braid._graph import Graph
+from braid._handles import Kept, Node, Parameter
 from braid._lifetime import Owned, Owner, run_deferred
-from braid._options import ISLANDS, MODES, Islands, Mode, PlanOptions, choose, fill_plan, read_struct
-from braid._schedule import Schedule
+from braid._memory import Span, whole_array
+from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
+from braid._schedule import Intervals, Schedule
+from braid._timings import Timings, read_intervals, read_timings
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,24 +33,34 @@ class ExecInfo:
     argument_bytes: int
     num_early_starts: int
     num_island_nodes: int
+    transient_bytes: int
+    unshared_transient_bytes: int
+    transient_bound_bytes: int
+    memory_bytes: int
+    num_islands: int
+    num_frames: int
+    whole_frames: bool
+    num_frame_waits: int
+    frames_reason: str
 
 
 class Exec(Owned):
     """A graph ready to run on one device. It keeps what its nodes use: arrays, kernels, functions."""
 
-    def __init__(self, device: Device, graph: Graph, schedule: Optional[Schedule] = None, *,
-                 mode: Mode = "auto", islands: Islands = "auto", no_early_start: bool = False,
-                 **plan: Unpack[PlanOptions]):
+    def __init__(self, device: Device, graph: Graph, schedule: Optional[Schedule] = None,
+                 **how: Unpack[ExecOptions]):
         run_deferred()
         options = ffi.new("braid_exec_options *")
-        options.mode = choose("mode", MODES, mode)
-        options.islands = choose("islands", ISLANDS, islands)
-        options.no_early_start = no_early_start
-        fill_plan(options.plan, plan)
-        if schedule is not None and plan:
+        fill_exec(options, how)
+        if schedule is not None and set(how) & set(PlanOptions.__annotations__):
             raise refuse("an exec takes a schedule or options of a plan, not both")
         kept = graph._kept
         _check_reach(device, kept)
+        tell = how.get("on_frame_end")
+        teller = None
+        if tell is not None:
+            teller = ffi.new_handle(Call(tell, "on_frame_end", kept.failures))
+            options.on_frame_end, options.on_frame_end_user = lib.braid_python_frame_end, teller
         out = ffi.new("braid_exec **")
         with device._owner as on, graph._owner as of:
             if schedule is None:
@@ -55,11 +69,13 @@ class Exec(Owned):
                 with schedule._owner as by:
                     options.schedule = by
                     status = lib.braid_exec_create(on, of, options, out)
-            _check_native(status, kept)
+            _check_native(status, kept.natives)
         self.device, self.graph = device, graph
         self._kept = kept
-        self._given: Dict[Tuple[int, int], Any] = {}  # what set_arg and set_param gave
+        self._given: Dict[Tuple[int, int], Any] = {}  # what set_arg and the like gave
         self._replaced: Dict[int, Any] = {}  # what frames in flight may still use
+        self._sizes: Dict[int, Tuple[int, int]] = {}  # of the ends that set_copy gave
+        self._natives: Dict[int, Call] = {}  # that set_function gave
         self._stream: Any = None
 
         def destroy(pointer: Any) -> None:
@@ -67,7 +83,13 @@ class Exec(Owned):
             kept.failures.report()  # what no wait has reported; Python prints what finalizers raise
 
         self._owner = Owner("exec", out[0], destroy, parent=device._owner,
-                            kept=(kept, self._given, self._replaced))
+                            kept=(kept, self._given, self._replaced, teller))
+        try:
+            for parameter, initial in kept.initial.items():
+                self._set_param(parameter, initial)
+        except BaseException:
+            self.close()
+            raise
 
     # ---- frames ----
 
@@ -87,7 +109,7 @@ class Exec(Owned):
                 with stream._owner as on:
                     status = lib.braid_exec_launch(pointer, on)
         if status != lib.BRAID_OK:
-            _check_native(status, self._kept)
+            self._check_native(status)
 
     def wait(self) -> None:
         """Blocks until the last launch has ended. Raises HostCallError where host calls of the graph raised
@@ -99,16 +121,29 @@ class Exec(Owned):
         self._kept.failures.report()
         check(status)
 
+    def wait_frame(self, frame: int) -> None:
+        """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
+        with self._owner as pointer:
+            status = lib.braid_exec_wait_frame(pointer, frame)
+        self._kept.failures.report()
+        check(status)
+
+    @property
+    def num_frames(self) -> int:
+        """How many have been launched."""
+        with self._owner as pointer:
+            return int(lib.braid_exec_num_frames(pointer))
+
     @property
     def done(self) -> bool:
         """Whether the last launch has ended."""
         with self._owner as pointer:
             return is_ready(lib.braid_exec_query(pointer))
 
-    def run(self, frames: int = 1) -> None:
-        """Launches so many frames on the default stream, and waits for them."""
+    def run(self, frames: int = 1, stream: Any = None) -> None:
+        """Launches so many frames on `stream`, or the default stream, and waits for them."""
         for _ in range(frames):
-            self.launch()
+            self.launch(stream)
         self.wait()
 
     # ---- what changes from frame to frame ----
@@ -136,11 +171,99 @@ class Exec(Owned):
         if len(argument.data) != len(parameter._initial.data):
             raise refuse(f"parameter '{parameter.name}' has {len(parameter._initial.data)} bytes, and is given "
                          f"{len(argument.data)}")
-        _check_argument(self.device, argument, f"parameter '{parameter.name}' is given", None)
-        handle = ffi.new("braid_parameter *", parameter._handle)[0]
+        given = f"parameter '{parameter.name}' is given"
+        if parameter._handle in self._kept.arguments:
+            _check_argument(self.device, argument, given, None)
+        else:
+            _check_copied(self.device, argument.span, given)
+        self._set_param(parameter._handle, argument)
+        self._keep((-1, parameter._handle[0]), argument.keep)
+
+    def _set_param(self, parameter: Tuple[int, int], argument: Argument) -> None:
+        handle = ffi.new("braid_parameter *", parameter)[0]
         with self._owner as pointer:
             check(lib.braid_exec_set_param(pointer, handle, ffi.from_buffer(argument.data)))
-        self._keep((-1, parameter._handle[0]), argument.keep)
+
+    def set_grid(self, node: Node, grid: Size) -> None:
+        """Gives a kernel node another grid, in blocks; with `grid_from`, another largest one."""
+        dim3 = ffi.new("braid_dim3 *", tuple(sizes(f"the grid of kernel '{node.name}'", grid)))[0]
+        with self._owner as pointer:
+            check(lib.braid_exec_set_grid(pointer, self.graph._handle(node, "node"), dim3))
+
+    def set_copy(self, node: Node, to: Any = None, source: Any = None, nbytes: Optional[int] = None) -> None:
+        """Gives a copy another target, source and size. Without `nbytes` all of both is copied, which must be
+        as long as each other."""
+        ends = self._sizes.get(node.index, self._kept.copies.get(node.index)) if node.graph is self.graph else None
+        if ends is None:
+            raise refuse(f"node '{node.name}' is no copy of this exec's graph")
+        spans = [None if array is None else whole_array(array, f"the {what} of copy '{node.name}'")
+                 for array, what in ((to, "target"), (source, "source"))]
+        target, origin = (had if span is None else span.nbytes for span, had in zip(spans, ends))
+        if nbytes is None and target != origin:
+            raise refuse(f"copy '{node.name}' is from {origin} bytes to {target}: give nbytes")
+        size = target if nbytes is None else nbytes
+        if not 0 < size <= min(target, origin):
+            raise refuse(f"copy '{node.name}' of {size} bytes is from {origin} bytes to {target}")
+        if spans[0] is not None and spans[0].readonly:
+            raise refuse(f"the target of copy '{node.name}' is {spans[0].kind} that is read-only")
+        addresses = []
+        for span in spans:
+            _check_copied(self.device, span, f"copy '{node.name}' is given")
+            addresses.append(ffi.NULL if span is None else ffi.cast("void *", span.address))
+        with self._owner as pointer:
+            check(lib.braid_exec_set_copy(pointer, self.graph._handle(node, "node"), *addresses, size))
+        self._sizes[node.index] = (target, origin)
+        for place, span in enumerate(spans):
+            if span is not None:
+                self._keep((node.index, place), span.keep)
+
+    def set_fill(self, node: Node, value: Any, to: Any = None) -> None:
+        """Gives a fill another value, and another array to set all elements of."""
+        use = self._kept.fills.get(node.index) if node.graph is self.graph else None
+        if use is None:
+            raise refuse(f"node '{node.name}' is no fill of this exec's graph")
+        span = None if to is None else whole_array(to, f"the target of fill '{node.name}'")
+        if span is not None and span.readonly:
+            raise refuse(f"the target of fill '{node.name}' is {span.kind} that is read-only")
+        if span is not None and span.nbytes % use.value_bytes:
+            raise refuse(f"fill '{node.name}' sets {use.value_bytes} bytes at once, and is given {span.nbytes}")
+        number = later_fill_value(value, span.typestr if span else use.typestr, use.value_bytes, f"fill '{node.name}'")
+        _check_copied(self.device, span, f"fill '{node.name}' is given")
+        with self._owner as pointer:
+            check(lib.braid_exec_set_fill(
+                pointer, self.graph._handle(node, "node"), ffi.cast("void *", span.address) if span else ffi.NULL,
+                number, span.nbytes // use.value_bytes if span else 0))
+        if span is not None:
+            self._keep((node.index, 0), span.keep)
+
+    def set_function(self, node: Node, function: Callable[..., Any]) -> None:
+        """Gives a host or native call another function. In a CUDA or HIP graph that of a native call is called
+        at once, under capture, and must queue the same work with other parameters."""
+        kind = self._kept.calls.get(node.index) if node.graph is self.graph else None
+        if kind is None:
+            raise refuse(f"node '{node.name}' is no call of this exec's graph")
+        if not callable(function):
+            raise refuse(f"{kind} call '{node.name}': {function!r} cannot be called")
+        call = Call(function, node.name, self._kept.failures)
+        user = ffi.new_handle(call)
+        before = self._natives.get(node.index)
+        if kind == "native":
+            self._natives[node.index] = call
+        try:
+            with self._owner as pointer:
+                self._check_native(lib.braid_exec_set_user(pointer, self.graph._handle(node, "node"), user))
+        except BaseException:
+            self._natives.pop(node.index, None)
+            if before is not None:
+                self._natives[node.index] = before
+            raise
+        self._keep((node.index, 0), user)
+
+    def set_enabled(self, node: Node, enabled: bool) -> None:
+        """Whether a node does its work in later launches. What a disabled one would have written keeps what it
+        had; its edges stay."""
+        with self._owner as pointer:
+            check(lib.braid_exec_set_enabled(pointer, self.graph._handle(node, "node"), enabled))
 
     def _keep(self, place: Tuple[int, int], thing: Any) -> None:
         before = self._given.get(place)
@@ -151,9 +274,31 @@ class Exec(Owned):
         else:
             self._given.pop(place, None)
 
+    def _check_native(self, status: int) -> None:
+        _check_native(status, [*self._kept.natives, *self._natives.values()])
+
     def _forget(self) -> None:
         if self.done:
             self._replaced.clear()
+
+    # ---- how long it takes ----
+
+    def timings(self) -> Timings:
+        """What the last frames took, of an exec made with `profile`: of nodes, lanes and waits. Waits for the last
+        launch."""
+        return read_timings(self)
+
+    def intervals(self) -> Intervals:
+        """When each node ran in the frames that are kept, the oldest first: what Schedule.svg and the like draw."""
+        return read_intervals(self)
+
+    def measure(self, num_frames: int = 0) -> None:
+        """Runs so many frames (0: as many as are kept), of an exec made with `profile`, and gives the nodes of its
+        graph the median of their times as costs, for later plans."""
+        with self._owner as pointer, self.graph._owner as graph:
+            status = lib.braid_exec_measure(pointer, graph, num_frames)
+        self._check_native(status)
+        self._kept.failures.report()
 
     # ---- what there is ----
 
@@ -193,14 +338,14 @@ class Exec(Owned):
             f"<braid.Exec of {len(self.schedule._nodes)} nodes on {self.device.backend}>"
 
 
-def _check_native(status: int, kept: Kept) -> None:
+def _check_native(status: int, natives: List[Call]) -> None:
     """A native call that raised is the cause of the failure that it made."""
     if status == lib.BRAID_OK:
-        for call in kept.natives:
+        for call in natives:
             call.raised = None  # of an attempt that Braid did without
         return
     error = make_error(status)
-    for call in kept.natives:
+    for call in natives:
         if call.raised is not None:
             cause, call.raised = call.raised, None
             raise error from cause
@@ -219,9 +364,13 @@ def _check_argument(device: Device, argument: Argument, given: str, index: Optio
     if span is None:
         return
     where = "" if index is None else f" as argument {index}"
-    if device.backend == "cpu" and span.on_gpu:
-        raise refuse(f"{given} {span.kind}{where}, which is a GPU's memory, and the device is the CPU")
+    _check_copied(device, span, given, where)
     if device.backend != "cpu" and span.pageable:
         raise refuse(f"{given} {span.kind}{where}, which is the host's own memory: a kernel on {device.backend} "
                      "does not reach it. Copy it to an array on the device, or where all memory is one give "
                      "braid.Pointer.of(it)")
+
+
+def _check_copied(device: Device, span: Optional[Span], given: str, where: str = "") -> None:
+    if span is not None and device.backend == "cpu" and span.on_gpu:
+        raise refuse(f"{given} {span.kind}{where}, which is a GPU's memory, and the device is the CPU")

@@ -2,113 +2,30 @@
 """Graphs: nodes, and what each touches. No device is needed."""
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+import os
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from braid._arguments import Argument, Arguments, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
-from braid._calls import Call, Failures
+from braid._calls import Call
 from braid._errors import check, refuse
+from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._lifetime import Owned, Owner, run_deferred
-from braid._memory import Pointer, Span, as_list, describe, describe_or_none
-from braid._options import NodeOptions, PlanOptions, Size, sizes
-from braid._text import capture, string
+from braid._memory import Pointer, Span, as_list, describe, describe_or_none, whole_array
+from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, sizes
+from braid._text import capture
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from braid._device import Device
     from braid._schedule import Schedule
 
 _ACCESSES = {"reads": lib.BRAID_READ, "writes": lib.BRAID_WRITE, "updates": lib.BRAID_READ_WRITE,
              "accumulates": lib.BRAID_ACCUMULATE, "excludes": lib.BRAID_EXCLUSIVE}
 _READ_WRITE = {lib.BRAID_READ, lib.BRAID_WRITE, lib.BRAID_READ_WRITE}
 _CHANGES = (lib.BRAID_WRITE, lib.BRAID_READ_WRITE, lib.BRAID_ACCUMULATE)
-
-
-class Node:
-    """A node of one graph."""
-
-    __slots__ = ("graph", "name", "_handle")
-
-    def __init__(self, graph: Graph, handle: Any):
-        self.graph = graph
-        self._handle = (handle.index, handle.graph)
-        self.name = string(lib.braid_graph_node_name(graph._owner.pointer, handle))
-
-    @property
-    def index(self) -> int:
-        """Nodes are counted from 0 in the order of adding."""
-        return int(self._handle[0])
-
-    def __repr__(self) -> str:
-        return f"<braid.Node {self.index} {self.name!r}>"
-
-
-class Declared(NamedTuple):
-    """What a graph knows of a resource. It does not hold the graph, so that no circle of references keeps
-    arrays from being freed with the last use of the graph."""
-
-    name: str
-    handle: Tuple[int, int]
-    span: Optional[Span] = None  # of the array that it stands for
-    begin: int = 0  # its bytes, where they are known
-    end: int = 0
-
-
-class Resource:
-    """Anything two nodes may not touch at once: a buffer, a part of one, a list, an allocator."""
-
-    __slots__ = ("graph", "_declared")
-
-    def __init__(self, graph: Graph, declared: Declared):
-        self.graph, self._declared = graph, declared
-
-    @property
-    def name(self) -> str:
-        return self._declared.name
-
-    @property
-    def _handle(self) -> Tuple[int, int]:
-        return self._declared.handle
-
-    def __braid_span__(self) -> Optional[Span]:
-        """A buffer that was declared from an array may stand for it."""
-        return self._declared.span
-
-    def __repr__(self) -> str:
-        return f"<braid.Resource {self.name!r}>"
-
-
-class Parameter:
-    """A value that changes from frame to frame, and that many nodes use as an argument."""
-
-    __slots__ = ("graph", "name", "type", "_handle", "_initial")
-
-    def __init__(self, graph: Graph, name: str, handle: Any, type_: Any, initial: Argument):
-        self.graph, self.name, self.type, self._initial = graph, name, type_, initial
-        self._handle = (handle.index, handle.graph)
-
-    def __repr__(self) -> str:
-        return f"<braid.Parameter {self.name!r}>"
-
-
-class KernelUse(NamedTuple):
-    """A kernel node, as execs need to know it."""
-
-    name: str
-    kernel: Kernel
-    arguments: List[Argument]
-
-
-@dataclasses.dataclass
-class Kept:
-    """What a graph and all execs of it use of Python's."""
-
-    things: List[Any] = dataclasses.field(default_factory=list)
-    kernels: Dict[int, KernelUse] = dataclasses.field(default_factory=dict)
-    natives: List[Call] = dataclasses.field(default_factory=list)
-    failures: Failures = dataclasses.field(default_factory=Failures)
 
 
 class Graph(Owned):
@@ -152,6 +69,28 @@ class Graph(Owned):
         out = ffi.new("braid_resource *")
         check(lib.braid_graph_add_transient(self._pointer, name.encode(), nbytes, alignment, out))
         return Resource(self, Declared(name, (out.index, out.graph)))
+
+    def scratch(self, name: str, nbytes: int, alignment: int = 0) -> Resource:
+        """Declares bytes that each node which takes them as an argument has for itself while it runs, and
+        finds anything in. No access is declared to them."""
+        out = ffi.new("braid_resource *")
+        check(lib.braid_graph_add_scratch(self._pointer, name.encode(), nbytes, alignment, out))
+        return Resource(self, Declared(name, (out.index, out.graph)))
+
+    def versioned(self, name: str, nbytes: int, num_versions: int) -> Resource:
+        """Declares a buffer of 2 to 16 memories, which execs allocate, as zeros, and frames have in turn.
+        Kernels take it as an argument; see earlier()."""
+        out = ffi.new("braid_resource *")
+        check(lib.braid_graph_add_versioned_buffer(self._pointer, name.encode(), ffi.NULL, num_versions, nbytes, out))
+        return Resource(self, Declared(name, (out.index, out.graph)))
+
+    def earlier(self, versioned: Resource, frames_before: int = 1) -> Resource:
+        """What the frame so many frames before has left in a versioned buffer: kernels take and read it as
+        any other resource."""
+        out = ffi.new("braid_resource *")
+        check(lib.braid_graph_add_earlier_version(self._pointer, self._handle(versioned, "resource"),
+                                                  frames_before, out))
+        return Resource(self, Declared(f"{versioned.name}, {frames_before} before", (out.index, out.graph)))
 
     def _find(self, span: Span) -> Optional[Declared]:
         whole = self._wholes.get((span.whole_begin, span.whole_end))
@@ -197,15 +136,18 @@ class Graph(Owned):
     # ---- nodes ----
 
     def kernel(self, kernel: Any, grid: Size, args: Sequence[Any] = (), *, block: Size = 1,
-               cluster: Size = 0, shared_bytes: int = 0, priority: int = 0,
+               cluster: Size = 0, shared_bytes: int = 0, priority: int = 0, grid_from: Any = None,
                **options: Unpack[NodeOptions]) -> Node:
         """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads. Arrays among
-        `args` become pointers; each must be one that the node reads, writes, updates or accumulates."""
+        `args` become pointers; each must be one that the node reads, writes, updates or accumulates.
+        `grid_from`: an array or resource of three uint32, which the node reads as its grid when its turn
+        comes; `grid` is the largest then."""
         kernel = self._kernel_of(kernel)
         name = options.get("name") or kernel.name
         parameters = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, Parameter)]
         arguments = [self._argument(kernel, name, i, arg, len(args)) for i, arg in enumerate(args)]
-        description = _Description(self, "braid_launch *", name, options)
+        counts = None if grid_from is None else self._grid_source(grid_from, name)
+        description = _Description(self, "braid_launch *", name, options, reads=counts)
         description.check_touched(arguments)
         struct, packed = description.struct, Arguments(arguments)
         struct.kernel = kernel._struct
@@ -214,9 +156,13 @@ class Graph(Owned):
             dim3.x, dim3.y, dim3.z = sizes(f"{field} of kernel '{name}'", size)
         struct.shared_bytes, struct.priority = shared_bytes, priority
         struct.args, struct.num_args = packed.array, packed.num
-        node = self._add(lib.braid_graph_add_kernel, description, kernel)
+        if isinstance(counts, Span):
+            struct.grid_from = ffi.cast("void *", counts.address)
+        elif counts is not None:
+            struct.grid_from_resource = self._handle(counts, "resource")
+        node = self._add(lib.braid_graph_add_kernel, description, kernel, counts)
         for index, parameter in parameters:
-            self._use(parameter, node, index)
+            self._use(parameter, node, "argument", index)
         self._kept.things.extend(argument.keep for argument in arguments if argument.keep is not None)
         self._kept.kernels[node.index] = KernelUse(name, kernel, arguments)
         return node
@@ -224,7 +170,7 @@ class Graph(Owned):
     def copy(self, to: Any, source: Any, **options: Unpack[NodeOptions]) -> Node:
         """Adds a copy of an array to another of as many bytes. It reads the one and writes the other."""
         name = options.get("name") or "copy"
-        ends = [self._whole_array(array, f"{what} of copy '{name}'")
+        ends = [whole_array(array, f"{what} of copy '{name}'")
                 for array, what in ((to, "the target"), (source, "the source"))]
         if ends[0].nbytes != ends[1].nbytes:
             raise refuse(f"copy '{name}' is from {ends[1].nbytes} bytes to {ends[0].nbytes}")
@@ -232,18 +178,22 @@ class Graph(Owned):
         description.struct.to = ffi.cast("void *", ends[0].address)
         setattr(description.struct, "from", ffi.cast("void *", ends[1].address))
         description.struct.bytes = ends[0].nbytes
-        return self._add(lib.braid_graph_add_copy, description, ends[0].keep, ends[1].keep)
+        node = self._add(lib.braid_graph_add_copy, description, ends[0].keep, ends[1].keep)
+        self._kept.copies[node.index] = (ends[0].nbytes, ends[1].nbytes)
+        return node
 
     def fill(self, to: Any, value: Any, **options: Unpack[NodeOptions]) -> Node:
         """Adds a fill that sets all elements of an array to a value. It writes the array."""
         name = options.get("name") or "fill"
-        span = self._whole_array(to, f"the target of fill '{name}'")
+        span = whole_array(to, f"the target of fill '{name}'")
         number, nbytes = fill_value(value, span, f"fill '{name}'")
         description = _Description(self, "braid_fill *", name, options, writes=span)
         struct = description.struct
         struct.to, struct.value = ffi.cast("void *", span.address), number
         struct.value_bytes, struct.num_values = nbytes, span.nbytes // nbytes
-        return self._add(lib.braid_graph_add_fill, description, span.keep)
+        node = self._add(lib.braid_graph_add_fill, description, span.keep)
+        self._kept.fills[node.index] = FillUse(span.typestr, nbytes)
+        return node
 
     def host(
         self, function: Callable[[], Any], *, blocking: bool = False, **options: Unpack[NodeOptions]
@@ -259,7 +209,7 @@ class Graph(Owned):
         handle = ffi.new_handle(call)
         description.struct.call, description.struct.user = lib.braid_python_host_call, handle
         description.struct.blocking = blocking
-        return self._add(lib.braid_graph_add_host_call, description, handle)
+        return self._add_call(lib.braid_graph_add_host_call, description, handle, "host")
 
     def native(self, function: Callable[[Any], Any], **options: Unpack[NodeOptions]) -> Node:
         """Adds work that the program queues itself: at each launch function(stream) is called on the
@@ -273,7 +223,7 @@ class Graph(Owned):
         handle = ffi.new_handle(call)
         description.struct.call, description.struct.user = lib.braid_python_native_call, handle
         self._kept.natives.append(call)
-        return self._add(lib.braid_graph_add_native, description, handle)
+        return self._add_call(lib.braid_graph_add_native, description, handle, "native")
 
     def empty(self, **options: Unpack[NodeOptions]) -> Node:
         """Adds a node without work: a join, or a point to order others by."""
@@ -288,6 +238,25 @@ class Graph(Owned):
         """Changes the cost of a node, for instance to a measured one."""
         check(lib.braid_graph_set_cost(self._pointer, self._handle(node, "node"), cost_ns))
 
+    def save_costs(self, device: Device, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes the costs of all nodes, as JSON, and that they are of this device."""
+        with device._owner as on:
+            check(lib.braid_graph_save_costs(self._pointer, on, os.fsencode(path)))
+
+    def load_costs(self, path: Union[str, os.PathLike[str]], device: Optional[Device] = None) -> None:
+        """Gives the nodes the costs of a file, all or none. Refused where it is of another graph, or of
+        another device than the one given."""
+        if device is None:
+            check(lib.braid_graph_load_costs(self._pointer, ffi.NULL, os.fsencode(path)))
+            return
+        with device._owner as on:
+            check(lib.braid_graph_load_costs(self._pointer, on, os.fsencode(path)))
+
+    @property
+    def digest(self) -> int:
+        """A number for the structure of the graph; the same for one that is built alike elsewhere."""
+        return int(lib.braid_graph_digest(self._pointer))
+
     def parameter(self, name: str, value: Any, type: Any = None) -> Parameter:
         """Declares a value that Exec.set_param changes for all nodes that have it among their `args`. Until
         then it is `value`, a NumPy or ctypes number or an array; or a Python number, of `type`."""
@@ -300,6 +269,20 @@ class Graph(Owned):
             type = value.__class__
         self._kept.things.append(initial.keep)
         return Parameter(self, name, out, type, initial)
+
+    def use(self, parameter: Parameter, node: Node, target: Target, *, argument: int = 0, argument_offset: int = 0,
+            offset: int = 0, nbytes: int = 0) -> None:
+        """Has a node take a parameter for something else than a whole argument: "grid" (12 bytes), "grid_x",
+        "grid_y", "grid_z" (uint32); "to", "from" (an array), "bytes" (uint64) of a copy; "to", "value",
+        "num_values" (uint64) of a fill; "enabled" (bool) of any node; a part of an argument. It has the
+        parameter's first value in every exec until Exec.set_param. See braid_parameter_use for the rest."""
+        fill = self._kept.fills.get(node.index) if target == "value" and isinstance(node, Node) else None
+        if fill is not None and not nbytes and isinstance(parameter, Parameter) \
+                and len(parameter._initial.data) - offset != fill.value_bytes:
+            raise refuse(f"parameter '{parameter.name}' has {len(parameter._initial.data) - offset} bytes, where the "
+                         f"value of fill '{node.name}' has {fill.value_bytes}")
+        self._use(parameter, node, target, argument, argument_offset, offset, nbytes)
+        self._kept.initial[parameter._handle] = parameter._initial
 
     # ---- what there is ----
 
@@ -370,18 +353,24 @@ class Graph(Owned):
             return Argument(b"", address_of=value._handle)
         return encode(value, type_, where)
 
-    def _use(self, parameter: Parameter, node: Node, index: int) -> None:
+    def _use(self, parameter: Parameter, node: Node, target: Target, argument: int, *numbers: int) -> None:
+        if not isinstance(parameter, Parameter):
+            raise refuse(f"{parameter!r} is no parameter")
         use = ffi.new("braid_parameter_use *")
-        use.node, use.argument = self._handle(node, "node"), index
+        use.node, use.argument = self._handle(node, "node"), argument
+        use.target = choose("target", TARGETS, target)
+        use.argument_offset, use.offset, use.bytes = (*numbers, 0, 0, 0)[:3]
         check(lib.braid_graph_use_parameter(self._pointer, ffi.new("braid_parameter *", parameter._handle)[0], use))
+        if target == "argument":
+            self._kept.arguments.add(parameter._handle)
 
-    @staticmethod
-    def _whole_array(array: Any, where: str) -> Span:
-        span = describe_or_none(array)
-        if span is None:
-            raise refuse(f"{where} is {array!r}, which is no array")
-        if not span.contiguous:
-            raise refuse(f"{where} is {span.kind} whose elements do not follow each other in memory")
+    def _grid_source(self, thing: Any, name: str) -> Union[Span, Resource]:
+        if isinstance(thing, Resource) and thing.__braid_span__() is None:
+            return thing
+        span = whole_array(thing, f"the array that has the grid of kernel '{name}'")
+        if span.nbytes < 12 or span.typestr[1:] not in ("u4", ""):
+            raise refuse(f"the grid of kernel '{name}' is read from {span.kind} of {span.nbytes} bytes"
+                         f"{' and type ' + repr(span.typestr) if span.typestr else ''}: it is three numbers of uint32")
         return span
 
     def _add(self, adder: Callable[..., int], description: _Description, *keep: Any) -> Node:
@@ -390,12 +379,17 @@ class Graph(Owned):
         self._kept.things.extend(keep)
         return Node(self, out[0])
 
+    def _add_call(self, adder: Callable[..., int], description: _Description, handle: Any, kind: str) -> Node:
+        node = self._add(adder, description, handle)
+        self._kept.calls[node.index] = kind
+        return node
+
 
 class _Description:
     """A struct of C that describes a node, and what it points to."""
 
     def __init__(self, graph: Graph, type_: str, name: Optional[str], options: NodeOptions, *,
-                 reads: Optional[Span] = None, writes: Optional[Span] = None):
+                 reads: Union[Span, Resource, None] = None, writes: Optional[Span] = None):
         unknown = set(options) - set(NodeOptions.__annotations__)
         if unknown:
             raise TypeError(f"{', '.join(sorted(unknown))}: no such option of nodes; there are "

@@ -86,6 +86,16 @@ def describe_or_none(array: Any) -> Optional[Span]:
         return None
 
 
+def whole_array(array: Any, where: str) -> Span:
+    """Of elements without gaps between; `where` begins messages."""
+    span = describe_or_none(array)
+    if span is None:
+        raise refuse(f"{where} is {array!r}, which is no array")
+    if not span.contiguous:
+        raise refuse(f"{where} is {span.kind} whose elements do not follow each other in memory")
+    return span
+
+
 def _name_type(value: Any) -> str:
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

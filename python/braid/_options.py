@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import (TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, Tuple, Type, TypedDict,
-                    TypeVar, Union)
+from typing import (TYPE_CHECKING, Any, Callable, Iterator, Literal, Mapping, Optional, Sequence, Tuple, Type,
+                    TypedDict, TypeVar, Union, cast)
 
 from braid._binding import ffi, lib
 from braid._errors import refuse
 
 if TYPE_CHECKING:
-    from braid._graph import Node
-
+    from braid._handles import Node
 
 Mode = Literal["auto", "streams", "native"]
 Islands = Literal["auto", "never", "whole", "always"]
 Policy = Literal["default", "max_concurrency"]
+WhenFull = Literal["queues", "waits", "refuses"]
+Target = Literal["argument", "grid", "grid_x", "grid_y", "grid_z", "to", "from", "bytes", "value", "num_values",
+                 "enabled"]
 
 MODES: Mapping[str, int] = {"auto": lib.BRAID_MODE_AUTO, "streams": lib.BRAID_MODE_STREAMS,
                             "native": lib.BRAID_MODE_NATIVE}
 ISLANDS: Mapping[str, int] = {"auto": lib.BRAID_ISLANDS_AUTO, "never": lib.BRAID_ISLANDS_NEVER,
                               "whole": lib.BRAID_ISLANDS_WHOLE, "always": lib.BRAID_ISLANDS_ALWAYS}
+WHEN_FULL: Mapping[str, int] = {"queues": lib.BRAID_FULL_QUEUES, "waits": lib.BRAID_FULL_WAITS,
+                                "refuses": lib.BRAID_FULL_REFUSES}
+TARGETS: Mapping[str, int] = {
+    "argument": lib.BRAID_TARGET_ARGUMENT, "grid": lib.BRAID_TARGET_GRID, "grid_x": lib.BRAID_TARGET_GRID_X,
+    "grid_y": lib.BRAID_TARGET_GRID_Y, "grid_z": lib.BRAID_TARGET_GRID_Z, "to": lib.BRAID_TARGET_TO,
+    "from": lib.BRAID_TARGET_FROM, "bytes": lib.BRAID_TARGET_BYTES, "value": lib.BRAID_TARGET_VALUE,
+    "num_values": lib.BRAID_TARGET_NUM_VALUES, "enabled": lib.BRAID_TARGET_ENABLED}
 POLICIES: Mapping[str, int] = {"default": lib.BRAID_POLICY_DEFAULT,
                                "max_concurrency": lib.BRAID_POLICY_MAX_CONCURRENCY}
 
@@ -76,6 +85,19 @@ class PlanOptions(TypedDict, total=False):
     effort: int
 
 
+class ExecOptions(PlanOptions, total=False):
+    """How a graph is played; see braid_exec_options. `on_frame_end` is called with the number of each frame
+    that has ended, as a host call is: what it raises the next wait tells."""
+
+    mode: Mode
+    islands: Islands
+    no_early_start: bool
+    profile: int
+    frames: int
+    when_full: WhenFull
+    on_frame_end: Optional[Callable[[int], Any]]
+
+
 _Struct = TypeVar("_Struct")
 
 
@@ -110,6 +132,38 @@ def fill_plan(struct: Any, options: PlanOptions) -> None:
         else:
             raise TypeError(f"'{name}' is no option of plans: there are "
                             f"{', '.join(PlanOptions.__annotations__)}")
+
+
+def fill_exec(struct: Any, options: ExecOptions) -> None:
+    """Writes a braid_exec_options but for its schedule and its callback."""
+    plan = dict(options)
+    for name, table in (("mode", MODES), ("islands", ISLANDS), ("when_full", WHEN_FULL)):
+        setattr(struct, name, choose(name, table, str(plan.pop(name, next(iter(table))))))
+    for name in ("no_early_start", "profile", "frames"):
+        setattr(struct, name, plan.pop(name, 0))
+    plan.pop("on_frame_end", None)
+    fill_plan(struct.plan, cast(PlanOptions, plan))
+
+
+def read_exec(struct: Any) -> ExecOptions:
+    """What a braid_exec_options says that is not the default."""
+    way: ExecOptions = {}
+    for name, table in (("mode", MODES), ("islands", ISLANDS)):
+        chosen = [choice for choice, number in table.items() if number == getattr(struct, name) != 0]
+        if chosen:
+            way[name] = chosen[0]  # type: ignore[literal-required]
+    policy = [choice for choice, number in POLICIES.items() if number == struct.plan.policy != 0]
+    if policy:
+        way["policy"] = policy[0]  # type: ignore[typeddict-item]
+    costs = {field.name: getattr(struct.plan.costs, field.name) for field in dataclasses.fields(CostModel)}
+    if any(costs.values()):
+        way["costs"] = CostModel(**costs)
+    for name, value in (("no_early_start", struct.no_early_start), ("profile", struct.profile),
+                        ("max_lanes", struct.plan.max_lanes), ("fixed_lanes", struct.plan.fixed_lanes),
+                        ("widen", struct.plan.widen), ("effort", struct.plan.effort)):
+        if value:
+            way[name] = value  # type: ignore[literal-required]
+    return way
 
 
 def sizes(what: str, size: Size) -> Iterator[int]:

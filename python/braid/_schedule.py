@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from braid._exec import Exec
-    from braid._graph import Graph, Node, Resource
+    from braid._graph import Graph
+    from braid._handles import Node, Resource
 
 _STEPS = {lib.BRAID_STEP_RUN: "run", lib.BRAID_STEP_RECORD: "record", lib.BRAID_STEP_WAIT: "wait"}
 _CAUSES = {lib.BRAID_SERIALISED_BY_RESOURCE: "resource", lib.BRAID_SERIALISED_BY_LANES: "lanes",

@@ -13,6 +13,7 @@ MISTAKES = [
     ("a policy that does not exist", 'braid.Graph().plan(policy="best")'),
     ("a number for a node", 'braid.Graph().edge(1, 2)'),
     ("a frame count in words", 'braid.Exec(braid.Device(), braid.Graph()).run("twice")'),
+    ("an option of execs that does not exist", 'braid.Exec(braid.Device(), braid.Graph(), when_full="panics")'),
 ]
 
 

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Timings: what the last frames of an exec did."""
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
+
+from braid._binding import ffi, lib
+from braid._errors import check
+
+if TYPE_CHECKING:
+    from braid._exec import Exec
+    from braid._handles import Node
+
+_TIMED_BY: Mapping[int, str] = {lib.BRAID_TIMED_NOT: "not", lib.BRAID_TIMED_AROUND: "around",
+                                lib.BRAID_TIMED_INSIDE: "inside"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """Of one thing over the frames kept, in nanoseconds."""
+
+    least_ns: int
+    median_ns: int
+    most_ns: int
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeTiming:
+    """How long a node took. `timed_by`: "inside", itself alone; "around", starting it included; "not"."""
+
+    node: Node
+    time: Spread
+    timed_by: str
+
+
+@dataclasses.dataclass(frozen=True)
+class LaneTiming:
+    """What a lane did in a frame, in the mean; `waited_for` longest."""
+
+    busy_ns: int
+    waiting_ns: int
+    idle_ns: int
+    num_nodes: int
+    waited_for: Optional[Node]
+    waited_for_ns: int
+
+
+@dataclasses.dataclass(frozen=True)
+class WaitTiming:
+    """A wait of a lane for a node of another; `node` runs behind it, if one does."""
+
+    lane: int
+    node: Optional[Node]
+    waited_for: Node
+    waited_for_lane: int
+    wait: Spread
+
+
+@dataclasses.dataclass(frozen=True)
+class Timings:
+    """Of `num_frames` frames. A frame is from its begin on the device to its end."""
+
+    num_frames: int
+    frame: Spread
+    nodes: List[NodeTiming]
+    lanes: List[LaneTiming]
+    waits: List[WaitTiming]
+
+
+def read_spread(struct: Any) -> Spread:
+    return Spread(struct.least_ns, struct.median_ns, struct.most_ns)
+
+
+def read_timings(exec_: Exec) -> Timings:
+    nodes = _nodes(exec_)
+    total = ffi.new("braid_timings *")
+    with exec_._owner as pointer:
+        check(lib.braid_exec_get_timings(pointer, total))
+        return Timings(total.num_frames, read_spread(total.frame),
+                       [_node(pointer, node) for node in nodes],
+                       [_lane(pointer, lane, nodes) for lane in range(total.num_lanes)],
+                       [_wait(pointer, index, nodes) for index in range(total.num_waits)])
+
+
+def _nodes(exec_: Exec) -> List[Node]:
+    """Of the graph as it was when the exec was made."""
+    schedule = exec_.schedule
+    return schedule._nodes[:schedule.info.num_nodes]
+
+
+def _node(pointer: Any, node: Node) -> NodeTiming:
+    time, by = ffi.new("braid_spread *"), ffi.new("braid_timed_by *")
+    handle = node.graph._handle(node, "node")
+    check(lib.braid_exec_get_node_timing(pointer, handle, time))
+    check(lib.braid_exec_get_timed_by(pointer, handle, by))
+    return NodeTiming(node, read_spread(time), _TIMED_BY[int(by[0])])
+
+
+def _lane(pointer: Any, lane: int, nodes: List[Node]) -> LaneTiming:
+    struct = ffi.new("braid_lane_timing *")
+    check(lib.braid_exec_get_lane_timing(pointer, lane, struct))
+    return LaneTiming(struct.busy_ns, struct.waiting_ns, struct.idle_ns, struct.num_nodes,
+                      _at(nodes, struct.waited_for), struct.waited_for_ns)
+
+
+def _wait(pointer: Any, index: int, nodes: List[Node]) -> WaitTiming:
+    struct = ffi.new("braid_wait_timing *")
+    check(lib.braid_exec_get_wait_timing(pointer, index, struct))
+    return WaitTiming(struct.lane, _at(nodes, struct.node), nodes[struct.waited_for], struct.waited_for_lane,
+                      read_spread(struct.wait))
+
+
+def _at(nodes: List[Node], index: int) -> Optional[Node]:
+    return nodes[index] if index < len(nodes) else None  # BRAID_NO_NODE is beyond all
+
+
+def read_intervals(exec_: Exec) -> List[Tuple[int, int]]:
+    num_nodes = len(_nodes(exec_))
+    total, num_frames = ffi.new("braid_timings *"), ffi.new("size_t *")
+    with exec_._owner as pointer:
+        check(lib.braid_exec_get_timings(pointer, total))
+        intervals = ffi.new("braid_interval[]", total.num_frames * num_nodes)
+        check(lib.braid_exec_get_intervals(pointer, total.num_frames, intervals, num_frames))
+    return [(one.start_ns, one.end_ns) for one in intervals[0:num_frames[0] * num_nodes]]

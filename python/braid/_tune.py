@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning: finds by trial how a graph is best played on a device."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, List
+
+from braid._binding import ffi, lib
+from braid._device import Device
+from braid._exec import _check_native, _check_reach
+from braid._graph import Graph
+from braid._lifetime import run_deferred
+from braid._options import ExecOptions, read_exec
+from braid._text import string
+from braid._timings import Spread, read_spread
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """One way to play a graph, and what a frame took by the plan and as the host timed it."""
+
+    name: str
+    way: ExecOptions
+    num_lanes: int
+    num_frames: int
+    planned_ns: int
+    frame: Spread
+    was_dropped: bool
+    is_best: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuning:
+    """`way` is how to make the fastest exec: Exec(device, graph, **tuning.way). Of the trials the best is first."""
+
+    way: ExecOptions
+    trials: List[Trial]
+
+
+def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0,
+         keep_costs: bool = False) -> Tuning:
+    """Runs frames of the graph for about `budget_ns` (0: two seconds), and tells how it was the fastest. The
+    costs of its nodes are measured first, and set, unless `keep_costs`. Kernels and calls run hundreds of times."""
+    run_deferred()
+    _check_reach(device, graph._kept)
+    trials: List[Trial] = []
+    user = ffi.new_handle(trials)
+    options = ffi.new("braid_tune_options *")
+    options.budget_ns, options.max_lanes, options.keep_costs = budget_ns, max_lanes, keep_costs
+    options.report, options.user = lib.braid_python_trial, user
+    way = ffi.new("braid_exec_options *")
+    with device._owner as on, graph._owner as of:
+        status = lib.braid_exec_tune(on, of, options, way)
+    _check_native(status, graph._kept.natives)
+    graph._kept.failures.report()
+    return Tuning(read_exec(way), trials)
+
+
+def _tell_trial(user: Any, trial: Any) -> None:
+    trials: List[Trial] = ffi.from_handle(user)
+    trials.append(Trial(string(trial.name), read_exec(trial.way), trial.num_lanes, trial.num_frames,
+                        trial.planned_ns, read_spread(trial.frame), trial.was_dropped, trial.is_best))
+
+
+ffi.def_extern(name="braid_python_trial")(_tell_trial)

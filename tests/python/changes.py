@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nodes do changes from frame to frame without another plan: directly, by parameters, by what is in memory."""
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import braid
+
+
+@pytest.fixture
+def adding(device, add_scaled):
+    """y[i] += 1 for as many i as the grid has, in an exec"""
+
+    def make(num=4, **options):
+        y, ones = np.zeros(8, "float32"), np.ones(8, "float32")
+        graph = braid.Graph()
+        node = graph.kernel(add_scaled, num, [y, ones, 1], updates=y, reads=ones, **options)
+        return y, graph, node
+
+    return make
+
+
+def test_a_grid_changes_for_later_launches(device, adding):
+    y, graph, node = adding()
+    frame = braid.Exec(device, graph)
+    for grid in (1, (2, 3), 4):
+        frame.set_grid(node, grid)
+        frame.launch()
+    frame.wait()
+    assert y.tolist() == [3, 2, 2, 2, 1, 1, 0, 0]
+    with pytest.raises(braid.InvalidArgumentError, match="add_scaled"):
+        frame.set_grid(node, 2**32)
+
+
+def test_a_grid_is_read_from_memory(device, add_scaled):
+    counts = np.zeros(3, "uint32")
+    y, ones, wanted = np.zeros(8, "float32"), np.ones(8, "float32"), [3]
+    graph = braid.Graph()
+    graph.host(lambda: counts.__setitem__(slice(None), (wanted[0], 1, 1)), name="count", writes=counts)
+    graph.kernel(add_scaled, 8, [y, ones, 1], updates=y, reads=ones, grid_from=counts)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert y.tolist() == [1, 1, 1, 0, 0, 0, 0, 0]
+    wanted[0] = 100  # more than the largest grid
+    frame.run()
+    assert y.tolist() == [2, 2, 2, 1, 1, 1, 1, 1]
+    wanted[0] = 0
+    frame.run()
+    assert y.sum() == 11
+
+
+def test_what_has_a_grid_has_three_numbers(adding):
+    for counts in (np.zeros(2, "uint32"), np.zeros(3, "float64"), np.zeros(6, "uint32")[::2]):
+        with pytest.raises(braid.InvalidArgumentError, match="add_scaled"):
+            adding(grid_from=counts)
+
+
+def test_a_copy_gets_other_ends(device):
+    first, second = np.arange(4), np.arange(4, 8)
+    one, two = np.zeros(4, int), np.zeros(4, int)
+    graph = braid.Graph()
+    node = graph.copy(one, first, name="save")
+    frame = braid.Exec(device, graph)
+    frame.set_copy(node, two)
+    frame.run()
+    assert (one.tolist(), two.tolist()) == ([0] * 4, [0, 1, 2, 3])
+    frame.set_copy(node, source=second)
+    frame.run()
+    assert two.tolist() == [4, 5, 6, 7]
+    frame.set_copy(node, one, first, nbytes=16)
+    frame.run()
+    assert one.tolist() == [0, 1, 0, 0]
+
+
+def test_a_copy_never_goes_beyond_its_ends(device):
+    one, two = np.zeros(4, int), np.arange(4)
+    graph = braid.Graph()
+    node = graph.copy(one, two, name="save")
+    frame = braid.Exec(device, graph)
+    frame.set_copy(node, nbytes=8)
+    frame.run()
+    assert one.tolist() == [0] * 4 and frame.num_frames == 1
+    for bad in ({"to": np.zeros(2, int)}, {"nbytes": 33}, {"source": two[:2], "nbytes": 32}, {"nbytes": 0},
+                {"to": one[::2], "nbytes": 8}, {"to": b"12345678" * 4}):
+        with pytest.raises(braid.InvalidArgumentError, match="save"):
+            frame.set_copy(node, **bad)
+    with pytest.raises(braid.InvalidArgumentError, match="no copy"):
+        frame.set_copy(graph.fill(one, 0), two)
+
+
+def test_a_fill_gets_another_value_and_another_array(device):
+    x, other = np.ones(4, "float32"), np.ones(2, "float32")
+    graph = braid.Graph()
+    node = graph.fill(x, 0.0, name="clear")  # whose bytes are all alike
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert x.tolist() == [0] * 4
+    frame.set_fill(node, 2.5)
+    frame.run()
+    assert x.tolist() == [2.5] * 4
+    frame.set_fill(node, 7, other)
+    frame.run()
+    assert (x.tolist(), other.tolist()) == ([2.5] * 4, [7, 7])
+    for value, to in (("many", None), (1, np.zeros(3, "uint8")), (1.5, np.zeros(4, "float64")), (1, bytes(4))):
+        with pytest.raises(braid.InvalidArgumentError, match="clear"):
+            frame.set_fill(node, value, to)
+
+
+def test_a_call_gets_another_function(device):
+    heard = []
+    graph = braid.Graph()
+    node = graph.host(lambda: heard.append("one"), name="say")
+    frame = braid.Exec(device, graph)
+    frame.launch()
+    frame.set_function(node, lambda: heard.append("two"))
+    frame.run()
+    assert heard == ["one", "two"]
+    frame.set_function(node, lambda: 1 / 0)
+    frame.launch()
+    with pytest.raises(braid.HostCallError, match="'say' raised ZeroDivisionError"):
+        frame.wait()
+    with pytest.raises(braid.InvalidArgumentError, match="say"):
+        frame.set_function(node, 5)
+    with pytest.raises(braid.InvalidArgumentError, match="no call"):
+        frame.set_function(graph.empty(), print)
+
+
+def test_a_native_call_gets_another_function(device):
+    x = np.zeros(2, int)
+    graph = braid.Graph()
+    node = graph.native(lambda stream: stream.copy(x, np.array([1, 1])), name="give", writes=x)
+    frame = braid.Exec(device, graph, mode="streams")
+    later = np.array([2, 2])
+    frame.set_function(node, lambda stream: stream.copy(x, later))
+    frame.run()
+    assert x.tolist() == [2, 2]
+    frame.set_function(node, lambda stream: 1 / 0)
+    with pytest.raises(braid.DeviceError, match="give") as caught:
+        frame.launch()
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("mode", ["streams", "native"])
+def test_a_disabled_node_does_nothing_and_keeps_its_place(device, mode):
+    ran = []
+    graph = braid.Graph()
+    first = graph.host(lambda: ran.append(1))
+    second = graph.host(lambda: ran.append(2), after=first)
+    graph.host(lambda: ran.append(3), after=second)
+    frame = braid.Exec(device, graph, mode=mode)
+    frame.set_enabled(second, False)
+    frame.run()
+    frame.set_enabled(second, True)
+    frame.run()
+    assert ran == [1, 3, 1, 2, 3]
+
+
+def test_parameters_are_grids_ends_values_and_switches(device, add_scaled):
+    y, ones = np.zeros(4, "float32"), np.ones(4, "float32")
+    saved, elsewhere, filled, ran = np.zeros(4, "float32"), np.zeros(4, "float32"), np.zeros(2, "float32"), []
+    graph = braid.Graph()
+    blocks = graph.parameter("blocks", np.uint32(2))
+    target = graph.parameter("target", saved)
+    level = graph.parameter("level", np.float32(0.5))
+    wanted = graph.parameter("wanted", np.bool_(False))
+    graph.use(blocks, graph.kernel(add_scaled, 4, [y, ones, 1], updates=y, reads=ones), "grid_x")
+    graph.use(target, graph.copy(saved, y, writes=elsewhere), "to")
+    graph.use(level, graph.fill(filled, 0.0), "value")
+    graph.use(wanted, graph.host(lambda: ran.append(1)), "enabled")
+    frame = braid.Exec(device, graph)
+    frame.run()  # with the first values
+    assert saved.tolist() == [1, 1, 0, 0] and filled.tolist() == [0.5, 0.5] and ran == []
+    for parameter, value in ((blocks, 3), (target, elsewhere), (level, 8), (wanted, True)):
+        frame.set_param(parameter, value)
+    frame.run()
+    assert saved.tolist() == [1, 1, 0, 0] and elsewhere.tolist() == [2, 2, 1, 0]
+    assert filled.tolist() == [8, 8] and ran == [1]
+
+
+def test_a_part_of_a_parameter_goes_to_a_part_of_an_argument(device, store):
+    cell = np.zeros(1, "int64")
+    graph = braid.Graph()
+    node = graph.kernel(store, 1, [cell, 0], writes=cell)
+    both = graph.parameter("both", np.array([1, 2], "uint32").tobytes())
+    graph.use(both, node, "argument", argument=1, argument_offset=4, offset=4, nbytes=4)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert cell[0] == 2 << 32
+
+
+def test_a_use_that_does_not_fit_is_refused_by_name(device):
+    graph, x = braid.Graph(), np.zeros(4, "float32")
+    node, wide = graph.fill(x, 1.0, name="clear"), graph.parameter("wide", np.float64(2))
+    narrow = graph.parameter("narrow", np.int16(2))
+    for parameter, target in ((wide, "grid"), (wide, "value"), (narrow, "value"), (wide, "bytes"), (wide, "user"),
+                              (narrow, "num_values"), (3, "value")):
+        with pytest.raises(braid.InvalidArgumentError):
+            graph.use(parameter, node, target)
+    with braid.Exec(device, graph) as frame:  # and what was refused is not set
+        frame.run()
+    assert x.tolist() == [1] * 4
+
+
+def test_what_is_given_lives_as_long_as_its_frames(device):
+    x, other = np.zeros(4, int), np.arange(4)
+    graph = braid.Graph()
+    node = graph.copy(x, np.zeros(4, int))
+    frame = braid.Exec(device, graph)
+    frame.set_copy(node, source=other)
+    gone = weakref.ref(other)
+    del other
+    gc.collect()
+    frame.run()
+    assert x.tolist() == [0, 1, 2, 3] and gone() is not None
+    frame.set_copy(node, source=np.ones(4, int))
+    frame.run()
+    gc.collect()
+    assert gone() is None

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Execs tell how long nodes took, and plans use it."""
+import time
+
+import pytest
+
+import braid
+
+SLEEP = 0.004
+
+
+@pytest.fixture
+def graph():
+    """A call that sleeps, a short one behind it, and a short one beside"""
+    made = braid.Graph()
+    long = made.host(lambda: time.sleep(SLEEP), name="long", blocking=True)
+    made.host(lambda: None, name="behind", after=long)
+    made.host(lambda: None, name="beside")
+    return made
+
+
+def test_nodes_lanes_and_frames_are_timed(device, graph):
+    frame = braid.Exec(device, graph, profile=4)
+    frame.run(6)
+    timings = frame.timings()
+    assert timings.num_frames == 4
+    assert [timing.node.name for timing in timings.nodes] == ["long", "behind", "beside"]
+    assert all(timing.timed_by == "around" for timing in timings.nodes)
+    long, behind, _ = (timing.time for timing in timings.nodes)
+    assert SLEEP * 1e9 <= long.least_ns <= long.median_ns <= long.most_ns
+    assert timings.frame.least_ns >= long.least_ns
+    assert len(timings.lanes) == frame.schedule.info.num_lanes == len(frame.schedule.lanes)
+    assert sum(lane.num_nodes for lane in timings.lanes) == 3
+    assert len(timings.waits) == frame.schedule.info.num_waits
+
+
+def test_waits_are_timed(device, graph):
+    beside = graph.nodes[2]
+    graph.edge(graph.nodes[0], beside)
+    frame = braid.Exec(device, graph, profile=2, policy="max_concurrency")
+    frame.run(2)
+    (wait,) = frame.timings().waits
+    assert wait.waited_for.name == "long" and wait.node.name in ("behind", "beside")
+    assert wait.lane != wait.waited_for_lane and wait.wait.most_ns > 0
+    assert any(lane.waited_for is not None and lane.waited_for.name == "long" for lane in frame.timings().lanes)
+
+
+def test_intervals_are_drawn(device, graph):
+    frame = braid.Exec(device, graph, profile=2)
+    frame.run(3)
+    graph.empty(name="added later")
+    intervals = frame.intervals()
+    assert len(intervals) == 2 * 3
+    for long, behind, _ in (intervals[:3], intervals[3:]):
+        assert long[1] - long[0] >= SLEEP * 1e9 and behind[0] >= long[1]
+    assert intervals[3][0] >= intervals[0][1]
+    with braid.Exec(device, graph, profile=2) as whole:
+        whole.run()
+        assert "long" in whole.schedule.svg(intervals=whole.intervals())
+
+
+def test_an_exec_that_keeps_no_times_says_so(device, graph):
+    frame = braid.Exec(device, graph)
+    for ask in (frame.timings, frame.intervals, frame.measure):
+        with pytest.raises(braid.InvalidArgumentError, match="profile"):
+            ask()
+
+
+def test_measured_costs_are_planned_with_and_kept_in_files(device, graph, tmp_path):
+    assert graph.plan().info.num_guessed == 3
+    with braid.Exec(device, graph, profile=3) as frame:
+        frame.measure(3)
+    plan = graph.plan()
+    assert plan.info.num_guessed == 0
+    assert plan.placement(graph.nodes[0]).end_ns >= SLEEP / 2 * 1e9
+    path = tmp_path / "costs.json"
+    graph.save_costs(device, path)
+
+    again = braid.Graph()
+    first = again.host(print, name="long", blocking=True)
+    again.host(print, name="behind", after=first)
+    again.host(print, name="beside")
+    assert again.digest == graph.digest
+    again.load_costs(path, device)
+    assert again.plan().info.work_ns == plan.info.work_ns
+    again.load_costs(str(path))
+    again.empty()
+    assert again.digest != graph.digest
+    with pytest.raises(braid.InvalidArgumentError, match="graph"):
+        again.load_costs(path)
+    with pytest.raises(braid.InputOutputError, match="nowhere"):
+        graph.load_costs(tmp_path / "nowhere")
+
+
+def test_what_raises_while_measuring_is_told(device):
+    graph = braid.Graph()
+    graph.host(lambda: 1 / 0, name="divide")
+    with braid.Exec(device, graph, profile=3) as frame:
+        with pytest.raises(braid.HostCallError, match="divide"):
+            frame.measure()
+
+
+def test_tuning_tells_how_to_make_the_exec(device, graph):
+    tuned = braid.tune(device, graph, budget_ns=100_000_000)
+    best = tuned.trials[0]
+    assert best.is_best and sum(trial.is_best for trial in tuned.trials) == 1
+    assert best.way == tuned.way and best.num_frames > 0 and best.frame.median_ns >= SLEEP * 1e9
+    with braid.Exec(device, graph, **tuned.way) as frame:
+        frame.run()
+        assert frame.schedule.info.num_lanes == best.num_lanes
+        assert frame.info.mode == tuned.way["mode"]
