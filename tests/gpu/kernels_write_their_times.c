@@ -271,6 +271,40 @@ static void texts_keep_what_they_do(void **state)
                                NULL });
 }
 
+// As a file that was cut off: the driver says what is wrong with it, and nothing is read beyond.
+static void text_that_ends_early_stays_as_wrong_as_it_is(void **state)
+{
+    (void)state;
+    static const char whole[] = HEAD ".entry a(.param .u64 x)\n.maxntid 32, 1, 1\n"
+                                     "{ $L_1: bar.sync 0; @%p1 bra $L_1; @%p2 ret; }\n";
+    for (size_t length = 0; length < sizeof(whole); length++) {
+        const char *reason = NULL;
+        char *text = malloc(length + 1); // of this size, so that a sanitizer sees more
+        assert_non_null(text);
+        memcpy(text, whole, length);
+        text[length] = '\0';
+        char *changed = braid_gpu_ptx_with_stamps(text, &reason);
+        assert_true(changed || reason);
+        free(changed);
+        free(text);
+    }
+}
+
+// There are more places to look at than room at first.
+static void long_texts_are_looked_at_as_well(void **state)
+{
+    (void)state;
+    enum { num_lines = 200 };
+    char text[num_lines * 32 + 100] = HEAD ".entry a() {\n@%p1 ret;\n";
+    for (int i = 0; i < num_lines; i++)
+        strcat(text, "add.u32 %r1, %r1, 1;\n");
+    size_t length = strlen(text);
+    strcpy(text + length, "ret;\n}\n");
+    check_text(text, (const char *const[]){ BEGIN, END, NULL });
+    strcpy(text + length, "bar.sync 0;\nret;\n}\n");
+    check_refused(text, "threads of it end while others meet at a barrier");
+}
+
 #define BODY(body) HEAD ".entry a(.param .u64 x) {\n" body "}\n"
 
 // Threads of a warp that have left may not wait for each other where others meet at a barrier.
@@ -285,6 +319,9 @@ static void texts_whose_threads_part_are_left_alone(void **state)
     check_refused(BODY("\t@%p1 ret;\n\tshfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;\n\tret;\n"),
                   parting);
     check_refused(BODY("\t@%p1 ret;\n\tcall.uni f, (p);\n\tret;\n"), parting);
+    check_refused(BODY("$L_1:\n\tbar.sync 0;\n\t@%p1 ret;\n\tbrx.idx %r1, list;\n\tret;\n"),
+                  parting); // which may go back
+    check_refused(BODY("\t@%p1 ret;\n\tmbarrier.try_wait.b64 %p2, [%r1], %r2;\n\tret;\n"), parting);
     check_refused(BODY("\t{\n\tret;\n\t}\n"), "it ends inside a block of its own");
     check_refused(HEAD ".func f() { exit; }\n.entry a() { ret; }", "a function of it ends threads");
     check_refused(HEAD ".extern .func cudaLaunchDeviceV2();\n.entry a() { ret; }",
@@ -306,6 +343,8 @@ int main(void)
         cmocka_unit_test(a_driver_that_takes_no_text_keeps_no_times),
         cmocka_unit_test(calls_of_islands_are_timed_inside),
         cmocka_unit_test(texts_keep_what_they_do),
+        cmocka_unit_test(text_that_ends_early_stays_as_wrong_as_it_is),
+        cmocka_unit_test(long_texts_are_looked_at_as_well),
         cmocka_unit_test(texts_whose_threads_part_are_left_alone),
     };
     return cmocka_run_group_tests_name("kernels_write_their_times", tests, NULL, NULL);

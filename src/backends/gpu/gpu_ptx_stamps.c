@@ -176,8 +176,9 @@ static bool may_leave_barriers(const struct stamper *stamper)
         return true;
     for (size_t i = first_exit; i < num && last; i++) {
         const struct mark *mark = &stamper->marks[i];
-        if (mark->kind == MARK_BRANCH && !goes_to_exit(stamper, i) &&
-            (mark->label.length == 0 || find_label(stamper, mark->label) < last))
+        bool is_known = mark->label.length > 0; // one to several places may go to any
+        if (mark->kind == MARK_BRANCH &&
+            (!is_known || (!goes_to_exit(stamper, i) && find_label(stamper, mark->label) < last)))
             return true;
     }
     return false;
