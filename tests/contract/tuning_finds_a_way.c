@@ -80,6 +80,105 @@ static void a_lane_for_everything_is_tried(void **state)
     assert_int_equal(most, num_nodes);
 }
 
+static void note_modes(void *user, const braid_tune_trial *trial)
+{
+    bool *seen = user;
+    seen[trial->way->mode == BRAID_MODE_NATIVE] = true;
+}
+
+static bool is_allowed(struct contract *contract, const braid_graph *graph, braid_exec_mode mode)
+{
+    braid_exec *exec = NULL;
+    braid_status status =
+        braid_exec_create(contract->device, graph, &(braid_exec_options){ .mode = mode }, &exec);
+    braid_exec_destroy(exec);
+    assert_true(status == BRAID_OK || status == BRAID_UNSUPPORTED);
+    return status == BRAID_OK;
+}
+
+static void check_modes(struct contract *contract, braid_graph *graph)
+{
+    bool on_streams = is_allowed(contract, graph, BRAID_MODE_STREAMS), seen[2] = { false, false };
+    bool natively = is_allowed(contract, graph, BRAID_MODE_NATIVE);
+    const braid_tune_options options = {
+        .budget_ns = 1, .max_lanes = 2, .keep_costs = true, .report = note_modes, .user = seen
+    };
+    braid_exec_options way = { .profile = 7 };
+    braid_status status = braid_exec_tune(contract->device, graph, &options, &way);
+    if (on_streams || natively) {
+        check_ok(status);
+    } else {
+        check_fails(status, BRAID_UNSUPPORTED, "allows no mode for the graph");
+        assert_int_equal(way.profile, 7); // as it was
+    }
+    assert_int_equal(seen[0], on_streams);
+    assert_int_equal(seen[1], natively);
+}
+
+static braid_status call_nothing(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device, (void)stream, (void)user;
+    return BRAID_OK;
+}
+
+// The CPU replays no native calls, and HIP reads no grids in any mode.
+static void modes_that_are_not_allowed_are_left_out(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *words = contract_numbers(contract, 16);
+    braid_graph *graph = contract_graph(contract);
+    add_native(graph, (braid_node_options){ .name = "gemm" }, call_nothing, NULL);
+    check_modes(contract, graph);
+    graph = contract_graph(contract);
+    uint32_t *counts = words + 3, *seen = words + 8;
+    check_ok(
+        braid_graph_add_kernel(graph,
+                               &(braid_launch){ .kernel = &test_count_read_blocks,
+                                                .grid = { 3, 1, 1 },
+                                                .block = { 32, 1, 1 },
+                                                .grid_from = words,
+                                                BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) },
+                               NULL));
+    check_modes(contract, graph);
+}
+
+struct plans {
+    int num[2]; // of a mode, without what is tried on the best
+};
+
+static void note_plans(void *user, const braid_tune_trial *trial)
+{
+    struct plans *plans = user;
+    plans->num[trial->way->mode == BRAID_MODE_NATIVE] +=
+        strchr(trial->name, ',') == strrchr(trial->name, ',');
+}
+
+// Behind a long chain each number of lanes is only a little better than the one before: not all are
+// timed.
+static void few_of_many_plans_are_timed(void **state)
+{
+    enum { num_long = 10, num_short = 40 };
+    struct contract *contract = *state;
+    uint32_t *numbers = contract_numbers(contract, num_short);
+    braid_graph *graph = contract_graph(contract);
+    braid_node node = { 0 };
+    for (int i = 0; i < num_long; i++)
+        node = add_fill(
+            graph, (braid_node_options){ .after = &node, .num_after = i > 0, .cost_ns = 1000000 },
+            numbers, 1, 1);
+    for (int i = 1; i < num_short; i++)
+        add_fill(graph, (braid_node_options){ .after = &node, .num_after = 1, .cost_ns = 100000 },
+                 numbers + i, 1, 1);
+    struct plans plans = { 0 };
+    const braid_tune_options options = {
+        .budget_ns = 1, .keep_costs = true, .report = note_plans, .user = &plans
+    };
+    braid_exec_options way;
+    check_ok(braid_exec_tune(contract->device, graph, &options, &way));
+    for (int mode = 0; mode < 2; mode++)
+        assert_in_range(plans.num[mode], 2, 6);
+}
+
 static void costs_that_are_to_stay_do(void **state)
 {
     struct contract *contract = *state;
@@ -145,6 +244,8 @@ int run_tuning(void)
     const struct CMUnitTest tests[] = {
         contract_test(the_fastest_way_is_handed_out_and_can_be_used),
         contract_test(a_lane_for_everything_is_tried),
+        contract_test(modes_that_are_not_allowed_are_left_out),
+        contract_test(few_of_many_plans_are_timed),
         contract_test(costs_that_are_to_stay_do),
         contract_test(what_is_missing_is_named),
         contract_test(a_digest_tells_structure_and_nothing_else),

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a plan starts kernels early or has islands, tuning tries it without them too; a driver that
+// fails meanwhile fails the tuning, which leaves nothing behind.
+#include <stdlib.h>
+#include <string.h>
+
+#include <braid/tune.h>
+
+#include "gpu/gpu_testing.h"
+#include "gpu/island_graph.h"
+#include "support/check.h"
+
+enum { CHAIN = 12, EARLY_NS = 5000, ISLAND_NS = 2000 };
+
+struct tried {
+    int num, num_not_early, num_without_islands, num_whole;
+};
+
+static void note(void *user, const braid_tune_trial *trial)
+{
+    struct tried *tried = user;
+    const braid_exec_options *way = trial->way;
+    tried->num++;
+    tried->num_not_early += way->no_early_start;
+    tried->num_without_islands += way->islands == BRAID_ISLANDS_NEVER;
+    tried->num_whole += way->islands == BRAID_ISLANDS_WHOLE;
+    assert_int_equal(way->no_early_start, strstr(trial->name, ", no early starts") != NULL);
+    assert_int_equal(way->islands == BRAID_ISLANDS_NEVER,
+                     strstr(trial->name, ", no islands") != NULL);
+    assert_int_equal(way->islands == BRAID_ISLANDS_WHOLE,
+                     strstr(trial->name, ", one island") != NULL);
+}
+
+static braid_status tune(braid_device *device, braid_graph *graph, struct tried *tried)
+{
+    *tried = (struct tried){ 0 };
+    const braid_tune_options options = {
+        .budget_ns = 1, .max_lanes = 2, .keep_costs = true, .report = note, .user = tried
+    };
+    braid_exec_options way;
+    return braid_exec_tune(device, graph, &options, &way);
+}
+
+static braid_graph *make_chain(const struct frame *frame)
+{
+    braid_graph *graph;
+    braid_node node = { 0 };
+    uint32_t *to = frame->words, c = 0;
+    check_ok(braid_graph_create(&graph));
+    for (int i = 0; i < CHAIN; i++) {
+        const braid_launch launch = {
+            .node = { .after = &node, .num_after = i > 0, .cost_ns = EARLY_NS },
+            .kernel = &sum_kernel,
+            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(c))
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    }
+    return graph;
+}
+
+static void early_starts_are_done_without_too(void **state)
+{
+    (void)state;
+    struct frame frame = { 0 };
+    struct tried tried;
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    braid_graph *graph = make_chain(&frame);
+    check_ok(tune(frame.device, graph, &tried));
+    assert_int_equal(tried.num_not_early, 2); // one in each mode
+    assert_true(tried.num > tried.num_not_early);
+    braid_graph_destroy(graph);
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
+static void islands_are_done_without_too(void **state)
+{
+    (void)state;
+    braid_device *device;
+    struct tried tried;
+    struct island_graph made = { .seed = 1, .cost_ns = ISLAND_NS };
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    island_graph_make(&made, device);
+    check_ok(tune(device, made.graph, &tried));
+    assert_true(tried.num_without_islands >= 1);
+    assert_int_equal(tried.num_whole, 1);
+    island_graph_finish(&made, device);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
+static void a_driver_that_fails_ends_it(void **state)
+{
+    (void)state;
+    static const char *const rules[] = { "cuGraphInstantiateWithFlags:1=2",
+                                         "cuGraphInstantiateWithFlags:4=2", "cuGraphLaunch:1=2",
+                                         "cuGraphLaunch:30=2", "cuLaunchKernel:2=2" };
+    struct frame frame = { 0 };
+    struct tried tried;
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    braid_graph *graph = make_chain(&frame);
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
+        check_fails(tune(frame.device, graph, &tried), BRAID_NO_MEMORY, "");
+        assert_int_equal(tried.num, 0);
+        reset_standin();
+        check_ok(tune(frame.device, graph, &tried));
+        assert_true(tried.num > 0);
+    }
+    braid_graph_destroy(graph);
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(early_starts_are_done_without_too),
+        cmocka_unit_test(islands_are_done_without_too),
+        cmocka_unit_test(a_driver_that_fails_ends_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
