@@ -94,6 +94,7 @@ static void what_is_of_another_is_refused(void **state)
     check_ok(braid_graph_load_costs(graph, NULL, path));
     check_fails(braid_graph_load_costs(graph, device, "/nowhere/costs"), BRAID_IO_ERROR,
                 "cannot be read");
+    check_fails(braid_graph_load_costs(graph, device, "/tmp"), BRAID_IO_ERROR, "could not be read");
     check_fails(braid_graph_save_costs(graph, device, "/nowhere/costs"), BRAID_IO_ERROR,
                 "cannot be written");
     check_fails(braid_graph_save_costs(graph, device, "/dev/full"), BRAID_IO_ERROR,
