@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <braid/braid.h>
+#include <braid/timings.h>
 
 #include "support/check.h"
+#include "support/failing_memory.h"
 
-enum { PATIENCE_SECONDS = 60, NUM_CALLS = 6, NUM_FRAMES = 40 };
+enum { PATIENCE_SECONDS = 60, NUM_CALLS = 6, NUM_FRAMES = 40, NUM_TIMED = 4, SLEEP_NS = 2000000 };
 
 static const braid_exec_mode modes[] = { BRAID_MODE_STREAMS, BRAID_MODE_NATIVE };
 
@@ -149,11 +151,99 @@ static void calls_meet_in_every_frame(void **state)
     }
 }
 
+static void sleep_a_while(void *user)
+{
+    (void)user;
+    usleep(SLEEP_NS / 1000);
+}
+
+// The times of a call are its own, whichever thread goes on behind it; so are those of what waits
+// for it on another lane.
+static void calls_keep_their_times(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fixture all;
+        open_fixture(&all);
+        sem_t *posted = &all.posted;
+        braid_arg arg = { &posted, sizeof(posted) };
+        braid_launch launch = { .kernel = &post_kernel, .args = &arg, .num_args = 1 };
+        braid_node call = add_call(&all, sleep_a_while, NULL), behind[2];
+        launch.node = (braid_node_options){ .after = &call, .num_after = 1, .cost_ns = 100000 };
+        for (int k = 0; k < 2; k++)
+            check_ok(braid_graph_add_kernel(all.graph, &launch, &behind[k]));
+        const braid_exec_options options = { .mode = modes[i],
+                                             .profile = NUM_TIMED,
+                                             .plan = { .max_lanes = 2, .fixed_lanes = true } };
+        check_ok(braid_exec_create(all.device, all.graph, &options, &all.exec));
+        for (int frame = 0; frame < NUM_TIMED; frame++)
+            check_ok(braid_exec_launch(all.exec, NULL));
+        check_ok(braid_exec_wait(all.exec));
+        braid_interval at[NUM_TIMED][3];
+        size_t num;
+        check_ok(braid_exec_get_intervals(all.exec, NUM_TIMED, at[0], &num));
+        assert_int_equal(num, NUM_TIMED);
+        for (int frame = 0; frame < NUM_TIMED; frame++) {
+            assert_true(at[frame][0].end_ns - at[frame][0].start_ns >= SLEEP_NS / 2);
+            for (int k = 1; k < 3; k++) {
+                assert_true(at[frame][k].start_ns >= at[frame][0].end_ns);
+                assert_true(at[frame][k].end_ns >= at[frame][k].start_ns);
+            }
+        }
+        close_fixture(&all);
+    }
+}
+
+// Only once the launch has all that it needs.
+static void take_memory(void *user)
+{
+    wait_for_post(user);
+    failing_memory_arm(1);
+}
+
+static void give_memory(void *user)
+{
+    struct fixture *all = user;
+    failing_memory_disarm();
+    atomic_store(&all->num_present, 1);
+}
+
+// Where there is none for a thread, the worker makes the call itself.
+static void calls_are_made_without_memory_for_a_thread(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fixture all;
+        open_fixture(&all);
+        braid_node nodes[2];
+        check_ok(braid_graph_add_host_call(
+            all.graph, &(braid_host_call){ .call = take_memory, .user = &all }, &nodes[0]));
+        nodes[1] = add_call(&all, count_after, &nodes[0]);
+        check_ok(braid_graph_add_host_call(
+            all.graph,
+            &(braid_host_call){
+                .node = { .after = &nodes[1], .num_after = 1 }, .call = give_memory, .user = &all },
+            NULL));
+        make_exec(&all, modes[i], 1);
+        int num_before = count_threads();
+        check_ok(braid_exec_launch(all.exec, NULL));
+        sem_post(&all.posted);
+        while (!atomic_load(&all.num_present))
+            usleep(100);
+        check_ok(braid_exec_wait(all.exec));
+        assert_int_equal(atomic_load(&all.num_after), 1);
+        assert_int_equal(count_threads(), num_before);
+        close_fixture(&all);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_runs_beside_a_call_that_waits_for_it),
         cmocka_unit_test(calls_meet_in_every_frame),
+        cmocka_unit_test(calls_keep_their_times),
+        cmocka_unit_test(calls_are_made_without_memory_for_a_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
