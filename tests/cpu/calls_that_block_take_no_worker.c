@@ -174,8 +174,11 @@ static void calls_keep_their_times(void **state)
             check_ok(braid_graph_add_kernel(all.graph, &launch, &behind[k]));
         const braid_exec_options options = { .mode = modes[i],
                                              .profile = NUM_TIMED,
-                                             .plan = { .max_lanes = 2, .fixed_lanes = true } };
+                                             .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
         check_ok(braid_exec_create(all.device, all.graph, &options, &all.exec));
+        braid_schedule_info info;
+        braid_schedule_get_info(braid_exec_schedule(all.exec), &info);
+        assert_true(info.num_lanes > 1);
         for (int frame = 0; frame < NUM_TIMED; frame++)
             check_ok(braid_exec_launch(all.exec, NULL));
         check_ok(braid_exec_wait(all.exec));
