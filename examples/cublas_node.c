@@ -64,9 +64,7 @@ static float run(struct cuda_driver *driver, const struct cublas *cublas, braid_
 {
     static const char *const names[] = { "in", "left", "right", "out" };
     static float out[NUM];
-    const float start = 0.25f;
-    uint32_t bits;
-    memcpy(&bits, &start, sizeof(bits));
+    const uint32_t quarter = 0x3e800000; // 0.25f
     uint64_t matrices[4];
     braid_resource buffers[4];
     braid_graph *graph;
@@ -74,7 +72,7 @@ static float run(struct cuda_driver *driver, const struct cublas *cublas, braid_
     CHECK(braid_graph_create(&graph));
     for (int i = 0; i < 4; i++) {
         check_cuda(driver->memory_allocate(&matrices[i], sizeof(out)), "allocate");
-        check_cuda(driver->memory_fill(matrices[i], bits, NUM, NULL), "fill");
+        check_cuda(driver->memory_fill(matrices[i], quarter, NUM, NULL), "fill");
         CHECK(
             braid_graph_add_buffer(graph, names[i], (void *)matrices[i], sizeof(out), &buffers[i]));
     }
@@ -107,7 +105,7 @@ int main(int argc, char **argv)
     struct cublas cublas;
     void *context;
     braid_device *device;
-    if (!load_cublas(&cublas) || !start_cuda(&driver, &context)) {
+    if (!start_cuda(&driver, &context) || !load_cublas(&cublas)) {
         printf("skipped: no libcublas.so.11 to .13, or no CUDA device\n");
         return 77;
     }

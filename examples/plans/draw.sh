@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")"
 dot_file=$(mktemp)
 trap 'rm -f "$dot_file"' EXIT
-for example in first_graph sparse_loop plan_only profile_and_report changing_parameters decode_loop blur_image lambdas wrap_a_stream cublas_node; do
+for example in first_graph frames_in_flight sparse_loop plan_only profile_and_report changing_parameters decode_loop blur_image lambdas wrap_a_stream cublas_node; do
     backends=cpu
     case $example in wrap_a_stream | cublas_node) backends=cuda ;; esac
     if BRAID_BACKENDS=$backends "../../build/examples/$example" "$dot_file" >/dev/null; then
@@ -15,3 +15,5 @@ for example in first_graph sparse_loop plan_only profile_and_report changing_par
         echo "left as it is: $example.svg"
     fi
 done
+../../build/tools/braid/braid plan ../render_frame.dot --svg render_frame.svg >/dev/null
+python3 ../first_graph.py first_graph_py.svg >/dev/null || echo "left as it is: first_graph_py.svg (pip install . first)"
