@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/life.h"
+#include "gpu/sweep.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
 
@@ -43,7 +44,7 @@ static void in_mode(braid_exec_mode mode)
 {
     uint64_t num[2] = { 0 };
     for (int for_good = 0; for_good < 2; for_good++) {
-        while (fail_nth(num[for_good] + 1, for_good, mode))
+        for (uint64_t nth = 1; fail_nth(nth, for_good, mode); nth += (uint64_t)sweep_step())
             num[for_good]++;
     }
     print_message("summary: %s, mode %d: %llu allocations failed once, %llu for good\n", backend,

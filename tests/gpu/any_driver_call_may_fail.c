@@ -8,6 +8,7 @@
 #include "backends/gpu/gpu_loader.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/life.h"
+#include "gpu/sweep.h"
 #include "support/check.h"
 
 enum { OUT_OF_MEMORY = 2, UNKNOWN_ERROR = 999, NUM_KINDS = 8 };
@@ -124,11 +125,12 @@ static void check_mode(braid_exec_mode mode, int code)
             continue;
         // The stand-in counts all versions of a function under its plain name.
         snprintf(function, sizeof(function), "%.*s", (int)strcspn(name, "_"), name);
-        for (long nth = 1; fail_nth(function, nth, code, mode); nth++)
+        for (long nth = 1; sweep_tries(function) && fail_nth(function, nth, code, mode);
+             nth += sweep_step())
             num++;
     }
     print_message("summary: %d failures told, one a life\n", num);
-    assert_true(num > 300);
+    assert_true(num > 300 || !sweep_is_whole());
 }
 
 static void on_streams_out_of_memory(void **state)

@@ -107,6 +107,7 @@ braid_status life_create_timed(braid_device *device, uint32_t *words, braid_exec
         .mode = mode,
         .plan = { .max_lanes = 2, .fixed_lanes = true },
         .profile = 2,
+        .on_frame_end = note_end, // where frames do not overlap another wait is before it
     };
     return create(device, words, &options, out_exec);
 }

@@ -12,6 +12,7 @@
 #include "backends/gpu/gpu_loader.h"
 #include "gpu/hip/hip_testing.h"
 #include "gpu/life.h"
+#include "gpu/sweep.h"
 #include "support/check.h"
 
 enum { OUT_OF_MEMORY = 2 };
@@ -142,7 +143,7 @@ static int fail_functions(const struct gpu_symbol_table *table, braid_exec_mode 
     live(NULL, 0, mode);
     count_calls(table, after);
     for (size_t i = 0; i < table->num_rows; i++) {
-        if (after[i] > before[i])
+        if (after[i] > before[i] && sweep_tries(name_of(&table->rows[i])))
             num += fail_calls(name_of(&table->rows[i]), after[i] - before[i], mode);
     }
     return num;
@@ -153,7 +154,7 @@ static void check_mode(braid_exec_mode mode)
     int num = fail_functions(&braid_gpu_symbols, mode);
     num += fail_functions(&braid_gpu_compiler_symbols, mode);
     print_message("summary: %d failures told, one a life\n", num);
-    assert_true(num > 50);
+    assert_true(num > 50 || !sweep_is_whole());
 }
 
 static void on_streams(void **state)
