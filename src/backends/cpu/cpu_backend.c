@@ -40,11 +40,12 @@ static braid_status query(uint32_t *out_num_devices, char *out_reason, size_t re
     return BRAID_OK;
 }
 
-// For a backend whose streams are all idle, half-open ones included.
+// For a backend whose streams are all idle, half-open ones included. A thread that made a blocking
+// call may still be waking a worker for what came behind it: it ends before the worker is freed.
 static void finish(struct cpu_backend *backend)
 {
-    braid_cpu_workers_stop(backend);
     braid_cpu_blockers_stop(backend);
+    braid_cpu_workers_stop(backend);
     braid_cpu_slabs_finish(backend);
     pthread_mutex_destroy(&backend->lock);
     free(backend);
