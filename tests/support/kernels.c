@@ -139,9 +139,10 @@ static void stamp(const braid_blocks *blocks, void *const *args)
         return;
     uint32_t *counter = pointer_arg(args, 0), *stamps = pointer_arg(args, 1);
     uint32_t index = arg(args, 2);
-    stamps[2 * index] = add_atomic(counter, 1) + 1;
+    // Of two frames in flight the last to write is not said where they are not ordered.
+    store_atomic(&stamps[2 * index], add_atomic(counter, 1) + 1);
     wait_ns(arg64(args, 3));
-    stamps[2 * index + 1] = add_atomic(counter, 1) + 1;
+    store_atomic(&stamps[2 * index + 1], add_atomic(counter, 1) + 1);
 }
 
 static void keep(const braid_blocks *blocks, void *const *args)

@@ -205,7 +205,8 @@ void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_
                               unsigned char *bytes, struct cpu_work *out_work)
 {
     if (task->kind != WORK_KERNEL) {
-        struct arguments *stored = values->pointers[0]; // in use: only its address is taken
+        // In use by frames that start, which write `self` anew, too: only its address is taken.
+        struct arguments *stored = (struct arguments *)(void *)values->pointers;
         struct arguments arguments = read_other(task);
         arguments.self = stored;
         memcpy(bytes, &arguments, sizeof(arguments));
