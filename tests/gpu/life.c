@@ -80,16 +80,17 @@ static void use_events(struct world *world)
     if (!note(world, braid_event_create(device, &timed, &world->start)) ||
         !note(world, braid_event_create(device, &timed, &world->end)))
         return;
-    note(world, braid_event_record(world->start, world->frame.stream));
+    bool recorded = note(world, braid_event_record(world->start, world->frame.stream));
     note(world, braid_stream_host_call(device, world->frame.stream, count_host_call,
                                        &world->num_host_calls));
-    note(world, braid_event_record(world->end, world->frame.stream));
+    recorded = note(world, braid_event_record(world->end, world->frame.stream)) && recorded;
     note(world, braid_stream_wait(NULL, world->end));
     note(world, braid_stream_query(device, NULL));
     note(world, braid_event_query(world->end));
     note(world, braid_event_synchronize(world->end));
     note(world, braid_stream_synchronize(device, world->frame.stream));
-    note(world, braid_event_elapsed(world->start, world->end, &ns));
+    if (recorded) // else it is refused, for the very same reason
+        note(world, braid_event_elapsed(world->start, world->end, &ns));
 }
 
 static void fill_and_copy(struct world *world)
