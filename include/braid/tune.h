@@ -24,10 +24,11 @@ typedef struct braid_tune_trial {
     uint64_t planned_ns;           // a frame, by the plan
     braid_spread frame; // a frame as timed by the host, its launch and the waiting included
     bool was_dropped;   // as clearly slower, before the end
-    bool is_best;
+    bool is_best;       // the way that is handed out; see braid_tune_report
 } braid_tune_trial;
 
-// Told of each trial at the end, best first. Not to launch or tune.
+// Told of each trial at the end, fastest first, dropped ones last. The best is the one that is
+// taken: among those as fast as the first the one with the fewest lanes. Not to launch or tune.
 typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
 
 typedef struct braid_tune_options {

@@ -76,6 +76,8 @@ static void find_spread(struct tune_trial *trial)
 static int compare_trials(const void *a, const void *b)
 {
     const struct tune_trial *first = a, *second = b;
+    if (first->was_dropped != second->was_dropped) // timed before the others were, so not with them
+        return first->was_dropped ? 1 : -1;
     if (first->frame.median_ns != second->frame.median_ns)
         return first->frame.median_ns < second->frame.median_ns ? -1 : 1;
     return first->num_lanes < second->num_lanes ? -1 : first->num_lanes > second->num_lanes;

@@ -10,7 +10,8 @@ enum { busy_ns = 100000 };
 
 struct seen {
     int num, num_best, num_wide;
-    uint64_t best_ns, least_ns;
+    bool was_dropped; // the one before
+    uint64_t best_ns, least_ns, before_ns;
     braid_exec_options best;
 };
 
@@ -21,10 +22,16 @@ static void note(void *user, const braid_tune_trial *trial)
     assert_true(trial->frame.least_ns <= trial->frame.median_ns);
     if (seen->num++ == 0)
         seen->least_ns = trial->frame.median_ns;
-    assert_true(trial->frame.median_ns >= seen->least_ns); // best first
+    assert_true(!seen->was_dropped || trial->was_dropped); // dropped ones are last
+    if (trial->was_dropped && !seen->was_dropped)
+        seen->before_ns = 0;
+    assert_true(trial->frame.median_ns >= seen->before_ns); // fastest first
+    seen->before_ns = trial->frame.median_ns;
+    seen->was_dropped = trial->was_dropped;
     seen->num_wide += trial->num_lanes > 1;
     seen->num_best += trial->is_best;
     if (trial->is_best) {
+        assert_false(trial->was_dropped);
         seen->best_ns = trial->frame.median_ns;
         seen->best = *trial->way;
     }
