@@ -63,6 +63,13 @@ typedef struct braid_access {
     braid_access_mode mode;
 } braid_access;
 
+// A device of a group, from 0: a node's place, or a buffer's home. Zero is none: the planner
+// chooses.
+#define BRAID_PLACE(device) ((uint32_t)(device) + 1)
+// A home only: memory that every device of the group reaches by the same address, such as pinned or
+// managed memory. It is used where it is.
+#define BRAID_EVERYWHERE UINT32_MAX
+
 // What all kinds of node have in common. Zero everywhere is a valid description.
 typedef struct braid_node_options {
     const char *name;             // NULL: the kernel's name, or the kind of node
@@ -75,6 +82,8 @@ typedef struct braid_node_options {
     uint32_t lane_hint;           // nodes with one non-zero hint share a lane, in insertion order
     braid_node prelude_of;        // this node is a prelude of that one: see below
     braid_node epilogue_of;       // this node is an epilogue of that one
+    uint32_t place;               // of several devices: BRAID_PLACE(i), the one it runs on; 0: the
+                    // planner chooses. Preludes and epilogues: that of their main node
 } braid_node_options;
 
 // Preludes and epilogues. A prelude belongs to one main node and runs on the same lane, just before
@@ -263,6 +272,15 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_versioned_buffer(
 BRAID_API BRAID_MUST_CHECK braid_status
 braid_graph_add_earlier_version(braid_graph *graph, braid_resource versioned,
                                 uint32_t frames_before, braid_resource *out_resource);
+
+// Says which device a buffer lies on that was declared with its address, or has versions:
+// BRAID_PLACE(i), or BRAID_EVERYWHERE; 0: the first, as for all that nobody says it of. Of a
+// resource without bytes: where its users run unless they say so themselves; BRAID_EVERYWHERE:
+// anywhere. It counts where the graph is planned for several devices (braid_place_model).
+// Errors: BRAID_INVALID_ARGUMENT (a range, a transient buffer, scratch, no resource of the graph).
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_home(braid_graph *graph,
+                                                             braid_resource resource,
+                                                             uint32_t place);
 
 // Declares a named resource without bytes: a list, an allocator, RNG state.
 // Errors: BRAID_INVALID_ARGUMENT (empty name), BRAID_NO_MEMORY.

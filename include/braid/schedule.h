@@ -54,6 +54,23 @@ typedef struct braid_cost_model {
     uint64_t island_round_ns;
 } braid_cost_model;
 
+// From one place to another.
+typedef struct braid_place_link {
+    uint64_t latency_ns;   // what a copy takes beside its bytes
+    uint64_t bytes_per_us; // how fast they go; 0: at once
+    uint64_t wait_ns; // from the end of a node there to the start of one here that waits for it,
+                      // instead of braid_cost_model.wait_ns
+} braid_place_link;
+
+// Several devices. The cost model is that of each; a device of another speed takes the costs of
+// nodes times 1000 / speed. Read during the call that it is given to.
+typedef struct braid_place_model {
+    uint32_t num_places;           // up to 64; 0 or 1: one device, and nothing else counts
+    const uint32_t *speeds;        // of each; 1000: nodes take what their costs say; NULL: all 1000
+    const braid_place_link *links; // from * num_places + to; NULL: `link` is any of them
+    braid_place_link link;
+} braid_place_model;
+
 typedef enum braid_policy {
     BRAID_POLICY_DEFAULT = 0, // list scheduling onto at most max_lanes lanes
     // No lane limit: nodes the graph leaves free never share a lane.
@@ -82,6 +99,10 @@ typedef struct braid_schedule_options {
     // thousand nodes; 200 find most of what there is to find. The plan is the same on every
     // machine, and never longer than without. No effect on BRAID_POLICY_MAX_CONCURRENCY.
     uint32_t effort;
+    // Several devices: the planner chooses a place for every node that names none, and puts copies
+    // in where a node needs what was written elsewhere (docs/places.md). max_lanes is then for each
+    // of them. NULL: one device; the places of nodes do not count.
+    const braid_place_model *places;
 } braid_schedule_options;
 
 // Plans a graph. NULL options are all defaults and know no device: lanes, waits and launches are
@@ -163,6 +184,13 @@ typedef struct braid_schedule_info {
     uint64_t expected_ns;
     uint64_t saved_ns; // of the makespan, by the search that `effort` asked for
     braid_limit limit;
+    // Of a plan for several devices: how many, copies between them (they count among num_nodes,
+    // behind those of the graph), their bytes, and the makespan on the best device alone; 0 where
+    // nodes that name their places forbid that.
+    uint32_t num_places;
+    uint32_t num_copies;
+    uint64_t copy_bytes;
+    uint64_t one_place_ns;
 } braid_schedule_info;
 
 BRAID_API void braid_schedule_get_info_sized(const braid_schedule *schedule,
@@ -180,6 +208,7 @@ typedef struct braid_placement {
     // Less than info.num_islands: the node is a call inside that island, a stretch of its lane that
     // is one kernel on the device; BRAID_NO_ISLAND: it is not.
     uint32_t island;
+    uint32_t place; // the device, from 0
 } braid_placement;
 
 #define BRAID_NO_ISLAND UINT32_MAX
@@ -193,6 +222,28 @@ braid_schedule_get_placement(const braid_schedule *schedule, braid_node node,
 {
     return braid_schedule_get_placement_sized(schedule, node, out_placement,
                                               sizeof(*out_placement));
+}
+
+// A copy that the plan put in: of a part of a buffer, from the device that wrote it last or has
+// read it since to one that needs it, or at the end of the frame back to its home. It runs on
+// `from`.
+typedef struct braid_planned_copy {
+    uint32_t node;             // its index, at least the number of nodes of the graph
+    uint32_t from, to;         // places, from 0
+    uint32_t resource;         // index of the buffer
+    uint64_t offset, bytes;    // which part of it
+    bool is_return;            // back to its home, for the frames that come
+    const char *resource_name; // lives as long as the schedule
+} braid_planned_copy;
+
+// The copy at an index less than info.num_copies.
+// Errors: BRAID_INVALID_ARGUMENT (no such index).
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_copy_sized(
+    const braid_schedule *schedule, size_t index, braid_planned_copy *out_copy, size_t bytes);
+BRAID_MUST_CHECK static inline braid_status
+braid_schedule_get_copy(const braid_schedule *schedule, size_t index, braid_planned_copy *out_copy)
+{
+    return braid_schedule_get_copy_sized(schedule, index, out_copy, sizeof(*out_copy));
 }
 
 // The nodes of a heaviest path, first to last, by index; valid as long as the schedule.

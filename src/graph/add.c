@@ -72,6 +72,11 @@ static braid_status check_bundle(const braid_graph *graph, const char *name,
                            "node '%s': it cannot be a %s of '%s', which is a prelude or epilogue "
                            "itself",
                            name, role, braid_graph_name(graph, main.index));
+    if (options->place)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node '%s': a %s runs on the device of its main node '%s'; give the "
+                           "place there",
+                           name, role, braid_graph_name(graph, main.index));
     if (options->lane_hint)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': a %s runs on the lane of its main node '%s'; give the hint "
@@ -88,6 +93,10 @@ braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
     if (graph->nodes.num >= GRAPH_MAX_ITEMS)
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': too many nodes", name);
     braid_status status = check_after(graph, name, options);
+    if (!status && options->place > GRAPH_MOST_PLACES)
+        status = braid_error(BRAID_INVALID_ARGUMENT,
+                             "node '%s': its place is %u, not BRAID_PLACE(0) to BRAID_PLACE(%d)",
+                             name, options->place, GRAPH_MOST_PLACES - 1);
     if (!status)
         status = check_accesses(graph, name, options);
     if (!status)
@@ -153,6 +162,7 @@ void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t p
         .num_accesses = (uint32_t)options->num_accesses,
         .kind = (uint8_t)kind,
         .role = GRAPH_MAIN,
+        .place = (uint8_t)options->place,
     };
     if (options->prelude_of.graph) {
         node.main = options->prelude_of.index;

@@ -65,9 +65,10 @@ bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options 
                                    size_t num)
 {
     size_t most = GRAPH_MAX_ITEMS - num;
-    return graph->addresses.num <= most && graph->resources.num <= most &&
-           graph->accesses.num + options->num_accesses <= most &&
+    return graph->addresses.num <= most && graph->given.num <= most &&
+           graph->resources.num <= most && graph->accesses.num + options->num_accesses <= most &&
            braid_array_reserve(&graph->addresses, num, sizeof(struct graph_address)) &&
+           braid_array_reserve(&graph->given, num, sizeof(struct graph_address)) &&
            braid_array_reserve(&graph->accesses, options->num_accesses + num,
                                sizeof(struct graph_access)) &&
            braid_array_reserve(&graph->resources, num, sizeof(struct graph_resource));
@@ -94,9 +95,12 @@ static uint32_t find_scratch(braid_graph *graph, uint32_t scratch)
 void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resource resource)
 {
     uint32_t index = resource.index;
-    if (((const struct graph_resource *)graph->resources.items)[index].is_scratch)
+    const struct graph_resource *resources = graph->resources.items;
+    bool is_planned = resources[index].alignment || resources[index].num_versions;
+    if (resources[index].is_scratch)
         index = find_scratch(graph, index);
-    struct graph_address *slot = braid_array_append(&graph->addresses, 1, sizeof(*slot));
+    struct graph_address *slot =
+        braid_array_append(is_planned ? &graph->addresses : &graph->given, 1, sizeof(*slot));
     *slot =
         (struct graph_address){ .node = graph_num_nodes(graph), .resource = index, .place = place };
 }

@@ -47,6 +47,8 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->parameters);
     braid_array_finish(&graph->uses);
     braid_array_finish(&graph->addresses);
+    braid_array_finish(&graph->given);
+    braid_array_finish(&graph->sequence);
     braid_names_finish(&graph->names);
     free(graph);
 }
@@ -100,7 +102,7 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->arg_sizes.capacity * sizeof(uint32_t) + graph->arg_bytes.capacity +
            graph->parameters.capacity * sizeof(struct graph_parameter) +
            graph->uses.capacity * sizeof(struct graph_parameter_use) +
-           graph->addresses.capacity * sizeof(struct graph_address) +
+           (graph->addresses.capacity + graph->given.capacity) * sizeof(struct graph_address) +
            graph->first_nodes.num_slots * sizeof(struct pointer_slot) + graph->names.bytes;
 }
 

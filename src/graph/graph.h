@@ -15,6 +15,8 @@
 #include "graph/names.h"
 
 #define GRAPH_NONE UINT32_MAX
+#define GRAPH_EVERYWHERE UINT32_MAX // as a home
+#define GRAPH_MOST_PLACES 64
 #define GRAPH_MAX_ITEMS (UINT32_MAX - 1) // of nodes, resources, accesses
 
 enum graph_role {
@@ -31,8 +33,9 @@ struct graph_node {
     uint32_t payload; // index into kernels or works; empty nodes have none
     uint32_t main;    // the bundle's main node; the node itself for a main node
     uint32_t first_access, num_accesses;
-    uint8_t kind; // enum work_kind
-    uint8_t role; // enum graph_role
+    uint8_t kind;  // enum work_kind
+    uint8_t role;  // enum graph_role
+    uint8_t place; // 0: not named; 1 and more: the place before that. Of a main node
 };
 
 struct graph_edge {
@@ -60,6 +63,8 @@ struct graph_resource {
     uint32_t first_version; // in `versions`
     uint32_t versioned;     // the buffer
     uint32_t frames_before; // how much earlier that frame was
+    uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a graph that was placed
+                            // (place/placed.h) also of what the plan or frames choose the memory of
 };
 
 enum { GRAPH_MOST_ARGS_INSIDE = 1024 }; // of a kernel, for it to be a call inside an island
@@ -89,7 +94,7 @@ struct graph_parameter_use {
     uint32_t offset, bytes;             // of the parameter
 };
 
-// The address of a transient buffer in a node, which frames know.
+// The address of a resource in a node; of a transient buffer frames know it.
 struct graph_address {
     uint32_t node, resource;
     uint32_t place; // which argument of a kernel; otherwise where in the node's work, in bytes
@@ -111,8 +116,13 @@ struct braid_graph {
     struct array parameters;        // struct graph_parameter
     struct array uses;              // struct graph_parameter_use
     struct array addresses;         // struct graph_address, by node
+    struct array given;    // likewise, of buffers whose addresses were known: the bytes hold
+                           // them already
+    struct array sequence; // uint32_t: main nodes in the order in which accesses count;
+                           // empty: that of adding
     struct names names;
-    uint32_t num_bundled; // nodes that are preludes or epilogues
+    uint32_t num_bundled;             // nodes that are preludes or epilogues
+    const struct place_model *places; // NULL: nodes have none yet; see placed.h
 };
 
 static inline uint32_t graph_num_nodes(const braid_graph *graph)
@@ -128,6 +138,12 @@ static inline const struct graph_node *graph_nodes(const braid_graph *graph)
 static inline const struct graph_edge *graph_edges(const braid_graph *graph)
 {
     return graph->edges.items;
+}
+
+// Whether units are other than the nodes in the order of adding.
+static inline bool graph_has_units(const braid_graph *graph)
+{
+    return graph->num_bundled || graph->sequence.num;
 }
 
 static inline bool graph_owns_node(const braid_graph *graph, braid_node node)

@@ -187,9 +187,8 @@ static void append_address(braid_graph *graph, const braid_launch *launch, size_
     const void *address = NULL;
     (void)find_address(graph, "", launch, index, &address);
     memcpy(to, &address, sizeof(address));
-    if (!address)
-        braid_graph_append_address(graph, (uint32_t)index,
-                                   *(const braid_resource *)launch->args[index].data);
+    braid_graph_append_address(graph, (uint32_t)index,
+                               *(const braid_resource *)launch->args[index].data);
 }
 
 static void append_grid(braid_graph *graph, const braid_launch *launch, unsigned char *to)
@@ -197,7 +196,7 @@ static void append_grid(braid_graph *graph, const braid_launch *launch, unsigned
     const void *address = NULL;
     (void)find_grid(graph, "", launch, &address);
     memcpy(to, &address, sizeof(address));
-    if (!address)
+    if (launch->grid_from_resource.graph)
         braid_graph_append_address(graph, (uint32_t)launch->num_args, launch->grid_from_resource);
 }
 

@@ -60,7 +60,7 @@ static braid_status find_end(const braid_graph *graph, const char *name,
 // Behind everything that can fail, right before the node is added.
 static void append_pointer(braid_graph *graph, const struct pointer *pointer)
 {
-    if (pointer->resource.graph && !pointer->address)
+    if (pointer->resource.graph)
         braid_graph_append_address(graph, (uint32_t)pointer->place, pointer->resource);
 }
 

@@ -19,6 +19,7 @@ braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
     if (resource.buffer == GRAPH_NONE)
         resource.buffer = index;
     resource.scratch = GRAPH_NONE;
+    resource.home = 0;
     struct graph_resource *slot = braid_array_append(&graph->resources, 1, sizeof(*slot));
     *slot = resource;
     graph->version++;
@@ -150,4 +151,35 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
     range.offset = offset;
     range.bytes = bytes;
     return braid_graph_append_resource(graph, NULL, range, out_range);
+}
+
+braid_status braid_graph_set_home(braid_graph *graph, braid_resource resource, uint32_t place)
+{
+    if (!graph)
+        return braid_error_null("braid_graph_set_home", "graph");
+    if (resource.graph != graph->id || resource.index >= graph->resources.num)
+        return braid_error(
+            BRAID_INVALID_ARGUMENT,
+            "braid_graph_set_home: resource %u of graph %u is not a resource of this "
+            "graph",
+            resource.index, resource.graph);
+    struct graph_resource *home =
+        &((struct graph_resource *)graph->resources.items)[resource.index];
+    const char *name = braid_names_at(&graph->names, home->name);
+    const char *what = home->is_scratch                 ? "scratch"
+                       : home->alignment                ? "a transient buffer"
+                       : home->buffer != resource.index ? "a range"
+                       : home->frames_before            ? "an earlier version"
+                                                        : NULL;
+    if (what)
+        return braid_error(BRAID_INVALID_ARGUMENT, "'%s' is %s, which has no home of its own", name,
+                           what);
+    if (place != BRAID_EVERYWHERE && place > GRAPH_MOST_PLACES)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "'%s': its home is %u, not BRAID_PLACE(0) to BRAID_PLACE(%d) or "
+                           "BRAID_EVERYWHERE",
+                           name, place, GRAPH_MOST_PLACES - 1);
+    home->home = place == BRAID_EVERYWHERE ? GRAPH_EVERYWHERE : place ? place - 1 : 0;
+    graph->version++;
+    return BRAID_OK;
 }

@@ -12,13 +12,17 @@ void braid_graph_units_finish(struct graph_units *units)
     *units = (struct graph_units){ 0 };
 }
 
-// Numbers the main nodes in insertion order and gives each bundle its number of members.
+// Numbers the main nodes in insertion order, or in the order that the graph says, and gives each
+// bundle its number of members.
 static uint32_t number_units(const braid_graph *graph, struct graph_units *units)
 {
     const struct graph_node *nodes = graph_nodes(graph);
     uint32_t num_nodes = graph_num_nodes(graph);
     uint32_t num_units = 0;
-    for (uint32_t i = 0; i < num_nodes; i++) {
+    const uint32_t *sequence = graph->sequence.items;
+    for (size_t i = 0; i < graph->sequence.num; i++)
+        units->unit_of[sequence[i]] = num_units++;
+    for (uint32_t i = 0; i < num_nodes && !sequence; i++) {
         if (nodes[i].role == GRAPH_MAIN)
             units->unit_of[i] = num_units++;
     }
@@ -80,7 +84,7 @@ braid_status braid_graph_find_units(const braid_graph *graph, struct graph_units
         .unit_of = braid_allocate_zeroed(num_nodes, sizeof(uint32_t)),
     };
     bool done = units.first_of && units.members && units.place_of && units.unit_of;
-    if (done && graph->num_bundled == 0)
+    if (done && !graph_has_units(graph))
         make_identity(num_nodes, &units);
     else if (done)
         done = make_bundles(graph, &units);

@@ -13,7 +13,7 @@
 static braid_status find_units(const braid_graph *graph, struct plan_graph *plan)
 {
     plan->num_nodes = plan->num_units = graph_num_nodes(graph);
-    if (graph->num_bundled == 0)
+    if (!graph_has_units(graph))
         return BRAID_OK;
     braid_status status = braid_graph_find_units(graph, &plan->units);
     if (status)

@@ -15,6 +15,9 @@
 
 braid_status braid_plan_check_options(const braid_schedule_options *options)
 {
+    if (options->places && options->places->num_places > 1)
+        return braid_error(BRAID_UNSUPPORTED, "plans for %u devices are not made yet",
+                           options->places->num_places);
     if (options->policy != BRAID_POLICY_DEFAULT && options->policy != BRAID_POLICY_MAX_CONCURRENCY)
         return braid_error(BRAID_INVALID_ARGUMENT, "no planning policy %d", (int)options->policy);
     return BRAID_OK;

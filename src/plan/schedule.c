@@ -40,6 +40,7 @@ static void release_lanes(const braid_schedule *schedule)
     free(schedule->lane_first);
     free(schedule->lane_nodes);
     free(schedule->lane_of);
+    free(schedule->lane_place);
     free(schedule->serialised);
     free(schedule->delayed);
 }
@@ -54,6 +55,7 @@ void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_sch
     schedule->lane_first = from->lane_first;
     schedule->lane_nodes = from->lane_nodes;
     schedule->lane_of = from->lane_of;
+    schedule->lane_place = from->lane_place;
     schedule->serialised = from->serialised;
     schedule->num_serialised = from->num_serialised;
     schedule->delayed = from->delayed;
@@ -70,6 +72,7 @@ void braid_schedule_destroy(braid_schedule *schedule)
     if (atomic_fetch_sub_explicit(&schedule->num_more_users, 1, memory_order_acq_rel) > 0)
         return;
     braid_plan_graph_release(schedule->graph);
+    braid_placed_release(schedule->placed);
     release_lanes(schedule);
     free(schedule->start_ns);
     free(schedule->cost_ns);
@@ -126,7 +129,33 @@ braid_status braid_schedule_get_placement_sized(const braid_schedule *schedule, 
         .end_ns = start + schedule->cost_ns[node.index],
         .island = schedule->division.island_of ? schedule->division.island_of[node.index]
                                                : BRAID_NO_ISLAND,
+        .place = schedule_lane_place(schedule, schedule->lane_of[node.index]),
     };
     write_sized(out_placement, bytes, &placement, sizeof(placement));
+    return BRAID_OK;
+}
+
+braid_status braid_schedule_get_copy_sized(const braid_schedule *schedule, size_t index,
+                                           braid_planned_copy *out_copy, size_t bytes)
+{
+    if (!schedule || !out_copy)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_copy: %s is NULL",
+                           schedule ? "out_copy" : "schedule");
+    if (index >= schedule->info.num_copies)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_schedule_get_copy: no copy %zu, the plan has %u", index,
+                           schedule->info.num_copies);
+    const struct placed_copy *placed = &schedule->placed->copies[index];
+    const braid_planned_copy copy = {
+        .node = placed->node,
+        .from = placed->from,
+        .to = placed->to,
+        .resource = placed->buffer,
+        .offset = placed->offset,
+        .bytes = placed->bytes,
+        .is_return = placed->is_return,
+        .resource_name = braid_plan_resource_name(schedule->graph, placed->buffer),
+    };
+    write_sized(out_copy, bytes, &copy, sizeof(copy));
     return BRAID_OK;
 }

@@ -10,6 +10,7 @@
 
 #include <braid/schedule.h>
 
+#include "graph/placed.h"
 #include "plan/plan_graph.h"
 
 // Which nodes are inside islands: plan_divide.h. Islands are numbered in the order of their first
@@ -34,6 +35,7 @@ struct braid_schedule {
     braid_schedule_info info;
 
     struct plan_graph *graph; // units, edges and names; shared with re-plans, never changed
+    struct placed *placed;    // what was planned for several devices; NULL: for one
 
     // Lanes, steps and what was forced, which plans that keep them share: once made they are never
     // changed, and the last of so many schedules frees them.
@@ -45,6 +47,7 @@ struct braid_schedule {
     uint32_t *lane_first; // num_lanes + 1
     uint32_t *lane_nodes; // num_nodes
     uint32_t *lane_of;    // num_nodes
+    uint8_t *lane_place;  // num_lanes; NULL: there is one place
     // Forced serialisations: first pairs by a resource or a hint, then the others. Of the
     // latter only the second unit is kept: the first is the unit before it on its lane.
     struct plan_serialised *serialised;
@@ -94,6 +97,11 @@ void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_sch
 // A schedule with the lanes, steps and times of another that is not divided, and no islands.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_schedule_undivided(const braid_schedule *from, braid_schedule **out_schedule);
+
+static inline uint32_t schedule_lane_place(const braid_schedule *schedule, uint32_t lane)
+{
+    return schedule->lane_place ? schedule->lane_place[lane] : 0;
+}
 
 // The node's name; never NULL, lives as long as the schedule.
 const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node);

@@ -92,7 +92,7 @@ static braid_status init_verify(struct verify *verify, size_t most_words)
     if (!count_uses(verify))
         return braid_error_no_memory("the proof of a plan");
     memset(verify->last_run, 0xff, ((size_t)verify->num_lanes + 1) * sizeof(uint32_t));
-    if (verify->graph->num_bundled == 0)
+    if (!graph_has_units(verify->graph))
         return BRAID_OK;
     return braid_graph_find_units(verify->graph, &verify->units);
 }

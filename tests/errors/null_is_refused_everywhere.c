@@ -133,6 +133,7 @@ static void graphs_refuse_null(void **state)
     refuses(braid_graph_add_resource(all->graph, "a", NULL), "out_resource");
     refuses(braid_graph_add_edge(NULL, all->node, all->node), "graph");
     refuses(braid_graph_set_cost(NULL, all->node, 1), "graph");
+    refuses(braid_graph_set_home(NULL, (braid_resource){ 0 }, BRAID_PLACE(0)), "graph");
     refuses(braid_graph_save_costs(NULL, all->device, "costs.json"), "graph");
     refuses(braid_graph_save_costs(all->graph, NULL, "costs.json"), "device");
     refuses(braid_graph_save_costs(all->graph, all->device, NULL), "path");
@@ -295,6 +296,7 @@ static void schedules_refuse_null(void **state)
     braid_schedule *schedule;
     braid_placement placement;
     braid_serialisation serialisation;
+    braid_planned_copy copy;
     char text[8];
     refuses(braid_schedule_create(NULL, NULL, &schedule), "graph");
     refuses(braid_schedule_create(all->graph, NULL, NULL), "out_schedule");
@@ -305,6 +307,8 @@ static void schedules_refuse_null(void **state)
     refuses(braid_schedule_get_placement(all->schedule, all->node, NULL), "out_placement");
     refuses(braid_schedule_get_serialisation(NULL, 0, &serialisation), "schedule");
     refuses(braid_schedule_get_serialisation(all->schedule, 0, NULL), "out_serialisation");
+    refuses(braid_schedule_get_copy(NULL, 0, &copy), "schedule");
+    refuses(braid_schedule_get_copy(all->schedule, 0, NULL), "out_copy");
     refuses(braid_schedule_explain(NULL, all->node, all->node, text, sizeof(text)), "schedule");
     refuses(braid_schedule_explain(all->schedule, all->node, all->node, NULL, 1), "out_text");
     refuses(braid_schedule_explain_island(NULL, all->node, text, sizeof(text)), "schedule");

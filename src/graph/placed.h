@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph whose nodes have places: the program's own nodes and the copies between places that they
+// need, as a graph again, which is planned, verified and played like any other.
+#ifndef BRAID_GRAPH_PLACED_H
+#define BRAID_GRAPH_PLACED_H
+
+#include <stdatomic.h>
+
+#include <braid/schedule.h>
+
+#include "graph/graph.h"
+
+// A place model with nothing left out.
+struct place_model {
+    uint32_t num_places;
+    uint32_t *speeds;        // of each
+    braid_place_link *links; // from * num_places + to
+};
+
+// A copy that was put in. Its node stands behind the program's.
+struct placed_copy {
+    uint32_t node;
+    uint32_t buffer; // as the program declared it
+    uint32_t from_resource, to_resource;
+    uint32_t from, to; // places; the node runs on `from`
+    uint64_t offset, bytes;
+    bool is_return; // to the buffer's home, at the end of the frame
+};
+
+// The program's nodes and resources keep their numbers in `graph`, which has the id and version of
+// the program's graph, so that handles are good for both. Copies stand behind the nodes, replicas
+// behind the resources: transient buffers of the place that is their home. Accesses count in the
+// order of graph->sequence, in which every edge goes forward. All nodes have a place.
+// Thread-safety: read only once made; the count of users is atomic.
+struct placed {
+    atomic_uint num_users;
+    braid_graph *graph;
+    uint32_t num_nodes; // the program's
+    struct place_model model;
+    struct placed_copy *copies; // in the order of their nodes
+    uint32_t num_copies;
+    uint64_t copy_bytes;
+    uint64_t one_place_ns; // the makespan on the best place alone; 0: there is no such plan
+};
+
+static inline uint32_t placed_place(const braid_graph *graph, uint32_t node)
+{
+    return graph->places ? graph_nodes(graph)[graph_nodes(graph)[node].main].place - 1u : 0;
+}
+
+static inline const braid_place_link *placed_link(const struct place_model *model, uint32_t from,
+                                                  uint32_t to)
+{
+    return &model->links[(size_t)from * model->num_places + to];
+}
+
+// What so many bytes take from one place to another; at least 1 ns.
+uint64_t braid_place_copy_ns(const struct place_model *model, uint32_t from, uint32_t to,
+                             uint64_t bytes);
+// What a node of a known cost takes on a place.
+uint64_t braid_place_cost_ns(const struct place_model *model, uint32_t place, uint64_t cost_ns);
+
+// Errors: BRAID_INVALID_ARGUMENT (too many places, a speed of 0), BRAID_NO_MEMORY.
+braid_status braid_place_model_copy(const braid_place_model *model, struct place_model *out_model);
+void braid_place_model_finish(struct place_model *model);
+
+// One more user; the last one to release it frees it. Takes NULL.
+struct placed *braid_placed_share(struct placed *placed);
+void braid_placed_release(struct placed *placed);
+
+// The same with the costs that the program's graph has now. Errors: BRAID_NO_MEMORY.
+braid_status braid_placed_renew_costs(const struct placed *placed, const braid_graph *graph,
+                                      struct placed **out_placed);
+
+// clone.c: the same graph again, with its id and version. Errors: BRAID_NO_MEMORY.
+braid_status braid_graph_clone(const braid_graph *graph, braid_graph **out_clone);
+
+#endif
