@@ -11,7 +11,7 @@
 
 All here is sugar over the C library, whose headers say more: names are the same, and so are errors."""
 from braid._calls import log_to
-from braid._device import (Backend, Device, DeviceInfo, DeviceStats, Event, Memory, Stream, backends)
+from braid._device import (Backend, Device, DeviceInfo, DeviceStats, Event, Stream, backends)
 from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, HostCallError,
                            InputOutputError, InternalError, InvalidArgumentError, NoMemoryError,
                            UnavailableError, UnsupportedError)
@@ -19,6 +19,7 @@ from braid._exec import Exec, ExecInfo
 from braid._graph import Graph
 from braid._handles import Node, Parameter, Resource
 from braid._kernel import Kernel
+from braid._memories import Memory, StreamMemory
 from braid._memory import Pointer
 from braid._options import CostModel, ExecOptions
 from braid._schedule import (MemoryInfo, MemoryPlan, Placement, Schedule, ScheduleInfo,
@@ -34,6 +35,6 @@ __all__ = [
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Memory", "MemoryInfo", "MemoryPlan",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Pointer", "Resource", "Schedule",
-    "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "Timings", "Trial", "Tuning", "UnavailableError",
-    "UnsupportedError", "WaitTiming", "backends", "log_to", "tune", "version",
+    "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "StreamMemory", "Timings", "Trial", "Tuning",
+    "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "log_to", "tune", "version",
 ]

@@ -99,12 +99,12 @@ def _type_name(type_: Any) -> str:
     return "pointer" if is_pointer(type_) else getattr(type_, "__name__", repr(type_))
 
 
-def fill_value(value: Any, span: Span, where: str) -> Tuple[int, int]:
+def fill_value(value: Any, typestr: str, alignment: int, where: str) -> Tuple[int, int]:
     """The number and its bytes with which a fill sets each element of an array to `value`: as many bytes as an
     element has, where a fill can, so that it can get any other value later."""
-    data = _element(value, span.typestr, where)
+    data = _element(value, typestr, where)
     for size in (4, 2, 1):
-        if span.address % size == 0 and _repeats(data, size):
+        if alignment % size == 0 and _repeats(data, size):
             return int.from_bytes(data[:size], _ORDER), size
     raise refuse(f"{where}: {value!r} has {len(data)} bytes that do not repeat; fills are of 1, 2 or 4 bytes")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable, Deque, List, Optional
+import sys
+from typing import Any, Callable, Deque, Dict, List, Optional
 
 from braid._binding import ffi, lib
-from braid._errors import Error, Failure, HostCallError
+from braid._errors import Error, Failure, HostCallError, refuse
 from braid._lifetime import inside
+from braid._memory import Pointer
 from braid._text import string
 
 
@@ -40,6 +42,27 @@ class Call:
         self.raised: Optional[BaseException] = None  # by a native call, for the launch to report
 
 
+_queued: Dict[int, Any] = {}  # handles of calls that streams have not made yet
+
+
+def queued_call(function: Callable[[], Any], failures: Failures) -> Any:
+    """A handle for a call that is made once, and kept until then."""
+    if not callable(function):
+        raise refuse(f"a host call of a stream: {function!r} cannot be called")
+
+    def once() -> None:
+        drop_queued_call(handle)
+        function()
+
+    handle = ffi.new_handle(Call(once, getattr(function, "__name__", "host call"), failures))
+    _queued[id(handle)] = handle
+    return handle
+
+
+def drop_queued_call(handle: Any) -> None:
+    _queued.pop(id(handle), None)
+
+
 def _host_call(user: Any) -> None:
     call = ffi.from_handle(user)
     inside.depth += 1
@@ -63,13 +86,16 @@ def _frame_end(frame: int, user: Any) -> None:
 
 
 def _native_call(device: Any, stream: Any, user: Any) -> int:
+    return _queue(ffi.from_handle(user), device, stream)
+
+
+def _queue(call: Call, device: Any, stream: Any, *more: Any) -> int:
     from braid._device import Stream
 
-    call = ffi.from_handle(user)
     lane = Stream._lent(device, stream)
     inside.depth += 1
     try:
-        call.function(lane)
+        call.function(lane, *more)
     except Error as error:
         call.raised = error
         return int(getattr(lib, error.status)) if error.status else int(lib.BRAID_DEVICE_ERROR)
@@ -80,6 +106,36 @@ def _native_call(device: Any, stream: Any, user: Any) -> int:
         inside.depth -= 1
         lane._take_back()
     return int(lib.BRAID_OK)
+
+
+def _hand_out(call: Call, user: Any, nbytes: int) -> None:
+    """Calls a function with the frame's own memory, which must be nobody's afterwards."""
+    buffer = ffi.buffer(user, nbytes)
+    users = sys.getrefcount(buffer)
+    memory = memoryview(buffer)
+    inside.depth += 1
+    try:
+        call.function(memory)
+        memory.release()
+        if sys.getrefcount(buffer) > users:  # NumPy's arrays do not keep a memoryview from being released
+            raise refuse(f"call '{call.node}' keeps memory of the frame, which is another frame's now: copy it")
+    except BaseException as error:
+        call.failures.add(call.node, error)
+    finally:
+        inside.depth -= 1
+
+
+def host_call_with_memory(call: Call, nbytes: int) -> Any:
+    """A function of C for a node whose `user` is memory of the frame, and so can be no handle of Python."""
+    return ffi.callback("braid_host_function *", lambda user: _hand_out(call, user, nbytes))
+
+
+def native_call_with_memory(call: Call, nbytes: int) -> Any:
+    def queue(device: Any, stream: Any, user: Any) -> int:
+        pointer = Pointer(int(ffi.cast("uintptr_t", user)), nbytes)
+        return _queue(call, device, stream, pointer)
+
+    return ffi.callback("braid_native_function *", queue, error=lib.BRAID_INTERNAL)
 
 
 _log: List[Callable[[str, str], Any]] = []

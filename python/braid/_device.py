@@ -5,13 +5,19 @@ from __future__ import annotations
 import collections
 import dataclasses
 import gc
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+import os
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from braid._binding import ffi, lib
+from braid._arguments import fill_value
+from braid._calls import Failures, drop_queued_call, queued_call
 from braid._errors import BusyError, check, refuse
 from braid._lifetime import Owned, Owner, _owners, run_deferred
-from braid._memory import Span, describe
+from braid._memory import Span, describe, whole_array
 from braid._options import MODES, CostModel, Mode, choose, read_struct
+
+if TYPE_CHECKING:
+    from braid._memories import Memory, StreamMemory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,15 +65,18 @@ class DeviceStats:
 
 class Device(Owned):
     """An opened device. `backend` is one, or several with commas between them, of "cuda", "hip" and "cpu";
-    without, the best that is here. It stays open as long as anything made from it is used."""
+    without, the best that is here. It stays open as long as anything made from it is used. `cache`: the folder
+    where code compiled for GPUs is kept, or "off"; see braid_device_options."""
 
     def __init__(self, backend: Union[str, Sequence[str], None] = None, *, ordinal: int = 0,
-                 num_workers: int = 0):
+                 num_workers: int = 0, cache: Union[str, os.PathLike[str], None] = None):
         run_deferred()
         names = backend if backend is None or isinstance(backend, str) else ",".join(backend)
         options = ffi.new("braid_device_options *")
         text = ffi.NULL if names is None else ffi.new("char[]", names.encode())
         options.backend, options.ordinal, options.num_workers = text, ordinal, num_workers
+        folder = ffi.NULL if cache is None else ffi.new("char[]", os.fsencode(cache))
+        options.cache = folder
         out = ffi.new("braid_device **")
         check(lib.braid_device_open(options, out))
         self._hold(out[0])
@@ -113,6 +122,8 @@ class Device(Owned):
 
     def allocate(self, nbytes: int, *, host: bool = False) -> Memory:
         """Memory of the device, or host memory that its copies reach asynchronously."""
+        from braid._memories import Memory
+
         return Memory(self, nbytes, host=host)
 
     def stream(self, priority: int = 0) -> Stream:
@@ -143,6 +154,14 @@ class Device(Owned):
         with self._owner as pointer:
             check(lib.braid_event_create(pointer, options, out))
         return Event(self._owner, out[0])
+
+    def wrap_event(self, event: Any) -> Event:
+        """An event of the program: PyTorch's, CuPy's, or its address."""
+        address = native_event(event)
+        out = ffi.new("braid_event **")
+        with self._owner as pointer:
+            check(lib.braid_event_wrap(pointer, ffi.cast("void *", address), out))
+        return Event(self._owner, out[0], kept=event)
 
     def synchronize(self) -> None:
         """Blocks until the default stream's work has ended."""
@@ -195,12 +214,22 @@ def native_stream(stream: Any) -> int:
                  "__cuda_stream__, or an address")
 
 
+def native_event(event: Any) -> int:
+    """The CUevent or hipEvent_t of an event of PyTorch, CuPy, or another library."""
+    for address in (event, *(getattr(event, attribute, None) for attribute in ("cuda_event", "ptr"))):
+        if isinstance(address, int) and not isinstance(address, bool):
+            return address
+    raise refuse(f"{event!r} is no event of the program: give one of PyTorch or CuPy, or an address")
+
+
 class Stream(Owned):
     """A queue whose work runs in order. Made by Device.stream or Device.wrap_stream."""
 
     def __init__(self, device: Owner, pointer: Any, *, owned: bool):
         destroy = lib.braid_stream_destroy if owned else lambda pointer: None
         self._device = device
+        self._failures = Failures()
+        self._is_lent = not owned
         self._owner = Owner("stream", pointer, destroy, parent=device)
 
     @classmethod
@@ -221,14 +250,43 @@ class Stream(Owned):
         return 0, self.native
 
     def synchronize(self) -> None:
-        """Blocks until all work queued so far has ended."""
+        """Blocks until all work queued so far has ended. Raises HostCallError where calls of host() raised."""
         with self._owner as pointer:
-            check(lib.braid_stream_synchronize(self._device.pointer_for_children, pointer))
+            status = lib.braid_stream_synchronize(self._device.pointer_for_children, pointer)
+        self._failures.report()
+        check(status)
 
     @property
     def done(self) -> bool:
         with self._owner as pointer:
             return is_ready(lib.braid_stream_query(self._device.pointer_for_children, pointer))
+
+    def fill(self, to: Any, value: Any) -> None:
+        """Queues a fill of all elements of an array. It must live until that has ended."""
+        span = whole_array(to, "the target of a fill")
+        if span.readonly:
+            raise refuse(f"the target of a fill is {span.kind} that is read-only")
+        number, nbytes = fill_value(value, span.typestr, span.address & -span.address or 1, "a fill")
+        with self._owner as pointer:
+            check(lib.braid_stream_fill(self._device.pointer_for_children, pointer,
+                                        ffi.cast("void *", span.address), number, nbytes, span.nbytes // nbytes))
+
+    def host(self, function: Callable[[], Any]) -> None:
+        """Queues a call of a Python function on a host thread, which must not call Braid. The next synchronize
+        raises what it raised."""
+        handle = queued_call(function, self._failures)
+        with self._owner as pointer:
+            status = lib.braid_stream_host_call(self._device.pointer_for_children, pointer,
+                                                lib.braid_python_host_call, handle)
+        if status != lib.BRAID_OK:
+            drop_queued_call(handle)
+        check(status)
+
+    def allocate(self, nbytes: int) -> StreamMemory:
+        """Memory for work that is queued here later, until StreamMemory.close() in the order of the stream."""
+        from braid._memories import StreamMemory
+
+        return StreamMemory(self, nbytes)
 
     def wait(self, event: Event) -> None:
         """Work queued from now on starts after the event's latest record."""
@@ -264,8 +322,8 @@ def queue_copy(device: Any, stream: Any, to: Any, source: Any) -> None:
 class Event(Owned):
     """A point in a stream. Made by Device.event."""
 
-    def __init__(self, device: Owner, pointer: Any):
-        self._owner = Owner("event", pointer, lib.braid_event_destroy, parent=device)
+    def __init__(self, device: Owner, pointer: Any, kept: Any = None):
+        self._owner = Owner("event", pointer, lib.braid_event_destroy, parent=device, kept=kept)
 
     def record(self, stream: Optional[Stream] = None) -> None:
         """None is the default stream."""
@@ -292,60 +350,3 @@ class Event(Owned):
         with self._owner as first, end._owner as second:
             check(lib.braid_event_elapsed(first, second, out))
         return int(out[0])
-
-
-class Memory(Owned):
-    """Memory of a device, or host memory that it reaches. Made by Device.allocate. Nodes and kernels take
-    it like an array; on a GPU it has __cuda_array_interface__, else it is read and written by view()."""
-
-    def __init__(self, device: Device, nbytes: int, *, host: bool):
-        kind = lib.BRAID_MEMORY_HOST if host else lib.BRAID_MEMORY_DEVICE
-        out = ffi.new("void **")
-        with device._owner as pointer:
-            check(lib.braid_memory_allocate(pointer, kind, nbytes, out))
-        self.nbytes, self._device = nbytes, device._owner
-        self._on_gpu = device.backend != "cpu" and not host
-
-        def free(memory: Any, device: Owner = device._owner) -> None:
-            lib.braid_memory_free(device.pointer_for_children, kind, memory)
-
-        self._owner = Owner("memory", out[0], free, parent=device._owner)
-
-    @property
-    def address(self) -> int:
-        return int(ffi.cast("uintptr_t", self._owner.pointer))
-
-    def __braid_span__(self) -> Span:
-        begin = self.address
-        end = begin + self.nbytes
-        return Span(begin, begin, end, begin, end, self, "memory of braid", on_gpu=self._on_gpu, typestr="|u1")
-
-    @property
-    def __cuda_array_interface__(self) -> Dict[str, Any]:
-        if not self._on_gpu:
-            raise AttributeError("this memory is the host's: use view()")
-        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, False), "version": 3,
-                "strides": None}
-
-    def view(self) -> memoryview:
-        """The bytes, for instance for numpy.frombuffer. They live as long as views of them do."""
-        if self._on_gpu:
-            raise refuse("this memory is the device's: copy it to an array with copy_to()")
-        owner = self._owner
-        owner.acquire()
-        held = ffi.gc(ffi.cast(f"char(*)[{self.nbytes}]", owner.pointer), lambda pointer: owner.release())
-        return memoryview(ffi.buffer(held))
-
-    def copy_from(self, array: Any) -> None:
-        """Copies an array of as many bytes here, and waits for that."""
-        self._copy(self, array)
-
-    def copy_to(self, array: Any) -> None:
-        """Copies this to an array of as many bytes, and waits for that."""
-        self._copy(array, self)
-
-    def _copy(self, to: Any, source: Any) -> None:
-        with self._owner:
-            device = self._device.pointer_for_children
-            queue_copy(device, ffi.NULL, to, source)
-            check(lib.braid_stream_synchronize(device, ffi.NULL))

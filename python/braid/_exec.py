@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from braid._arguments import Argument, Arguments, encode, later_fill_value
 from braid._binding import ffi, lib
 from braid._calls import Call
+from braid._checks import check_argument, check_copied, check_native, check_reach
 from braid._device import Device, is_ready
-from braid._errors import HostCallError, check, make_error, refuse
+from braid._errors import HostCallError, check, refuse
 from braid._graph import Graph
 from braid._handles import Kept, Node, Parameter
 from braid._lifetime import Owned, Owner, run_deferred
-from braid._memory import Span, whole_array
+from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
 from braid._schedule import Intervals, Schedule
 from braid._timings import Timings, read_intervals, read_timings
@@ -55,7 +56,7 @@ class Exec(Owned):
         if schedule is not None and set(how) & set(PlanOptions.__annotations__):
             raise refuse("an exec takes a schedule or options of a plan, not both")
         kept = graph._kept
-        _check_reach(device, kept)
+        check_reach(device, kept)
         tell = how.get("on_frame_end")
         teller = None
         if tell is not None:
@@ -69,13 +70,14 @@ class Exec(Owned):
                 with schedule._owner as by:
                     options.schedule = by
                     status = lib.braid_exec_create(on, of, options, out)
-            _check_native(status, kept.natives)
+            check_native(status, kept.natives)
         self.device, self.graph = device, graph
         self._kept = kept
         self._given: Dict[Tuple[int, int], Any] = {}  # what set_arg and the like gave
         self._replaced: Dict[int, Any] = {}  # what frames in flight may still use
         self._sizes: Dict[int, Tuple[int, int]] = {}  # of the ends that set_copy gave
         self._natives: Dict[int, Call] = {}  # that set_function gave
+        self._rows: Dict[int, Any] = {}  # what rows of parameters keep, until they are launched
         self._stream: Any = None
 
         def destroy(pointer: Any) -> None:
@@ -97,19 +99,32 @@ class Exec(Owned):
         """Runs one frame, after all earlier work on `stream` and before all later: a braid.Stream, one of
         PyTorch or CuPy, whatever has __cuda_stream__, or an address; None is the device's default stream.
         Never blocks, so a program that can run ahead of its device waits now and then."""
+        status = self._launch(stream, lib.braid_exec_launch)
+        if status != lib.BRAID_OK:
+            self._check_native(status)
+
+    def launch_many(self, num_frames: int, stream: Any = None) -> None:
+        """Runs so many frames, as so many launches would: with one launch of the driver's for many of them where
+        the whole graph is an island. A frame takes its own row of each parameter that has rows."""
+        status = self._launch(stream, lambda pointer, on: lib.braid_exec_launch_many(pointer, on, num_frames))
+        for index, rows in self._rows.items():
+            # Nodes have the last row now. Where the launch was refused, they may still have what was before.
+            self._keep((-1, index), rows if status == lib.BRAID_OK else (self._given.get((-1, index)), rows))
+        if status != lib.BRAID_OK:
+            self._check_native(status)
+        self._rows.clear()
+
+    def _launch(self, stream: Any, call: Callable[[Any, Any], Any]) -> int:
         if stream is not None:
             stream = self.device.wrap_stream(stream)
         if len(self._replaced) > 64:
             self._forget()
         with self._owner as pointer:
             if stream is None:
-                status = lib.braid_exec_launch(pointer, ffi.NULL)
-            else:
-                self._stream = stream  # lives as long as its frames may
-                with stream._owner as on:
-                    status = lib.braid_exec_launch(pointer, on)
-        if status != lib.BRAID_OK:
-            self._check_native(status)
+                return int(call(pointer, ffi.NULL))
+            self._stream = stream  # lives as long as its frames may
+            with stream._owner as on:
+                return int(call(pointer, on))
 
     def wait(self) -> None:
         """Blocks until the last launch has ended. Raises HostCallError where host calls of the graph raised
@@ -157,7 +172,7 @@ class Exec(Owned):
             raise refuse(f"kernel '{node.name}' has {len(use.arguments)} arguments, and no argument {index}")
         types = use.kernel.types
         argument = encode(value, types[index] if types else None, f"argument {index} of kernel '{node.name}'")
-        _check_argument(self.device, argument, f"kernel '{node.name}' is given", index)
+        check_argument(self.device, argument, f"kernel '{node.name}' is given", index)
         packed = Arguments([argument])
         with self._owner as pointer:
             check(lib.braid_exec_set_arg(pointer, self.graph._handle(node, "node"), index, packed.array[0]))
@@ -165,19 +180,41 @@ class Exec(Owned):
 
     def set_param(self, parameter: Parameter, value: Any) -> None:
         """Gives a parameter another value, for later launches."""
+        argument = self._value_of(parameter, value)
+        self._set_param(parameter._handle, argument)
+        self._keep((-1, parameter._handle[0]), argument.keep)
+
+    def set_param_rows(self, parameter: Parameter, rows: Iterable[Any]) -> None:
+        """Gives a parameter a value for each frame of the next launch_many, which must be of as many frames;
+        afterwards it has the last. No rows take those away that were set before."""
+        self._check_parameter(parameter)
+        if isinstance(rows, (bytes, bytearray, str)):
+            raise refuse(f"rows of parameter '{parameter.name}' are a sequence of values, and no {type(rows).__name__}")
+        arguments = [self._value_of(parameter, value) for value in rows]
+        handle = ffi.new("braid_parameter *", parameter._handle)[0]
+        data = b"".join(argument.data for argument in arguments)
+        with self._owner as pointer:
+            check(lib.braid_exec_set_param_rows(pointer, handle, ffi.from_buffer(data), len(arguments)))
+        self._rows[parameter._handle[0]] = [argument.keep for argument in arguments]
+        if not arguments:
+            del self._rows[parameter._handle[0]]
+
+    def _check_parameter(self, parameter: Parameter) -> None:
         if not isinstance(parameter, Parameter) or parameter.graph is not self.graph:
             raise refuse(f"{parameter!r} is no parameter of this exec's graph")
+
+    def _value_of(self, parameter: Parameter, value: Any) -> Argument:
+        self._check_parameter(parameter)
         argument = encode(value, parameter.type, f"parameter '{parameter.name}'")
         if len(argument.data) != len(parameter._initial.data):
             raise refuse(f"parameter '{parameter.name}' has {len(parameter._initial.data)} bytes, and is given "
                          f"{len(argument.data)}")
         given = f"parameter '{parameter.name}' is given"
         if parameter._handle in self._kept.arguments:
-            _check_argument(self.device, argument, given, None)
+            check_argument(self.device, argument, given, None)
         else:
-            _check_copied(self.device, argument.span, given)
-        self._set_param(parameter._handle, argument)
-        self._keep((-1, parameter._handle[0]), argument.keep)
+            check_copied(self.device, argument.span, given)
+        return argument
 
     def _set_param(self, parameter: Tuple[int, int], argument: Argument) -> None:
         handle = ffi.new("braid_parameter *", parameter)[0]
@@ -208,7 +245,7 @@ class Exec(Owned):
             raise refuse(f"the target of copy '{node.name}' is {spans[0].kind} that is read-only")
         addresses = []
         for span in spans:
-            _check_copied(self.device, span, f"copy '{node.name}' is given")
+            check_copied(self.device, span, f"copy '{node.name}' is given")
             addresses.append(ffi.NULL if span is None else ffi.cast("void *", span.address))
         with self._owner as pointer:
             check(lib.braid_exec_set_copy(pointer, self.graph._handle(node, "node"), *addresses, size))
@@ -228,7 +265,7 @@ class Exec(Owned):
         if span is not None and span.nbytes % use.value_bytes:
             raise refuse(f"fill '{node.name}' sets {use.value_bytes} bytes at once, and is given {span.nbytes}")
         number = later_fill_value(value, span.typestr if span else use.typestr, use.value_bytes, f"fill '{node.name}'")
-        _check_copied(self.device, span, f"fill '{node.name}' is given")
+        check_copied(self.device, span, f"fill '{node.name}' is given")
         with self._owner as pointer:
             check(lib.braid_exec_set_fill(
                 pointer, self.graph._handle(node, "node"), ffi.cast("void *", span.address) if span else ffi.NULL,
@@ -242,6 +279,8 @@ class Exec(Owned):
         kind = self._kept.calls.get(node.index) if node.graph is self.graph else None
         if kind is None:
             raise refuse(f"node '{node.name}' is no call of this exec's graph")
+        if kind.endswith("with memory"):
+            raise refuse(f"call '{node.name}' is handed memory of the exec: it keeps its function")
         if not callable(function):
             raise refuse(f"{kind} call '{node.name}': {function!r} cannot be called")
         call = Call(function, node.name, self._kept.failures)
@@ -275,7 +314,7 @@ class Exec(Owned):
             self._given.pop(place, None)
 
     def _check_native(self, status: int) -> None:
-        _check_native(status, [*self._kept.natives, *self._natives.values()])
+        check_native(status, [*self._kept.natives, *self._natives.values()])
 
     def _forget(self) -> None:
         if self.done:
@@ -336,41 +375,3 @@ class Exec(Owned):
     def __repr__(self) -> str:
         return "<braid.Exec, closed>" if self._owner.closed else \
             f"<braid.Exec of {len(self.schedule._nodes)} nodes on {self.device.backend}>"
-
-
-def _check_native(status: int, natives: List[Call]) -> None:
-    """A native call that raised is the cause of the failure that it made."""
-    if status == lib.BRAID_OK:
-        for call in natives:
-            call.raised = None  # of an attempt that Braid did without
-        return
-    error = make_error(status)
-    for call in natives:
-        if call.raised is not None:
-            cause, call.raised = call.raised, None
-            raise error from cause
-    raise error
-
-
-def _check_reach(device: Device, kept: Kept) -> None:
-    for use in kept.kernels.values():
-        for index, argument in enumerate(use.arguments):
-            _check_argument(device, argument, f"kernel '{use.name}' is given", index)
-
-
-def _check_argument(device: Device, argument: Argument, given: str, index: Optional[int]) -> None:
-    """A pointer that the device cannot follow would end the process, or break the context."""
-    span = argument.span
-    if span is None:
-        return
-    where = "" if index is None else f" as argument {index}"
-    _check_copied(device, span, given, where)
-    if device.backend != "cpu" and span.pageable:
-        raise refuse(f"{given} {span.kind}{where}, which is the host's own memory: a kernel on {device.backend} "
-                     "does not reach it. Copy it to an array on the device, or where all memory is one give "
-                     "braid.Pointer.of(it)")
-
-
-def _check_copied(device: Device, span: Optional[Span], given: str, where: str = "") -> None:
-    if span is not None and device.backend == "cpu" and span.on_gpu:
-        raise refuse(f"{given} {span.kind}{where}, which is a GPU's memory, and the device is the CPU")

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 
 from braid._arguments import Argument, Arguments, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
-from braid._calls import Call
+from braid._calls import Call, host_call_with_memory, native_call_with_memory
+from braid._describe import Description, End
 from braid._errors import check, refuse
 from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._lifetime import Owned, Owner, run_deferred
-from braid._memory import Pointer, Span, as_list, describe, describe_or_none, whole_array
+from braid._memory import Pointer, Span, describe, whole_array
 from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, sizes
 from braid._text import capture
 
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
 
     from braid._device import Device
     from braid._schedule import Schedule
-
-_ACCESSES = {"reads": lib.BRAID_READ, "writes": lib.BRAID_WRITE, "updates": lib.BRAID_READ_WRITE,
-             "accumulates": lib.BRAID_ACCUMULATE, "excludes": lib.BRAID_EXCLUSIVE}
-_READ_WRITE = {lib.BRAID_READ, lib.BRAID_WRITE, lib.BRAID_READ_WRITE}
-_CHANGES = (lib.BRAID_WRITE, lib.BRAID_READ_WRITE, lib.BRAID_ACCUMULATE)
 
 
 class Graph(Owned):
@@ -64,25 +60,39 @@ class Graph(Owned):
         return Resource(self, Declared(name, (out.index, out.graph)))
 
     def transient(self, name: str, nbytes: int, alignment: int = 0) -> Resource:
-        """Declares a buffer that lives within a frame. Kernels take it as an argument; execs give it memory,
-        which it may share with others that live at other times."""
+        """Declares a buffer that lives within a frame. Kernels take it as an argument, copies and fills as an
+        end, calls as `user`; execs give it memory, which it may share with others that live at other times."""
         out = ffi.new("braid_resource *")
         check(lib.braid_graph_add_transient(self._pointer, name.encode(), nbytes, alignment, out))
-        return Resource(self, Declared(name, (out.index, out.graph)))
+        return Resource(self, Declared(name, (out.index, out.graph), nbytes=nbytes, alignment=alignment or 256))
 
     def scratch(self, name: str, nbytes: int, alignment: int = 0) -> Resource:
         """Declares bytes that each node which takes them as an argument has for itself while it runs, and
         finds anything in. No access is declared to them."""
         out = ffi.new("braid_resource *")
         check(lib.braid_graph_add_scratch(self._pointer, name.encode(), nbytes, alignment, out))
-        return Resource(self, Declared(name, (out.index, out.graph)))
+        return Resource(self, Declared(name, (out.index, out.graph), nbytes=nbytes, alignment=alignment or 256,
+                                       private=True))
 
-    def versioned(self, name: str, nbytes: int, num_versions: int) -> Resource:
-        """Declares a buffer of 2 to 16 memories, which execs allocate, as zeros, and frames have in turn.
-        Kernels take it as an argument; see earlier()."""
+    def versioned(self, name: str, nbytes: int = 0, num_versions: int = 0, *,
+                  arrays: Sequence[Any] = ()) -> Resource:
+        """Declares a buffer of 2 to 16 memories, which frames have in turn: `arrays` of as many bytes each, or
+        else execs allocate them, as zeros. Nodes take it as they take transient ones; see earlier()."""
+        spans = [whole_array(array, f"version {i} of '{name}'") for i, array in enumerate(arrays)]
+        if spans and (len({span.nbytes for span in spans}) > 1 or nbytes not in (0, spans[0].nbytes)
+                      or num_versions not in (0, len(spans))):
+            raise refuse(f"'{name}' has versions of {', '.join(str(span.nbytes) for span in spans)} bytes: give "
+                         "arrays alone, each as long as the others")
+        if any(span.readonly for span in spans):
+            raise refuse(f"'{name}' has a version that is read-only")
+        addresses = ffi.new("void *[]", [ffi.cast("void *", span.address) for span in spans]) if spans else ffi.NULL
+        nbytes = spans[0].nbytes if spans else nbytes
         out = ffi.new("braid_resource *")
-        check(lib.braid_graph_add_versioned_buffer(self._pointer, name.encode(), ffi.NULL, num_versions, nbytes, out))
-        return Resource(self, Declared(name, (out.index, out.graph)))
+        check(lib.braid_graph_add_versioned_buffer(self._pointer, name.encode(), addresses,
+                                                   len(spans) or num_versions, nbytes, out))
+        self._kept.things.extend(span.keep for span in spans)
+        alignment = min([256, *(span.address & -span.address for span in spans)])
+        return Resource(self, Declared(name, (out.index, out.graph), nbytes=nbytes, alignment=alignment))
 
     def earlier(self, versioned: Resource, frames_before: int = 1) -> Resource:
         """What the frame so many frames before has left in a versioned buffer: kernels take and read it as
@@ -90,7 +100,8 @@ class Graph(Owned):
         out = ffi.new("braid_resource *")
         check(lib.braid_graph_add_earlier_version(self._pointer, self._handle(versioned, "resource"),
                                                   frames_before, out))
-        return Resource(self, Declared(f"{versioned.name}, {frames_before} before", (out.index, out.graph)))
+        of = versioned._declared
+        return Resource(self, of._replace(name=f"{of.name}, {frames_before} before", handle=(out.index, out.graph)))
 
     def _find(self, span: Span) -> Optional[Declared]:
         whole = self._wholes.get((span.whole_begin, span.whole_end))
@@ -121,7 +132,8 @@ class Graph(Owned):
         check(lib.braid_graph_add_range(self._pointer, whole, offset, nbytes, out))
         begin = buffer.begin + offset if buffer.end else 0
         end = begin + nbytes if buffer.end else 0
-        return Declared(f"{buffer.name}[{offset}:{offset + nbytes}]", (out.index, out.graph), span, begin, end)
+        return Declared(f"{buffer.name}[{offset}:{offset + nbytes}]", (out.index, out.graph), span, begin, end, nbytes,
+                        min(buffer.alignment, offset & -offset or buffer.alignment))
 
     def _add_buffer(self, span: Span, name: str) -> Declared:
         begin, end = span.whole_begin, span.whole_end
@@ -147,7 +159,7 @@ class Graph(Owned):
         parameters = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, Parameter)]
         arguments = [self._argument(kernel, name, i, arg, len(args)) for i, arg in enumerate(args)]
         counts = None if grid_from is None else self._grid_source(grid_from, name)
-        description = _Description(self, "braid_launch *", name, options, reads=counts)
+        description = Description(self, "braid_launch *", name, options, reads=counts)
         description.check_touched(arguments)
         struct, packed = description.struct, Arguments(arguments)
         struct.kernel = kernel._struct
@@ -168,66 +180,85 @@ class Graph(Owned):
         return node
 
     def copy(self, to: Any, source: Any, **options: Unpack[NodeOptions]) -> Node:
-        """Adds a copy of an array to another of as many bytes. It reads the one and writes the other."""
+        """Adds a copy of an array, or of a resource that has bytes, to another of as many. It reads the one and
+        writes the other."""
         name = options.get("name") or "copy"
-        ends = [whole_array(array, f"{what} of copy '{name}'")
-                for array, what in ((to, "the target"), (source, "the source"))]
+        ends = [self._end(thing, f"{what} of copy '{name}'")
+                for thing, what in ((to, "the target"), (source, "the source"))]
         if ends[0].nbytes != ends[1].nbytes:
             raise refuse(f"copy '{name}' is from {ends[1].nbytes} bytes to {ends[0].nbytes}")
-        description = _Description(self, "braid_copy *", name, options, writes=ends[0], reads=ends[1])
-        description.struct.to = ffi.cast("void *", ends[0].address)
-        setattr(description.struct, "from", ffi.cast("void *", ends[1].address))
+        description = Description(self, "braid_copy *", name, options, writes=ends[0].touched, reads=ends[1].touched)
+        ends[0].write(description.struct, "to")
+        ends[1].write(description.struct, "from")
         description.struct.bytes = ends[0].nbytes
         node = self._add(lib.braid_graph_add_copy, description, ends[0].keep, ends[1].keep)
         self._kept.copies[node.index] = (ends[0].nbytes, ends[1].nbytes)
         return node
 
     def fill(self, to: Any, value: Any, **options: Unpack[NodeOptions]) -> Node:
-        """Adds a fill that sets all elements of an array to a value. It writes the array."""
+        """Adds a fill that sets all elements of an array to a value; or of a resource that has bytes, as which it
+        is a NumPy number, or a number of one byte. It writes the array."""
         name = options.get("name") or "fill"
-        span = whole_array(to, f"the target of fill '{name}'")
-        number, nbytes = fill_value(value, span, f"fill '{name}'")
-        description = _Description(self, "braid_fill *", name, options, writes=span)
+        end = self._end(to, f"the target of fill '{name}'")
+        number, nbytes = fill_value(value, end.typestr, end.alignment, f"fill '{name}'")
+        if end.nbytes % nbytes:
+            raise refuse(f"fill '{name}' sets {nbytes} bytes at once, and is given {end.nbytes}")
+        description = Description(self, "braid_fill *", name, options, writes=end.touched)
         struct = description.struct
-        struct.to, struct.value = ffi.cast("void *", span.address), number
-        struct.value_bytes, struct.num_values = nbytes, span.nbytes // nbytes
-        node = self._add(lib.braid_graph_add_fill, description, span.keep)
-        self._kept.fills[node.index] = FillUse(span.typestr, nbytes)
+        end.write(struct, "to")
+        struct.value, struct.value_bytes, struct.num_values = number, nbytes, end.nbytes // nbytes
+        node = self._add(lib.braid_graph_add_fill, description, end.keep)
+        self._kept.fills[node.index] = FillUse(end.typestr, nbytes)
         return node
 
     def host(
-        self, function: Callable[[], Any], *, blocking: bool = False, **options: Unpack[NodeOptions]
+        self, function: Callable[..., Any], *, blocking: bool = False, user: Optional[Resource] = None,
+        **options: Unpack[NodeOptions]
     ) -> Node:
         """Adds a call of a Python function on a host thread. It must not launch or wait for anything of
         Braid. What it raises is reported by the next Exec.wait; the rest of the frame runs on. `blocking`:
-        it mostly sleeps, so that on the CPU no worker is to wait for it."""
+        it mostly sleeps, so that on the CPU no worker is to wait for it. `user`: a transient buffer, a version or
+        scratch, whose memory in this frame function(memory) is handed, a memoryview for the time of the call; on
+        the CPU alone. The node says what it does to it."""
         name = str(options.get("name") or getattr(function, "__name__", "host call"))
         if not callable(function):
             raise refuse(f"host call '{name}': {function!r} cannot be called")
         call = Call(function, name, self._kept.failures)
-        description = _Description(self, "braid_host_call *", name, options)
+        description = Description(self, "braid_host_call *", name, options)
+        description.struct.blocking = blocking
+        if user is not None:
+            handle = host_call_with_memory(call, self._give_memory(description, user))
+            description.struct.call = handle
+            node = self._add_call(lib.braid_graph_add_host_call, description, handle, "host with memory")
+            self._kept.views.append(name)
+            return node
         handle = ffi.new_handle(call)
         description.struct.call, description.struct.user = lib.braid_python_host_call, handle
-        description.struct.blocking = blocking
         return self._add_call(lib.braid_graph_add_host_call, description, handle, "host")
 
-    def native(self, function: Callable[[Any], Any], **options: Unpack[NodeOptions]) -> Node:
+    def native(self, function: Callable[..., Any], *, user: Optional[Resource] = None,
+               **options: Unpack[NodeOptions]) -> Node:
         """Adds work that the program queues itself: at each launch function(stream) is called on the
         launching thread, and queues its work on stream.native. It must not wait, nor keep the stream. In a
-        native graph it is called once, under capture. What it raises fails the launch."""
+        native graph it is called once, under capture. What it raises fails the launch. `user`: a resource that has
+        bytes, of which function(stream, pointer) is handed a Pointer to the frame's own."""
         name = str(options.get("name") or getattr(function, "__name__", "native call"))
         if not callable(function):
             raise refuse(f"native call '{name}': {function!r} cannot be called")
         call = Call(function, name, self._kept.failures)
-        description = _Description(self, "braid_native *", name, options)
+        description = Description(self, "braid_native *", name, options)
+        self._kept.natives.append(call)
+        if user is not None:
+            handle = native_call_with_memory(call, self._give_memory(description, user))
+            description.struct.call = handle
+            return self._add_call(lib.braid_graph_add_native, description, handle, "native with memory")
         handle = ffi.new_handle(call)
         description.struct.call, description.struct.user = lib.braid_python_native_call, handle
-        self._kept.natives.append(call)
         return self._add_call(lib.braid_graph_add_native, description, handle, "native")
 
     def empty(self, **options: Unpack[NodeOptions]) -> Node:
         """Adds a node without work: a join, or a point to order others by."""
-        description = _Description(self, "braid_empty *", options.get("name"), options)
+        description = Description(self, "braid_empty *", options.get("name"), options)
         return self._add(lib.braid_graph_add_empty, description)
 
     def edge(self, before: Node, after: Node) -> None:
@@ -299,6 +330,11 @@ class Graph(Owned):
         """Explicit ones."""
         return int(lib.braid_graph_num_edges(self._pointer))
 
+    @property
+    def memory_bytes(self) -> int:
+        """Host memory that the graph holds in the library."""
+        return int(lib.braid_graph_memory_bytes(self._pointer))
+
     def dot(self) -> str:
         """The graph as Graphviz DOT."""
         return capture(lambda file: lib.braid_graph_write_dot(self._pointer, file)).decode("utf-8", "replace")
@@ -364,6 +400,23 @@ class Graph(Owned):
         if target == "argument":
             self._kept.arguments.add(parameter._handle)
 
+    def _end(self, thing: Any, where: str) -> End:
+        if isinstance(thing, Resource) and thing.__braid_span__() is None:
+            handle, declared = self._handle(thing, "resource"), thing._declared
+            if not declared.nbytes:
+                raise refuse(f"{where} is the resource '{thing.name}', which has no bytes")
+            return End(declared.nbytes, declared.alignment, None if declared.private else thing, resource=handle)
+        span = whole_array(thing, where)
+        return End(span.nbytes, span.address & -span.address or 256, span, span.address, typestr=span.typestr,
+                    keep=span.keep)
+
+    def _give_memory(self, description: Description, user: Resource) -> int:
+        end = self._end(user, f"what call '{description.name}' is handed")
+        if end.resource is None:
+            raise refuse(f"call '{description.name}' is handed an array: it can use it without")
+        description.struct.user_resource = end.resource
+        return end.nbytes
+
     def _grid_source(self, thing: Any, name: str) -> Union[Span, Resource]:
         if isinstance(thing, Resource) and thing.__braid_span__() is None:
             return thing
@@ -373,79 +426,13 @@ class Graph(Owned):
                          f"{' and type ' + repr(span.typestr) if span.typestr else ''}: it is three numbers of uint32")
         return span
 
-    def _add(self, adder: Callable[..., int], description: _Description, *keep: Any) -> Node:
+    def _add(self, adder: Callable[..., int], description: Description, *keep: Any) -> Node:
         out = ffi.new("braid_node *")
         check(adder(self._pointer, description.struct, out))
         self._kept.things.extend(keep)
         return Node(self, out[0])
 
-    def _add_call(self, adder: Callable[..., int], description: _Description, handle: Any, kind: str) -> Node:
+    def _add_call(self, adder: Callable[..., int], description: Description, handle: Any, kind: str) -> Node:
         node = self._add(adder, description, handle)
         self._kept.calls[node.index] = kind
         return node
-
-
-class _Description:
-    """A struct of C that describes a node, and what it points to."""
-
-    def __init__(self, graph: Graph, type_: str, name: Optional[str], options: NodeOptions, *,
-                 reads: Union[Span, Resource, None] = None, writes: Optional[Span] = None):
-        unknown = set(options) - set(NodeOptions.__annotations__)
-        if unknown:
-            raise TypeError(f"{', '.join(sorted(unknown))}: no such option of nodes; there are "
-                            f"{', '.join(NodeOptions.__annotations__)}")
-        self.graph, self.name = graph, name
-        self.struct = ffi.new(type_)
-        self.accesses: Dict[Tuple[int, int], Tuple[Declared, int]] = {}
-        for span, mode in ((reads, lib.BRAID_READ), (writes, lib.BRAID_WRITE)):
-            if span is not None:
-                self._touch(span, mode)
-        for option, mode in _ACCESSES.items():
-            for thing in as_list(options.get(option)):
-                self._touch(thing, mode)
-        self._fill(self.struct.node, options)
-
-    def _touch(self, thing: Any, mode: int) -> None:
-        if isinstance(thing, Resource):
-            resource, span = thing._declared, thing._declared.span
-            self.graph._handle(thing, "resource")
-        else:
-            span = thing if isinstance(thing, Span) else describe_or_none(thing)
-            if span is None:
-                raise refuse(f"node '{self.name}': {thing!r} is neither an array nor a resource")
-            resource = self.graph._declared(span)
-        if span is not None and span.readonly and mode in _CHANGES:
-            raise refuse(f"node '{self.name}' changes '{resource.name}', {span.kind} that is read-only")
-        _, before = self.accesses.get(resource.handle, (None, mode))
-        if before != mode and {before, mode} <= _READ_WRITE:
-            mode = lib.BRAID_READ_WRITE
-        elif before != mode:
-            raise refuse(f"node '{self.name}' touches '{resource.name}' in two ways that do not go together")
-        self.accesses[resource.handle] = (resource, mode)
-
-    def check_touched(self, arguments: List[Argument]) -> None:
-        """A kernel that is given memory it does not say it touches would race in silence."""
-        for index, argument in enumerate(arguments):
-            span = argument.span
-            if span is None or any(resource.end and span.overlaps(resource.begin, resource.end)
-                                   for resource, _ in self.accesses.values()):
-                continue
-            raise refuse(f"kernel '{self.name}' is given {span.kind} as argument {index}, and does not say what it "
-                         "does to it: name it in reads, writes, updates, accumulates or excludes, or give "
-                         "braid.Pointer.of(it), which is ordered by nothing")
-
-    def _fill(self, node: Any, options: NodeOptions) -> None:
-        if self.name is not None:
-            self._name = node.name = ffi.new("char[]", self.name.encode())
-        after = as_list(options.get("after"))
-        self._after = ffi.new("braid_node[]", [self.graph._handle(thing, "node") for thing in after])
-        node.after, node.num_after = self._after, len(after)
-        self._accesses = ffi.new("braid_access[]", len(self.accesses))
-        for slot, (resource, mode) in zip(self._accesses, self.accesses.values()):
-            slot.resource, slot.mode = ffi.new("braid_resource *", resource.handle)[0], mode
-        node.accesses, node.num_accesses = self._accesses, len(self.accesses)
-        node.cost_ns, node.lane_hint = options.get("cost_ns", 0), options.get("lane_hint", 0)
-        for field in ("prelude_of", "epilogue_of"):
-            main = options.get(field)
-            if main is not None:
-                setattr(node, field, self.graph._handle(main, "node"))

@@ -44,6 +44,9 @@ class Declared(NamedTuple):
     span: Optional[Span] = None  # of the array that it stands for
     begin: int = 0  # its bytes, where they are known
     end: int = 0
+    nbytes: int = 0  # 0: it has no bytes
+    alignment: int = 1  # of its address, as far as it is known
+    private: bool = False  # scratch: no node shares it with another
 
 
 class Resource:
@@ -107,6 +110,7 @@ class Kept:
     copies: Dict[int, Tuple[int, int]] = dataclasses.field(default_factory=dict)  # sizes of target and source
     fills: Dict[int, FillUse] = dataclasses.field(default_factory=dict)
     calls: Dict[int, str] = dataclasses.field(default_factory=dict)  # "host" or "native"
+    views: List[str] = dataclasses.field(default_factory=list)  # host calls that are handed memory of an exec
     initial: Dict[Tuple[int, int], Argument] = dataclasses.field(default_factory=dict)  # of parameters of Graph.use
     arguments: Set[Tuple[int, int]] = dataclasses.field(default_factory=set)  # parameters that kernels take
     natives: List[Call] = dataclasses.field(default_factory=list)

@@ -72,6 +72,8 @@ class CostModel:
     island_call_ns: int = 0
     island_wait_ns: int = 0
     island_block_wait_ns: int = 0
+    island_start_ns: int = 0
+    island_round_ns: int = 0
 
 
 class PlanOptions(TypedDict, total=False):

@@ -25,10 +25,16 @@ _CAUSES = {lib.BRAID_SERIALISED_BY_RESOURCE: "resource", lib.BRAID_SERIALISED_BY
            lib.BRAID_SERIALISED_BY_HINT: "hint", lib.BRAID_SERIALISED_BY_WAIT_COST: "wait_cost",
            lib.BRAID_SERIALISED_BY_MAX_CONCURRENT: "max_concurrent"}
 
+_LIMITS = {lib.BRAID_LIMITED_BY_NOTHING: "nothing", lib.BRAID_LIMITED_BY_CRITICAL_PATH: "critical_path",
+           lib.BRAID_LIMITED_BY_LANES: "lanes", lib.BRAID_LIMITED_BY_LAUNCH_COST: "launch_cost",
+           lib.BRAID_LIMITED_BY_RESOURCES: "resources", lib.BRAID_LIMITED_BY_WAIT_COST: "wait_cost",
+           lib.BRAID_LIMITED_BY_PATH_AND_LANES: "path_and_lanes"}
+NO_ISLAND = 2**32 - 1  # BRAID_NO_ISLAND
+
 
 @dataclasses.dataclass(frozen=True)
 class ScheduleInfo:
-    """What a plan comes to; see braid_schedule_info."""
+    """What a plan comes to; see braid_schedule_info. `limit`: what keeps it from being shorter, see explain_limit."""
 
     num_nodes: int
     num_lanes: int
@@ -42,18 +48,23 @@ class ScheduleInfo:
     work_ns: int
     one_lane_ns: int
     num_guessed: int
+    num_islands: int
+    num_island_nodes: int
     issue_ns: int
     expected_ns: int
     saved_ns: int
+    limit: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Placement:
-    """Where and when a node is planned; times count from the start of the frame."""
+    """Where and when a node is planned; times count from the start of the frame. `island`: the number of the
+    stretch of its lane that is one kernel, which it is a call of; None: it is in none."""
 
     lane: int
     start_ns: int
     end_ns: int
+    island: Optional[int]
 
 
 class Step(NamedTuple):
@@ -137,7 +148,7 @@ class Schedule(Owned):
     def info(self) -> ScheduleInfo:
         struct = ffi.new("braid_schedule_info *")
         self._call(lambda pointer: lib.braid_schedule_get_info(pointer, struct))
-        return read_struct(ScheduleInfo, struct)
+        return dataclasses.replace(read_struct(ScheduleInfo, struct), limit=_LIMITS.get(struct.limit, "?"))
 
     @property
     def steps(self) -> List[Step]:
@@ -189,7 +200,8 @@ class Schedule(Owned):
         struct = ffi.new("braid_placement *")
         handle = self.graph._handle(node, "node")
         check(self._call(lambda pointer: lib.braid_schedule_get_placement(pointer, handle, struct)))
-        return read_struct(Placement, struct)
+        place = read_struct(Placement, struct)
+        return dataclasses.replace(place, island=None) if place.island == NO_ISLAND else place
 
     def explain_limit(self) -> str:
         """One line that says what limits the frame as planned."""
@@ -202,6 +214,13 @@ class Schedule(Owned):
         text = ffi.new("char[]", 4096)
         handles = [self.graph._handle(node, "node") for node in (a, b)]
         check(self._call(lambda pointer: lib.braid_schedule_explain(pointer, *handles, text, 4096)))
+        return string(text)
+
+    def explain_island(self, node: Node) -> str:
+        """Which island a node is in, or why it is in none."""
+        text = ffi.new("char[]", 1024)
+        handle = self.graph._handle(node, "node")
+        check(self._call(lambda pointer: lib.braid_schedule_explain_island(pointer, handle, text, 1024)))
         return string(text)
 
     def verify(self) -> None:

@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any, List
 
 from braid._binding import ffi, lib
+from braid._checks import check_native, check_reach
 from braid._device import Device
-from braid._exec import _check_native, _check_reach
 from braid._graph import Graph
 from braid._lifetime import run_deferred
 from braid._options import ExecOptions, read_exec
@@ -43,7 +43,7 @@ def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0
     """Runs frames of the graph for about `budget_ns` (0: two seconds), and tells how it was the fastest. The
     costs of its nodes are measured first, and set, unless `keep_costs`. Kernels and calls run hundreds of times."""
     run_deferred()
-    _check_reach(device, graph._kept)
+    check_reach(device, graph._kept)
     trials: List[Trial] = []
     user = ffi.new_handle(trials)
     options = ffi.new("braid_tune_options *")
@@ -52,7 +52,7 @@ def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0
     way = ffi.new("braid_exec_options *")
     with device._owner as on, graph._owner as of:
         status = lib.braid_exec_tune(on, of, options, way)
-    _check_native(status, graph._kept.natives)
+    check_native(status, graph._kept.natives)
     graph._kept.failures.report()
     return Tuning(read_exec(way), trials)
 

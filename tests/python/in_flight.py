@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of one exec run at once where that is asked for, and have buffers of their own."""
+import gc
 import itertools
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -141,3 +143,155 @@ def test_scratch_is_a_nodes_own(device, store):
     with braid.Exec(device, graph, plan) as frame:
         frame.run()
         assert frame.info.transient_bytes >= 128
+
+
+def test_frames_launched_at_once_have_rows_of_their_own(device, add_scaled):
+    y, ones = np.zeros(1, "float32"), np.ones(1, "float32")
+    graph = braid.Graph()
+    step = graph.parameter("step", 1, np.float32)
+    graph.kernel(add_scaled, 1, [y, ones, step], updates=y, reads=ones)
+    frame = braid.Exec(device, graph)
+    frame.set_param_rows(step, [10, 100, 1000])
+    frame.launch()  # takes none of them
+    frame.launch_many(3)
+    frame.wait()
+    assert y[0] == 1111 and frame.num_frames == 4
+    frame.run()  # has the last
+    assert y[0] == 2111
+    frame.set_param_rows(step, np.array([1, 2], "float32"))
+    with pytest.raises(braid.InvalidArgumentError, match="rows for 2 frames"):
+        frame.launch_many(3)
+    frame.set_param_rows(step, [])
+    frame.launch_many(3)
+    frame.wait()
+    assert y[0] == 5111
+    frame.launch_many(0)
+    for rows in (b"12345678", ["one"], [np.float64(1)]):
+        with pytest.raises(braid.InvalidArgumentError, match="step"):
+            frame.set_param_rows(step, rows)
+    with pytest.raises(braid.InvalidArgumentError, match="no parameter"):
+        frame.set_param_rows(graph, [1])
+
+
+def test_arrays_of_rows_live_as_long_as_a_frame_may_use_them(device, store):
+    graph, first = braid.Graph(), np.zeros(1, "int64")
+    where = graph.parameter("where", first)
+    graph.kernel(store, 1, [where, 7], writes=first)
+    frame = braid.Exec(device, graph)
+    rows = [np.zeros(1, "int64") for _ in range(2)]
+    gone = [weakref.ref(row) for row in rows]
+    frame.set_param_rows(where, rows)
+    frame.launch_many(2)
+    del rows
+    gc.collect()
+    frame.wait()
+    assert gone[1]() is not None and gone[1]()[0] == 7  # which later launches write, too
+    frame.set_param(where, first)
+    frame.run()
+    gc.collect()
+    assert first[0] == 7 and gone[1]() is None
+
+
+def test_copies_fills_and_calls_take_memory_of_the_frame(device):
+    source, result = np.arange(4, dtype="int32"), np.zeros(4, "int32")
+    graph = braid.Graph()
+    buffer, spare = graph.transient("buffer", 16), graph.scratch("spare", 8)
+    half = graph.range(buffer, 8, 8)
+    seen = []
+
+    def double(memory):
+        numbers = np.frombuffer(memory, "int32")
+        numbers *= 2
+
+    graph.copy(buffer, source)
+    graph.fill(half, np.int32(9))
+    graph.host(double, updates=buffer, user=buffer)
+    graph.host(lambda memory: seen.append(len(memory)), user=spare)
+    graph.copy(result, buffer)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert result.tolist() == [0, 2, 18, 18] and seen == [8]
+
+
+def test_native_calls_are_handed_memory_of_the_frame(device):
+    result = np.zeros(4, "int32")
+    source = np.arange(4, dtype="int32")
+    graph = braid.Graph()
+    buffer = graph.transient("buffer", 16)
+    graph.native(lambda stream, to: stream.copy(to, source), name="give", writes=buffer, user=buffer)
+    graph.copy(result, buffer)
+    frame = braid.Exec(device, graph, mode="streams")
+    frame.run()
+    assert result.tolist() == [0, 1, 2, 3]
+
+
+def test_memory_of_a_frame_is_nobodys_after_the_call(device):
+    kept, graph = [], braid.Graph()
+    buffer = graph.scratch("buffer", 16)
+    node = graph.host(kept.append, name="keep", user=buffer)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    with pytest.raises(ValueError):
+        kept[0][0]
+    with pytest.raises(braid.InvalidArgumentError, match="keep"):
+        frame.set_function(node, print)
+    late = braid.Graph()
+    late.host(lambda memory: kept.append(np.frombuffer(memory, "uint8")), name="hold", user=late.scratch("b", 16))
+    with braid.Exec(device, late) as frame:
+        with pytest.raises(braid.HostCallError, match="hold"):
+            frame.run()
+        kept.clear()
+
+
+def test_ends_that_do_not_fit_are_refused_by_name(device):
+    graph, x = braid.Graph(), np.zeros(4, "int32")
+    small, thing = graph.transient("small", 6), graph.resource("thing")
+    for make in (lambda: graph.copy(small, x, name="bad"), lambda: graph.copy(x, thing, name="bad"),
+                 lambda: graph.fill(small, np.int32(7), name="bad"), lambda: graph.fill(small, 300, name="bad"),
+                 lambda: graph.host(print, user=thing, name="bad"), lambda: graph.host(print, user=x, name="bad"),
+                 lambda: graph.copy(x, braid.Graph().transient("other", 16), name="bad")):
+        with pytest.raises(braid.InvalidArgumentError):
+            make()
+    assert len(graph) == 0
+
+
+def test_versions_are_arrays_of_the_program(device):
+    versions = [np.zeros(2, "int32") for _ in range(2)]
+    source = np.array([3, 4], "int32")
+    graph = braid.Graph()
+    state = graph.versioned("state", arrays=versions)
+    graph.copy(state, source)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert sorted(version.tolist() for version in versions) == [[0, 0], [3, 4]]
+    source[:] = 5, 6
+    frame.run()
+    assert sorted(version.tolist() for version in versions) == [[3, 4], [5, 6]]
+    with pytest.raises(braid.InvalidArgumentError, match="uneven"):
+        graph.versioned("uneven", arrays=[np.zeros(2), np.zeros(3)])
+    with pytest.raises(braid.InvalidArgumentError, match="fixed"):
+        graph.versioned("fixed", arrays=[b"ab", b"cd"])
+
+
+def test_a_stream_is_used_without_a_graph(device):
+    stream, x, y = device.stream(), np.zeros(4, "float32"), np.zeros(4, "float32")
+    heard = []
+    with stream.allocate(16) as memory:
+        stream.fill(x, 2.5)
+        stream.copy(memory, x)
+        stream.copy(y, memory)
+        stream.host(lambda: heard.append(y.tolist()))
+        stream.synchronize()
+        assert heard == [[2.5] * 4]
+        memory.copy_from(np.arange(4, dtype="float32"))
+        memory.copy_to(y)
+        assert y.tolist() == [0, 1, 2, 3]
+    stream.host(lambda: 1 / 0)
+    with pytest.raises(braid.HostCallError, match="ZeroDivisionError"):
+        stream.synchronize()
+    with pytest.raises(braid.InvalidArgumentError):
+        stream.fill(b"1234", 0)
+    with pytest.raises(braid.InvalidArgumentError):
+        stream.host(3)
+    stream.synchronize()
+    stream.close()

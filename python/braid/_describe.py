@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes as C is told of them: a struct, what it points to, and what it touches."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple, Union
+
+from braid._arguments import Argument
+from braid._binding import ffi, lib
+from braid._errors import refuse
+from braid._handles import Declared, Resource
+from braid._memory import Span, as_list, describe_or_none
+from braid._options import NodeOptions
+
+if TYPE_CHECKING:
+    from braid._graph import Graph
+
+_ACCESSES = {"reads": lib.BRAID_READ, "writes": lib.BRAID_WRITE, "updates": lib.BRAID_READ_WRITE,
+             "accumulates": lib.BRAID_ACCUMULATE, "excludes": lib.BRAID_EXCLUSIVE}
+_READ_WRITE = {lib.BRAID_READ, lib.BRAID_WRITE, lib.BRAID_READ_WRITE}
+_CHANGES = (lib.BRAID_WRITE, lib.BRAID_READ_WRITE, lib.BRAID_ACCUMULATE)
+
+
+class End(NamedTuple):
+    """Of a copy or fill: an array's memory, or a resource that execs give memory to."""
+
+    nbytes: int
+    alignment: int
+    touched: Union[Span, Resource, None]
+    address: int = 0
+    resource: Any = None
+    typestr: str = ""
+    keep: Any = None
+
+    def write(self, struct: Any, field: str) -> None:
+        if self.resource is None:
+            setattr(struct, field, ffi.cast("void *", self.address))
+        else:
+            setattr(struct, f"{field}_resource", self.resource)
+
+
+class Description:
+    """A struct of C that describes a node, and what it points to."""
+
+    def __init__(self, graph: Graph, type_: str, name: Optional[str], options: NodeOptions, *,
+                 reads: Union[Span, Resource, None] = None, writes: Union[Span, Resource, None] = None):
+        unknown = set(options) - set(NodeOptions.__annotations__)
+        if unknown:
+            raise TypeError(f"{', '.join(sorted(unknown))}: no such option of nodes; there are "
+                            f"{', '.join(NodeOptions.__annotations__)}")
+        self.graph, self.name = graph, name
+        self.struct = ffi.new(type_)
+        self.accesses: Dict[Tuple[int, int], Tuple[Declared, int]] = {}
+        for span, mode in ((reads, lib.BRAID_READ), (writes, lib.BRAID_WRITE)):
+            if span is not None:
+                self._touch(span, mode)
+        for option, mode in _ACCESSES.items():
+            for thing in as_list(options.get(option)):
+                self._touch(thing, mode)
+        self._fill(self.struct.node, options)
+
+    def _touch(self, thing: Any, mode: int) -> None:
+        if isinstance(thing, Resource):
+            resource, span = thing._declared, thing._declared.span
+            self.graph._handle(thing, "resource")
+        else:
+            span = thing if isinstance(thing, Span) else describe_or_none(thing)
+            if span is None:
+                raise refuse(f"node '{self.name}': {thing!r} is neither an array nor a resource")
+            resource = self.graph._declared(span)
+        if span is not None and span.readonly and mode in _CHANGES:
+            raise refuse(f"node '{self.name}' changes '{resource.name}', {span.kind} that is read-only")
+        _, before = self.accesses.get(resource.handle, (None, mode))
+        if before != mode and {before, mode} <= _READ_WRITE:
+            mode = lib.BRAID_READ_WRITE
+        elif before != mode:
+            raise refuse(f"node '{self.name}' touches '{resource.name}' in two ways that do not go together")
+        self.accesses[resource.handle] = (resource, mode)
+
+    def check_touched(self, arguments: List[Argument]) -> None:
+        """A kernel that is given memory it does not say it touches would race in silence."""
+        for index, argument in enumerate(arguments):
+            span = argument.span
+            if span is None or any(resource.end and span.overlaps(resource.begin, resource.end)
+                                   for resource, _ in self.accesses.values()):
+                continue
+            raise refuse(f"kernel '{self.name}' is given {span.kind} as argument {index}, and does not say what it "
+                         "does to it: name it in reads, writes, updates, accumulates or excludes, or give "
+                         "braid.Pointer.of(it), which is ordered by nothing")
+
+    def _fill(self, node: Any, options: NodeOptions) -> None:
+        if self.name is not None:
+            self._name = node.name = ffi.new("char[]", self.name.encode())
+        after = as_list(options.get("after"))
+        self._after = ffi.new("braid_node[]", [self.graph._handle(thing, "node") for thing in after])
+        node.after, node.num_after = self._after, len(after)
+        self._accesses = ffi.new("braid_access[]", len(self.accesses))
+        for slot, (resource, mode) in zip(self._accesses, self.accesses.values()):
+            slot.resource, slot.mode = ffi.new("braid_resource *", resource.handle)[0], mode
+        node.accesses, node.num_accesses = self._accesses, len(self.accesses)
+        node.cost_ns, node.lane_hint = options.get("cost_ns", 0), options.get("lane_hint", 0)
+        for field in ("prelude_of", "epilogue_of"):
+            main = options.get(field)
+            if main is not None:
+                setattr(node, field, self.graph._handle(main, "node"))

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that Braid allocates: of a device, of the host for a device, in the order of a stream."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict
+
+from braid._binding import ffi, lib
+from braid._device import Device, Stream, queue_copy
+from braid._errors import check, refuse
+from braid._lifetime import Owned, Owner
+from braid._memory import Span
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Memory(Owned):
+    """Memory of a device, or host memory that it reaches. Made by Device.allocate. Nodes and kernels take
+    it like an array; on a GPU it has __cuda_array_interface__, else it is read and written by view()."""
+
+    def __init__(self, device: Device, nbytes: int, *, host: bool):
+        kind = lib.BRAID_MEMORY_HOST if host else lib.BRAID_MEMORY_DEVICE
+        out = ffi.new("void **")
+        with device._owner as pointer:
+            check(lib.braid_memory_allocate(pointer, kind, nbytes, out))
+
+        def free(memory: Any, device: Owner = device._owner) -> None:
+            lib.braid_memory_free(device.pointer_for_children, kind, memory)
+
+        self._hold(device._owner, nbytes, device.backend != "cpu" and not host,
+                   Owner("memory", out[0], free, parent=device._owner))
+
+    def _hold(self, device: Owner, nbytes: int, on_gpu: bool, owner: Owner) -> None:
+        self._device, self.nbytes, self._on_gpu, self._owner = device, nbytes, on_gpu, owner
+
+    @property
+    def address(self) -> int:
+        return int(ffi.cast("uintptr_t", self._owner.pointer))
+
+    def __braid_span__(self) -> Span:
+        begin = self.address
+        end = begin + self.nbytes
+        return Span(begin, begin, end, begin, end, self, "memory of braid", on_gpu=self._on_gpu, typestr="|u1")
+
+    @property
+    def __cuda_array_interface__(self) -> Dict[str, Any]:
+        if not self._on_gpu:
+            raise AttributeError("this memory is the host's: use view()")
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, False), "version": 3,
+                "strides": None}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *what: Any) -> None:
+        self.close()
+
+    def view(self) -> memoryview:
+        """The bytes, for instance for numpy.frombuffer. They live as long as views of them do."""
+        if self._on_gpu:
+            raise refuse("this memory is the device's: copy it to an array with copy_to()")
+        owner = self._owner
+        owner.acquire()
+        held = ffi.gc(ffi.cast(f"char(*)[{self.nbytes}]", owner.pointer), lambda pointer: owner.release())
+        return memoryview(ffi.buffer(held))
+
+    def copy_from(self, array: Any) -> None:
+        """Copies an array of as many bytes here, and waits for that."""
+        self._copy(self, array)
+
+    def copy_to(self, array: Any) -> None:
+        """Copies this to an array of as many bytes, and waits for that."""
+        self._copy(array, self)
+
+    def _copy(self, to: Any, source: Any) -> None:
+        with self._owner:
+            device, stream = self._device.pointer_for_children, self._stream
+            queue_copy(device, stream, to, source)
+            check(lib.braid_stream_synchronize(device, stream))
+
+    @property
+    def _stream(self) -> Any:
+        return ffi.NULL
+
+
+class StreamMemory(Memory):
+    """Memory in the order of a stream. Made by Stream.allocate. Work that is queued on that stream before close(),
+    and not elsewhere without an event, may use it."""
+
+    def __init__(self, stream: Stream, nbytes: int):
+        if stream._is_lent:
+            raise refuse("the stream of a native call is lent for the call, and cannot keep memory")
+        device, out = stream._device, ffi.new("void **")
+        with stream._owner as pointer:
+            check(lib.braid_stream_allocate(device.pointer_for_children, pointer, nbytes, out))
+
+        def free(memory: Any, on: Owner = stream._owner) -> None:
+            check(lib.braid_stream_free(device.pointer_for_children, on.pointer_for_children, memory))
+
+        info = ffi.new("braid_device_info *")
+        lib.braid_device_get_info(device.pointer_for_children, info)
+        self._queue = stream._owner
+        self._hold(device, nbytes, ffi.string(info.backend) != b"cpu",
+                   Owner("memory", out[0], free, parent=stream._owner))
+
+    @property
+    def _stream(self) -> Any:
+        return self._queue.pointer_for_children
