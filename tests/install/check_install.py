@@ -109,6 +109,37 @@ def by_cmake(trial, name, components, target, shared):
     trial.check_runs(os.path.join(folder, "build", "outside"), shared)
 
 
+def by_cmake_as_vcpkg_moves_it(trial):
+    """Into share/braid, after the replacement that vcpkg_cmake_config_fixup makes; debug builds under debug/."""
+    if not shutil.which("cmake"):
+        raise Skip("cmake is not installed")
+    config, library = trial.find("braidConfig.cmake"), trial.find("libbraid.a")
+    prefix = os.path.join(trial.top, "vcpkg")
+    parts = os.path.relpath(os.path.dirname(config), trial.stage).split(os.sep)
+    libdir = os.sep.join(parts[parts.index("lib"):-2])  # lib, or lib/TRIPLET
+    for folder in ("share/braid", f"debug/{libdir}", libdir):
+        os.makedirs(os.path.join(prefix, folder))
+    for folder in (libdir, f"debug/{libdir}"):
+        shutil.copy(library, os.path.join(prefix, folder))
+    headers = os.path.dirname(os.path.dirname(trial.find("braid.h")))
+    shutil.copytree(headers, os.path.join(prefix, "include"))
+    with open(config, encoding="utf-8") as file:
+        text, num = re.subn(r'(PACKAGE_PREFIX_DIR "\$\{CMAKE_CURRENT_LIST_DIR\}/)\.\.((\\|/)\.\.)*(" ABSOLUTE)',
+                            r"\1../..\4", file.read())
+    assert num == 1, "vcpkg would not know the way to the prefix"
+    with open(os.path.join(prefix, "share/braid/braidConfig.cmake"), "w", encoding="utf-8") as file:
+        file.write(text)
+    folder = trial.folder("cmake-vcpkg")
+    with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write(CMAKE_PROJECT.format(version="", components="", target="braid::braid"))
+    for kind, linked in (("Release", f"vcpkg/{libdir}/libbraid.a"), ("Debug", f"vcpkg/debug/{libdir}/libbraid.a")):
+        trial.run("cmake", "-S", ".", "-B", kind, f"-Dbraid_DIR={prefix}/share/braid", f"-DCMAKE_BUILD_TYPE={kind}",
+                  folder=folder)
+        said = trial.run("cmake", "--build", kind, "--verbose", folder=folder)
+        assert linked in said, f"{linked} is not linked: {said}"
+        trial.check_runs(os.path.join(folder, kind, "outside"), False)
+
+
 def check_first_plan(trial, program):
     said = trial.run(program, LD_LIBRARY_PATH=os.path.dirname(trial.find("libbraid.a")))
     assert "lane 0: wait for left\n" in said, said
@@ -203,6 +234,7 @@ CASES = [
      lambda t: by_cmake(t, "static", "COMPONENTS static", "braid::braid", False)),
     ("CMake names both libraries",
      lambda t: by_cmake(t, "named", "COMPONENTS shared static", "braid::static", False)),
+    ("CMake finds it where vcpkg moves it", by_cmake_as_vcpkg_moves_it),
     ("the project to copy builds with Meson", example_by_meson),
     ("the project to copy builds with CMake", example_by_cmake),
     ("CMake refuses versions with another ABI", cmake_refuses_other_versions),
