@@ -17,6 +17,8 @@
 #include <braid/cpp/graph.hpp>
 #include <braid/cpp/kernel.hpp>
 #include <braid/cpp/result.hpp>
+#include <braid/cpp/schedule.hpp>
+#include <braid/cpp/task.hpp>
 
 namespace braid
 {
@@ -26,6 +28,7 @@ using stream = basic_stream<throwing>;
 using event = basic_event<throwing>;
 using graph = basic_graph<throwing>;
 using schedule = basic_schedule<throwing>;
+using memory_plan = basic_memory_plan<throwing>;
 using exec = basic_exec<throwing>;
 template <class T> using memory = basic_memory<T>;
 
@@ -36,6 +39,7 @@ using stream = basic_stream<returning>;
 using event = basic_event<returning>;
 using graph = basic_graph<returning>;
 using schedule = basic_schedule<returning>;
+using memory_plan = basic_memory_plan<returning>;
 using exec = basic_exec<returning>;
 } // namespace checked
 

@@ -99,6 +99,134 @@ static void every_kind_of_node_runs(braid::device &device)
     expect(exec.info().mode == BRAID_MODE_STREAMS);
 }
 
+static void nodes_take_memory_of_the_frame(braid::device &device)
+{
+    int source[4] = { 1, 2, 3, 4 }, result[4] = {};
+    braid::kernel add("add", add_to_each);
+    auto graph = braid::graph::create();
+    auto buffer = graph.transient("buffer", sizeof(source));
+    auto back = graph.range(buffer, 8, 8);
+    auto spare = graph.scratch("spare", 4);
+    auto end = graph.buffer("result", result);
+    graph.copy(braid::task("load").writes(buffer), buffer, source, sizeof(source));
+    graph.fill(braid::task("fill").writes(back), back, 7, 2);
+    graph.add(add, 4, braid::task("add").updates(buffer), buffer, 10);
+    graph.host(braid::task("call").updates(buffer), buffer,
+               [](void *user) { static_cast<int *>(user)[0] = 99; });
+    graph.host(braid::task("own"), spare, [](void *user) { *static_cast<int *>(user) = 1; });
+    graph.copy(braid::task("save").reads(buffer).writes(end), result, buffer, sizeof(result));
+    auto exec = braid::exec::create(device, graph);
+    exec.launch();
+    exec.wait();
+    expect(result[0] == 99 && result[1] == 12 && result[2] == 17 && result[3] == 17);
+    auto schedule = braid::schedule::plan(graph);
+    auto memory = braid::memory_plan::create(schedule, graph);
+    memory.verify(schedule, graph);
+    expect(memory.info().num_transients >= 1);
+    expect(memory.offset(back) == memory.offset(buffer) + 8);
+    auto states = graph.versioned("state", 4, 2);
+    expect(graph.earlier(states).graph == states.graph);
+}
+
+static void frames_change(braid::device &device)
+{
+    int sums[8] = {}, ends[2][4] = {};
+    std::uint32_t counts[3] = { 2, 1, 1 };
+    braid::kernel add("add", add_to_each);
+    auto graph = braid::graph::create();
+    auto sum = graph.buffer("sums", sums), end = graph.buffer("ends", ends);
+    auto counted = graph.buffer("counts", counts);
+    auto step = graph.parameter<int>("step");
+    auto node = graph.add(add, 4, braid::task("add").updates(sum), sums, 1);
+    graph.use<1>(step, node);
+    auto copy = graph.copy(braid::task("copy").reads(sum).writes(end), ends[0], sums, 16);
+    auto fill = graph.fill(braid::task("fill").writes(end), ends[1], 5, 4);
+    braid::kernel add_few("add few", add_to_each);
+    auto few = graph.add(add_few, braid::shape(4).from(counts),
+                         braid::task("few").updates(sum).reads(counted), sums, 100);
+    auto exec = braid::exec::create(device, graph);
+    exec.set_enabled(few, false);
+    exec.set_param(step, 2);
+    exec.launch();
+    exec.wait();
+    expect(sums[3] == 2 && ends[0][3] == 2 && ends[1][3] == 5);
+    exec.set_param_rows(step, std::vector<int>{ 10, 100 });
+    exec.launch_many(2);
+    exec.wait_frame(2);
+    expect(sums[3] == 112 && exec.num_frames() == 3);
+    exec.set_grid(node, { 1, 1, 1 });
+    exec.set_copy(copy, ends[1], nullptr, 8);
+    exec.set_fill(fill, ends[0], 6, 2);
+    exec.set_enabled(few, true);
+    exec.set_args(few, sums, 1000);
+    exec.launch();
+    exec.wait();
+    expect(sums[0] == 112 + 100 + 1000 && sums[1] == 112 + 1000 && sums[2] == 112);
+    expect(ends[0][1] == 6 && ends[0][2] == 112 && ends[1][0] == 212 && ends[1][2] == 5);
+}
+
+static void times_and_costs_are_read(braid::device &device)
+{
+    auto graph = braid::graph::create();
+    graph.reserve(2, 1, 0);
+    auto first = graph.host(braid::task("first"), [] {});
+    auto second = graph.host(braid::task("second").after(first), [] {});
+    expect(graph.num_nodes() == 2 && graph.memory_bytes() > 0 && graph.node(1).index == 1);
+    expect(std::strcmp(graph.name(second), "second") == 0 && graph.num_edges() == 1);
+    braid_exec_options options = {};
+    options.profile = 2;
+    auto exec = braid::exec::create(device, graph, options);
+    exec.measure(graph);
+    expect(exec.timings().num_frames == 2 && exec.intervals().size() == 4);
+    expect(exec.timing(first).median_ns <= exec.timing(first).most_ns);
+    expect(exec.timed_by(first) != BRAID_TIMED_NOT && exec.lane_timing(0).num_nodes > 0);
+    auto none = braid::checked::exec::create(device, *braid::checked::graph::create(), options);
+    expect(!none->wait_timing(0));
+    auto schedule = braid::schedule::plan(graph);
+    expect(schedule.replan(graph).info().num_nodes == 2);
+    expect(!schedule.explain_limit().empty() && !schedule.explain_island(first).empty());
+    expect(schedule.placement(second).lane == 0);
+    std::FILE *file = std::tmpfile();
+    schedule.write_svg(file);
+    schedule.write_chrome_trace(file);
+    schedule.write_perfetto_trace(file);
+    graph.write_dot(file);
+    expect(std::ftell(file) > 1000);
+    std::fclose(file);
+    graph.save_costs(device, "/dev/null");
+    bool is_refused = false;
+    try {
+        graph.load_costs("/dev/null");
+    } catch (const braid::error &error) {
+        is_refused = error.status() == BRAID_INVALID_ARGUMENT;
+    }
+    expect(is_refused && graph.digest() != 0);
+    braid_tune_options quick = {};
+    quick.budget_ns = 1000000;
+    auto way = braid::exec::tune(device, graph, quick);
+    braid::exec::create(device, graph, way).launch();
+}
+
+static void streams_work_by_themselves(braid::device &device)
+{
+    auto stream = braid::stream::create(device);
+    auto begin = braid::event::create(device, true), end = braid::event::create(device, true);
+    std::vector<int> heard;
+    int *memory = stream.allocate<int>(4), copied[4] = {};
+    begin.record(stream);
+    stream.fill(memory, 3, 4);
+    stream.copy(copied, memory, 4);
+    stream.host([&heard, text = std::string("a capture that owns memory of its own")] {
+        heard.push_back(static_cast<int>(text.size()));
+    });
+    stream.free(memory);
+    end.record(stream);
+    end.synchronize();
+    expect(end.done() && stream.done() && begin.elapsed_ns(end) < UINT64_MAX);
+    expect(heard.size() == 1 && copied[3] == 3 && device.stats().streams_live > 0);
+    expect(!braid::checked::event::wrap(device, nullptr));
+}
+
 static void plans_can_be_read()
 {
     auto graph = braid::graph::create();
@@ -143,6 +271,10 @@ int main()
     kernels_take_typed_arguments(device);
     execs_keep_what_they_run(device);
     every_kind_of_node_runs(device);
+    nodes_take_memory_of_the_frame(device);
+    frames_change(device);
+    times_and_costs_are_read(device);
+    streams_work_by_themselves(device);
     plans_can_be_read();
     failures_are_exceptions_or_values();
     return 0;

@@ -4,10 +4,12 @@
 #define BRAID_CPP_DEVICE_HPP
 
 #include <braid/cpp/result.hpp>
+#include <braid/cpp/task.hpp>
 #include <braid/exec.h>
 #include <braid/stream.h>
 
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 namespace braid
@@ -112,6 +114,12 @@ template <class Errors> class basic_device
         braid_device_get_cost_model(get(), mode, &model);
         return model;
     }
+    braid_device_stats stats() const
+    {
+        braid_device_stats stats;
+        braid_device_get_stats(get(), &stats);
+        return stats;
+    }
     // Errors: as braid_memory_allocate, and BRAID_INVALID_ARGUMENT for more than memory can hold.
     template <class T>
     result<basic_memory<T>> allocate(std::size_t size,
@@ -176,6 +184,44 @@ template <class Errors> class basic_stream
         return Errors::template from<void>(
             braid_stream_copy(device_, get(), to, from, size * sizeof(T)), [] {});
     }
+    // Queues a fill of `size` elements.
+    template <class T> result<void> fill(T *to, T value, std::size_t size) const
+    {
+        braid_status status =
+            braid_stream_fill(device_, get(), to, detail::fill_bits(value), sizeof(T), size);
+        return Errors::template from<void>(status, [] {});
+    }
+    // Queues a call on a host thread, which must not call Braid. What it captures lives until then.
+    template <class Call> result<void> host(Call call) const
+    {
+        static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");
+        auto kept = std::make_unique<Call>(std::move(call));
+        braid_status status = braid_stream_host_call(
+            device_, get(),
+            [](void *user) noexcept { (*std::unique_ptr<Call>(static_cast<Call *>(user)))(); },
+            kept.get());
+        if (!status)
+            static_cast<void>(kept.release()); // the call's own
+        return Errors::template from<void>(status, [] {});
+    }
+    // Memory of `size` elements for work that is queued here before it is freed.
+    template <class T> result<T *> allocate(std::size_t size) const
+    {
+        static_assert(std::is_trivially_copyable_v<T>, "device memory holds plain data");
+        void *memory = nullptr;
+        std::uint64_t bytes = size > SIZE_MAX / sizeof(T) ? UINT64_MAX : size * sizeof(T);
+        braid_status status = braid_stream_allocate(device_, get(), bytes, &memory);
+        return Errors::template from<T *>(status, [&] { return static_cast<T *>(memory); });
+    }
+    result<void> free(void *memory) const
+    {
+        return Errors::template from<void>(braid_stream_free(device_, get(), memory), [] {});
+    }
+    // Whether all work queued so far has ended.
+    result<bool> done() const
+    {
+        return detail::ready<Errors>(braid_stream_query(device_, get()));
+    }
     void *native() const
     {
         return braid_stream_native(device_, get());
@@ -211,6 +257,13 @@ template <class Errors> class basic_event
         braid_status status = braid_event_create(device, &options, &event);
         return Errors::template from<basic_event>(status, [&] { return basic_event(event); });
     }
+    // A CUevent or hipEvent_t of the program.
+    static result<basic_event> wrap(braid_device *device, void *native)
+    {
+        braid_event *event = nullptr;
+        braid_status status = braid_event_wrap(device, native, &event);
+        return Errors::template from<basic_event>(status, [&] { return basic_event(event); });
+    }
     result<void> record(braid_stream *stream) const
     {
         return Errors::template from<void>(braid_event_record(get(), stream), [] {});
@@ -218,6 +271,18 @@ template <class Errors> class basic_event
     result<void> synchronize() const
     {
         return Errors::template from<void>(braid_event_synchronize(get()), [] {});
+    }
+    // Whether the latest record has been reached.
+    result<bool> done() const
+    {
+        return detail::ready<Errors>(braid_event_query(get()));
+    }
+    // To the latest record of another event; both with timing.
+    result<std::uint64_t> elapsed_ns(braid_event *end) const
+    {
+        std::uint64_t ns = 0;
+        braid_status status = braid_event_elapsed(get(), end, &ns);
+        return Errors::template from<std::uint64_t>(status, [&] { return ns; });
     }
 
     braid_event *get() const noexcept

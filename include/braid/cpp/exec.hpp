@@ -1,80 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules and execs in C++. Include braid.hpp.
+// Execs in C++: frames, what changes between them, and how long they take. Include braid.hpp.
 #ifndef BRAID_CPP_EXEC_HPP
 #define BRAID_CPP_EXEC_HPP
 
 #include <braid/cpp/graph.hpp>
 #include <braid/exec.h>
+#include <braid/timings.h>
+#include <braid/tune.h>
 
 #include <tuple>
+#include <vector>
 
 namespace braid
 {
-
-template <class Errors> class basic_schedule
-{
-    template <class T> using result = typename Errors::template result<T>;
-
-  public:
-    // Plans a graph. Errors: as braid_schedule_create.
-    static result<basic_schedule> plan(const braid_graph *graph,
-                                       const braid_schedule_options &options = {})
-    {
-        braid_schedule *schedule = nullptr;
-        braid_status status = braid_schedule_create(graph, &options, &schedule);
-        return Errors::template from<basic_schedule>(status,
-                                                     [&] { return basic_schedule(schedule); });
-    }
-    result<void> verify(const braid_graph *graph) const
-    {
-        return Errors::template from<void>(braid_schedule_verify(get(), graph), [] {});
-    }
-    braid_schedule_info info() const
-    {
-        braid_schedule_info info;
-        braid_schedule_get_info(get(), &info);
-        return info;
-    }
-    view<const braid_step> steps() const
-    {
-        std::size_t num = 0;
-        const braid_step *steps = braid_schedule_steps(get(), &num);
-        return { steps, num };
-    }
-    view<const std::uint32_t> critical_path() const
-    {
-        std::size_t num = 0;
-        const std::uint32_t *nodes = braid_schedule_critical_path(get(), &num);
-        return { nodes, num };
-    }
-    // How two nodes are ordered and why, in one line.
-    result<std::string> explain(braid_node a, braid_node b) const
-    {
-        std::array<char, 1024> text = {};
-        braid_status status = braid_schedule_explain(get(), a, b, text.data(), text.size());
-        return Errors::template from<std::string>(status, [&] { return std::string(text.data()); });
-    }
-    // The plan's picture, as Graphviz DOT.
-    result<void> write_dot(std::FILE *file) const
-    {
-        return Errors::template from<void>(braid_schedule_write_dot(get(), file), [] {});
-    }
-
-    braid_schedule *get() const noexcept
-    {
-        return schedule_.get();
-    }
-    operator braid_schedule *() const noexcept
-    {
-        return get();
-    }
-
-  private:
-    explicit basic_schedule(braid_schedule *schedule) noexcept : schedule_(schedule)
-    {
-    }
-    detail::owned<braid_schedule, braid_schedule_destroy> schedule_;
-};
 
 template <class Errors> class basic_exec
 {
@@ -113,13 +51,21 @@ template <class Errors> class basic_exec
     {
         return Errors::template from<void>(braid_exec_wait(get()), [] {});
     }
+    // Until a frame, counted from 0 in launch order, has ended.
+    result<void> wait_frame(std::uint64_t frame) const
+    {
+        return Errors::template from<void>(braid_exec_wait_frame(get(), frame), [] {});
+    }
+    std::uint64_t num_frames() const
+    {
+        return braid_exec_num_frames(get());
+    }
     // Whether the last launch has ended.
     result<bool> done() const
     {
-        braid_status status = braid_exec_query(get());
-        bool ready = status != BRAID_NOT_READY;
-        return Errors::template from<bool>(ready ? status : BRAID_OK, [&] { return ready; });
+        return detail::ready<Errors>(braid_exec_query(get()));
     }
+
     // Replaces argument `Index` of a node for later launches. The value is converted to the type of
     // the kernel's argument, or this does not compile.
     template <std::size_t Index, class... Args, class Value>
@@ -130,6 +76,113 @@ template <class Errors> class basic_exec
         const type argument{ std::forward<Value>(value) };
         const braid_arg arg = { &argument, sizeof(argument) };
         return Errors::template from<void>(braid_exec_set_arg(get(), node, Index, arg), [] {});
+    }
+
+    // Replaces all arguments of a node, converted likewise.
+    template <class... Args, class... Values>
+    result<void> set_args(const kernel_node<Args...> &node, Values &&...values) const
+    {
+        static_assert(sizeof...(Args) == sizeof...(Values), "the kernel has other arguments");
+        return set_list(node, Args{ std::forward<Values>(values) }...);
+    }
+    template <class T>
+    result<void> set_param(const typed_parameter<T> &parameter, const T &value) const
+    {
+        return Errors::template from<void>(braid_exec_set_param(get(), parameter, &value), [] {});
+    }
+    // A value for each frame of the next launch_many, of a vector, array or span.
+    template <class T, class Rows>
+    result<void> set_param_rows(const typed_parameter<T> &parameter, const Rows &rows) const
+    {
+        static_assert(std::is_same_v<std::decay_t<decltype(*std::data(rows))>, T>,
+                      "rows have the parameter's type");
+        braid_status status =
+            braid_exec_set_param_rows(get(), parameter, std::data(rows), std::size(rows));
+        return Errors::template from<void>(status, [] {});
+    }
+    result<void> set_grid(braid_node node, braid_dim3 grid) const
+    {
+        return Errors::template from<void>(braid_exec_set_grid(get(), node, grid), [] {});
+    }
+    // nullptr and 0 leave what the node has.
+    result<void> set_copy(braid_node node, void *to, const void *from, std::uint64_t bytes) const
+    {
+        return Errors::template from<void>(braid_exec_set_copy(get(), node, to, from, bytes),
+                                           [] {});
+    }
+    template <class T>
+    result<void> set_fill(braid_node node, T *to, T value, std::uint64_t num_values) const
+    {
+        braid_status status =
+            braid_exec_set_fill(get(), node, to, detail::fill_bits(value), num_values);
+        return Errors::template from<void>(status, [] {});
+    }
+    result<void> set_enabled(braid_node node, bool enabled) const
+    {
+        return Errors::template from<void>(braid_exec_set_enabled(get(), node, enabled), [] {});
+    }
+
+    // Of an exec made with braid_exec_options.profile; see timings.h.
+    result<braid_timings> timings() const
+    {
+        braid_timings timings = {};
+        braid_status status = braid_exec_get_timings(get(), &timings);
+        return Errors::template from<braid_timings>(status, [&] { return timings; });
+    }
+    result<braid_spread> timing(braid_node node) const
+    {
+        braid_spread spread = {};
+        braid_status status = braid_exec_get_node_timing(get(), node, &spread);
+        return Errors::template from<braid_spread>(status, [&] { return spread; });
+    }
+    result<braid_timed_by> timed_by(braid_node node) const
+    {
+        braid_timed_by by = BRAID_TIMED_NOT;
+        braid_status status = braid_exec_get_timed_by(get(), node, &by);
+        return Errors::template from<braid_timed_by>(status, [&] { return by; });
+    }
+    result<braid_lane_timing> lane_timing(std::uint32_t lane) const
+    {
+        braid_lane_timing timing = {};
+        braid_status status = braid_exec_get_lane_timing(get(), lane, &timing);
+        return Errors::template from<braid_lane_timing>(status, [&] { return timing; });
+    }
+    result<braid_wait_timing> wait_timing(std::uint64_t index) const
+    {
+        braid_wait_timing timing = {};
+        braid_status status = braid_exec_get_wait_timing(get(), index, &timing);
+        return Errors::template from<braid_wait_timing>(status, [&] { return timing; });
+    }
+    // When each node ran in the frames that are kept: info().num_nodes of the schedule each.
+    result<std::vector<braid_interval>> intervals() const
+    {
+        braid_timings timings = {};
+        braid_schedule_info plan;
+        braid_schedule_get_info(schedule(), &plan);
+        std::vector<braid_interval> list;
+        std::size_t num_frames = 0;
+        braid_status status = braid_exec_get_timings(get(), &timings);
+        if (!status) {
+            list.resize(std::size_t{ timings.num_frames } * plan.num_nodes);
+            status = braid_exec_get_intervals(get(), timings.num_frames, list.data(), &num_frames);
+        }
+        return Errors::template from<std::vector<braid_interval>>(status, [&] {
+            list.resize(num_frames * plan.num_nodes);
+            return std::move(list);
+        });
+    }
+    // Runs frames, and gives the nodes of the graph the median of their times as costs.
+    result<void> measure(braid_graph *graph, std::uint32_t num_frames = 0) const
+    {
+        return Errors::template from<void>(braid_exec_measure(get(), graph, num_frames), [] {});
+    }
+    // Tries how a graph is best played, and returns how to create that exec.
+    static result<braid_exec_options> tune(braid_device *device, braid_graph *graph,
+                                           const braid_tune_options &options = {})
+    {
+        braid_exec_options way = {};
+        braid_status status = braid_exec_tune(device, graph, &options, &way);
+        return Errors::template from<braid_exec_options>(status, [&] { return way; });
     }
 
     // Valid as long as the exec.
@@ -153,6 +206,13 @@ template <class Errors> class basic_exec
     }
 
   private:
+    template <class... Args>
+    result<void> set_list(const kernel_node<Args...> &node, const Args &...args) const
+    {
+        const std::array<braid_arg, sizeof...(Args)> list = { braid_arg{ &args, sizeof(args) }... };
+        return Errors::template from<void>(
+            braid_exec_set_args(get(), node, list.data(), list.size()), [] {});
+    }
     basic_exec(braid_exec *exec, const typename basic_graph<Errors>::keeper &kept)
         : kept_(kept), exec_(exec)
     {

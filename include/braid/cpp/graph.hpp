@@ -3,116 +3,21 @@
 #ifndef BRAID_CPP_GRAPH_HPP
 #define BRAID_CPP_GRAPH_HPP
 
+#include <braid/costs.h>
 #include <braid/cpp/kernel.hpp>
 #include <braid/cpp/result.hpp>
+#include <braid/cpp/task.hpp>
 #include <braid/graph.h>
+#include <braid/tune.h>
 
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <tuple>
 #include <vector>
 
 namespace braid
 {
-
-// What a node is named, costs, touches and stands behind: task("blur").reads(a).writes(b).
-class task
-{
-  public:
-    task(const char *name = nullptr)
-    {
-        options_.name = name;
-    }
-
-    task &reads(braid_resource resource)
-    {
-        return touches(resource, BRAID_READ);
-    }
-    task &writes(braid_resource resource)
-    {
-        return touches(resource, BRAID_WRITE);
-    }
-    task &updates(braid_resource resource)
-    {
-        return touches(resource, BRAID_READ_WRITE);
-    }
-    task &accumulates(braid_resource resource)
-    {
-        return touches(resource, BRAID_ACCUMULATE);
-    }
-    task &excludes(braid_resource resource)
-    {
-        return touches(resource, BRAID_EXCLUSIVE);
-    }
-    task &touches(braid_resource resource, braid_access_mode mode)
-    {
-        accesses_.push_back({ resource, mode });
-        return *this;
-    }
-    task &after(braid_node node)
-    {
-        after_.push_back(node);
-        return *this;
-    }
-    task &cost(std::uint64_t ns)
-    {
-        options_.cost_ns = ns;
-        return *this;
-    }
-    task &lane(std::uint32_t hint)
-    {
-        options_.lane_hint = hint;
-        return *this;
-    }
-    task &prelude_of(braid_node main)
-    {
-        options_.prelude_of = main;
-        return *this;
-    }
-    task &epilogue_of(braid_node main)
-    {
-        options_.epilogue_of = main;
-        return *this;
-    }
-
-    // Valid as long as the task, and until it changes.
-    braid_node_options options() const
-    {
-        braid_node_options options = options_;
-        options.after = after_.data();
-        options.num_after = after_.size();
-        options.accesses = accesses_.data();
-        options.num_accesses = accesses_.size();
-        return options;
-    }
-
-  private:
-    braid_node_options options_ = {};
-    std::vector<braid_node> after_;
-    std::vector<braid_access> accesses_;
-};
-
-// How a kernel is launched: 64 is 64 blocks.
-struct shape {
-    braid_dim3 grid = {};
-    braid_dim3 block = {};
-    std::uint32_t shared_bytes = 0;
-    std::int32_t priority = 0;
-    braid_dim3 cluster = {};
-
-    shape() = default;
-    shape(std::uint32_t blocks) : grid{ blocks, 1, 1 }
-    {
-    }
-    shape(braid_dim3 blocks, braid_dim3 threads, std::uint32_t shared = 0)
-        : grid(blocks), block(threads), shared_bytes(shared)
-    {
-    }
-};
-
-// A kernel node that knows the types of its arguments, for basic_exec::set_arg.
-template <class... Args> struct kernel_node : braid_node {
-};
 
 template <class Errors> class basic_graph
 {
@@ -151,33 +56,101 @@ template <class Errors> class basic_graph
         braid_status status = braid_graph_add_resource(get(), name, &resource);
         return Errors::template from<braid_resource>(status, [&] { return resource; });
     }
+    // Memory that execs have: kernels with a pointer take it as an argument, copies and fills as an
+    // end, calls as their user. See braid_graph_add_transient, _add_scratch, _add_versioned_buffer.
+    result<braid_resource> transient(const char *name, std::uint64_t bytes,
+                                     std::uint64_t alignment = 0)
+    {
+        braid_resource resource = {};
+        braid_status status = braid_graph_add_transient(get(), name, bytes, alignment, &resource);
+        return Errors::template from<braid_resource>(status, [&] { return resource; });
+    }
+    result<braid_resource> scratch(const char *name, std::uint64_t bytes,
+                                   std::uint64_t alignment = 0)
+    {
+        braid_resource resource = {};
+        braid_status status = braid_graph_add_scratch(get(), name, bytes, alignment, &resource);
+        return Errors::template from<braid_resource>(status, [&] { return resource; });
+    }
+    result<braid_resource> versioned(const char *name, std::uint64_t bytes,
+                                     std::uint32_t num_versions, void *const *addresses = nullptr)
+    {
+        braid_resource resource = {};
+        braid_status status = braid_graph_add_versioned_buffer(get(), name, addresses, num_versions,
+                                                               bytes, &resource);
+        return Errors::template from<braid_resource>(status, [&] { return resource; });
+    }
+    result<braid_resource> earlier(braid_resource versioned, std::uint32_t frames_before = 1)
+    {
+        braid_resource resource = {};
+        braid_status status =
+            braid_graph_add_earlier_version(get(), versioned, frames_before, &resource);
+        return Errors::template from<braid_resource>(status, [&] { return resource; });
+    }
+
+    // parameter<float>("dt"): a value for basic_exec::set_param.
+    template <class T> result<typed_parameter<T>> parameter(const char *name)
+    {
+        static_assert(detail::is_argument_v<T>, "parameters are copied as bytes");
+        typed_parameter<T> made = {};
+        braid_status status = braid_graph_add_parameter(get(), name, sizeof(T), &made);
+        return Errors::template from<typed_parameter<T>>(status, [&] { return made; });
+    }
+    // As argument `Index` of a kernel, which has the same type, or this does not compile.
+    template <std::size_t Index, class T, class... Args>
+    result<void> use(const typed_parameter<T> &parameter, const kernel_node<Args...> &node)
+    {
+        static_assert(Index < sizeof...(Args), "the kernel has fewer arguments");
+        static_assert(std::is_same_v<T, std::tuple_element_t<Index, std::tuple<Args...>>>,
+                      "the kernel's argument has another type");
+        braid_parameter_use how = {};
+        how.node = node;
+        how.argument = Index;
+        return use(parameter, how);
+    }
+    // For what else a node has.
+    result<void> use(braid_parameter parameter, braid_node node, braid_target target)
+    {
+        braid_parameter_use how = {};
+        how.node = node;
+        how.target = target;
+        return use(parameter, how);
+    }
+    result<void> use(braid_parameter parameter, const braid_parameter_use &how)
+    {
+        return Errors::template from<void>(braid_graph_use_parameter(get(), parameter, &how),
+                                           [] {});
+    }
 
     // The values become the kernel's arguments: as many, each convertible to its type without
-    // narrowing, or this does not compile.
+    // narrowing, or this does not compile. A resource is a pointer to its memory.
     template <class... Args, class... Values>
     result<kernel_node<Args...>> add(const kernel<void(Args...)> &code, const shape &size,
                                      const task &what, Values &&...values)
     {
         static_assert(sizeof...(Args) == sizeof...(Values), "the kernel has other arguments");
-        return add_arguments(code, size, what, Args{ std::forward<Values>(values) }...);
+        return add_arguments(code, size, what,
+                             detail::slot<Args>::of(std::forward<Values>(values))...);
     }
-    result<braid_node> copy(const task &what, void *to, const void *from, std::uint64_t bytes)
+    result<braid_node> copy(const task &what, place<void *> to, place<const void *> from,
+                            std::uint64_t bytes)
     {
-        const braid_copy description = { what.options(), to, from, bytes, {}, {} };
+        const braid_copy description = { what.options(), to.address,  from.address,
+                                         bytes,          to.resource, from.resource };
         return added(&braid_graph_add_copy, description);
     }
     template <class T>
     result<braid_node> fill(const task &what, T *to, T value, std::uint64_t num_values)
     {
-        static_assert(detail::is_argument_v<T> &&
-                          (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4),
-                      "fills are of plain values of 1, 2 or 4 bytes");
-        std::uint32_t bits = 0;
-        auto *bytes = reinterpret_cast<const unsigned char *>(&value);
-        for (std::size_t i = 0; i < sizeof(T); i++) // the value's bytes as a number's
-            bits |= static_cast<std::uint32_t>(bytes[is_little() ? i : sizeof(T) - 1 - i])
-                    << (8 * i);
-        const braid_fill description = { what.options(), to, bits, sizeof(T), num_values, {} };
+        const braid_fill description = { what.options(), to,         detail::fill_bits(value),
+                                         sizeof(T),      num_values, {} };
+        return added(&braid_graph_add_fill, description);
+    }
+    template <class T>
+    result<braid_node> fill(const task &what, braid_resource to, T value, std::uint64_t num_values)
+    {
+        const braid_fill description = { what.options(), nullptr,    detail::fill_bits(value),
+                                         sizeof(T),      num_values, to };
         return added(&braid_graph_add_fill, description);
     }
     // Runs a callable on a host thread. It must not call Braid or the driver. `blocking`: it mostly
@@ -196,6 +169,18 @@ template <class Errors> class basic_graph
                                               blocking };
         keep_->push_back(kept);
         return added(&braid_graph_add_host_call, description);
+    }
+    // Runs a function whose user is the address of a resource: memory of the frame.
+    result<braid_node> host(const task &what, braid_resource user, braid_host_function *call,
+                            bool blocking = false)
+    {
+        const braid_host_call description = { what.options(), call, nullptr, user, blocking };
+        return added(&braid_graph_add_host_call, description);
+    }
+    result<braid_node> native(const task &what, braid_resource user, braid_native_function *call)
+    {
+        const braid_native description = { what.options(), call, nullptr, user };
+        return added(&braid_graph_add_native, description);
     }
     // Work that the callable queues by itself on the stream it is handed; see braid_native.
     template <class Call> result<braid_node> native(const task &what, Call call)
@@ -227,6 +212,49 @@ template <class Errors> class basic_graph
         return Errors::template from<void>(braid_graph_set_cost(get(), node, cost_ns), [] {});
     }
 
+    result<void> save_costs(const braid_device *device, const char *path) const
+    {
+        return Errors::template from<void>(braid_graph_save_costs(get(), device, path), [] {});
+    }
+    result<void> load_costs(const char *path, const braid_device *device = nullptr)
+    {
+        return Errors::template from<void>(braid_graph_load_costs(get(), device, path), [] {});
+    }
+
+    std::size_t num_nodes() const
+    {
+        return braid_graph_num_nodes(get());
+    }
+    std::size_t num_edges() const
+    {
+        return braid_graph_num_edges(get());
+    }
+    braid_node node(std::size_t index) const
+    {
+        return braid_graph_node(get(), index);
+    }
+    const char *name(braid_node node) const
+    {
+        return braid_graph_node_name(get(), node);
+    }
+    std::uint64_t digest() const
+    {
+        return braid_graph_digest(get());
+    }
+    std::size_t memory_bytes() const
+    {
+        return braid_graph_memory_bytes(get());
+    }
+    result<void> reserve(std::size_t nodes, std::size_t edges, std::size_t accesses)
+    {
+        return Errors::template from<void>(braid_graph_reserve(get(), nodes, edges, accesses),
+                                           [] {});
+    }
+    result<void> write_dot(std::FILE *file) const
+    {
+        return Errors::template from<void>(braid_graph_write_dot(get(), file), [] {});
+    }
+
     // What execs of this graph keep alive.
     using keeper = std::vector<std::shared_ptr<const void>>;
     const keeper &kept() const noexcept
@@ -247,16 +275,11 @@ template <class Errors> class basic_graph
     {
     }
 
-    static bool is_little() noexcept
-    {
-        const std::uint16_t one = 1;
-        return *reinterpret_cast<const unsigned char *>(&one) == 1;
-    }
     template <class... Args>
     result<kernel_node<Args...>> add_arguments(const kernel<void(Args...)> &code, const shape &size,
-                                               const task &what, const Args &...args)
+                                               const task &what, const detail::slot<Args> &...args)
     {
-        const std::array<braid_arg, sizeof...(Args)> list = { braid_arg{ &args, sizeof(args) }... };
+        const std::array<braid_arg, sizeof...(Args)> list = { args.get()... };
         braid_launch launch = {};
         launch.node = what.options();
         launch.kernel = code.get();
@@ -265,6 +288,8 @@ template <class Errors> class basic_graph
         launch.cluster = size.cluster;
         launch.shared_bytes = size.shared_bytes;
         launch.priority = size.priority;
+        launch.grid_from = size.grid_from;
+        launch.grid_from_resource = size.grid_from_resource;
         launch.args = list.data();
         launch.num_args = list.size();
         keep_->push_back(code.keep());

@@ -174,6 +174,16 @@ struct returning {
     }
 };
 
+namespace detail
+{
+// The answer of a query, of which "not yet" is no failure.
+template <class Errors> typename Errors::template result<bool> ready(braid_status status)
+{
+    const bool is_ready = status != BRAID_NOT_READY;
+    return Errors::template from<bool>(is_ready ? status : BRAID_OK, [&] { return is_ready; });
+}
+} // namespace detail
+
 // Elements that belong to another object. Converts to std::span where there is one.
 template <class T> class view
 {

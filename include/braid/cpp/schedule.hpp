@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules and memory plans in C++. Include braid.hpp.
+#ifndef BRAID_CPP_SCHEDULE_HPP
+#define BRAID_CPP_SCHEDULE_HPP
+
+#include <braid/cpp/result.hpp>
+#include <braid/memory.h>
+#include <braid/schedule.h>
+#include <braid/timeline.h>
+
+#include <array>
+#include <cstdint>
+
+namespace braid
+{
+
+template <class Errors> class basic_schedule
+{
+    template <class T> using result = typename Errors::template result<T>;
+
+  public:
+    // Plans a graph. Errors: as braid_schedule_create.
+    static result<basic_schedule> plan(const braid_graph *graph,
+                                       const braid_schedule_options &options = {})
+    {
+        braid_schedule *schedule = nullptr;
+        braid_status status = braid_schedule_create(graph, &options, &schedule);
+        return Errors::template from<basic_schedule>(status,
+                                                     [&] { return basic_schedule(schedule); });
+    }
+    result<void> verify(const braid_graph *graph) const
+    {
+        return Errors::template from<void>(braid_schedule_verify(get(), graph), [] {});
+    }
+    braid_schedule_info info() const
+    {
+        braid_schedule_info info;
+        braid_schedule_get_info(get(), &info);
+        return info;
+    }
+    view<const braid_step> steps() const
+    {
+        std::size_t num = 0;
+        const braid_step *steps = braid_schedule_steps(get(), &num);
+        return { steps, num };
+    }
+    view<const std::uint32_t> critical_path() const
+    {
+        std::size_t num = 0;
+        const std::uint32_t *nodes = braid_schedule_critical_path(get(), &num);
+        return { nodes, num };
+    }
+    // How two nodes are ordered and why, in one line.
+    result<std::string> explain(braid_node a, braid_node b) const
+    {
+        std::array<char, 1024> text = {};
+        braid_status status = braid_schedule_explain(get(), a, b, text.data(), text.size());
+        return Errors::template from<std::string>(status, [&] { return std::string(text.data()); });
+    }
+    // What limits the frame as planned, in one line.
+    result<std::string> explain_limit() const
+    {
+        std::array<char, 512> text = {};
+        braid_status status = braid_schedule_explain_limit(get(), text.data(), text.size());
+        return Errors::template from<std::string>(status, [&] { return std::string(text.data()); });
+    }
+    // Which island a node is in, or why it is in none, in one line.
+    result<std::string> explain_island(braid_node node) const
+    {
+        std::array<char, 1024> text = {};
+        braid_status status = braid_schedule_explain_island(get(), node, text.data(), text.size());
+        return Errors::template from<std::string>(status, [&] { return std::string(text.data()); });
+    }
+    // Where and when a node is planned.
+    result<braid_placement> placement(braid_node node) const
+    {
+        braid_placement place = {};
+        braid_status status = braid_schedule_get_placement(get(), node, &place);
+        return Errors::template from<braid_placement>(status, [&] { return place; });
+    }
+    // A pair that the graph leaves free and the plan does not, of info().num_serialisations.
+    result<braid_serialisation> serialisation(std::size_t index) const
+    {
+        braid_serialisation pair = {};
+        braid_status status = braid_schedule_get_serialisation(get(), index, &pair);
+        return Errors::template from<braid_serialisation>(status, [&] { return pair; });
+    }
+    // Plans the same graph again, for instance after set_cost, as this one was planned.
+    result<basic_schedule> replan(const braid_graph *graph,
+                                  const braid_schedule_options *options = nullptr) const
+    {
+        braid_schedule *schedule = nullptr;
+        braid_status status = braid_schedule_replan(get(), graph, options, &schedule);
+        return Errors::template from<basic_schedule>(status,
+                                                     [&] { return basic_schedule(schedule); });
+    }
+    // A timeline to scale for browsers, and traces for chrome://tracing and Perfetto.
+    result<void> write_svg(std::FILE *file, const braid_timeline_options &options = {}) const
+    {
+        return Errors::template from<void>(braid_schedule_write_svg(get(), &options, file), [] {});
+    }
+    result<void> write_chrome_trace(std::FILE *file,
+                                    const braid_timeline_options &options = {}) const
+    {
+        return Errors::template from<void>(braid_schedule_write_chrome_trace(get(), &options, file),
+                                           [] {});
+    }
+    result<void> write_perfetto_trace(std::FILE *file,
+                                      const braid_timeline_options &options = {}) const
+    {
+        return Errors::template from<void>(
+            braid_schedule_write_perfetto_trace(get(), &options, file), [] {});
+    }
+    // The plan's picture, as Graphviz DOT.
+    result<void> write_dot(std::FILE *file) const
+    {
+        return Errors::template from<void>(braid_schedule_write_dot(get(), file), [] {});
+    }
+
+    braid_schedule *get() const noexcept
+    {
+        return schedule_.get();
+    }
+    operator braid_schedule *() const noexcept
+    {
+        return get();
+    }
+
+  private:
+    explicit basic_schedule(braid_schedule *schedule) noexcept : schedule_(schedule)
+    {
+    }
+    detail::owned<braid_schedule, braid_schedule_destroy> schedule_;
+};
+
+// Where the transient buffers of a graph lie in one arena.
+template <class Errors> class basic_memory_plan
+{
+    template <class T> using result = typename Errors::template result<T>;
+
+  public:
+    static result<basic_memory_plan> create(const braid_schedule *schedule,
+                                            const braid_graph *graph)
+    {
+        braid_memory_plan *plan = nullptr;
+        braid_status status = braid_memory_plan_create(schedule, graph, &plan);
+        return Errors::template from<basic_memory_plan>(status,
+                                                        [&] { return basic_memory_plan(plan); });
+    }
+    braid_memory_info info() const
+    {
+        braid_memory_info info;
+        braid_memory_plan_get_info(get(), &info);
+        return info;
+    }
+    result<std::uint64_t> offset(braid_resource transient) const
+    {
+        std::uint64_t offset = 0;
+        braid_status status = braid_memory_plan_get_offset(get(), transient, &offset);
+        return Errors::template from<std::uint64_t>(status, [&] { return offset; });
+    }
+    result<void> verify(const braid_schedule *schedule, const braid_graph *graph) const
+    {
+        return Errors::template from<void>(braid_memory_plan_verify(get(), schedule, graph), [] {});
+    }
+
+    braid_memory_plan *get() const noexcept
+    {
+        return plan_.get();
+    }
+    operator braid_memory_plan *() const noexcept
+    {
+        return get();
+    }
+
+  private:
+    explicit basic_memory_plan(braid_memory_plan *plan) noexcept : plan_(plan)
+    {
+    }
+    detail::owned<braid_memory_plan, braid_memory_plan_destroy> plan_;
+};
+
+} // namespace braid
+
+#endif

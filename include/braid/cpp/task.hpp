@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nodes are described by in C++: their accesses, shapes, arguments, ends. Include braid.hpp.
+#ifndef BRAID_CPP_TASK_HPP
+#define BRAID_CPP_TASK_HPP
+
+#include <braid/graph.h>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace braid
+{
+
+// What a node is named, costs, touches and stands behind: task("blur").reads(a).writes(b).
+class task
+{
+  public:
+    task(const char *name = nullptr)
+    {
+        options_.name = name;
+    }
+
+    task &reads(braid_resource resource)
+    {
+        return touches(resource, BRAID_READ);
+    }
+    task &writes(braid_resource resource)
+    {
+        return touches(resource, BRAID_WRITE);
+    }
+    task &updates(braid_resource resource)
+    {
+        return touches(resource, BRAID_READ_WRITE);
+    }
+    task &accumulates(braid_resource resource)
+    {
+        return touches(resource, BRAID_ACCUMULATE);
+    }
+    task &excludes(braid_resource resource)
+    {
+        return touches(resource, BRAID_EXCLUSIVE);
+    }
+    task &touches(braid_resource resource, braid_access_mode mode)
+    {
+        accesses_.push_back({ resource, mode });
+        return *this;
+    }
+    task &after(braid_node node)
+    {
+        after_.push_back(node);
+        return *this;
+    }
+    task &cost(std::uint64_t ns)
+    {
+        options_.cost_ns = ns;
+        return *this;
+    }
+    task &lane(std::uint32_t hint)
+    {
+        options_.lane_hint = hint;
+        return *this;
+    }
+    task &prelude_of(braid_node main)
+    {
+        options_.prelude_of = main;
+        return *this;
+    }
+    task &epilogue_of(braid_node main)
+    {
+        options_.epilogue_of = main;
+        return *this;
+    }
+
+    // Valid as long as the task, and until it changes.
+    braid_node_options options() const
+    {
+        braid_node_options options = options_;
+        options.after = after_.data();
+        options.num_after = after_.size();
+        options.accesses = accesses_.data();
+        options.num_accesses = accesses_.size();
+        return options;
+    }
+
+  private:
+    braid_node_options options_ = {};
+    std::vector<braid_node> after_;
+    std::vector<braid_access> accesses_;
+};
+
+// How a kernel is launched: 64 is 64 blocks.
+struct shape {
+    braid_dim3 grid = {};
+    braid_dim3 block = {};
+    std::uint32_t shared_bytes = 0;
+    std::int32_t priority = 0;
+    braid_dim3 cluster = {};
+    const void *grid_from = nullptr;        // as in braid_launch
+    braid_resource grid_from_resource = {}; // likewise
+
+    shape() = default;
+    shape(std::uint32_t blocks) : grid{ blocks, 1, 1 }
+    {
+    }
+    shape(braid_dim3 blocks, braid_dim3 threads, std::uint32_t shared = 0)
+        : grid(blocks), block(threads), shared_bytes(shared)
+    {
+    }
+    // The grid is what three uint32_t are when the node's turn comes; `grid` is the largest.
+    shape &from(const void *counts)
+    {
+        grid_from = counts;
+        return *this;
+    }
+    shape &from(braid_resource counts)
+    {
+        grid_from_resource = counts;
+        return *this;
+    }
+};
+
+// A kernel node that knows the types of its arguments, for basic_exec::set_arg.
+template <class... Args> struct kernel_node : braid_node {
+};
+
+// A parameter that knows its type.
+template <class T> struct typed_parameter : braid_parameter {
+};
+
+// An end of a copy or fill: memory of the program, or a resource that execs give memory to.
+template <class Pointer> struct place {
+    Pointer address = nullptr;
+    braid_resource resource = {};
+
+    place(Pointer memory) : address(memory)
+    {
+    }
+    place(braid_resource whole) : resource(whole)
+    {
+    }
+};
+
+namespace detail
+{
+// The bytes of a plain value as a number.
+template <class T> std::uint32_t fill_bits(const T &value) noexcept
+{
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
+                      (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4),
+                  "fills are of plain values of 1, 2 or 4 bytes");
+    std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                       std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>>
+        bits = 0;
+    std::memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+
+// An argument of a kernel: a value, or the address of a resource.
+template <class T> struct slot {
+    T value = {};
+    braid_resource resource = {};
+
+    template <class Value> static slot of(Value &&value)
+    {
+        if constexpr (std::is_same_v<std::decay_t<Value>, braid_resource>) {
+            static_assert(std::is_pointer_v<T>, "a resource's address is a pointer");
+            return { {}, value };
+        } else {
+            return { T{ std::forward<Value>(value) }, {} };
+        }
+    }
+    // Valid as long as the slot.
+    braid_arg get() const
+    {
+        return resource.graph ? braid_resource_address(&resource)
+                              : braid_arg{ &value, sizeof(value) };
+    }
+};
+} // namespace detail
+
+} // namespace braid
+
+#endif
