@@ -54,6 +54,10 @@ class ScheduleInfo:
     expected_ns: int
     saved_ns: int
     limit: str
+    num_places: int
+    num_copies: int
+    copy_bytes: int
+    one_place_ns: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Placement:
     start_ns: int
     end_ns: int
     island: Optional[int]
+    place: int
 
 
 class Step(NamedTuple):

@@ -1,32 +1,59 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Users of Python and of C++ reach every public function, but for those that their language does without.
+"""Users of Python and of C++ reach every public function, and Python every field of a struct that the library
+writes, but for those that their language does without. Who adds a function adds it there too, or a line here that says why not.
 
 usage: check_every_function_is_reached.py SOURCE_ROOT
 """
+import ast
 import glob
 import os
 import re
 import sys
 
 DECLARED = re.compile(r"BRAID_API\b[^;]*?\b(braid_\w+)\(")
+STRUCT = re.compile(r"typedef struct (braid_\w+) \{(.*?)\n\} \1;", re.DOTALL)
+SEVERAL = "plans of several devices are C's alone yet"
 BUNDLES = "the option prelude_of or epilogue_of of any node says it"
 WITHOUT = {
     "python/braid/*.py": {
         "braid_exec_set_args": "set_arg, one by one: a loop in Python costs more than the call",
         "braid_graph_add_prelude": BUNDLES,
         "braid_graph_add_epilogue": BUNDLES,
+        "braid_graph_set_home": SEVERAL,
+        "braid_schedule_get_copy": SEVERAL,
         "braid_graph_reserve": "a graph grows by itself, and Python takes longer than that",
     },
     "include/braid/cpp/*.hpp": {
         "braid_graph_add_prelude": BUNDLES,
         "braid_graph_add_epilogue": BUNDLES,
+        "braid_graph_set_home": SEVERAL,
+        "braid_schedule_get_copy": SEVERAL,
         "braid_exec_set_user": "a lambda's captures are its user: what they refer to can change",
         "braid_backend_query": "a function without an object, as good in C++ as in C",
         "braid_num_backends": "likewise",
         "braid_log_set": "likewise",
         "braid_version": "likewise",
     },
+}
+
+# Of the package's classes, the structs that they are of, and the fields that they do without.
+CLASSES = {
+    "Backend": ("braid_backend_info", {}),
+    "CostModel": ("braid_cost_model", {}),
+    "DeviceInfo": ("braid_device_info", {}),
+    "DeviceStats": ("braid_device_stats", {}),
+    "ExecInfo": ("braid_exec_info", {}),
+    "ExecOptions": ("braid_exec_options", {"plan": "PlanOptions", "schedule": "an argument of its own",
+                                           "on_frame_end_user": "a function of Python needs none"}),
+    "LaneTiming": ("braid_lane_timing", {}),
+    "MemoryInfo": ("braid_memory_info", {}),
+    "Placement": ("braid_placement", {}),
+    "PlanOptions": ("braid_schedule_options", {"places": SEVERAL}),
+    "ScheduleInfo": ("braid_schedule_info", {}),
+    "Spread": ("braid_spread", {}),
+    "Trial": ("braid_tune_trial", {}),
+    "WaitTiming": ("braid_wait_timing", {}),
 }
 
 
@@ -38,21 +65,54 @@ def read(paths):
     return "\n".join(texts)
 
 
+def find_fields(text):
+    """Of each struct, the names of its fields."""
+    structs = {}
+    for name, body in STRUCT.findall(re.sub(r"//[^\n]*", "", text)):
+        fields = [re.sub(r"\[.*?\]", "", part).split()[-1].lstrip("*")
+                  for line in body.split(";") if line.strip() for part in line.split(",")]
+        structs[name] = set(fields)
+    return structs
+
+
+def find_classes(text):
+    """Of each class, the names of its annotated fields."""
+    return {node.name: {field.target.id for field in node.body if isinstance(field, ast.AnnAssign)}
+            for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)}
+
+
+def compare_structs(headers, package):
+    structs, classes, wrong = find_fields(headers), find_classes(package), []
+    for name, (struct, without) in CLASSES.items():
+        fields, wanted = classes[name], structs[struct] - set(without)
+        wrong += [f"{name} has no {field}, which {struct} has" for field in sorted(wanted - fields)]
+        wrong += [f"{name} has {field}, which {struct} has not" for field in sorted(fields - wanted)]
+    return wrong
+
+
+def report(number, what, wrong):
+    for line in wrong:
+        print(f"# {line}")
+    print(f"{'not ok' if wrong else 'ok'} {number} - {what}")
+    return bool(wrong)
+
+
 def main():
     root = sys.argv[1]
-    declared = DECLARED.findall(read(glob.glob(os.path.join(root, "include", "braid", "*.h"))))
-    functions = {name.removesuffix("_sized") for name in declared}
+    headers = read(glob.glob(os.path.join(root, "include", "braid", "*.h")))
+    functions = {name.removesuffix("_sized") for name in DECLARED.findall(headers)}
     failed = not functions
-    print(f"1..{len(WITHOUT)}")
+    print(f"1..{len(WITHOUT) + 1}")
     for number, (pattern, without) in enumerate(WITHOUT.items(), 1):
         reached = set(re.findall(r"\bbraid_\w+", read(glob.glob(os.path.join(root, pattern)))))
         wrong = [f"{name} is not reached" for name in sorted(functions - reached - set(without))]
         wrong += [f"{name} is reached, or no function: it needs no excuse"
                   for name in sorted(without) if name in reached or name not in functions]
-        for line in wrong:
-            print(f"# {line}")
-        print(f"{'not ok' if wrong else 'ok'} {number} - {pattern} reaches all {len(functions)} but {len(without)}")
-        failed |= bool(wrong)
+        failed |= report(number, f"{pattern} reaches all {len(functions)} but {len(without)}", wrong)
+    package = "\n".join(read([path]).replace("from __future__ import annotations", "")
+                        for path in glob.glob(os.path.join(root, "python", "braid", "*.py")))
+    failed |= report(len(WITHOUT) + 1, f"{len(CLASSES)} classes of Python have all fields",
+                     compare_structs(headers, package))
     return 1 if failed else 0
 
 
