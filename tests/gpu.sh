@@ -93,6 +93,17 @@ contract() {
         step "contract-cuda-$mode" contract_of cuda $mode
     done
     step gpu-tests meson test -C "$build" --no-rebuild --suite gpu --print-errorlogs
+    step ranges "$build/tests/gpu/gpu_tools_hear_names" nvtx "$build/tests/gpu/listener/liblistener.so"
+    step nsight names_in_nsight
+}
+
+# The names that Nsight Systems shows beside its figures of kernels, where it is installed.
+names_in_nsight() {
+    command -v nsys >/dev/null || { echo "there is no nsys here"; return 77; }
+    timeout 120 nsys profile --trace=cuda,nvtx --force-overwrite=true -o "$results/nsight" \
+        "$build/examples/sparse_mpm/sparse_mpm" --quiet --device cuda --mode streams --frames 20 --out "$results/nsight-mpm" &&
+        nsys stats --report nvtx_gpu_proj_sum "$results/nsight.nsys-rep" >"$results/nsight.txt" &&
+        grep -q "braid frame" "$results/nsight.txt"
 }
 
 # As the first version of HIP whose native graphs Braid takes whole.

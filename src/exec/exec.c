@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/ranges.h"
 #include "base/sized.h"
 
 // Also refuses what would wait for itself.
@@ -103,9 +104,11 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
     slot->frame.num_launches += num_frames;
     struct inside inside; // native calls are made on this thread
     braid_inside_begin(&inside, "a native call", exec);
+    ranges_begin("braid frame");
     status = num_frames > 1
                  ? exec->player->launch_many(slot->playing, stream, num_frames, in_rows, &result)
                  : exec->player->launch(slot->playing, stream, &result);
+    ranges_end();
     exec->times.num_launches += num_frames;
     braid_inside_end(&inside);
     if (result.lost)

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/ranges.h"
 #include "exec/exec.h"
 #include "graph/frame_links.h"
 #include "program/program_frames.h"
@@ -195,7 +196,9 @@ static braid_status play(braid_exec *exec, struct frame_slot *slot, struct frame
     slot->frame.num_launches++;
     struct inside inside; // native calls are made on this thread
     braid_inside_begin(&inside, "a native call", exec);
+    ranges_begin("braid frame");
     braid_status status = exec->player->launch(slot->playing, slot->queue, &result);
+    ranges_end();
     braid_inside_end(&inside);
     if (result.lost)
         braid_exec_lose(exec, slot->queue);

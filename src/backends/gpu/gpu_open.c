@@ -9,6 +9,7 @@
 #include "backends/gpu/gpu_module.h"
 #include "base/disk_cache.h"
 #include "base/error.h"
+#include "base/ranges.h"
 
 // A vendor's library. This is the only state of the process that the backend keeps.
 struct library {
@@ -32,6 +33,10 @@ static struct library *load_library(const struct gpu_vendor *vendor)
         library->handle = braid_gpu_load(&braid_gpu_symbols, vendor->index, vendor->libraries,
                                          &library->api, library->reason, sizeof(library->reason));
         library->tried = true;
+        if (library->handle && vendor->index == GPU_CUDA)
+            braid_ranges_find_nvtx();
+        else if (library->handle)
+            braid_ranges_find_roctx();
     }
     pthread_mutex_unlock(&library->lock);
     return library;

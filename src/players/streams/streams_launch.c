@@ -2,6 +2,7 @@
 // One launch through streams: fork, submit, join.
 #include "base/error.h"
 #include "base/node_text.h"
+#include "base/ranges.h"
 #include "players/streams/streams.h"
 
 static braid_status record(struct streams_playing *streams, braid_event *event,
@@ -127,9 +128,13 @@ static braid_status submit_step(struct streams_playing *streams, const struct st
                                 braid_event *const *events)
 {
     braid_stream *stream = streams->lanes[step->lane].stream;
-    if (step->kind == PROGRAM_RUN)
-        return run_task(streams, &streams->tasks[step->index], stream);
     braid_status status = BRAID_OK;
+    if (step->kind == PROGRAM_RUN) {
+        ranges_begin(streams->tasks[step->index].name);
+        status = run_task(streams, &streams->tasks[step->index], stream);
+        ranges_end();
+        return status;
+    }
     if (step->kind == PROGRAM_PUBLISH)
         status = record(streams, events[step->index], stream);
     else if (step->kind == PROGRAM_WAIT)

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tool that listens hears a range for each frame and, inside, one for each node by its name: as
+// it is queued on streams, and as it is added to a native graph.
+//
+// tools_hear_names nvtx|roctx|nobody LISTENER: a process has one tool, so each runs by itself.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include <braid/braid.h>
+
+typedef const char *take_function(void);
+
+static const char *backend;
+static take_function *take, *get_domain;
+static bool listens;
+
+static void set_up(const char *tool, const char *listener)
+{
+    backend = strcmp(tool, "roctx") == 0 ? "hip" : "cuda";
+    listens = strcmp(tool, "nobody") != 0;
+    if (strcmp(tool, "nvtx") == 0)
+        setenv("NVTX_INJECTION64_PATH", listener, 1);
+    // rocprof puts its library into the process; a program may have that of NVTX at hand, unused.
+    void *library = dlopen(listener, RTLD_NOW | (backend[0] == 'h' ? RTLD_GLOBAL : RTLD_LOCAL));
+    union {
+        void *address;
+        take_function *function;
+    } found = { library ? dlsym(library, "listener_take") : NULL },
+      domain = { library ? dlsym(library, "listener_domain") : NULL };
+    take = found.function;
+    get_domain = domain.function;
+}
+
+static void check_heard(const char *expected)
+{
+    assert_string_equal(take(), listens ? expected : "");
+}
+
+static braid_graph *make_graph(uint32_t *words)
+{
+    braid_graph *graph = NULL;
+    braid_node clear;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_fill(
+        graph,
+        &(braid_fill){ .node.name = "clear", .to = words, .value_bytes = 4, .num_values = 4 },
+        &clear));
+    check_ok(braid_graph_add_fill(graph,
+                                  &(braid_fill){ BRAID_AFTER(clear), .node.name = "mark",
+                                                 .to = words, .value_bytes = 4, .num_values = 1 },
+                                  NULL));
+    return graph;
+}
+
+static void frames_and_nodes_have_names(void **state)
+{
+    (void)state;
+    braid_device *device = NULL;
+    braid_exec *exec = NULL;
+    void *words = NULL;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = backend }, &device));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 16, &words));
+    braid_graph *graph = make_graph(words);
+    (void)take();
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
+                               &exec));
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_heard("braid frame(clear()mark())braid frame(clear()mark())");
+    braid_exec_destroy(exec);
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_NATIVE },
+                               &exec));
+    check_heard("clear()mark()");
+    check_ok(braid_exec_launch(exec, NULL));
+    check_heard("braid frame()");
+    braid_exec_destroy(exec);
+    check_ok(braid_exec_create(
+        device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS, .frames = 2 }, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_heard("braid frame(clear()mark())");
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    braid_memory_free(device, BRAID_MEMORY_DEVICE, words);
+    check_ok(braid_device_close(device));
+    assert_string_equal(get_domain(), listens && backend[0] == 'c' ? "Braid" : "");
+}
+
+static braid_status refuse(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    (void)stream;
+    (void)user;
+    return BRAID_UNSUPPORTED;
+}
+
+static void a_frame_that_fails_ends_its_ranges(void **state)
+{
+    (void)state;
+    braid_device *device = NULL;
+    braid_exec *exec = NULL;
+    braid_graph *graph = NULL;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = backend }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_native(graph, &(braid_native){ .node.name = "refuse", .call = refuse },
+                                    NULL));
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
+                               &exec));
+    (void)take();
+    assert_int_equal(braid_exec_launch(exec, NULL), BRAID_UNSUPPORTED);
+    check_heard("braid frame(refuse())");
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_and_nodes_have_names),
+        cmocka_unit_test(a_frame_that_fails_ends_its_ranges),
+    };
+    if (argc != 3)
+        return 2;
+    set_up(argv[1], argv[2]);
+    if (!take)
+        return 2;
+    return cmocka_run_group_tests_name("tools_hear_names", tests, NULL, NULL);
+}
