@@ -131,17 +131,27 @@ static braid_status check_node(const char *function, const braid_exec *exec, bra
                        node.index, node.graph);
 }
 
-braid_status braid_exec_get_node_timing(braid_exec *exec, braid_node node, braid_spread *out_timing)
+// As begin, for what is asked of a node.
+static braid_status begin_node(const char *function, braid_exec *exec, braid_node node,
+                               const void *out)
 {
-    static const char function[] = "braid_exec_get_node_timing";
-    braid_status status = begin(function, exec, out_timing);
+    braid_status status = begin(function, exec, out);
     if (status)
         return status;
     status = check_node(function, exec, node);
-    if (!status)
-        *out_timing = find_node_spread(exec, node.index);
-    pthread_mutex_unlock(&exec->lock);
+    if (status)
+        pthread_mutex_unlock(&exec->lock);
     return status;
+}
+
+braid_status braid_exec_get_node_timing(braid_exec *exec, braid_node node, braid_spread *out_timing)
+{
+    braid_status status = begin_node("braid_exec_get_node_timing", exec, node, out_timing);
+    if (status)
+        return status;
+    *out_timing = find_node_spread(exec, node.index);
+    pthread_mutex_unlock(&exec->lock);
+    return BRAID_OK;
 }
 
 static braid_timed_by find_timed_by(const braid_exec *exec, uint32_t node)
@@ -158,15 +168,12 @@ static braid_timed_by find_timed_by(const braid_exec *exec, uint32_t node)
 braid_status braid_exec_get_timed_by(braid_exec *exec, braid_node node,
                                      braid_timed_by *out_timed_by)
 {
-    static const char function[] = "braid_exec_get_timed_by";
-    braid_status status = begin(function, exec, out_timed_by);
+    braid_status status = begin_node("braid_exec_get_timed_by", exec, node, out_timed_by);
     if (status)
         return status;
-    status = check_node(function, exec, node);
-    if (!status)
-        *out_timed_by = find_timed_by(exec, node.index);
+    *out_timed_by = find_timed_by(exec, node.index);
     pthread_mutex_unlock(&exec->lock);
-    return status;
+    return BRAID_OK;
 }
 
 static uint64_t mean_of_op(const struct exec_times *times, size_t op)

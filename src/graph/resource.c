@@ -75,17 +75,21 @@ static braid_status check_planned(const char *what, const char *name, uint64_t b
     return BRAID_OK;
 }
 
+static braid_status add_planned(const char *function, const char *what, braid_graph *graph,
+                                const char *name, struct graph_resource resource,
+                                braid_resource *out_resource)
+{
+    braid_status status = braid_graph_check_named(function, graph, name, out_resource);
+    if (!status)
+        status = check_planned(what, name, resource.bytes, &resource.alignment);
+    return status ? status : braid_graph_append_resource(graph, name, resource, out_resource);
+}
+
 braid_status braid_graph_add_transient(braid_graph *graph, const char *name, uint64_t bytes,
                                        uint64_t alignment, braid_resource *out_resource)
 {
-    braid_status status =
-        braid_graph_check_named("braid_graph_add_transient", graph, name, out_resource);
-    if (!status)
-        status = check_planned("transient", name, bytes, &alignment);
-    if (status)
-        return status;
-    return braid_graph_append_resource(
-        graph, name,
+    return add_planned(
+        "braid_graph_add_transient", "transient", graph, name,
         (struct graph_resource){ .buffer = GRAPH_NONE, .bytes = bytes, .alignment = alignment },
         out_resource);
 }
@@ -93,14 +97,8 @@ braid_status braid_graph_add_transient(braid_graph *graph, const char *name, uin
 braid_status braid_graph_add_scratch(braid_graph *graph, const char *name, uint64_t bytes,
                                      uint64_t alignment, braid_resource *out_resource)
 {
-    braid_status status =
-        braid_graph_check_named("braid_graph_add_scratch", graph, name, out_resource);
-    if (!status)
-        status = check_planned("scratch", name, bytes, &alignment);
-    if (status)
-        return status;
-    return braid_graph_append_resource(
-        graph, name,
+    return add_planned(
+        "braid_graph_add_scratch", "scratch", graph, name,
         (struct graph_resource){
             .buffer = GRAPH_NONE, .bytes = bytes, .alignment = alignment, .is_scratch = true },
         out_resource);

@@ -27,16 +27,7 @@ struct codec {
 static void add_step(braid_graph *graph, braid_resource to, braid_resource from, uint32_t factor,
                      uint32_t addend)
 {
-    uint32_t num = num_numbers;
-    check_ok(braid_graph_add_kernel(
-        graph,
-        &(braid_launch){ .node = { USES({ from, BRAID_READ }, { to, BRAID_WRITE }) },
-                         .kernel = &test_axpy,
-                         .grid = { 4, 1, 1 },
-                         .block = { 32, 1, 1 },
-                         BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&from),
-                                    BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
-        NULL));
+    add_axpy_of(graph, to, from, factor, addend, num_numbers);
 }
 
 static void add_one_step(braid_graph *graph, braid_resource to, braid_resource from)

@@ -28,6 +28,20 @@ braid_node add_axpy(braid_graph *graph, braid_node_options options, uint32_t *to
     return add_kernel(graph, &launch);
 }
 
+void add_axpy_of(braid_graph *graph, braid_resource to, braid_resource from, uint32_t factor,
+                 uint32_t addend, uint32_t num)
+{
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){ .node = { USES({ from, BRAID_READ }, { to, BRAID_WRITE }) },
+                         .kernel = &test_axpy,
+                         .grid = { 4, 1, 1 },
+                         .block = { 32, 1, 1 },
+                         BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&from),
+                                    BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
+        NULL));
+}
+
 braid_node add_add(braid_graph *graph, braid_node_options options, uint32_t *to, const uint32_t *a,
                    const uint32_t *b, uint32_t num)
 {

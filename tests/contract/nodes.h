@@ -17,6 +17,9 @@ braid_node add_empty(braid_graph *graph, braid_node_options options);
 // Four blocks of 32 threads, so that a launch is more than one piece of work.
 braid_node add_axpy(braid_graph *graph, braid_node_options options, uint32_t *to,
                     const uint32_t *from, uint32_t factor, uint32_t addend, uint32_t num);
+// The same from buffer to buffer.
+void add_axpy_of(braid_graph *graph, braid_resource to, braid_resource from, uint32_t factor,
+                 uint32_t addend, uint32_t num);
 braid_node add_add(braid_graph *graph, braid_node_options options, uint32_t *to, const uint32_t *a,
                    const uint32_t *b, uint32_t num);
 braid_node add_busy(braid_graph *graph, braid_node_options options, uint64_t *interval,

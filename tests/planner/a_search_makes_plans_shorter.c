@@ -9,14 +9,6 @@
 #include "planner/minimum.h"
 #include "planner/plan_testing.h"
 
-static braid_schedule_info plan_info(const braid_graph *graph, braid_schedule_options options)
-{
-    braid_schedule *schedule = plan_with(graph, &options);
-    braid_schedule_info info = info_of(schedule);
-    braid_schedule_destroy(schedule);
-    return info;
-}
-
 // The longest first leaves 3 + 2 and 3 + 2 + 2 on two lanes; 3 + 3 and 2 + 2 + 2 are as long.
 static void what_list_scheduling_misses_is_found(void **state)
 {

@@ -3,24 +3,6 @@
 // tie, never more than allowed.
 #include "planner/plan_testing.h"
 
-static braid_schedule_info plan_info(const braid_graph *graph, braid_schedule_options options)
-{
-    braid_schedule *schedule = plan_with(graph, &options);
-    braid_schedule_info info = info_of(schedule);
-    braid_schedule_destroy(schedule);
-    return info;
-}
-
-// `width` independent chains of `length` nodes.
-static braid_graph *chains(uint32_t width, uint32_t length, uint64_t cost_ns)
-{
-    braid_graph *graph = new_graph();
-    for (uint32_t i = 0; i < width * length; i++)
-        new_node(graph, NULL, cost_ns, i < width ? NO_NODE : braid_graph_node(graph, i - width),
-                 NO_NODE);
-    return graph;
-}
-
 static void lanes_that_are_free_are_used(void **state)
 {
     (void)state;

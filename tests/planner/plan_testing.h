@@ -29,6 +29,9 @@ braid_node new_epilogue(braid_graph *graph, braid_node main, const char *name,
 
 void new_edge(braid_graph *graph, braid_node from, braid_node to);
 
+// `width` independent chains of `length` nodes.
+braid_graph *chains(uint32_t width, uint32_t length, uint64_t cost_ns);
+
 #define NO_NODE ((braid_node){ 0 })
 #define NO_RESOURCE ((braid_resource){ 0 })
 
@@ -36,6 +39,8 @@ void new_edge(braid_graph *graph, braid_node from, braid_node to);
 braid_schedule *plan_on(const braid_graph *graph, uint32_t lanes);
 braid_schedule *plan_with(const braid_graph *graph, const braid_schedule_options *options);
 
+// Of a plan made with these options.
+braid_schedule_info plan_info(const braid_graph *graph, braid_schedule_options options);
 braid_schedule_info info_of(const braid_schedule *schedule);
 braid_placement placement_of(const braid_schedule *schedule, braid_node node);
 

@@ -2,24 +2,6 @@
 // The info and a line tell what limits a planned frame; a host that starts nodes slowly counts.
 #include "planner/plan_testing.h"
 
-static braid_schedule_info plan_info(const braid_graph *graph, braid_schedule_options options)
-{
-    braid_schedule *schedule = plan_with(graph, &options);
-    braid_schedule_info info = info_of(schedule);
-    braid_schedule_destroy(schedule);
-    return info;
-}
-
-// `width` independent chains of `length` nodes.
-static braid_graph *chains(uint32_t width, uint32_t length, uint64_t cost_ns)
-{
-    braid_graph *graph = new_graph();
-    for (uint32_t i = 0; i < width * length; i++)
-        new_node(graph, NULL, cost_ns, i < width ? NO_NODE : braid_graph_node(graph, i - width),
-                 NO_NODE);
-    return graph;
-}
-
 // The shape of sparse_mpm, on the model of CUDA streams: kernels of 2 to 3 us, and 3.5 us a launch.
 static void a_host_that_starts_nodes_slowly_gets_one_lane(void **state)
 {
