@@ -72,6 +72,9 @@ def a_measured_report_has_both_frames():
         with open(path, encoding="utf-8") as file:
             page = file.read()
     assert "As measured" in page and "As planned" in page and "<th>measured</th>" in page
+    path = re.search(r'id="measured-path">As measured, the frame ended by (\d+) nodes? that each began behind the one '
+                     r"before and took ([0-9.]+)&nbsp;(\w+) \(([0-9.]+)&nbsp;%", page)
+    assert path and int(path[1]) >= 1 and float(path[2]) > 0, page[page.find("measured-path"):][:300]
     assert page.count("<svg") == 2
 
 

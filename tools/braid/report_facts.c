@@ -37,6 +37,7 @@ static void keep_wait(struct report_facts *facts, struct report_wait wait)
 // The waits before a node, of which the one that ended last counts.
 struct lane_state {
     uint64_t end_ns; // of its last node
+    uint32_t last;   // that node; UINT32_MAX: none
     uint32_t waited; // UINT32_MAX: nothing since
     uint64_t waited_ns;
 };
@@ -50,7 +51,19 @@ static void take_run(struct report_facts *facts, struct lane_state *lane, uint32
         facts->idle_ns += idle_ns;
         keep_wait(facts, (struct report_wait){ lane->waited, node, idle_ns });
     }
-    *lane = (struct lane_state){ .end_ns = end_ns, .waited = UINT32_MAX };
+    *lane = (struct lane_state){ .end_ns = end_ns, .last = node, .waited = UINT32_MAX };
+}
+
+// The path to a node, behind the later of the node before it on its lane and what it waited for.
+static struct report_path path_to(const struct report_path *paths, const struct lane_state *lane,
+                                  braid_interval interval)
+{
+    bool is_waited = lane->waited != UINT32_MAX && lane->waited_ns > lane->end_ns;
+    uint32_t behind = is_waited ? lane->waited : lane->last;
+    struct report_path path = behind != UINT32_MAX ? paths[behind] : (struct report_path){ 0 };
+    path.ns += interval.end_ns - interval.start_ns;
+    path.num_nodes++;
+    return path;
 }
 
 static uint64_t find_origin(const struct report *report)
@@ -64,17 +77,21 @@ static uint64_t find_origin(const struct report *report)
 static bool find_waits(const struct report *report, struct report_facts *facts)
 {
     struct lane_state *lanes = calloc((size_t)facts->info.num_lanes + 1, sizeof(*lanes));
-    uint64_t origin = find_origin(report);
+    struct report_path *paths = calloc((size_t)facts->info.num_nodes + 1, sizeof(*paths));
+    uint64_t origin = find_origin(report), last_ns = 0;
     size_t num_steps;
     const braid_step *steps = braid_schedule_steps(report->schedule, &num_steps);
-    if (!lanes)
-        return false;
-    for (uint32_t i = 0; i < facts->info.num_lanes; i++)
-        lanes[i] = (struct lane_state){ .end_ns = origin, .waited = UINT32_MAX };
-    for (size_t i = 0; i < num_steps; i++) {
+    for (uint32_t i = 0; i < facts->info.num_lanes && lanes; i++)
+        lanes[i] = (struct lane_state){ origin, UINT32_MAX, UINT32_MAX, 0 };
+    for (size_t i = 0; i < num_steps && lanes && paths; i++) {
         struct lane_state *lane = &lanes[steps[i].lane];
-        uint64_t end_ns = report_interval(report, steps[i].node).end_ns;
+        braid_interval interval = report_interval(report, steps[i].node);
+        uint64_t end_ns = interval.end_ns;
         if (steps[i].kind == BRAID_STEP_RUN) {
+            paths[steps[i].node] = path_to(paths, lane, interval);
+            if (report->measured && end_ns >= last_ns)
+                facts->measured_path = paths[steps[i].node];
+            last_ns = end_ns > last_ns ? end_ns : last_ns;
             take_run(facts, lane, steps[i].node, end_ns);
         } else if (steps[i].kind == BRAID_STEP_WAIT &&
                    (lane->waited == UINT32_MAX || end_ns > lane->waited_ns)) {
@@ -83,7 +100,8 @@ static bool find_waits(const struct report *report, struct report_facts *facts)
         }
     }
     free(lanes);
-    return true;
+    free(paths);
+    return lanes && paths;
 }
 
 static uint64_t length_of(const struct report *report, uint32_t node)

@@ -35,11 +35,18 @@ struct report_node {
     uint64_t half_ns; // planned makespan if it took half
 };
 
+// Nodes that each began behind the one before: on its lane, or waited for.
+struct report_path {
+    uint64_t ns; // of the nodes alone
+    uint32_t num_nodes;
+};
+
 struct report_facts {
     braid_schedule_info info;
     struct report_wait waits[REPORT_WAITS]; // those that cost most, first
     uint32_t num_waits;                     // of these
     uint64_t num_idle_waits, idle_ns;       // of all: how many cost anything, and what together
+    struct report_path measured_path;       // to the node that ended last, where they were run
     struct report_node nodes[REPORT_NODES]; // of the critical path, the longest first
     uint32_t num_nodes;
     uint64_t more_lane_ns; // planned makespan with one more lane

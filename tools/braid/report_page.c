@@ -169,6 +169,20 @@ static void write_limit_name(const struct page *page, braid_limit limit)
     }
 }
 
+// What is red in the timeline of measured times.
+static void write_measured_path(const struct page *page)
+{
+    const struct report_path *path = &page->facts.measured_path;
+    if (path->num_nodes == 0)
+        return;
+    fputs(" <span id=\"measured-path\">As measured, the frame ended by ", page->file);
+    fprintf(page->file, "%" PRIu32 " node%s that each began behind the one before and took ",
+            path->num_nodes, output_plural(path->num_nodes));
+    write_time(page, path->ns);
+    fprintf(page->file, " (%.1f&nbsp;%% of the measured frame); the rest is starting them.</span>",
+            percent(path->ns, page->report->measured_ns));
+}
+
 // As braid_schedule_explain_limit has it, but for what was measured.
 static void write_limit(const struct page *page)
 {
@@ -188,6 +202,7 @@ static void write_limit(const struct page *page)
             percent(info->critical_path_ns, info->makespan_ns));
     write_time(page, share_ns);
     fprintf(file, " (%.1f&nbsp;%%).", percent(share_ns, info->makespan_ns));
+    write_measured_path(page);
     if (facts->num_by_resource > 0) {
         fprintf(file,
                 " Resources keep %" PRIu32 " pair%s of nodes apart between which no data "
