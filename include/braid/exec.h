@@ -68,8 +68,7 @@ typedef struct braid_exec_options {
     bool no_early_start;
     braid_islands islands;
     // How many of the last frames' times are kept, of every node, wait, lane and frame: see
-    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost. Not with more
-    // than one of `frames`.
+    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost.
     uint32_t profile;
     // How many frames may be in flight at once, up to 16; 0: 1. Each has its own arguments and
     // transient buffers. What they share is ordered by the declared accesses, node by node: a node

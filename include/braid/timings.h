@@ -31,7 +31,7 @@ typedef struct braid_spread {
 typedef struct braid_timings {
     uint32_t num_frames; // kept; 0: none was launched yet, and all times are 0
     uint32_t num_lanes;
-    uint64_t num_waits; // between lanes, in a frame
+    uint64_t num_waits; // in a frame, between lanes and for frames before
     braid_spread frame; // from its begin on the device to its end
 } braid_timings;
 
@@ -67,7 +67,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timed_by(braid_exec *exec
 // What a lane did in a frame, in the mean of those kept.
 typedef struct braid_lane_timing {
     uint64_t busy_ns;    // ran nodes
-    uint64_t waiting_ns; // waited for other lanes
+    uint64_t waiting_ns; // waited for other lanes, or for frames before
     uint64_t idle_ns;    // neither: before its first node, behind its last, and between
     uint32_t num_nodes;
     uint32_t waited_for;    // index of the node that it waited for longest; BRAID_NO_NODE: for none
@@ -82,13 +82,16 @@ braid_exec_get_lane_timing(braid_exec *exec, uint32_t lane, braid_lane_timing *o
     return braid_exec_get_lane_timing_sized(exec, lane, out_timing, sizeof(*out_timing));
 }
 
-// A wait of a lane for a node of another one. Waits that others make unnecessary are left out.
+// A wait of a lane for a node of another one, or of a frame before where several are in flight
+// (where these are ordered as a whole, no wait in a frame shows it). Waits that others make
+// unnecessary are left out.
 typedef struct braid_wait_timing {
     uint32_t lane;
     uint32_t node;       // index of the node that runs behind it; BRAID_NO_NODE: none does
     uint32_t waited_for; // index of the node that it waits for
     uint32_t waited_for_lane;
     braid_spread wait;
+    uint32_t frames_before; // how much earlier the frame is whose node it waits for; 0: its own
 } braid_wait_timing;
 
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_wait_timing_sized(

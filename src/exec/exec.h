@@ -12,6 +12,8 @@
 #include "exec/exec_times.h"
 #include "program/player.h"
 
+enum { EXEC_MOST_FRAMES = 16 }; // in flight
+
 // A frame that may be in flight. With one, the next launch is queued behind the last, which the
 // player does or `done`. With more, frame f is launched on the queue of slot f % num_slots: see
 // exec_frames.c.

@@ -14,8 +14,6 @@
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
 
-enum { MOST_FRAMES = 16 };
-
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {
     if (schedule->graph_id != graph->id)
@@ -71,7 +69,7 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
         .frame = &slot->frame,
         .slot = index,
         .num_slots = exec->num_slots,
-        .num_profiled = options->profile,
+        .num_profiled = exec_times_of_slot(options->profile, exec->num_slots),
         .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
     };
     braid_status status = braid_exec_allocate_arena(exec, slot);
@@ -112,9 +110,9 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_exec_plan_memory(exec, graph);
     if (!status)
-        status = braid_exec_make_times(exec, options->profile);
-    if (!status)
         status = braid_exec_order_frames(exec, graph);
+    if (!status) // of the operations of then
+        status = braid_exec_make_times(exec, options->profile);
     if (!status)
         status = make_playings(exec, options);
     if (status) {
@@ -262,7 +260,7 @@ static braid_status check_arguments(const braid_device *device, const braid_grap
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown islands %d",
                            islands);
     int when_full = (int)options->when_full;
-    if (options->frames > MOST_FRAMES || when_full < BRAID_FULL_QUEUES ||
+    if (options->frames > EXEC_MOST_FRAMES || when_full < BRAID_FULL_QUEUES ||
         when_full > BRAID_FULL_REFUSES)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: %u frames, when full %d",
                            options->frames, when_full);

@@ -194,6 +194,7 @@ static braid_status play(braid_exec *exec, struct frame_slot *slot, struct frame
 {
     struct play_result result = { 0 };
     slot->frame.num_launches++;
+    exec->times.num_launches++;
     struct inside inside; // native calls are made on this thread
     braid_inside_begin(&inside, "a native call", exec);
     ranges_begin("braid frame");

@@ -26,17 +26,20 @@ static void find_ops(const struct program *program, size_t *op_of_node)
 }
 
 braid_status braid_exec_times_create(const struct program *program, uint32_t num_frames,
-                                     struct exec_times *out_times)
+                                     uint32_t num_slots, struct exec_times *out_times)
 {
+    uint64_t num_read = (uint64_t)exec_times_of_slot(num_frames, num_slots) * num_slots;
     struct exec_times times = {
+        .room = num_frames,
+        .order = braid_allocate_zeroed(num_frames, sizeof(uint32_t)),
         .op_of_node = braid_allocate_zeroed(program->tasks->num, sizeof(size_t)),
         .scratch = braid_allocate_zeroed(num_frames, sizeof(uint64_t)),
     };
     braid_status status = BRAID_OK;
-    if (!times.op_of_node || !times.scratch)
+    if (!times.order || !times.op_of_node || !times.scratch || num_read > UINT32_MAX)
         status = braid_error_no_memory("the times of frames");
     if (!status)
-        status = braid_profile_create(num_frames, program->num_ops, &times.profile);
+        status = braid_profile_create((uint32_t)num_read, program->num_ops, &times.profile);
     if (status) {
         braid_exec_times_finish(&times);
         return status;
@@ -49,6 +52,7 @@ braid_status braid_exec_times_create(const struct program *program, uint32_t num
 void braid_exec_times_finish(struct exec_times *times)
 {
     braid_profile_finish(&times->profile);
+    free(times->order);
     free(times->op_of_node);
     free(times->scratch);
     *times = (struct exec_times){ 0 };

@@ -14,7 +14,7 @@ static braid_status check(const braid_exec *exec, const braid_graph *graph)
     static const char function[] = "braid_exec_measure";
     if (!exec || !graph)
         return braid_error_null(function, exec ? "graph" : "exec");
-    if (!exec->times.profile.room)
+    if (!exec->times.room)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: the exec keeps no times: braid_exec_options.profile is 0",
                            function);
@@ -27,8 +27,7 @@ static braid_status check(const braid_exec *exec, const braid_graph *graph)
 static braid_status run_frames(braid_exec *exec, uint32_t num_frames)
 {
     if (!num_frames)
-        num_frames =
-            exec->times.profile.room > LEAST_FRAMES ? exec->times.profile.room : LEAST_FRAMES;
+        num_frames = exec->times.room > LEAST_FRAMES ? exec->times.room : LEAST_FRAMES;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num_frames && !status; i++) {
         status = braid_exec_launch(exec, NULL);

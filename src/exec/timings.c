@@ -11,26 +11,74 @@
 
 static struct profile_span *ops_of(const struct exec_times *times, size_t frame)
 {
-    return &times->profile.ops[frame * times->profile.num_ops];
+    return &times->profile.ops[times->order[frame] * times->profile.num_ops];
+}
+
+static struct profile_span frame_of(const struct exec_times *times, size_t frame)
+{
+    return times->profile.frames[times->order[frame]];
+}
+
+// Where in the profile the frames are that a slot has handed out: its last ones, the oldest first.
+struct slot_frames {
+    uint32_t first, end;
+};
+
+static braid_status wait_for_frames(const braid_exec *exec)
+{
+    struct backend *backend = exec->device->backend;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
+        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
+    return status;
+}
+
+// The slot of the oldest frame comes first: a player may count from what it reads first.
+static braid_status read_slots(braid_exec *exec, uint64_t oldest, struct slot_frames *slots)
+{
+    struct profile *profile = &exec->times.profile;
+    braid_status status = BRAID_OK;
+    profile->num_frames = 0;
+    profile->clock = (struct profile_clock){ 0 };
+    for (uint32_t i = 0; i < exec->num_slots && !status; i++) {
+        uint32_t slot = (uint32_t)((oldest + i) % exec->num_slots);
+        slots[slot].first = profile->num_frames;
+        status = exec->player->read_times(exec->slots[slot].playing, profile);
+        slots[slot].end = profile->num_frames;
+    }
+    return status;
+}
+
+// A slot's frames are as many apart as there are slots.
+static void put_in_order(braid_exec *exec, uint64_t oldest, const struct slot_frames *slots)
+{
+    struct exec_times *times = &exec->times;
+    for (uint64_t frame = oldest; frame < exec->num_frames; frame++) {
+        const struct slot_frames *slot = &slots[frame % exec->num_slots];
+        uint64_t num_later = (exec->num_frames - 1 - frame) / exec->num_slots;
+        if (num_later < slot->end - slot->first)
+            times->order[times->num_frames++] = slot->end - 1 - (uint32_t)num_later;
+    }
 }
 
 // Reads them from the player, where a frame was launched since. The lock is held.
 static braid_status read_times(braid_exec *exec)
 {
     struct exec_times *times = &exec->times;
-    struct backend *backend = exec->device->backend;
+    struct slot_frames slots[EXEC_MOST_FRAMES];
+    uint64_t oldest = exec->num_frames > times->room ? exec->num_frames - times->room : 0;
     if (times->num_read == times->num_launches)
         return BRAID_OK;
-    braid_status status = backend->ops->event_synchronize(backend, exec->slots[0].done->backend);
+    braid_status status = wait_for_frames(exec);
     if (status)
         return status;
-    times->profile.num_frames = 0;
-    status = exec->player->read_times(exec->slots[0].playing, &times->profile);
+    times->num_frames = 0;
+    status = read_slots(exec, oldest, slots);
     if (status)
-        times->profile.num_frames = 0;
-    else
-        times->num_read = times->num_launches;
-    return status;
+        return status;
+    put_in_order(exec, oldest, slots);
+    times->num_read = times->num_launches;
+    return BRAID_OK;
 }
 
 // Takes the lock where it succeeds, and the times are those of the last frames then.
@@ -41,7 +89,7 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
     braid_status status = braid_inside_check(function, exec);
     if (status)
         return status;
-    if (!exec->times.profile.room)
+    if (!exec->times.room)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: the exec keeps no times: braid_exec_options.profile is 0",
                            function);
@@ -64,7 +112,7 @@ static int compare(const void *a, const void *b)
 // Sorts the scratch numbers of the frames.
 static braid_spread find_spread(const struct exec_times *times)
 {
-    uint32_t num = times->profile.num_frames;
+    uint32_t num = times->num_frames;
     if (!num)
         return (braid_spread){ 0 };
     qsort(times->scratch, num, sizeof(*times->scratch), compare);
@@ -78,16 +126,28 @@ static uint64_t length_of(struct profile_span span)
 
 static braid_spread find_op_spread(const struct exec_times *times, size_t op)
 {
-    for (uint32_t i = 0; i < times->profile.num_frames; i++)
+    for (uint32_t i = 0; i < times->num_frames; i++)
         times->scratch[i] = length_of(ops_of(times, i)[op]);
     return find_spread(times);
+}
+
+static bool is_wait(const struct program_op *op)
+{
+    return op->kind == PROGRAM_WAIT || op->kind == PROGRAM_AWAIT_FRAME;
+}
+
+static const struct program_position *waited_for(const struct program *program,
+                                                 const struct program_op *op)
+{
+    return op->kind == PROGRAM_WAIT ? &program->positions[op->index]
+                                    : &program->frame_positions[op->index];
 }
 
 static uint64_t count_waits(const struct program *program)
 {
     uint64_t num = 0;
     for (size_t i = 0; i < program->num_ops; i++)
-        num += program->ops[i].kind == PROGRAM_WAIT;
+        num += is_wait(&program->ops[i]);
     return num;
 }
 
@@ -98,10 +158,10 @@ braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_t
     if (status)
         return status;
     const struct exec_times *times = &exec->times;
-    for (uint32_t i = 0; i < times->profile.num_frames; i++)
-        times->scratch[i] = length_of(times->profile.frames[i]);
+    for (uint32_t i = 0; i < times->num_frames; i++)
+        times->scratch[i] = length_of(frame_of(times, i));
     braid_timings timings = {
-        .num_frames = times->profile.num_frames,
+        .num_frames = times->num_frames,
         .num_lanes = exec->program.num_lanes,
         .num_waits = count_waits(&exec->program),
         .frame = find_spread(times),
@@ -160,7 +220,7 @@ static braid_timed_by find_timed_by(const braid_exec *exec, uint32_t node)
                                              [PROFILE_INSIDE] = BRAID_TIMED_INSIDE,
                                              [PROFILE_NOT] = BRAID_TIMED_NOT };
     const struct exec_times *times = &exec->times;
-    if (is_empty(exec, node) || !times->profile.num_frames)
+    if (is_empty(exec, node) || !times->num_frames)
         return BRAID_TIMED_NOT;
     return timers[times->profile.timers[times->op_of_node[node]]];
 }
@@ -179,17 +239,17 @@ braid_status braid_exec_get_timed_by(braid_exec *exec, braid_node node,
 static uint64_t mean_of_op(const struct exec_times *times, size_t op)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < times->profile.num_frames; i++)
+    for (uint32_t i = 0; i < times->num_frames; i++)
         sum += length_of(ops_of(times, i)[op]);
-    return times->profile.num_frames ? sum / times->profile.num_frames : 0;
+    return times->num_frames ? sum / times->num_frames : 0;
 }
 
 static uint64_t mean_frame(const struct exec_times *times)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < times->profile.num_frames; i++)
-        sum += length_of(times->profile.frames[i]);
-    return times->profile.num_frames ? sum / times->profile.num_frames : 0;
+    for (uint32_t i = 0; i < times->num_frames; i++)
+        sum += length_of(frame_of(times, i));
+    return times->num_frames ? sum / times->num_frames : 0;
 }
 
 static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
@@ -203,10 +263,10 @@ static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
         if (op->kind == PROGRAM_RUN) {
             timing.num_nodes++;
             timing.busy_ns += mean_ns;
-        } else if (op->kind == PROGRAM_WAIT) {
+        } else if (is_wait(op)) {
             timing.waiting_ns += mean_ns;
             if (mean_ns > timing.waited_for_ns) {
-                timing.waited_for = program->positions[op->index].task;
+                timing.waited_for = waited_for(program, op)->task;
                 timing.waited_for_ns = mean_ns;
             }
         }
@@ -239,7 +299,7 @@ braid_status braid_exec_get_lane_timing_sized(braid_exec *exec, uint32_t lane,
 static size_t find_wait(const struct program *program, uint64_t index)
 {
     for (size_t i = 0; i < program->num_ops; i++)
-        if (program->ops[i].kind == PROGRAM_WAIT && index-- == 0)
+        if (is_wait(&program->ops[i]) && index-- == 0)
             return i;
     return SIZE_MAX;
 }
@@ -255,7 +315,7 @@ static uint32_t lane_of_op(const struct program *program, size_t op)
 static braid_wait_timing describe_wait(const braid_exec *exec, size_t op)
 {
     const struct program *program = &exec->program;
-    const struct program_position *position = &program->positions[program->ops[op].index];
+    const struct program_position *position = waited_for(program, &program->ops[op]);
     uint32_t lane = lane_of_op(program, op);
     size_t end = program->lanes[lane].first_op + program->lanes[lane].num_ops, behind = op;
     while (behind < end && program->ops[behind].kind != PROGRAM_RUN)
@@ -266,6 +326,7 @@ static braid_wait_timing describe_wait(const braid_exec *exec, size_t op)
         .waited_for = position->task,
         .waited_for_lane = position->lane,
         .wait = find_op_spread(&exec->times, op),
+        .frames_before = program->ops[op].frames_before,
     };
 }
 
@@ -296,7 +357,7 @@ static braid_interval interval_of(const braid_exec *exec, size_t frame, uint32_t
     size_t op = times->op_of_node[node];
     if (!is_empty(exec, node))
         return (braid_interval){ ops[op].begin, ops[op].end };
-    uint64_t end = op == SIZE_MAX ? times->profile.frames[frame].begin : ops[op].end;
+    uint64_t end = op == SIZE_MAX ? frame_of(times, frame).begin : ops[op].end;
     return (braid_interval){ end, end };
 }
 
@@ -307,7 +368,7 @@ braid_status braid_exec_get_intervals(braid_exec *exec, size_t num_frames,
                                 num_frames && !out_intervals ? NULL : out_num_frames);
     if (status)
         return status;
-    size_t num = exec->times.profile.num_frames, num_nodes = exec->tasks.num;
+    size_t num = exec->times.num_frames, num_nodes = exec->tasks.num;
     size_t first = num > num_frames ? num - num_frames : 0;
     for (size_t frame = first; frame < num; frame++)
         for (uint32_t i = 0; i < num_nodes; i++)
@@ -321,12 +382,8 @@ braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames)
 {
     if (!num_frames)
         return BRAID_OK;
-    if (exec->num_slots > 1)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "%s: times are kept of one frame in flight, not of %u",
-                           exec->device->label, exec->num_slots);
     if (!exec->player->read_times)
         return braid_error(BRAID_UNSUPPORTED, "%s: frames played as %s keep no times",
                            exec->device->label, exec->player->name);
-    return braid_exec_times_create(&exec->program, num_frames, &exec->times);
+    return braid_exec_times_create(&exec->program, num_frames, exec->num_slots, &exec->times);
 }

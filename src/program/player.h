@@ -24,7 +24,7 @@ struct stage {
     braid_device *device;
     const struct program *program;
     const struct frame *frame;
-    uint32_t num_profiled;    // how many of the last frames' times are kept; 0: none
+    uint32_t num_profiled;    // how many of its last frames' times are kept; 0: none
     bool must_have_islands;   // one that cannot be made is an error, not left out
     uint32_t slot, num_slots; // which of the frames in flight it plays
 };
@@ -76,8 +76,9 @@ struct player {
     // starts after it, also where the launch fails half-way.
     braid_status (*launch)(struct playing *playing, braid_stream *stream,
                            struct play_result *out_result);
-    // Optional: hands out the times of the last frames, which have all ended, into zeroed room for
-    // as many as the stage asked for. A player without it is made no playing with times.
+    // Optional: hands out the times of the last frames, which have all ended, behind those that are
+    // there, into zeroed room for as many as the stage asked for. A player without it is made no
+    // playing with times.
     braid_status (*read_times)(struct playing *playing, struct profile *profile);
     // Optional, all three or none: many frames by one launch. How many at most, with arguments of
     // their own (`in_rows`) or with the same; 1: no more than `launch` does.

@@ -22,9 +22,19 @@ enum profile_timer {
     PROFILE_NOT,    // nothing: they are not known
 };
 
-// Room for the times of some frames. A player keeps the frames in turn, in its own form; what it
-// hands out is in nanoseconds of one clock, the oldest frame first.
+// What a player has found of its clock while the times of the first playing were read, and goes by
+// for the others, so that all are of one clock. Zeroed: nothing yet.
+struct profile_clock {
+    const void *origin; // what times count from
+    uint64_t ticks, ns; // a moment by both clocks
+    double ns_a_tick;
+};
+
+// Room for the times of some frames. A player keeps the frames of a playing in turn, in its own
+// form; what it hands out is in nanoseconds of one clock, the oldest frame first, and stands behind
+// what other playings have handed out.
 struct profile {
+    struct profile_clock clock;
     uint32_t room;               // frames
     uint32_t num_frames;         // that are there
     size_t num_ops;              // of the program

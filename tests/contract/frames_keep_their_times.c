@@ -9,12 +9,14 @@
 
 enum { busy_ns = 400000, slack_ns = 4000, kept = 3 }; // events tell times to half a microsecond
 
-static braid_exec *exec_with_times(struct contract *contract, const braid_graph *graph)
+static braid_exec *exec_in_flight(struct contract *contract, const braid_graph *graph,
+                                  uint32_t frames, uint32_t num_kept)
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY },
                                          .islands = contract_islands(),
-                                         .profile = kept };
+                                         .profile = num_kept,
+                                         .frames = frames };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)
@@ -22,6 +24,11 @@ static braid_exec *exec_with_times(struct contract *contract, const braid_graph 
     check_ok(status);
     contract_own_exec(contract, exec);
     return exec;
+}
+
+static braid_exec *exec_with_times(struct contract *contract, const braid_graph *graph)
+{
+    return exec_in_flight(contract, graph, 1, kept);
 }
 
 static void run_frame(braid_exec *exec)
@@ -211,6 +218,46 @@ static void measured_costs_are_planned_with(void **state)
     braid_schedule_destroy(schedule);
 }
 
+// Each frame's "shared" waits for that of the frame before, wherever the two are played; "own" is
+// free. More frames than are kept, and a number of them that slots do not share out evenly.
+static void times_of_frames_in_flight_are_of_one_clock(void **state)
+{
+    enum { depth = 3, num_kept = 4, num_launched = 9 };
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    uint64_t *seen = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
+    braid_resource shared = add_resource(graph, "shared"), own = add_resource(graph, "own");
+    add_busy(graph, (braid_node_options){ USES({ shared, BRAID_READ_WRITE }) }, seen, busy_ns);
+    add_busy(graph, (braid_node_options){ USES({ own, BRAID_ACCUMULATE }) }, seen + 2, busy_ns);
+    braid_exec *exec = exec_in_flight(contract, graph, depth, num_kept);
+    braid_stream *stream = contract_stream(contract);
+    braid_interval at[num_kept][2];
+    size_t num = 0;
+    for (uint32_t frame = 1; frame <= num_launched; frame++) {
+        check_ok(braid_exec_launch(exec, stream));
+        if (frame % 2)
+            check_ok(braid_exec_get_intervals(exec, num_kept, at[0], &num));
+        assert_true(frame % 2 == 0 || num == (frame < num_kept ? frame : num_kept));
+        for (size_t i = 1; i < num; i++)
+            assert_true(at[i][0].start_ns + slack_ns >= at[i - 1][0].end_ns);
+    }
+    for (size_t i = 0; i < num; i++)
+        for (int node = 0; node < 2; node++)
+            assert_true(length_of(at[i][node]) + slack_ns >= busy_ns);
+    braid_exec_info info;
+    braid_exec_get_info(exec, &info);
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_waits, info.num_frame_waits);
+    braid_wait_timing wait = { 0 };
+    for (uint64_t i = 0; i < timings.num_waits; i++) {
+        check_ok(braid_exec_get_wait_timing(exec, i, &wait));
+        assert_int_equal(wait.frames_before, 1);
+        assert_int_equal(wait.waited_for, 0);
+        assert_int_equal(wait.node, 0);
+    }
+}
+
 static void frames_with_times_allocate_nothing(void **state)
 {
     struct contract *contract = *state;
@@ -288,6 +335,7 @@ int run_times(void)
         contract_test(the_last_frames_are_kept_in_their_order),
         contract_test(copies_calls_and_preludes_are_nodes_too),
         contract_test(measured_costs_are_planned_with),
+        contract_test(times_of_frames_in_flight_are_of_one_clock),
         contract_test(frames_with_times_allocate_nothing),
         contract_test(an_exec_with_times_is_made_whole_or_not_at_all),
         contract_test(what_is_not_there_is_refused_by_name),

@@ -139,6 +139,52 @@ static void frames_in_flight_keep_their_rows(void **state)
     check_frames(contract, &frames, expected);
 }
 
+// What a row is: the number that a frame writes, and where.
+struct row {
+    uint32_t *to;
+    uint32_t addend;
+};
+
+// Frames that share nothing overlap as far as there are places; each still writes its own row.
+static void frames_in_flight_at_once_keep_their_rows(void **state)
+{
+    enum { depth = 3, num_frames = 8 };
+    struct contract *contract = *state;
+    uint32_t *numbers = contract_numbers(contract, num_frames + 1);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource out = add_resource(graph, "out");
+    braid_node node = add_axpy(graph, (braid_node_options){ USES({ out, BRAID_ACCUMULATE }) },
+                               numbers, numbers + num_frames, 1, 0, 1);
+    braid_parameter parameter;
+    check_ok(braid_graph_add_parameter(graph, "row", sizeof(struct row), &parameter));
+    const braid_parameter_use uses[] = {
+        { .node = node, .argument = 0, .bytes = sizeof(uint32_t *) },
+        { .node = node,
+          .argument = 3,
+          .offset = offsetof(struct row, addend),
+          .bytes = sizeof(uint32_t) },
+    };
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_graph_use_parameter(graph, parameter, &uses[i]));
+    const braid_exec_options options = { .frames = depth, .islands = contract_islands() };
+    braid_exec *exec = contract_exec_with(contract, graph, options);
+    struct row rows[num_frames] = { 0 };
+    for (uint32_t i = 0; i < num_frames; i++)
+        rows[i] = (struct row){ numbers + i, 100 + i };
+    braid_stream *stream = contract_stream(contract);
+    check_ok(braid_exec_set_param_rows(exec, parameter, rows, num_frames));
+    struct gate gate = contract_close(contract, stream);
+    check_ok(braid_exec_launch_many(exec, stream, num_frames));
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(braid_exec_num_frames(exec), num_frames);
+    uint32_t seen[num_frames];
+    contract_read(contract, seen, numbers, sizeof(seen));
+    for (uint32_t i = 0; i < num_frames; i++)
+        assert_int_equal(seen[i], 100 + i);
+}
+
 static void rows_are_for_as_many_frames(void **state)
 {
     struct contract *contract = *state;
@@ -203,6 +249,7 @@ int run_many_frames(void)
         contract_test(no_frames_are_no_work),
         contract_test(each_frame_takes_its_row),
         contract_test(frames_in_flight_keep_their_rows),
+        contract_test(frames_in_flight_at_once_keep_their_rows),
         contract_test(rows_are_for_as_many_frames),
         contract_test(rows_in_every_launch_allocate_nothing),
     };

@@ -20,7 +20,7 @@ static braid_status number_marks(struct streams_playing *streams, struct streams
         if (streams->lanes[i].needs_fork)
             last[i] = times->mark_of_lane[i] = times->num_marks++;
     for (size_t step = 0; last && has_walk && (op = program_walk_next(program, &walk)); step++) {
-        if (op->kind == PROGRAM_PUBLISH)
+        if (op->kind == PROGRAM_PUBLISH || op->kind == PROGRAM_PUBLISH_FRAME)
             continue;
         size_t index = (size_t)(op - program->ops);
         times->before_op[index] = last[walk.lane];
@@ -136,8 +136,22 @@ static braid_status find_elapsed(const struct streams_playing *streams, braid_ev
     return backend->ops->event_elapsed(backend, from->backend, to->backend, out_ns);
 }
 
-// The times of one frame, counted from `first`; time 0 would be one that is not known.
-static braid_status read_frame(const struct streams_playing *streams, braid_event *first,
+// When a frame of any slot began, by a clock that says FIRST_NS when the origin did: that of the
+// oldest frame may have come a little later than that of the next, which is on another stream.
+static braid_status find_begin(const struct streams_playing *streams, braid_event *origin,
+                               braid_event *begin, uint64_t *out_ns)
+{
+    enum { FIRST_NS = 1000000000 };
+    uint64_t after = 0, before = 0;
+    braid_status status = find_elapsed(streams, origin, begin, &after);
+    if (!status && !after)
+        status = find_elapsed(streams, begin, origin, &before);
+    *out_ns = FIRST_NS + after - (before < FIRST_NS ? before : FIRST_NS - 1);
+    return status;
+}
+
+// Time 0 would be one that is not known.
+static braid_status read_frame(const struct streams_playing *streams, braid_event *origin,
                                braid_event *const *marks, struct profile_span *frame,
                                struct profile_span *ops)
 {
@@ -146,11 +160,11 @@ static braid_status read_frame(const struct streams_playing *streams, braid_even
     if (!at)
         return braid_error_no_memory("the times of frames");
     uint64_t begin = 0;
-    braid_status status = find_elapsed(streams, first, marks[STREAMS_MARK_BEGIN], &begin);
+    braid_status status = find_begin(streams, origin, marks[STREAMS_MARK_BEGIN], &begin);
     for (size_t i = 0; i < times->num_marks && !status; i++) {
         if (i != STREAMS_MARK_BEGIN)
             status = find_elapsed(streams, marks[STREAMS_MARK_BEGIN], marks[i], &at[i]);
-        at[i] += begin + 1;
+        at[i] += begin;
     }
     *frame = (struct profile_span){ at[STREAMS_MARK_BEGIN], at[STREAMS_MARK_END] };
     for (size_t i = 0; i < times->num_ops; i++)
@@ -165,16 +179,17 @@ braid_status braid_streams_times_read(struct playing *playing, struct profile *o
     const struct streams_playing *streams = (const struct streams_playing *)playing;
     const struct streams_times *times = streams->times;
     uint64_t num = times->num_frames < times->room ? times->num_frames : times->room;
-    braid_event *first = NULL;
+    braid_event *origin = (braid_event *)(uintptr_t)out_profile->clock.origin;
     braid_status status = BRAID_OK;
     for (uint64_t i = times->num_frames - num; i < times->num_frames && !status; i++) {
         if (!times->is_whole[i % times->room])
             continue;
         braid_event *const *marks = &times->marks[i % times->room * times->num_marks];
-        first = first ? first : marks[STREAMS_MARK_BEGIN];
+        origin = origin ? origin : marks[STREAMS_MARK_BEGIN];
         size_t to = out_profile->num_frames++;
-        status = read_frame(streams, first, marks, &out_profile->frames[to],
+        status = read_frame(streams, origin, marks, &out_profile->frames[to],
                             &out_profile->ops[to * out_profile->num_ops]);
     }
+    out_profile->clock.origin = origin;
     return status;
 }

@@ -109,7 +109,8 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
             emit_frame_step(compiler, &ops[i]);
         else
             emit_publish(compiler, first_step, from->positions[ops[i].index].number);
-        if (compiler->op_of_step && ops[i].kind != PROGRAM_PUBLISH)
+        bool publishes = ops[i].kind == PROGRAM_PUBLISH || ops[i].kind == PROGRAM_PUBLISH_FRAME;
+        if (compiler->op_of_step && !publishes)
             compiler->op_of_step[step] = (size_t)(&ops[i] - from->ops);
     }
     struct cpu_lane *to = &compiler->program->lanes[lane];

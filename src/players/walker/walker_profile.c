@@ -122,45 +122,47 @@ struct cpu_job *braid_cpu_profile_start(struct cpu_backend *backend, struct cpu_
 }
 
 // From the processor's counter to the clock's nanoseconds, by two moments of both.
-struct conversion {
-    struct cpu_moment start;
-    double ns_a_tick;
-};
-
-static struct conversion find_conversion(const struct cpu_profile *profile)
+static void find_clock(const struct cpu_profile *profile, struct profile_clock *clock)
 {
     struct cpu_moment now = read_clocks(profile);
     while (now.ns - profile->start.ns < LEAST_APART_NS) {
         nanosleep(&(struct timespec){ .tv_nsec = LEAST_APART_NS / 2 }, NULL);
         now = read_clocks(profile);
     }
-    return (struct conversion){ profile->start, (double)(now.ns - profile->start.ns) /
-                                                    (double)(now.ticks - profile->start.ticks) };
+    clock->ticks = profile->start.ticks;
+    clock->ns = profile->start.ns;
+    clock->ns_a_tick =
+        (double)(now.ns - profile->start.ns) / (double)(now.ticks - profile->start.ticks);
 }
 
-static struct profile_span convert(const struct conversion *conversion, struct profile_span span)
+static uint64_t convert_moment(const struct profile_clock *clock, uint64_t ticks)
 {
-    const struct cpu_moment *start = &conversion->start;
-    double begin = (double)(span.begin - start->ticks) * conversion->ns_a_tick;
-    double end = (double)(span.end - start->ticks) * conversion->ns_a_tick;
-    return (struct profile_span){ start->ns + (uint64_t)begin, start->ns + (uint64_t)end };
+    double since = (double)(int64_t)(ticks - clock->ticks) * clock->ns_a_tick;
+    return clock->ns + (uint64_t)(int64_t)since;
+}
+
+static struct profile_span convert(const struct profile_clock *clock, struct profile_span span)
+{
+    return (struct profile_span){ convert_moment(clock, span.begin),
+                                  convert_moment(clock, span.end) };
 }
 
 braid_status braid_cpu_profile_read(struct playing *playing, struct profile *out_profile)
 {
     struct cpu_profile *profile = cpu_program_of(playing)->profile;
     end_frame(profile);
-    const struct conversion conversion = find_conversion(profile);
+    if (out_profile->clock.ns_a_tick == 0.0)
+        find_clock(profile, &out_profile->clock);
+    const struct profile_clock *clock = &out_profile->clock;
     uint64_t num = profile->num_frames < profile->room ? profile->num_frames : profile->room;
-    out_profile->num_frames = (uint32_t)num;
-    for (uint32_t i = 0; i < num; i++) {
-        size_t slot = (profile->num_frames - num + i) % profile->room;
+    for (uint64_t i = profile->num_frames - num; i < profile->num_frames; i++) {
+        size_t slot = i % profile->room, to = out_profile->num_frames++;
         const struct profile_span *spans = &profile->spans[slot * profile->num_steps];
-        struct profile_span *ops = &out_profile->ops[i * out_profile->num_ops];
-        out_profile->frames[i] = convert(&conversion, profile->frames[slot]);
+        struct profile_span *ops = &out_profile->ops[to * out_profile->num_ops];
+        out_profile->frames[to] = convert(clock, profile->frames[slot]);
         for (size_t step = 0; step < profile->num_steps; step++)
             if (profile->op_of_step[step] != SIZE_MAX)
-                ops[profile->op_of_step[step]] = convert(&conversion, spans[step]);
+                ops[profile->op_of_step[step]] = convert(clock, spans[step]);
     }
     return BRAID_OK;
 }

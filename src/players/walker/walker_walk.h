@@ -155,6 +155,8 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
             break;
         case CPU_STEP_PUBLISH_FRAME:
             publish_progress(backend, step->producer, cpu_step_wanted(step));
+            if (clock)
+                clock->since = cpu_profile_now(profile);
             break;
         case CPU_STEP_END:
             if (clock)
