@@ -11,6 +11,7 @@
 #     amd        the same on an AMD GPU, over the installed libamdhip64; not among "all of them"
 #     mpm        sparse_mpm on the device, against the CPU
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
+#     frames     frames in flight and calls that block: checked, and what they bring
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #
@@ -179,6 +180,20 @@ large() {
     step large "$build/bench/bench_gpu_launch" large
 }
 
+# Frames in flight, calls that block among them.
+frames() {
+    for mode in streams native; do
+        for group in a_launch_never_blocks_the_host nodes_change_from_frame_to_frame \
+            frames_overlap_where_accesses_allow frames_have_versions_in_turn frames_keep_their_times \
+            many_frames_are_launched_at_once; do
+            BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode BRAID_TEST_FRAMES=3 \
+                step "frames-$mode-$group" timeout 60 "$build/tests/contract/contract" $group
+        done
+    done
+    step depths "$build/bench/bench_mpm_depths" cuda 60
+    step pipeline "$build/bench/bench_pipeline" 60 cuda
+}
+
 rigid() {
     step rigid "$build/bench/bench_gpu_rigid"
 }
@@ -208,11 +223,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch sweep large rigid islands}"; do
+for part in "${@:-build contract hip mpm sanitize launch frames sweep large rigid islands}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | sweep | large | rigid | islands) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

@@ -154,8 +154,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 // Where an exec cannot make the change the message names the node and says why, and nothing was
 // queued (BRAID_UNSUPPORTED): a grid or a disabled node inside an island, and in CUDA and HIP
 // graphs copies of pageable memory, which are several nodes there, and what the driver refuses.
-// After the first times they allocate nothing, but where a copy of pageable memory changes, which
-// may then also wait for frames in flight.
+// After the first times they allocate nothing, but where a copy of pageable memory changes. On GPUs
+// such a copy and, on CUDA, a call that blocks keep what they had for the frames in flight; when
+// that is much, a change waits for them.
 // Errors of all: BRAID_INVALID_ARGUMENT (no node of the exec's graph, another kind of node, a value
 // that the graph would not take), BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 

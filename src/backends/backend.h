@@ -73,7 +73,8 @@ struct backend_task {
     // It does nothing this time. Players leave it out: it is never submitted.
     bool disabled;
     uint32_t varies; // what parameters change of it: a bit for each braid_target
-    // A copy or fill that the backend does in another way; made by task_prepare. NULL: none.
+    // What the backend does in another way: copies, fills, calls that block; made by task_prepare,
+    // for a changed call from that of the call before. NULL: none.
     struct backend_detour *detour;
     union {
         struct backend_launch launch;

@@ -81,9 +81,15 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame,
     if (task->kind == WORK_EMPTY)
         return BRAID_OK;
     read_work(tasks, frame, task);
-    if (task->kind == WORK_HOST)
-        return braid_host_call_put(&frame->host_calls, task->host, 0, task);
-    return prepare(task, frame->backend);
+    if (task->kind != WORK_HOST)
+        return prepare(task, frame->backend);
+    braid_status status = braid_host_call_put(&frame->host_calls, task->host, 0, task);
+    if (status)
+        return status;
+    status = prepare(task, frame->backend);
+    if (status)
+        braid_host_call_discard(task);
+    return status;
 }
 
 static braid_status fill(const struct tasks *tasks, struct frame *frame)
@@ -205,6 +211,33 @@ static braid_status check_grid(const struct backend_task *task)
                        launch->grid.z, none ? ": to run none, disable the node" : "");
 }
 
+// For every task, since a change of several settles when all are made.
+static braid_status make_room_to_replace(struct frame *frame)
+{
+    uint64_t wanted = (uint64_t)frame->num_replaced + frame->num_tasks;
+    if (wanted <= frame->room_replaced)
+        return BRAID_OK;
+    struct backend_task *grown = realloc(frame->replaced, 2 * wanted * sizeof(*grown));
+    if (!grown)
+        return braid_error_no_memory("a task that is replaced");
+    frame->replaced = grown;
+    frame->room_replaced = (uint32_t)(2 * wanted);
+    return BRAID_OK;
+}
+
+// What the backend made of the call before is still its own.
+static braid_status prepare_host_again(struct frame *frame, struct backend_task *task)
+{
+    if (!task->detour)
+        return BRAID_OK;
+    braid_status status = make_room_to_replace(frame);
+    if (!status)
+        status = prepare(task, frame->backend);
+    if (status)
+        braid_host_call_discard(task);
+    return status;
+}
+
 // A call that was there before is not known to be the same: it may run with the new one.
 static braid_status change_host(const struct tasks *tasks, struct frame *frame,
                                 struct backend_task *task)
@@ -212,26 +245,15 @@ static braid_status change_host(const struct tasks *tasks, struct frame *frame,
     const struct backend_task *old = &frame->tasks[task->node];
     struct backend_task read = *task;
     read_work(tasks, frame, &read);
-    if (task->disabled) {
+    if (old->disabled ? task->disabled
+                      : !task->disabled && braid_host_call_work(old).user == read.host.user)
+        return BRAID_OK;
+    braid_status status = BRAID_OK;
+    if (task->disabled)
         braid_host_call_put_none(task);
-        return BRAID_OK;
-    }
-    if (!old->disabled && braid_host_call_work(old).user == read.host.user)
-        return BRAID_OK;
-    return braid_host_call_put(&frame->host_calls, read.host, frame->num_launches, task);
-}
-
-static braid_status make_room_to_replace(struct frame *frame)
-{
-    if (frame->num_replaced < frame->room_replaced)
-        return BRAID_OK;
-    uint32_t room = frame->room_replaced ? 2 * frame->room_replaced : 8;
-    struct backend_task *grown = realloc(frame->replaced, room * sizeof(*grown));
-    if (!grown)
-        return braid_error_no_memory("a copy that is replaced");
-    frame->replaced = grown;
-    frame->room_replaced = room;
-    return BRAID_OK;
+    else
+        status = braid_host_call_put(&frame->host_calls, read.host, frame->num_launches, task);
+    return status ? status : prepare_host_again(frame, task);
 }
 
 // What the backend made of the task before is the old one's.

@@ -24,6 +24,8 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUDA_KERNEL_NODE_PARAMS_v1)                                                                  \
     X(CUDA_KERNEL_NODE_PARAMS)                                                                     \
     X(CUDA_MEMSET_NODE_PARAMS)                                                                     \
+    X(CUstreamBatchMemOpParams)                                                                    \
+    X(CUDA_BATCH_MEM_OP_NODE_PARAMS)                                                               \
     X(CUDA_HOST_NODE_PARAMS)                                                                       \
     X(CUDA_GRAPH_INSTANTIATE_PARAMS)                                                               \
     X(CUgraphEdgeData)                                                                             \
@@ -72,6 +74,12 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUDA_MEMSET_NODE_PARAMS, elementSize)                                                        \
     X(CUDA_MEMSET_NODE_PARAMS, width)                                                              \
     X(CUDA_MEMSET_NODE_PARAMS, height)                                                             \
+    X(CUstreamBatchMemOpParams, waitValue.address)                                                 \
+    X(CUstreamBatchMemOpParams, waitValue.value)                                                   \
+    X(CUstreamBatchMemOpParams, waitValue.flags)                                                   \
+    X(CUDA_BATCH_MEM_OP_NODE_PARAMS, count)                                                        \
+    X(CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray)                                                   \
+    X(CUDA_BATCH_MEM_OP_NODE_PARAMS, flags)                                                        \
     X(CUDA_HOST_NODE_PARAMS, fn)                                                                   \
     X(CUDA_HOST_NODE_PARAMS, userData)                                                             \
     X(CUDA_GRAPH_INSTANTIATE_PARAMS, hUploadStream)                                                \

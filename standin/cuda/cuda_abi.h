@@ -206,6 +206,8 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *out_node, CUgraph graph, const CUgrap
                               CUcontext context);
 CUresult cuGraphAddHostNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
                             size_t num_after, const CUDA_HOST_NODE_PARAMS *params);
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
+                                  size_t num_after, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
 CUresult cuGraphAddChildGraphNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
                                   size_t num_after, CUgraph child);
 CUresult cuGraphAddEventRecordNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,

@@ -192,6 +192,7 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_EVENT_WAIT_EXTERNAL, 1)                                                                   \
     X(CU_STREAM_ADD_CAPTURE_DEPENDENCIES, 0)                                                       \
     X(CU_STREAM_SET_CAPTURE_DEPENDENCIES, 1)                                                       \
+    X(CU_STREAM_MEM_OP_WAIT_VALUE_32, 1)                                                           \
     X(CU_STREAM_WAIT_VALUE_GEQ, 0)                                                                 \
     X(CU_STREAM_WAIT_VALUE_EQ, 1)                                                                  \
     X(CU_STREAM_WAIT_VALUE_AND, 2)                                                                 \

@@ -131,6 +131,30 @@ typedef struct CUDA_HOST_NODE_PARAMS {
     void *userData;
 } CUDA_HOST_NODE_PARAMS;
 
+typedef unsigned CUstreamBatchMemOpType; // CU_STREAM_MEM_OP_WAIT_VALUE_32, of those there are
+
+typedef union CUstreamBatchMemOpParams {
+    CUstreamBatchMemOpType operation;
+    struct {
+        CUstreamBatchMemOpType operation;
+        CUdeviceptr address;
+        union {
+            cuuint32_t value;
+            cuuint64_t value64;
+        };
+        unsigned flags;
+        CUdeviceptr alias;
+    } waitValue;
+    cuuint64_t pad[6];
+} CUstreamBatchMemOpParams;
+
+typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS {
+    CUcontext ctx;
+    unsigned count;
+    CUstreamBatchMemOpParams *paramArray;
+    unsigned flags;
+} CUDA_BATCH_MEM_OP_NODE_PARAMS;
+
 typedef struct CUgraphEdgeData {
     unsigned char from_port, to_port, type, reserved[5];
 } CUgraphEdgeData;

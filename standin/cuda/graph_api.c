@@ -166,6 +166,30 @@ CUresult cuGraphAddHostNode(CUgraphNode *out_node, CUgraph graph, const CUgraphN
     return result;
 }
 
+// Of one operation, a wait.
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
+                                  size_t num_after, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (params == NULL || params->count == 0 || params->paramArray == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    const CUstreamBatchMemOpParams *operation = params->paramArray;
+    if (params->count > 1 || operation->operation != CU_STREAM_MEM_OP_WAIT_VALUE_32)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    struct work work = { .kind = WORK_WAIT_VALUE };
+    work.value.at = (void *)(uintptr_t)operation->waitValue.address;
+    work.value.value = operation->waitValue.value;
+    work.value.flags = operation->waitValue.flags;
+    world_lock();
+    result = node_set_context(&work, params->ctx);
+    if (result == CUDA_SUCCESS)
+        result = add(out_node, graph, after, num_after, &work);
+    world_unlock();
+    return result;
+}
+
 CUresult cuGraphAddChildGraphNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
                                   size_t num_after, CUgraph child)
 {

@@ -2,10 +2,14 @@
 // Law 3: a launch is asynchronous. Every test holds the frame up by a gate and checks, after the
 // calls that must not block, that the gate has not given up waiting.
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
+#include "support/clock.h"
 
 static braid_exec *counting_exec(struct contract *contract, uint32_t *data)
 {
@@ -53,6 +57,63 @@ static void a_launch_behind_a_slow_host_call_returns_at_once(void **state)
 static void a_launch_on_the_null_stream_returns_at_once(void **state)
 {
     run_behind_gate(*state, contract_close(*state, NULL), NULL, 1);
+}
+
+// Of two calls that block: each waits until the other has begun.
+struct meeting {
+    _Atomic uint32_t begun[2];
+    _Atomic uint32_t met;
+    char threads[2][16];
+};
+
+struct party {
+    struct meeting *meeting;
+    uint32_t me;
+};
+
+static void meet(void *user)
+{
+    const struct party *party = user;
+    struct meeting *meeting = party->meeting;
+    pthread_getname_np(pthread_self(), meeting->threads[party->me], sizeof(meeting->threads[0]));
+    uint32_t frame = ++meeting->begun[party->me];
+    uint64_t start = clock_now_ns();
+    while (meeting->begun[!party->me] < frame && clock_now_ns() - start < TEST_TIMEOUT_NS)
+        sched_yield();
+    meeting->met += meeting->begun[!party->me] >= frame;
+}
+
+// Frame by frame; what stands behind both finds what they have done.
+static void calls_that_block_hold_up_no_other(void **state)
+{
+    enum { num_frames = 5 };
+    struct contract *contract = *state;
+    braid_device_info info;
+    braid_device_get_info(contract->device, &info);
+    if (!strcmp(info.backend, "hip"))
+        skip_because("HIP's driver makes host calls, as many at once as it likes");
+    struct meeting meeting = { 0 };
+    struct party parties[2] = { { &meeting, 0 }, { &meeting, 1 } };
+    uint32_t *counts = contract_numbers(contract, 1);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource a = add_resource(graph, "a"), b = add_resource(graph, "b");
+    add_blocking(graph, (braid_node_options){ USES({ a, BRAID_WRITE }) }, meet, &parties[0]);
+    add_blocking(graph, (braid_node_options){ USES({ b, BRAID_WRITE }) }, meet, &parties[1]);
+    add_axpy(graph, (braid_node_options){ USES({ a, BRAID_READ }, { b, BRAID_READ }) }, counts,
+             counts, 1, 1, 1);
+    braid_exec *exec = contract_exec(contract, graph);
+    for (uint32_t frame = 0; frame < num_frames; frame++) {
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(meeting.met, 2 * (frame + 1));
+        assert_int_equal(contract_number(contract, counts), frame + 1);
+    }
+    for (uint32_t frame = 0; frame < num_frames; frame++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(meeting.met, 2 * 2 * num_frames);
+    for (int i = 0; i < 2 && (!strcmp(info.backend, "cpu") || !strcmp(info.backend, "cuda")); i++)
+        assert_string_equal(meeting.threads[i], "braid-block");
 }
 
 static void many_launches_behind_a_slow_kernel_return_at_once(void **state)
@@ -143,6 +204,7 @@ int run_never_blocks(void)
         contract_test(a_launch_behind_a_slow_kernel_returns_at_once),
         contract_test(a_launch_behind_a_slow_host_call_returns_at_once),
         contract_test(a_launch_on_the_null_stream_returns_at_once),
+        contract_test(calls_that_block_hold_up_no_other),
         contract_test(many_launches_behind_a_slow_kernel_return_at_once),
         contract_test(launches_behind_a_slow_frame_return_at_once),
         contract_test(new_arguments_do_not_wait_for_a_slow_frame),

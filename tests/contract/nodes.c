@@ -141,6 +141,15 @@ braid_node add_host(braid_graph *graph, braid_node_options options, braid_host_f
     return node;
 }
 
+braid_node add_blocking(braid_graph *graph, braid_node_options options, braid_host_function *call,
+                        void *user)
+{
+    braid_node node;
+    braid_host_call host_call = { .node = options, .call = call, .user = user, .blocking = true };
+    check_ok(braid_graph_add_host_call(graph, &host_call, &node));
+    return node;
+}
+
 braid_node add_native(braid_graph *graph, braid_node_options options, braid_native_function *call,
                       void *user)
 {

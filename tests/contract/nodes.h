@@ -41,6 +41,8 @@ braid_node add_fill(braid_graph *graph, braid_node_options options, uint32_t *to
                     uint64_t num);
 braid_node add_host(braid_graph *graph, braid_node_options options, braid_host_function *call,
                     void *user);
+braid_node add_blocking(braid_graph *graph, braid_node_options options, braid_host_function *call,
+                        void *user);
 braid_node add_native(braid_graph *graph, braid_node_options options, braid_native_function *call,
                       void *user);
 // A node of every test kernel, which does next to nothing in zeroed memory.

@@ -17,20 +17,21 @@ struct values {
     const void *copy_from;
     uint64_t copy_bytes;
     uint64_t num_filled;
-    void *user;
+    void *user, *sleeper;
     uint32_t grid_x;
     uint32_t fill_value;
     uint32_t counts;
+    uint32_t sleeps;
 };
 
 // A node of each kind. In frame f, row f of `filled` gets f + 1 words, row f of `copied` as many
 // bytes of row f of `source`, number f of `called` is counted, and f + 1 blocks are, unless f is
-// odd.
+// odd, and so is number f of `slept`, by a call that blocks.
 struct nodes {
     uint32_t *blocks, *grid, *filled, *copied, *source;
-    atomic_uint *called;
+    atomic_uint *called, *slept;
     braid_graph *graph;
-    braid_node count, fill, copy, call;
+    braid_node count, fill, copy, call, sleep;
     braid_parameter all;
 };
 
@@ -56,6 +57,8 @@ static void use_all(struct nodes *nodes)
     use(nodes, nodes->copy, BRAID_TARGET_FROM, offsetof(struct values, copy_from));
     use(nodes, nodes->copy, BRAID_TARGET_BYTES, offsetof(struct values, copy_bytes));
     use(nodes, nodes->call, BRAID_TARGET_USER, offsetof(struct values, user));
+    use(nodes, nodes->sleep, BRAID_TARGET_USER, offsetof(struct values, sleeper));
+    use(nodes, nodes->sleep, BRAID_TARGET_ENABLED, offsetof(struct values, sleeps));
     use(nodes, nodes->count, BRAID_TARGET_GRID_X, offsetof(struct values, grid_x));
     use(nodes, nodes->count, BRAID_TARGET_ENABLED, offsetof(struct values, counts));
 }
@@ -63,7 +66,7 @@ static void use_all(struct nodes *nodes)
 // The calls' numbers are ordinary memory, which only the host reads.
 static struct nodes make_nodes(struct contract *contract, bool by_parameter)
 {
-    static atomic_uint called[num_frames];
+    static atomic_uint called[num_frames], slept[num_frames];
     uint32_t numbers[num_frames * row];
     struct nodes nodes = { .blocks = contract_numbers(contract, most_blocks),
                            .grid = contract_numbers(contract, 3),
@@ -71,11 +74,14 @@ static struct nodes make_nodes(struct contract *contract, bool by_parameter)
                            .copied = contract_numbers(contract, num_frames * row),
                            .source = contract_numbers(contract, num_frames * row),
                            .called = called,
+                           .slept = slept,
                            .graph = contract_graph(contract) };
     for (uint32_t i = 0; i < num_frames * row; i++)
         numbers[i] = 1000 + i;
-    for (int i = 0; i < num_frames; i++)
+    for (int i = 0; i < num_frames; i++) {
         atomic_store(&called[i], 0);
+        atomic_store(&slept[i], 0);
+    }
     contract_write(contract, nodes.source, numbers, sizeof(numbers));
     braid_resource blocks = add_resource(nodes.graph, "blocks");
     braid_resource filled = add_resource(nodes.graph, "filled");
@@ -90,6 +96,10 @@ static struct nodes make_nodes(struct contract *contract, bool by_parameter)
                           nodes.copied, nodes.source, sizeof(uint32_t));
     nodes.call = add_host(nodes.graph, (braid_node_options){ USES({ called_list, BRAID_WRITE }) },
                           count_call, &called[0]);
+    braid_resource slept_list = add_resource(nodes.graph, "slept");
+    nodes.sleep =
+        add_blocking(nodes.graph, (braid_node_options){ USES({ slept_list, BRAID_WRITE }) },
+                     count_call, &slept[0]);
     if (by_parameter)
         use_all(&nodes);
     return nodes;
@@ -103,6 +113,8 @@ static struct values values_of(const struct nodes *nodes, uint32_t frame)
                             .copy_bytes = (frame + 1) * sizeof(uint32_t),
                             .num_filled = frame + 1,
                             .user = &nodes->called[frame],
+                            .sleeper = &nodes->slept[frame],
+                            .sleeps = frame % 2 == 0,
                             .grid_x = frame + 1,
                             .fill_value = 100 + frame,
                             .counts = frame % 2 == 0 };
@@ -117,6 +129,8 @@ static void set_by_calls(const struct nodes *nodes, braid_exec *exec, const stru
     check_ok(braid_exec_set_copy(exec, nodes->copy, values->copy_to, values->copy_from,
                                  values->copy_bytes));
     check_ok(braid_exec_set_user(exec, nodes->call, values->user));
+    check_ok(braid_exec_set_user(exec, nodes->sleep, values->sleeper));
+    check_ok(braid_exec_set_enabled(exec, nodes->sleep, values->sleeps));
 }
 
 static void set(const struct nodes *nodes, braid_exec *exec, uint32_t frame)
@@ -146,8 +160,10 @@ static void check_all(struct contract *contract, const struct nodes *nodes)
     uint32_t blocks[most_blocks];
     check_rows(contract, nodes);
     contract_read(contract, blocks, nodes->blocks, sizeof(blocks));
-    for (uint32_t i = 0; i < num_frames; i++)
+    for (uint32_t i = 0; i < num_frames; i++) {
         assert_int_equal(atomic_load(&nodes->called[i]), 1);
+        assert_int_equal(atomic_load(&nodes->slept[i]), i % 2 == 0);
+    }
     for (uint32_t i = 0; i < most_blocks; i++) {
         uint32_t expected = 0;
         for (uint32_t frame = 0; frame < num_frames; frame += 2)

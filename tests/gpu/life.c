@@ -19,7 +19,7 @@ struct world {
     struct life_changes changes;
     braid_event *start, *end;
     uint32_t in[2], out[2]; // the program's own memory
-    int num_host_calls;
+    int num_host_calls, num_blocking_calls;
 };
 
 static void append(char *text, size_t size, const char *line)
@@ -158,8 +158,12 @@ static braid_status fill_wide_graph(struct world *world, braid_graph *graph)
                                    .user = &world->num_host_calls };
     if (!status)
         status = braid_graph_add_host_call(graph, &call, &roots[4]);
+    const braid_host_call blocks = { .node = { .cost_ns = LONG_NS },
+                                     .call = count_host_call,
+                                     .user = &world->num_blocking_calls,
+                                     .blocking = true };
     if (!status)
-        status = braid_graph_add_empty(graph, &(braid_empty){ .node = { 0 } }, &roots[5]);
+        status = braid_graph_add_host_call(graph, &blocks, &roots[5]);
     const braid_empty joined = { .node = { .after = roots, .num_after = NUM_ROOTS } };
     if (!status)
         status = braid_graph_add_empty(graph, &joined, &fence);

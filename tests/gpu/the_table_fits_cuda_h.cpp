@@ -57,6 +57,7 @@ static void check_stream_calls()
     DRIVER(fill16, cuMemsetD16Async);
     DRIVER(fill32, cuMemsetD32Async);
     DRIVER(host_call, cuLaunchHostFunc);
+    DRIVER(stream_wait_value, cuStreamWaitValue32);
     DRIVER(launch, cuLaunchKernel);
     DRIVER(launch_config, cuLaunchKernelEx);
     DRIVER(module_load, cuModuleLoadData);
@@ -76,6 +77,7 @@ static void check_graph_calls()
     DRIVER(graph_add_copy, cuGraphAddMemcpyNode);
     DRIVER(graph_add_fill, cuGraphAddMemsetNode);
     DRIVER(graph_add_host, cuGraphAddHostNode);
+    DRIVER(graph_add_memory_operations, cuGraphAddBatchMemOpNode);
     DRIVER(graph_add_empty, cuGraphAddEmptyNode);
     DRIVER(graph_add_child, cuGraphAddChildGraphNode);
     DRIVER(graph_add_edges, cuGraphAddDependencies);
@@ -189,6 +191,22 @@ ABI_MEMBER(cuda_fill_parameters, value, CUDA_MEMSET_NODE_PARAMS, value);
 ABI_MEMBER(cuda_fill_parameters, value_bytes, CUDA_MEMSET_NODE_PARAMS, elementSize);
 ABI_MEMBER(cuda_fill_parameters, width, CUDA_MEMSET_NODE_PARAMS, width);
 ABI_MEMBER(cuda_fill_parameters, height, CUDA_MEMSET_NODE_PARAMS, height);
+
+static_assert(sizeof(cuda_wait_value) == sizeof(CUstreamBatchMemOpParams));
+static_assert(CUDA_WAIT_VALUE_32 == CU_STREAM_MEM_OP_WAIT_VALUE_32);
+static_assert(GPU_WAIT_FOR_AT_LEAST == CU_STREAM_WAIT_VALUE_GEQ);
+ABI_MEMBER(cuda_wait_value, operation, CUstreamBatchMemOpParams, waitValue.operation);
+ABI_MEMBER(cuda_wait_value, word, CUstreamBatchMemOpParams, waitValue.address);
+static_assert(offsetof(cuda_wait_value, value) ==
+              offsetof(CUstreamBatchMemOpParams, waitValue.value));
+ABI_MEMBER(cuda_wait_value, flags, CUstreamBatchMemOpParams, waitValue.flags);
+ABI_MEMBER(cuda_wait_value, alias, CUstreamBatchMemOpParams, waitValue.alias);
+
+static_assert(sizeof(cuda_operation_parameters) == sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS));
+ABI_MEMBER(cuda_operation_parameters, context, CUDA_BATCH_MEM_OP_NODE_PARAMS, ctx);
+ABI_MEMBER(cuda_operation_parameters, num, CUDA_BATCH_MEM_OP_NODE_PARAMS, count);
+ABI_MEMBER(cuda_operation_parameters, operations, CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray);
+ABI_MEMBER(cuda_operation_parameters, flags, CUDA_BATCH_MEM_OP_NODE_PARAMS, flags);
 
 static_assert(sizeof(cuda_copy_parameters) == sizeof(CUDA_MEMCPY3D));
 ABI_MEMBER(cuda_copy_parameters, from.x, CUDA_MEMCPY3D, srcXInBytes);

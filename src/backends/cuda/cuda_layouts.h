@@ -26,6 +26,26 @@ struct cuda_fill_parameters {
     size_t height;
 };
 
+// CUstreamBatchMemOpParams: a wait for a value of 32 bits.
+struct cuda_wait_value {
+    uint32_t operation;
+    uint64_t word;
+    uint64_t value;
+    uint32_t flags;
+    uint64_t alias;
+    uint64_t unused;
+};
+
+enum { CUDA_WAIT_VALUE_32 = 1 }; // an operation
+
+// CUDA_BATCH_MEM_OP_NODE_PARAMS.
+struct cuda_operation_parameters {
+    gpu_context context;
+    uint32_t num;
+    struct cuda_wait_value *operations;
+    uint32_t flags;
+};
+
 // One side of CUDA_MEMCPY3D.
 struct cuda_copy_side {
     size_t x, y, z, lod;

@@ -128,3 +128,19 @@ gpu_result braid_cuda_set_fill(const struct gpu_backend *gpu, gpu_executable exe
     *out_slot = &gpu->api->executable_set_fill;
     return gpu->api->executable_set_fill(executable, node, &parameters, gpu->context);
 }
+
+gpu_result braid_cuda_add_wait_value(const struct gpu_backend *gpu, const struct gpu_place *place,
+                                     void *word, uint32_t value, gpu_node *out_node,
+                                     const void **out_slot)
+{
+    struct cuda_wait_value wait = { .operation = CUDA_WAIT_VALUE_32,
+                                    .word = (uint64_t)(uintptr_t)word,
+                                    .value = value,
+                                    .flags = GPU_WAIT_FOR_AT_LEAST };
+    const struct cuda_operation_parameters parameters = { .context = gpu->context,
+                                                          .num = 1,
+                                                          .operations = &wait };
+    *out_slot = &gpu->api->graph_add_memory_operations;
+    return gpu->api->graph_add_memory_operations(out_node, place->graph, place->after,
+                                                 place->num_after, &parameters);
+}

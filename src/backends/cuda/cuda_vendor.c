@@ -185,6 +185,7 @@ const struct gpu_vendor braid_gpu_cuda = {
     .set_kernel = braid_cuda_set_kernel,
     .add_copy = braid_cuda_add_copy,
     .add_fill = braid_cuda_add_fill,
+    .add_wait_value = braid_cuda_add_wait_value,
     .set_copy = braid_cuda_set_copy,
     .set_fill = braid_cuda_set_fill,
     .check_graph = check_graph,

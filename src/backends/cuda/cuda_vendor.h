@@ -22,6 +22,9 @@ gpu_result braid_cuda_add_copy(const struct gpu_backend *gpu, const struct gpu_p
 gpu_result braid_cuda_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
                                void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
                                gpu_node *out_node, const void **out_slot);
+gpu_result braid_cuda_add_wait_value(const struct gpu_backend *gpu, const struct gpu_place *place,
+                                     void *word, uint32_t value, gpu_node *out_node,
+                                     const void **out_slot);
 void braid_cuda_stream_cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model);
 void braid_cuda_graph_cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model);
 

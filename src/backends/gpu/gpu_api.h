@@ -59,6 +59,7 @@ enum {
     GPU_LAUNCH_PRIORITY = 8,
     GPU_EDGE_PROGRAMMATIC = 1,      // type of an edge
     GPU_EDGE_PORT_PROGRAMMATIC = 1, // the port it leaves by
+    GPU_WAIT_FOR_AT_LEAST = 0,      // by the difference, which may wrap around
 };
 
 typedef int gpu_device;
@@ -161,6 +162,8 @@ struct gpu_api {
     gpu_result (*fill16)(void *to, unsigned short value, size_t count, gpu_stream stream);
     gpu_result (*fill32)(void *to, unsigned value, size_t count, gpu_stream stream);
     gpu_result (*host_call)(gpu_stream stream, gpu_host_function *call, void *user);
+    gpu_result (*stream_wait_value)(gpu_stream stream, void *word, uint32_t value,
+                                    unsigned flags); // CUDA
     gpu_result (*stream_callback)(gpu_stream stream, gpu_stream_callback *call, void *user,
                                   unsigned flags); // HIP
     gpu_result (*launch)(gpu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -198,6 +201,9 @@ struct gpu_api {
                                      size_t num_after, const void *parameters); // HIP
     gpu_result (*graph_add_host)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                  size_t num_after, const void *parameters);
+    gpu_result (*graph_add_memory_operations)(gpu_node *node, gpu_graph graph,
+                                              const gpu_node *after, size_t num_after,
+                                              const void *parameters); // CUDA
     gpu_result (*graph_add_empty)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                   size_t num_after);
     gpu_result (*graph_add_child)(gpu_node *node, gpu_graph graph, const gpu_node *after,

@@ -76,6 +76,8 @@ struct gpu_backend {
     struct gpu_host_record *free_records;   // guarded by record_lock
     uint64_t num_queued_records;            // guarded by record_lock; of callbacks
     struct gpu_host_record *marked_records; // guarded by record_lock; queued
+    struct gpu_blocker *blockers;           // guarded by record_lock; see gpu_blocker.h
+    struct gpu_blocker *idle_blockers;      // guarded by record_lock
     atomic_bool default_stream_used;        // see braid_gpu_note_stream
 };
 
@@ -220,6 +222,9 @@ braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
                                      const struct backend_task *task);
 braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_place place,
                                   const struct backend_task *task, gpu_node *out_node);
+// Gives a host node of an executable, that of a task with a detour, the task's new call.
+gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backend_task *task,
+                                  const void **out_slot);
 // Frees pinned memory that nobody uses; only forgets it where the device could not be made current.
 void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills of host memory that go by a host call, since the driver would not do them in
-// their place without blocking the host.
+// Tasks that go by a host call: copies and fills of host memory, since the driver would not do them
+// in their place without blocking the host.
 //
 // On an H200 with driver 580 a copy on a stream between two host memories waits on the host, pinned
 // or not; so does one to pageable memory; and pageable memory is read when its copy to the device
@@ -8,29 +8,15 @@
 // the frame write there. The same happens at the launch of a graph. AMD's runtime waits for all of
 // them, and for fills of pinned memory. So pageable memory is never given to the driver: what has a
 // device at the other end goes through pinned memory, and a host call does the rest.
+#include "backends/gpu/gpu_detour.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_layouts.h"
 #include "base/error.h"
 
-// Pinned memory, kept by the device for later execs: freeing it waits for all work on the device.
-struct gpu_staging {
-    struct gpu_staging *next;
-    void *memory;
-    uint64_t bytes;
-};
-
 enum { MAX_FREE_STAGING = 64 }; // blocks kept for nobody, when another is allocated
-
-// The host's part of a task, and what the device does before or after it.
-struct backend_detour {
-    gpu_host_function *call;
-    struct backend_task task;    // what the call does
-    struct gpu_staging *staging; // NULL: the host does it all
-    bool from_device;            // the device's part comes first
-};
 
 static void copy_on_host(void *user)
 {
@@ -96,8 +82,8 @@ static struct gpu_staging *take_free_staging(struct gpu_backend *gpu, uint32_t l
     return all;
 }
 
-static braid_status lease_staging(struct gpu_backend *gpu, uint64_t bytes,
-                                  struct gpu_staging **out_staging)
+braid_status braid_gpu_lease_staging(struct gpu_backend *gpu, uint64_t bytes,
+                                     struct gpu_staging **out_staging)
 {
     struct gpu_staging *staging = find_staging(gpu, bytes);
     if (staging) {
@@ -120,7 +106,7 @@ static braid_status lease_staging(struct gpu_backend *gpu, uint64_t bytes,
     return BRAID_OK;
 }
 
-static void return_staging(struct gpu_backend *gpu, struct gpu_staging *staging)
+void braid_gpu_return_staging(struct gpu_backend *gpu, struct gpu_staging *staging)
 {
     if (!staging)
         return;
@@ -164,7 +150,7 @@ static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_t
     }
     if (to != GPU_PAGEABLE && from != GPU_PAGEABLE)
         return BRAID_OK;
-    status = lease_staging(gpu, task->copy.bytes, &detour->staging);
+    status = braid_gpu_lease_staging(gpu, task->copy.bytes, &detour->staging);
     if (status)
         return status;
     detour->call = copy_on_host;
@@ -179,6 +165,8 @@ static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_t
 static braid_status prepare(struct gpu_backend *gpu, const struct backend_task *task,
                             struct backend_detour *detour)
 {
+    if (task->kind == WORK_HOST)
+        return braid_gpu_prepare_blocking(gpu, task->detour, detour);
     if (task->kind == WORK_COPY)
         return prepare_copy(gpu, task, detour);
     if (!gpu->vendor->fills_of_host_memory_wait)
@@ -190,12 +178,20 @@ static braid_status prepare(struct gpu_backend *gpu, const struct backend_task *
     return status;
 }
 
+// A call that once had a detour keeps one: in a graph its node stands for two.
+static bool may_need_detour(const struct gpu_backend *gpu, const struct backend_task *task)
+{
+    if (task->kind == WORK_HOST)
+        return task->detour || (task->host.is_blocking && braid_gpu_can_block_apart(gpu));
+    return task->kind == WORK_COPY || task->kind == WORK_FILL;
+}
+
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    if (task->kind != WORK_COPY && task->kind != WORK_FILL)
+    if (!may_need_detour(gpu, task))
         return BRAID_OK;
-    struct backend_detour detour = { .task = *task };
+    struct backend_detour detour = { .task = *task, .gpu = gpu };
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "a look at the memory of a copy");
     if (!status) {
@@ -204,21 +200,30 @@ braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task
     }
     if (status || !detour.call)
         return status;
-    task->detour = malloc(sizeof(*task->detour));
-    if (!task->detour) {
-        return_staging(gpu, detour.staging);
-        return braid_error_no_memory("a copy");
+    struct backend_detour *kept = braid_gpu_take_spare(&detour);
+    if (!kept)
+        kept = malloc(sizeof(*kept));
+    if (!kept) {
+        braid_gpu_return_staging(gpu, detour.staging);
+        braid_gpu_leave_flag(&detour);
+        return braid_error_no_memory("a task of the host");
     }
-    *task->detour = detour;
+    *kept = detour;
+    task->detour = kept;
     return BRAID_OK;
 }
 
 void braid_gpu_task_finish(struct backend *backend, struct backend_task *task)
 {
-    if (!task->detour)
+    struct backend_detour *detour = task->detour;
+    if (!detour)
         return;
-    return_staging(gpu_from(backend), task->detour->staging);
-    free(task->detour);
+    if (detour->flag) {
+        braid_gpu_finish_blocking(detour);
+    } else {
+        braid_gpu_return_staging(gpu_from(backend), detour->staging);
+        free(detour);
+    }
     task->detour = NULL;
 }
 
@@ -229,6 +234,10 @@ braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
     void *staged = detour->staging ? detour->staging->memory : NULL;
     const void *slot = NULL;
     gpu_result result = GPU_SUCCESS;
+    if (detour->flag) {
+        result = braid_gpu_submit_blocking(stream, detour, &slot);
+        return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    }
     if (staged && detour->from_device)
         result = gpu->vendor->copy(gpu, staged, task->copy.from, task->copy.bytes, stream, &slot);
     if (result == GPU_SUCCESS)
@@ -256,6 +265,10 @@ braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_plac
     const void *slot = NULL;
     gpu_node parts[3];
     gpu_result result = GPU_SUCCESS;
+    if (detour->flag) {
+        result = braid_gpu_add_blocking(place, detour, out_node, &slot);
+        return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    }
     if (staged && detour->from_device)
         result = add_part(gpu, &place, staged, task->copy.from, task->copy.bytes, &parts[0], &slot);
     if (result == GPU_SUCCESS) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_blocker.h"
 #include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_module.h"
 #include "base/disk_cache.h"
@@ -181,6 +182,7 @@ static void gpu_close(struct backend *backend)
     braid_gpu_island_codes_finish(gpu, false);
     braid_gpu_staging_finish(gpu, false);
     braid_gpu_host_records_finish(gpu);
+    braid_gpu_blockers_stop(gpu);
     gpu->vendor->close_device(gpu);
     pthread_cond_destroy(&gpu->records_ended);
     pthread_mutex_destroy(&gpu->record_lock);

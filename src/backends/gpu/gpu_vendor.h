@@ -105,6 +105,10 @@ struct gpu_vendor {
     gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
                            uint32_t value, uint32_t value_bytes, size_t num_values,
                            gpu_node *out_node, const void **out_slot);
+    // Optional: waits until a word, as a number that may wrap around, is at least the value.
+    gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_place *place,
+                                 void *word, uint32_t value, gpu_node *out_node,
+                                 const void **out_slot);
     gpu_result (*set_copy)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
                            void *to, const void *from, size_t bytes, const void **out_slot);
     gpu_result (*set_fill)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,

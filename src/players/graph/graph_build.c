@@ -299,7 +299,7 @@ static braid_status run_task(struct builder *builder, struct lane_state *state, 
         state->last = *node;
         state->last_is_kernel = task->kind == WORK_KERNEL;
     }
-    builder->playing->states[index].is_detoured = task->detour != NULL;
+    builder->playing->states[index].is_detoured = task->detour && task->kind != WORK_HOST;
     state->last_task = index;
     state->first_wait = op + 1;
     builder->playing->num_nodes++;

@@ -45,6 +45,12 @@ static const char *find_reason(const struct gpu_api *api, const struct backend_t
 static const char detoured[] =
     "it copies or fills host memory by a host call; use streams, or memory that the driver knows";
 
+// A call that blocks is two nodes as well, of which the first can change.
+static bool is_several(const struct backend_task *task)
+{
+    return task->detour && task->kind != WORK_HOST;
+}
+
 braid_status braid_graph_playing_check_changes(const struct stage *stage)
 {
     const struct gpu_backend *gpu = gpu_from(stage->device->backend);
@@ -54,7 +60,7 @@ braid_status braid_graph_playing_check_changes(const struct stage *stage)
         if (!task->varies)
             continue;
         bool is_disabled = task->varies & 1u << BRAID_TARGET_ENABLED;
-        const char *reason = task->detour ? detoured : find_reason(gpu->api, task, is_disabled);
+        const char *reason = is_several(task) ? detoured : find_reason(gpu->api, task, is_disabled);
         if (reason)
             return refuse(&nothing, task, reason);
     }
@@ -128,6 +134,11 @@ static braid_status set_host(const struct graph_playing *playing, gpu_node node,
 {
     const struct gpu_api *api = playing->gpu->api;
     const struct gpu_host_parameters parameters = { task->host.call, task->host.user };
+    if (task->detour) {
+        const void *slot = NULL;
+        gpu_result set = braid_gpu_set_blocking(playing->executable, task, &slot);
+        return braid_gpu_check_task(playing->gpu, set, slot, task, NULL);
+    }
     gpu_result result = api->executable_set_host(playing->executable, node, &parameters);
     return braid_gpu_check_task(playing->gpu, result, &api->executable_set_host, task, NULL);
 }
@@ -219,7 +230,7 @@ braid_status braid_graph_playing_set(struct graph_playing *playing, const struct
     if (!node) // it has no work
         return BRAID_OK;
     const char *reason = find_reason(playing->gpu->api, task, task->disabled);
-    if (state->is_detoured || task->detour)
+    if (state->is_detoured || is_several(task))
         reason = detoured;
     if (reason)
         return refuse(playing, task, reason);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host calls that block: the driver's thread hands them to one of ours, and the stream or graph
+// waits for a word that this one writes when the call has ended.
+//
+// The driver makes host calls one after another on a thread of its own: one that sleeps there holds
+// up those of all streams. A wait for a word in memory is the device's to make, and no thread's.
+//
+// On streams the word counts the calls that have ended, and each wait is for as many as were
+// queued: where queueing the wait fails, the call is made all the same and the count stays right. A
+// graph has the same wait in each launch, so there the driver's thread sets the word back before it
+// hands the call over, which is behind the wait of the launch before.
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "backends/gpu/gpu_blocker.h"
+#include "backends/gpu/gpu_detour.h"
+#include "backends/gpu/gpu_layouts.h"
+#include "base/error.h"
+
+// Of a task in one frame slot, whatever its call is changed to.
+struct gpu_flag {
+    struct gpu_staging *memory; // the word, which is the driver's too
+    uint32_t num_users;         // detours
+    struct backend_detour *spare;
+    uint32_t num_queued; // on streams
+    bool in_graph;
+    gpu_node call; // in a graph: what hands the call over
+};
+
+static _Atomic uint32_t *word_of(const struct gpu_flag *flag)
+{
+    return flag->memory->memory;
+}
+
+// As soon as the word is written the detour may be gone.
+static void end_call(void *user)
+{
+    const struct backend_detour *detour = user;
+    atomic_fetch_add_explicit(word_of(detour->flag), 1, memory_order_release);
+}
+
+static void make_call(void *user)
+{
+    const struct backend_detour *detour = user;
+    detour->task.host.call(detour->task.host.user);
+}
+
+// On a thread of the driver's, which must not wait.
+static void hand_over(void *user)
+{
+    struct backend_detour *detour = user;
+    if (detour->flag->in_graph)
+        atomic_store_explicit(word_of(detour->flag), 0, memory_order_release);
+    braid_gpu_blocker_run(detour->gpu, make_call, end_call, detour);
+}
+
+bool braid_gpu_can_block_apart(const struct gpu_backend *gpu)
+{
+    return gpu->api->stream_wait_value && gpu->api->graph_add_memory_operations &&
+           gpu->vendor->add_wait_value;
+}
+
+braid_status braid_gpu_prepare_blocking(struct gpu_backend *gpu,
+                                        const struct backend_detour *before,
+                                        struct backend_detour *detour)
+{
+    struct gpu_flag *flag = before ? before->flag : calloc(1, sizeof(*flag));
+    if (!flag)
+        return braid_error_no_memory("a host call that blocks");
+    if (!before) {
+        braid_status status = braid_gpu_lease_staging(gpu, sizeof(uint32_t), &flag->memory);
+        if (status) {
+            free(flag);
+            return status;
+        }
+        atomic_store_explicit(word_of(flag), 0, memory_order_release);
+    }
+    flag->num_users++;
+    detour->call = hand_over;
+    detour->flag = flag;
+    return BRAID_OK;
+}
+
+struct backend_detour *braid_gpu_take_spare(const struct backend_detour *detour)
+{
+    struct gpu_flag *flag = detour->flag;
+    struct backend_detour *spare = flag ? flag->spare : NULL;
+    if (spare)
+        flag->spare = spare->next;
+    return spare;
+}
+
+void braid_gpu_leave_flag(const struct backend_detour *detour)
+{
+    struct gpu_flag *flag = detour->flag;
+    if (!flag || --flag->num_users > 0)
+        return;
+    while (flag->spare) {
+        struct backend_detour *spare = flag->spare;
+        flag->spare = spare->next;
+        free(spare);
+    }
+    braid_gpu_return_staging(detour->gpu, flag->memory);
+    free(flag);
+}
+
+// A call that changes every frame needs no more memory than was ever in use at once.
+void braid_gpu_finish_blocking(struct backend_detour *detour)
+{
+    struct gpu_flag *flag = detour->flag;
+    if (flag->num_users > 1) {
+        detour->next = flag->spare;
+        flag->spare = detour;
+        flag->num_users--;
+        return;
+    }
+    braid_gpu_leave_flag(detour);
+    free(detour);
+}
+
+gpu_result braid_gpu_submit_blocking(gpu_stream stream, struct backend_detour *detour,
+                                     const void **out_slot)
+{
+    struct gpu_backend *gpu = detour->gpu;
+    struct gpu_flag *flag = detour->flag;
+    gpu_result result = gpu->vendor->host_call(gpu, stream, hand_over, detour, out_slot);
+    if (result)
+        return result;
+    *out_slot = &gpu->api->stream_wait_value;
+    return gpu->api->stream_wait_value(stream, flag->memory->memory, ++flag->num_queued,
+                                       GPU_WAIT_FOR_AT_LEAST);
+}
+
+gpu_result braid_gpu_add_blocking(struct gpu_place place, struct backend_detour *detour,
+                                  gpu_node *out_node, const void **out_slot)
+{
+    struct gpu_backend *gpu = detour->gpu;
+    struct gpu_flag *flag = detour->flag;
+    const struct gpu_host_parameters call = { .call = hand_over, .user = detour };
+    *out_slot = &gpu->api->graph_add_host;
+    gpu_result result =
+        gpu->api->graph_add_host(&flag->call, place.graph, place.after, place.num_after, &call);
+    if (result)
+        return result;
+    flag->in_graph = true;
+    place = (struct gpu_place){ .graph = place.graph, .after = &flag->call, .num_after = 1 };
+    return gpu->vendor->add_wait_value(gpu, &place, flag->memory->memory, 1, out_node, out_slot);
+}
+
+gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backend_task *task,
+                                  const void **out_slot)
+{
+    struct backend_detour *detour = task->detour;
+    const struct gpu_api *api = detour->gpu->api;
+    const struct gpu_host_parameters call = { .call = hand_over, .user = detour };
+    *out_slot = &api->executable_set_host;
+    return api->executable_set_host(executable, detour->flag->call, &call);
+}
