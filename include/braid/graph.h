@@ -399,7 +399,8 @@ BRAID_API size_t braid_graph_memory_bytes(const braid_graph *graph);
 
 // Writes the graph as Graphviz DOT: nodes, explicit edges solid, access edges labelled with the
 // resource, bundles boxed, dashed edges to nodes of later frames that read a version (see
-// braid_graph_add_earlier_version). The text depends on the graph alone.
+// braid_graph_add_earlier_version), and in each node what parameters change of it. The text depends
+// on the graph alone.
 // A cycle is drawn like any other edges.
 // Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file);

@@ -69,11 +69,13 @@ static void write_launch(const braid_graph *graph, const struct graph_node *node
 }
 
 // What the planner asks of a kernel before it is inside an island (plan_divide.c).
-static void write_inside(const braid_graph *graph, const struct graph_node *node, FILE *file)
+static void write_inside(const braid_graph *graph, const struct graph_changes *changes,
+                         uint32_t index, FILE *file)
 {
     const struct graph_kernel *kernel =
-        &((const struct graph_kernel *)graph->kernels.items)[node->payload];
+        &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[index].payload];
     if (kernel->kernel->source && !kernel->cluster[0] && !kernel->shared_bytes &&
+        !kernel->grid_from && !braid_graph_changes_launch(graph, changes, index) &&
         kernel->num_args <= GRAPH_MOST_ARGS_INSIDE)
         fprintf(file, ", inside=%" PRIu32, kernel->num_args);
 }
@@ -93,14 +95,15 @@ static void write_accesses(const braid_graph *graph, const struct graph_node *no
     fputs("\"", file);
 }
 
-void braid_graph_dot_write_node(const braid_graph *graph, uint32_t index, FILE *file)
+void braid_graph_dot_write_node(const braid_graph *graph, const struct graph_changes *changes,
+                                uint32_t index, FILE *file)
 {
     const struct graph_node *node = &graph_nodes(graph)[index];
     if (node->cost_ns > 0)
         fprintf(file, ", cost=%" PRIu64, node->cost_ns);
     if (node->kind == WORK_KERNEL) {
         write_launch(graph, node, file);
-        write_inside(graph, node, file);
+        write_inside(graph, changes, index, file);
     } else {
         fprintf(file, ", kind=%s", braid_work_words[node->kind].kind);
     }

@@ -5,13 +5,14 @@
 
 #include <stdio.h>
 
-#include "graph/graph.h"
+#include "graph/changes.h"
 
 // graph [cost_unit=ns, resources="..."]; the latter only where there are any.
 void braid_graph_dot_write_graph(const braid_graph *graph, FILE *file);
 
 // Attributes of a node, each behind a comma: cost, kind, launch, lane_hint, prelude_of or
 // epilogue_of, and accesses, as far as they are not what goes without saying.
-void braid_graph_dot_write_node(const braid_graph *graph, uint32_t index, FILE *file);
+void braid_graph_dot_write_node(const braid_graph *graph, const struct graph_changes *changes,
+                                uint32_t index, FILE *file);
 
 #endif

@@ -50,9 +50,9 @@ struct target {
 static const struct target targets[] = {
     [BRAID_TARGET_ARGUMENT] = { "argument", OF_KERNELS, 0, false },
     [BRAID_TARGET_GRID] = { "grid", OF_KERNELS, sizeof(braid_dim3), false },
-    [BRAID_TARGET_GRID_X] = { "grid", OF_KERNELS, sizeof(uint32_t), false },
-    [BRAID_TARGET_GRID_Y] = { "grid", OF_KERNELS, sizeof(uint32_t), false },
-    [BRAID_TARGET_GRID_Z] = { "grid", OF_KERNELS, sizeof(uint32_t), false },
+    [BRAID_TARGET_GRID_X] = { "grid.x", OF_KERNELS, sizeof(uint32_t), false },
+    [BRAID_TARGET_GRID_Y] = { "grid.y", OF_KERNELS, sizeof(uint32_t), false },
+    [BRAID_TARGET_GRID_Z] = { "grid.z", OF_KERNELS, sizeof(uint32_t), false },
     [BRAID_TARGET_TO] = { "to", OF_COPIES | OF_FILLS, sizeof(void *), false },
     [BRAID_TARGET_FROM] = { "from", OF_COPIES, sizeof(void *), false },
     [BRAID_TARGET_BYTES] = { "bytes", OF_COPIES, sizeof(uint64_t), false },

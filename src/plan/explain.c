@@ -203,7 +203,8 @@ braid_status braid_schedule_explain(const braid_schedule *schedule, braid_node a
     struct plan_text text = { .bytes = out_text, .size = size };
     out_text[0] = '\0';
     if (a.index == b.index) {
-        plan_text_add(&text, "one node");
+        const char *changes = braid_plan_node_changes(plan, a.index);
+        plan_text_add(&text, "one node%s%s", changes[0] ? ", which changes by " : "", changes);
     } else if (plan_unit_of(plan, a.index) == plan_unit_of(plan, b.index)) {
         say_bundle(&text, plan, a.index, b.index);
     } else {

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "graph/changes.h"
 #include "plan/plan_expect.h"
 #include "plan/plan_limit.h"
 #include "plan/plan_times.h"
@@ -295,7 +296,7 @@ static uint64_t volume(braid_dim3 size)
     return (uint64_t)size.x * size.y * size.z;
 }
 
-static struct island_fit fit_of_kernel(const struct graph_kernel *kernel)
+static struct island_fit fit_of_kernel(const struct graph_kernel *kernel, bool changes)
 {
     uint64_t threads = volume(kernel->block);
     struct island_fit fit = {
@@ -307,6 +308,10 @@ static struct island_fit fit_of_kernel(const struct graph_kernel *kernel)
         fit.why_not = "it has no source";
     else if (kernel->cluster[0])
         fit.why_not = "it has a cluster";
+    else if (kernel->grid_from)
+        fit.why_not = "its grid is read from memory";
+    else if (changes)
+        fit.why_not = "a parameter changes its grid or disables it";
     else if (kernel->shared_bytes)
         fit.why_not = "it uses dynamic shared memory";
     else if (threads > MOST_THREADS)
@@ -316,17 +321,24 @@ static struct island_fit fit_of_kernel(const struct graph_kernel *kernel)
     return fit;
 }
 
-void braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits)
+braid_status braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits)
 {
     const struct graph_kernel *kernels = graph->kernels.items;
+    struct graph_changes changes;
+    braid_status status = braid_graph_find_changes(graph, &changes);
+    if (status)
+        return status;
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         if (node->kind == WORK_KERNEL)
-            fits[i] = fit_of_kernel(&kernels[node->payload]);
+            fits[i] = fit_of_kernel(&kernels[node->payload],
+                                    braid_graph_changes_launch(graph, &changes, i));
         else
             fits[i] =
                 (struct island_fit){ .is_empty = node->kind == WORK_EMPTY,
                                      .why_not =
                                          node->kind == WORK_EMPTY ? NULL : "it is not a kernel" };
     }
+    braid_graph_changes_finish(&changes);
+    return BRAID_OK;
 }

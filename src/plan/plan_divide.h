@@ -18,7 +18,7 @@
 braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost_model *model,
                                const struct island_fit *fits, bool always);
 
-// What can be told of a graph's nodes without a device.
-void braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits);
+// What can be told of a graph's nodes without a device. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits);
 
 #endif

@@ -43,6 +43,11 @@ const char *braid_plan_unit_name(const struct plan_graph *plan, uint32_t unit)
     return braid_plan_node_name(plan, plan_main_of(plan, unit));
 }
 
+const char *braid_plan_node_changes(const struct plan_graph *plan, uint32_t node)
+{
+    return plan->names.of_change ? plan->names.text + plan->names.of_change[node] : "";
+}
+
 const char *braid_plan_resource_name(const struct plan_graph *plan, uint32_t resource)
 {
     return plan->names.text + plan->names.of_resource[resource];

@@ -121,6 +121,7 @@ void braid_plan_graph_release(struct plan_graph *plan);
 // Names are never NULL and valid as long as the plan graph; a unit has that of its main node.
 const char *braid_plan_node_name(const struct plan_graph *plan, uint32_t node);
 const char *braid_plan_unit_name(const struct plan_graph *plan, uint32_t unit);
+const char *braid_plan_node_changes(const struct plan_graph *plan, uint32_t node); // "": nothing
 const char *braid_plan_resource_name(const struct plan_graph *plan, uint32_t resource);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "graph/changes.h"
 
 // Offsets of derived names by the address of the string they were derived from.
 struct derived {
@@ -118,6 +119,26 @@ static bool copy_resource_names(const braid_graph *graph, struct array *text, ui
     return true;
 }
 
+// Nodes of which nothing changes share one empty text.
+static bool copy_changes(const braid_graph *graph, struct array *text, uint32_t *offsets)
+{
+    struct graph_changes changes;
+    char buffer[1024];
+    uint32_t none = 0;
+    if (braid_graph_find_changes(graph, &changes))
+        return false;
+    bool done = append_text(text, "", &none);
+    for (uint32_t i = 0; done && i < graph_num_nodes(graph); i++) {
+        offsets[i] = none;
+        if (!graph_changes_of(&changes, i))
+            continue;
+        braid_graph_describe_changes(graph, &changes, i, buffer, sizeof(buffer));
+        done = append_text(text, buffer, &offsets[i]);
+    }
+    braid_graph_changes_finish(&changes);
+    return done;
+}
+
 bool braid_plan_names_copy(const braid_graph *graph, struct plan_names *names)
 {
     struct array text = { 0 };
@@ -135,6 +156,10 @@ bool braid_plan_names_copy(const braid_graph *graph, struct plan_names *names)
         names->of_resource = calloc(graph->resources.num, sizeof(uint32_t));
         done = names->of_resource && copy_resource_names(graph, &text, names->of_resource);
     }
+    if (done && graph->uses.num) {
+        names->of_change = calloc((size_t)graph_num_nodes(graph) + 1, sizeof(uint32_t));
+        done = names->of_change && copy_changes(graph, &text, names->of_change);
+    }
     names->text = text.items;
     return done;
 }
@@ -144,4 +169,5 @@ void braid_plan_names_finish(struct plan_names *names)
     free(names->text);
     free(names->of_node);
     free(names->of_resource);
+    free(names->of_change);
 }

@@ -11,6 +11,7 @@ struct plan_names {
     char *text;            // NUL-terminated strings
     uint32_t *of_node;     // offsets into text; NULL: every node has the name at offset 0
     uint32_t *of_resource; // full names, with the bytes of ranges
+    uint32_t *of_change;   // what of each node changes, by parameters; NULL: nothing of any
 };
 
 // Names that many nodes share (a kernel's, a kind's) are stored once. False when memory runs out.

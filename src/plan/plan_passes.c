@@ -87,8 +87,9 @@ braid_status braid_plan_divide_by_graph(struct braid_schedule *schedule, const b
     struct island_fit *fits = braid_allocate_zeroed(schedule->info.num_nodes, sizeof(*fits));
     if (!fits)
         return braid_error_no_memory("the islands of a plan");
-    braid_plan_island_fits(graph, fits);
-    braid_status status = braid_plan_divide(schedule, model, fits, false);
+    braid_status status = braid_plan_island_fits(graph, fits);
+    if (!status)
+        status = braid_plan_divide(schedule, model, fits, false);
     free(fits);
     return status;
 }

@@ -106,6 +106,11 @@ static void write_node(const struct drawing *drawing, uint32_t node, const char 
         fputs("\\n", file);
         braid_dot_write_time(file, cost);
     }
+    const char *changes = braid_plan_node_changes(schedule->graph, node);
+    if (changes[0]) {
+        fputs("\\n", file);
+        braid_dot_write_text(file, changes);
+    }
     fputs("\", tooltip=\"", file);
     braid_dot_write_time(file, start);
     fputs(" to ", file);

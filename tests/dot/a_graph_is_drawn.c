@@ -121,6 +121,56 @@ static void what_later_frames_read_is_dashed(void **state)
     braid_graph_destroy(graph);
 }
 
+static void use(braid_graph *graph, braid_parameter parameter, braid_parameter_use part)
+{
+    check_ok(braid_graph_use_parameter(graph, parameter, &part));
+}
+
+// What changes of a node is told in the order of declaring, in the graph, its plan and in words;
+// a grid that does keeps the node out of islands.
+static void what_parameters_change_is_told(void **state)
+{
+    static const braid_kernel shift = { .name = "shift", .cpu = kernel_function, .source = "s" };
+    const uint32_t number = 0;
+    braid_graph *graph;
+    braid_schedule *schedule;
+    braid_parameter position, steps;
+    braid_node first, second;
+    (void)state;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_parameter(graph, "position", 12, &position));
+    check_ok(braid_graph_add_parameter(graph, "steps", 12, &steps));
+    const braid_launch launch = { .kernel = &shift,
+                                  .node.cost_ns = 2500,
+                                  BRAID_ARGS(BRAID_ARG(number), BRAID_ARG(number)) };
+    check_ok(braid_graph_add_kernel(graph, &launch, &first));
+    check_ok(braid_graph_add_kernel(graph, &launch, &second));
+    use(graph, steps,
+        (braid_parameter_use){ .node = second, .target = BRAID_TARGET_GRID_X, .bytes = 4 });
+    use(graph, position, (braid_parameter_use){ .node = second, .argument = 1, .bytes = 4 });
+    use(graph, position, (braid_parameter_use){ .node = second, .argument = 0, .bytes = 4 });
+    char *drawing = draw(graph);
+    assert_has(drawing, "0 [label=\"shift\\n2.5 us\", name=\"shift\", cost=2500, inside=2");
+    assert_has(drawing, "1 [label=\"shift\\n2.5 us\\nsteps: grid.x; position: argument 1, "
+                        "argument 0\", name=\"shift\", cost=2500, changes=\"steps: grid.x; ");
+    free(drawing);
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    size_t length = 0;
+    FILE *file = open_memstream(&drawing, &length);
+    check_ok(braid_schedule_write_dot(schedule, file));
+    fclose(file);
+    assert_has(drawing, "1 [label=\"shift\\n2.5 us\\nsteps: grid.x; position: argument 1, ");
+    char text[200];
+    check_ok(braid_schedule_explain(schedule, first, first, text, sizeof(text)));
+    assert_string_equal(text, "one node");
+    check_ok(braid_schedule_explain(schedule, second, second, text, sizeof(text)));
+    assert_string_equal(text, "one node, which changes by steps: grid.x; position: argument 1, "
+                              "argument 0");
+    free(drawing);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void the_same_graph_gives_the_same_text(void **state)
 {
     (void)state;
@@ -171,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_edges_and_bundles_are_there),
         cmocka_unit_test(what_later_frames_read_is_dashed),
+        cmocka_unit_test(what_parameters_change_is_told),
         cmocka_unit_test(the_same_graph_gives_the_same_text),
         cmocka_unit_test(an_empty_graph_is_drawn),
         cmocka_unit_test(a_full_disk_is_an_error),

@@ -95,6 +95,12 @@ def nodes_that_may_be_inside_are_where_that_is_shorter():
     assert plan(CHAIN, "--lanes", "1", "--start-cost", "1", "--call-cost", "5")["islands"] == []
 
 
+def what_parameters_change_is_passed_on():
+    found = plan('digraph { a [changes="position: argument 2; n: \\"x\\""]; b; a -> b }')
+    assert found["tasks"][0]["changes"] == 'position: argument 2; n: "x"', found["tasks"]
+    assert "changes" not in found["tasks"][1], found["tasks"]
+
+
 def random_graphs_keep_every_edge():
     for seed in range(60):
         dice = random.Random(seed)
@@ -297,6 +303,7 @@ if __name__ == "__main__":
         the_example_is_planned_as_the_readme_says,
         one_lane_needs_no_wait,
         nodes_that_may_be_inside_are_where_that_is_shorter,
+        what_parameters_change_is_passed_on,
         dear_waits_keep_to_one_lane,
         random_graphs_keep_every_edge,
         graphs_of_the_corpus_keep_every_edge,

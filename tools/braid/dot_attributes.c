@@ -100,6 +100,14 @@ static enum exit_status read_name(struct dot_file *file, uint32_t node, const ch
     return read->label ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for reading names");
 }
 
+static enum exit_status read_changes(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_node *read = &file->nodes[node];
+    free(read->changes);
+    read->changes = dot_label_read(text, read->id);
+    return read->changes ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for reading changes");
+}
+
 typedef enum exit_status attribute_reader(struct dot_file *file, uint32_t node, const char *text);
 
 // A name goes before a label.
@@ -111,7 +119,7 @@ static const struct {
     { "name", read_name },         { "kind", read_kind },
     { "blocking", read_blocking }, { "lane_hint", read_hint },
     { "launch", read_launch },     { "accesses", dot_accesses_read },
-    { "inside", read_inside },
+    { "inside", read_inside },     { "changes", read_changes },
 };
 
 static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)

@@ -186,6 +186,7 @@ void dot_file_finish(struct dot_file *file)
     for (uint32_t i = 0; i < file->num_nodes; i++) {
         free(file->nodes[i].id);
         free(file->nodes[i].label);
+        free(file->nodes[i].changes);
     }
     for (uint32_t i = 0; i < file->num_resources; i++)
         free(file->resources[i].name);

@@ -24,8 +24,9 @@ enum dot_kind { DOT_KERNEL, DOT_COPY, DOT_FILL, DOT_HOST, DOT_NATIVE, DOT_EMPTY 
 enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
 
 struct dot_node {
-    char *id;    // as in the file
-    char *label; // what a reader would see in a drawing; NULL: the id
+    char *id;      // as in the file
+    char *label;   // what a reader would see in a drawing; NULL: the id
+    char *changes; // what parameters change of it, as in the file; NULL: not given
     struct dot_cost cost;
     enum dot_kind kind;
     bool blocking; // of a host call

@@ -184,6 +184,9 @@ static bool add_tasks(json_t *json, const struct dot_file *file, const braid_sch
                                  plan_json_time(file, placement.start_ns, file->unit_ns), "end",
                                  plan_json_time(file, placement.end_ns, file->unit_ns));
         done = json_array_append_new(tasks, task) == 0;
+        if (done && file->nodes[i].changes)
+            done =
+                json_object_set_new(task, "changes", plan_json_text(file->nodes[i].changes)) == 0;
     }
     return done;
 }
