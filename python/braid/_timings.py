@@ -48,13 +48,14 @@ class LaneTiming:
 
 @dataclasses.dataclass(frozen=True)
 class WaitTiming:
-    """A wait of a lane for a node of another; `node` runs behind it, if one does."""
+    """A wait of a lane for a node of another, or of the frame so many before; `node` runs behind it, if one does."""
 
     lane: int
     node: Optional[Node]
     waited_for: Node
     waited_for_lane: int
     wait: Spread
+    frames_before: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _wait(pointer: Any, index: int, nodes: List[Node]) -> WaitTiming:
     struct = ffi.new("braid_wait_timing *")
     check(lib.braid_exec_get_wait_timing(pointer, index, struct))
     return WaitTiming(struct.lane, _at(nodes, struct.node), nodes[struct.waited_for], struct.waited_for_lane,
-                      read_spread(struct.wait))
+                      read_spread(struct.wait), struct.frames_before)
 
 
 def _at(nodes: List[Node], index: int) -> Optional[Node]:
