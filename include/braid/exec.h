@@ -187,6 +187,20 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_user(braid_exec *exec, br
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_enabled(braid_exec *exec, braid_node node,
                                                                bool enabled);
 
+// Gives scratch more bytes, for each node that uses it, in later launches; fewer change nothing.
+// The memory of a frame is packed anew and proven anew, allocated for each frame that may be in
+// flight, and the old one freed: launches wait meanwhile, and it waits for this exec's frames in
+// flight, as allocating may for other work on the device. So let it grow by much, seldom. What the
+// nodes are told of the size, an argument for instance, is the program's to change; to a copy or
+// fill that has the address of scratch nothing but its end is known, as it was added. Errors:
+// BRAID_INVALID_ARGUMENT (no scratch of the exec's graph, 0 bytes), BRAID_NO_MEMORY,
+// BRAID_DEVICE_ERROR, and BRAID_UNSUPPORTED where the address of a transient buffer or of scratch
+// cannot change in a driver's graph (the message names the node). Then all is as it was, unless the
+// driver refuses that as well, which the log tells.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
+                                                               braid_resource scratch,
+                                                               uint64_t bytes);
+
 // Gives a parameter another value, for later launches: a frame in flight keeps its own. `value`
 // points to as many bytes as the parameter has. All nodes that use it get it, whatever
 // braid_exec_set_arg and the like gave them before; it costs in proportion to their number, and

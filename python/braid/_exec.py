@@ -12,7 +12,7 @@ from braid._checks import check_argument, check_copied, check_native, check_reac
 from braid._device import Device, is_ready
 from braid._errors import HostCallError, check, refuse
 from braid._graph import Graph
-from braid._handles import Kept, Node, Parameter
+from braid._handles import Kept, Node, Parameter, Resource
 from braid._lifetime import Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
@@ -303,6 +303,12 @@ class Exec(Owned):
         had; its edges stay."""
         with self._owner as pointer:
             check(lib.braid_exec_set_enabled(pointer, self.graph._handle(node, "node"), enabled))
+
+    def set_scratch(self, scratch: Resource, nbytes: int) -> None:
+        """Gives scratch more bytes for later launches. Waits for the exec's frames in flight. What a function is
+        handed of it stays as long as it was declared."""
+        with self._owner as pointer:
+            check(lib.braid_exec_set_scratch(pointer, self.graph._handle(scratch, "resource"), nbytes))
 
     def _keep(self, place: Tuple[int, int], thing: Any) -> None:
         before = self._given.get(place)

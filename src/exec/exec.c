@@ -223,6 +223,12 @@ const braid_schedule *braid_exec_schedule(const braid_exec *exec)
 
 void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info, size_t bytes)
 {
-    static const braid_exec_info none;
-    write_sized(out_info, bytes, exec ? &exec->info : &none, sizeof(none));
+    braid_exec_info info = { 0 };
+    if (exec) {
+        pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&exec->info_lock;
+        pthread_mutex_lock(lock);
+        info = exec->info;
+        pthread_mutex_unlock(lock);
+    }
+    write_sized(out_info, bytes, &info, sizeof(info));
 }

@@ -14,16 +14,22 @@
 
 enum { EXEC_MOST_FRAMES = 16 }; // in flight
 
+// For the transient buffers and scratch of a frame.
+struct exec_arena {
+    void *memory; // of the device; NULL: there are none
+    uint64_t bytes;
+    unsigned char *begin; // in it, aligned
+};
+
 // A frame that may be in flight. With one, the next launch is queued behind the last, which the
 // player does or `done`. With more, frame f is launched on the queue of slot f % num_slots: see
 // exec_frames.c.
 struct frame_slot {
     struct frame frame;
     struct playing *playing;
-    void *memory;         // of the device; NULL: the graph has no transient buffers
-    unsigned char *arena; // in it
-    braid_event *done;    // leased; its latest record is behind every frame of the slot
-    uint64_t number;      // of a frame that has the versions which the tasks are given
+    struct exec_arena arena;
+    braid_event *done; // leased; its latest record is behind every frame of the slot
+    uint64_t number;   // of a frame that has the versions which the tasks are given
     // With more than one slot: leased, too.
     braid_stream *queue;
     braid_event *fork;
@@ -46,8 +52,9 @@ struct braid_exec {
     uint64_t num_frames; // lock; launched so far
     bool whole_frames;   // with more than one slot: a frame starts when the one before has ended
     braid_exec_when_full when_full;
-    uint64_t arena_alignment;
-    void *version_memory; // of the device, for versioned buffers without addresses
+    braid_memory_info memory;   // guarded by lock: what a frame's arena has
+    braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
+    void *version_memory;       // of the device, for versioned buffers without addresses
     uint64_t version_bytes;
     struct exec_edit *version_edits; // guarded by lock: room for all addresses of versions, and for
     const void **version_values;     // their values
@@ -62,8 +69,9 @@ struct braid_exec {
     // Where a launch may wait for a place, which it does without `lock`: taken before that by
     // launches, and by who sets rows, which such a launch may be in the middle of.
     pthread_mutex_t turn;
-    braid_exec_info info; // constant once the exec is made
-    struct kept kept;     // once destroyed, where its frames could not be told to have ended
+    pthread_mutex_t info_lock; // guards what of info tells of memory
+    braid_exec_info info;      // otherwise constant once the exec is made
+    struct kept kept;          // once destroyed, where its frames could not be told to have ended
     // Guarded by lock: some frame's end could be neither recorded nor awaited, so that `done` does
     // not stand for it, and the stream it was launched on. See exec_lost.c.
     bool lost;
@@ -122,6 +130,9 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 // timings.c: room for times, where the program asked for some. Errors: BRAID_UNSUPPORTED,
 // BRAID_NO_MEMORY.
 braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames);
+
+// exec_scratch.c: keeps what it takes to give scratch another size. Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);
 
 // exec_versions.c
 // Allocates what versioned buffers need, zeroed. Errors: of allocate, and of what queues.

@@ -45,8 +45,11 @@ braid_status braid_exec_prepare_changes(braid_exec *exec)
     most_edits = exec->tasks.max_args > most_edits ? exec->tasks.max_args : most_edits;
     size_t num_versions = exec->tasks.num_versions;
     most_edits = num_versions > most_edits ? num_versions : most_edits;
-    if (num_versions * sizeof(void *) > most_bytes)
-        most_bytes = num_versions * sizeof(void *);
+    size_t num_addresses = exec->tasks.num_addresses; // of scratch that grows, with all others
+    most_edits = num_addresses > most_edits ? num_addresses : most_edits;
+    size_t address_bytes =
+        (num_versions > num_addresses ? num_versions : num_addresses) * sizeof(void *);
+    most_bytes = address_bytes > most_bytes ? address_bytes : most_bytes;
     for (uint32_t p = 0; p < params->num; p++) {
         size_t num = params->first_use[p + 1] - params->first_use[p], bytes = 0;
         for (uint32_t i = params->first_use[p]; i < params->first_use[p + 1]; i++)

@@ -49,7 +49,7 @@ static void finish_program(braid_exec *exec)
             exec->player->destroy(slot->playing);
         slot->playing = NULL;
         braid_frame_finish(&slot->frame);
-        braid_exec_free_arena(exec, slot);
+        braid_exec_free_memory(exec, &slot->arena);
     }
     exec->info.memory_bytes = exec->version_bytes;
     braid_exec_times_finish(&exec->times);
@@ -74,7 +74,7 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
     };
     braid_status status = braid_exec_allocate_arena(exec, slot);
     if (!status)
-        status = braid_frame_create(&exec->tasks, slot->arena, index, &slot->frame);
+        status = braid_frame_create(&exec->tasks, slot->arena.begin, index, &slot->frame);
     if (!status && exec->player->check)
         status = exec->player->check(&stage);
     if (!status)
@@ -279,6 +279,8 @@ static void free_exec(braid_exec *exec)
     braid_exec_finish_changes(exec);
     pthread_mutex_destroy(&exec->lock);
     pthread_mutex_destroy(&exec->turn);
+    pthread_mutex_destroy(&exec->info_lock);
+    braid_graph_destroy(exec->scratch_graph);
     free(exec);
 }
 
@@ -299,6 +301,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
     if (!status)
         status = braid_exec_prepare_changes(exec);
+    if (!status)
+        status = braid_exec_keep_scratch(exec, graph);
     if (status)
         return status;
     status = braid_exec_allocate_versions(exec, graph);
@@ -321,6 +325,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     exec->graph_id = graph->id;
     pthread_mutex_init(&exec->lock, NULL);
     pthread_mutex_init(&exec->turn, NULL);
+    pthread_mutex_init(&exec->info_lock, NULL);
     status = make_parts(exec, graph, options);
     if (!status)
         status = options->islands == BRAID_ISLANDS_WHOLE ? choose_island(exec, graph, options)

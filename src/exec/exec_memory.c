@@ -20,12 +20,8 @@ static bool has_transients(const braid_graph *graph)
 static braid_status use_plan(braid_exec *exec, const braid_graph *graph,
                              const braid_memory_plan *plan)
 {
-    braid_memory_info info;
-    braid_memory_plan_get_info(plan, &info);
-    exec->info.transient_bytes = info.arena_bytes;
-    exec->info.unshared_transient_bytes = info.unshared_bytes;
-    exec->info.transient_bound_bytes = info.bound_bytes;
-    exec->arena_alignment = info.alignment;
+    braid_memory_plan_get_info(plan, &exec->memory);
+    braid_exec_tell_memory(exec, &exec->memory);
     braid_status status = braid_tasks_place(&exec->tasks, exec->graph_id, plan);
     return status ? status : braid_program_verify(&exec->program, graph, plan);
 }
@@ -42,34 +38,54 @@ braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
     return status;
 }
 
-// What drivers allocate is aligned for most buffers; others begin further on.
-braid_status braid_exec_allocate_arena(braid_exec *exec, struct frame_slot *slot)
+void braid_exec_tell_memory(braid_exec *exec, const braid_memory_info *plan)
 {
-    uint64_t bytes = exec->info.transient_bytes;
-    uint64_t alignment = exec->arena_alignment;
-    if (!bytes)
+    uint64_t bytes = exec->version_bytes;
+    for (uint32_t i = 0; i < exec->num_slots; i++)
+        bytes += exec->slots[i].arena.bytes;
+    pthread_mutex_lock(&exec->info_lock);
+    exec->info.transient_bytes = plan->arena_bytes;
+    exec->info.unshared_transient_bytes = plan->unshared_bytes;
+    exec->info.transient_bound_bytes = plan->bound_bytes;
+    exec->info.memory_bytes = bytes;
+    pthread_mutex_unlock(&exec->info_lock);
+}
+
+// What drivers allocate is aligned for most buffers; others begin further on.
+braid_status braid_exec_allocate_memory(const braid_exec *exec, const braid_memory_info *plan,
+                                        struct exec_arena *out_arena)
+{
+    struct exec_arena arena = { .bytes = plan->arena_bytes };
+    uint64_t alignment = plan->alignment;
+    if (!arena.bytes)
         return BRAID_OK;
     if (alignment > DEVICE_ALIGNMENT)
-        bytes += alignment - DEVICE_ALIGNMENT;
+        arena.bytes += alignment - DEVICE_ALIGNMENT;
     struct backend *backend = exec->device->backend;
     braid_status status =
-        backend->ops->allocate(backend, BRAID_MEMORY_DEVICE, bytes, &slot->memory);
-    if (status) {
-        slot->memory = NULL;
+        backend->ops->allocate(backend, BRAID_MEMORY_DEVICE, arena.bytes, &arena.memory);
+    if (status)
         return braid_error(status, "the transient buffers of an exec on %s take %llu bytes: %s",
-                           exec->device->label, (unsigned long long)bytes, braid_error_message());
-    }
-    uintptr_t begin = ((uintptr_t)slot->memory + alignment - 1) / alignment * alignment;
-    slot->arena = (unsigned char *)slot->memory + (begin - (uintptr_t)slot->memory);
-    exec->info.memory_bytes += bytes;
+                           exec->device->label, (unsigned long long)arena.bytes,
+                           braid_error_message());
+    uintptr_t begin = ((uintptr_t)arena.memory + alignment - 1) / alignment * alignment;
+    arena.begin = (unsigned char *)arena.memory + (begin - (uintptr_t)arena.memory);
+    *out_arena = arena;
     return BRAID_OK;
 }
 
-void braid_exec_free_arena(braid_exec *exec, struct frame_slot *slot)
+braid_status braid_exec_allocate_arena(braid_exec *exec, struct frame_slot *slot)
+{
+    braid_status status = braid_exec_allocate_memory(exec, &exec->memory, &slot->arena);
+    if (!status)
+        braid_exec_tell_memory(exec, &exec->memory);
+    return status;
+}
+
+void braid_exec_free_memory(const braid_exec *exec, struct exec_arena *arena)
 {
     struct backend *backend = exec->device->backend;
-    if (slot->memory)
-        backend->ops->release(backend, BRAID_MEMORY_DEVICE, slot->memory);
-    slot->memory = NULL;
-    slot->arena = NULL;
+    if (arena->memory)
+        backend->ops->release(backend, BRAID_MEMORY_DEVICE, arena->memory);
+    *arena = (struct exec_arena){ 0 };
 }

@@ -60,7 +60,9 @@ uint64_t braid_tasks_arg_offset(const struct tasks *tasks, uint32_t node, uint32
 static struct task_address place_address(const braid_graph *graph, const struct tasks *tasks,
                                          const struct graph_address *address)
 {
-    struct task_address placed = { .slot = TASK_SLOT_WORKS, .resource = address->resource };
+    struct task_address placed = { .node = address->node,
+                                   .slot = TASK_SLOT_WORKS,
+                                   .resource = address->resource };
     if (graph_nodes(graph)[address->node].kind == WORK_KERNEL) {
         placed.slot = TASK_SLOT_ARGUMENTS;
         placed.offset = braid_tasks_arg_offset(tasks, address->node, address->place);

@@ -23,6 +23,7 @@ struct task_control {
 
 // Bytes of a slot that are the address of a transient buffer: each frame writes its own.
 struct task_address {
+    uint32_t node;
     uint8_t slot;    // enum task_slot
     uint64_t offset; // in the slot
     uint32_t resource;

@@ -3,6 +3,7 @@
 // that belong to it, and buffers share memory only where that goes unnoticed.
 #include "contract/groups.h"
 #include "contract/nodes.h"
+#include "support/failing_memory.h"
 
 enum { num_numbers = 97, num_stages = 9, num_chains = 4 };
 
@@ -244,6 +245,94 @@ static void scratch_is_each_nodes_own(void **state)
     }
 }
 
+// Two nodes at once write as many numbers as they are told, and so many more frame by frame.
+static void scratch_grows_between_launches(void **state)
+{
+    struct contract *contract = *state;
+    enum { num_keepers = 2, most = 4096 };
+    const uint64_t delay_ns = 20000;
+    uint32_t num = 16;
+    uint32_t *results = contract_numbers(contract, num_keepers * most);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource scratch, result[num_keepers];
+    braid_parameter size;
+    check_ok(braid_graph_add_scratch(graph, "scratch", num * sizeof(uint32_t), 512, &scratch));
+    check_ok(braid_graph_add_parameter(graph, "size", sizeof(num), &size));
+    for (uint32_t i = 0; i < num_keepers; i++) {
+        uint32_t *to = results + i * most, value = 1000 * i;
+        braid_node node;
+        check_ok(braid_graph_add_buffer(graph, "result", to, most * sizeof(uint32_t), &result[i]));
+        check_ok(braid_graph_add_kernel(
+            graph,
+            &(braid_launch){ .node = { USES({ result[i], BRAID_READ_WRITE }) },
+                             .kernel = &test_keep,
+                             .block = { 32, 1, 1 },
+                             BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
+                                        BRAID_ARG(value), BRAID_ARG(num), BRAID_ARG(delay_ns)) },
+            &node));
+        check_ok(braid_graph_use_parameter(graph, size,
+                                           &(braid_parameter_use){ .node = node, .argument = 3 }));
+    }
+    braid_exec *exec = contract_exec(contract, graph);
+    braid_exec_info info, before;
+    braid_exec_get_info(exec, &before);
+    for (; num <= most; num *= 4) {
+        check_ok(braid_exec_set_scratch(exec, scratch, num * sizeof(uint32_t)));
+        check_ok(braid_exec_set_param(exec, size, &num));
+        for (int frame = 0; frame < 4; frame++)
+            check_ok(braid_exec_launch(exec, NULL));
+    }
+    check_ok(braid_exec_set_scratch(exec, scratch, 8)); // less is no change
+    check_ok(braid_exec_wait(exec));
+    braid_exec_get_info(exec, &info);
+    uint64_t arena = num_keepers * most * sizeof(uint32_t);
+    assert_int_equal(info.transient_bytes, arena);
+    assert_int_equal(info.memory_bytes - before.memory_bytes,
+                     (arena - before.transient_bytes) * info.num_frames);
+    static uint32_t seen[num_keepers * most];
+    contract_read(contract, seen, results, sizeof(seen));
+    for (uint32_t i = 0; i < num_keepers * most; i++)
+        assert_int_equal(seen[i], 1000 * (i / most) + i % most);
+}
+
+// Nothing has changed, and the next frame runs with what it had.
+static void scratch_that_cannot_grow_stays(void **state)
+{
+    struct contract *contract = *state;
+    const uint32_t num = num_numbers, value = 7;
+    const uint64_t bytes = num * sizeof(uint32_t), delay_ns = 0, huge = UINT64_C(1) << 48;
+    uint32_t *to = contract_numbers(contract, num);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource scratch, other = add_resource(graph, "other");
+    check_ok(braid_graph_add_scratch(graph, "scratch", bytes, 0, &scratch));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){ .node = { USES({ other, BRAID_READ_WRITE }) },
+                         .kernel = &test_keep,
+                         .block = { 32, 1, 1 },
+                         BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
+                                    BRAID_ARG(value), BRAID_ARG(num), BRAID_ARG(delay_ns)) },
+        NULL));
+    braid_exec *exec = contract_exec(contract, graph);
+    braid_exec_info before, info;
+    braid_exec_get_info(exec, &before);
+    check_fails(braid_exec_set_scratch(exec, scratch, huge), BRAID_NO_MEMORY, "transient buffers");
+    check_fails(braid_exec_set_scratch(exec, scratch, 0), BRAID_INVALID_ARGUMENT, "0 bytes");
+    check_fails(braid_exec_set_scratch(exec, other, 64), BRAID_INVALID_ARGUMENT, "is no scratch");
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        failing_memory_arm(nth);
+        braid_status status = braid_exec_set_scratch(exec, scratch, 4 * bytes);
+        failed = failing_memory_disarm();
+        assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
+        braid_exec_get_info(exec, &info);
+        assert_true(!failed == (info.transient_bytes > before.transient_bytes));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(contract_number(contract, to + num - 1), value + num - 1);
+    }
+}
+
 // What cannot be allocated fails the exec, and nothing is left of it.
 static void too_much_memory_is_refused(void **state)
 {
@@ -270,6 +359,8 @@ int run_transients(void)
         contract_test(copies_and_fills_are_given_addresses),
         contract_test(host_calls_are_given_addresses),
         contract_test(scratch_is_each_nodes_own),
+        contract_test(scratch_grows_between_launches),
+        contract_test(scratch_that_cannot_grow_stays),
         contract_test(too_much_memory_is_refused),
     };
     return contract_run("transient buffers have memory", tests);

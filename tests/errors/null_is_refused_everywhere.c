@@ -352,6 +352,7 @@ static void execs_refuse_null(void **state)
     refuses(braid_exec_set_fill(NULL, all->node, NULL, 1, 1), "exec");
     refuses(braid_exec_set_user(NULL, all->node, NULL), "exec");
     refuses(braid_exec_set_enabled(NULL, all->node, true), "exec");
+    refuses(braid_exec_set_scratch(NULL, (braid_resource){ 0 }, 1), "exec");
     refuses(braid_exec_set_args(all->exec, all->node, NULL, 1), "args");
     refuses(braid_exec_wait(NULL), "exec");
     refuses(braid_exec_query(NULL), "exec");

@@ -117,6 +117,11 @@ template <class Errors> class basic_exec
             braid_exec_set_fill(get(), node, to, detail::fill_bits(value), num_values);
         return Errors::template from<void>(status, [] {});
     }
+    result<void> set_scratch(braid_resource scratch, std::uint64_t bytes) const
+    {
+        return Errors::template from<void>(braid_exec_set_scratch(get(), scratch, bytes), [] {});
+    }
+
     result<void> set_enabled(braid_node node, bool enabled) const
     {
         return Errors::template from<void>(braid_exec_set_enabled(get(), node, enabled), [] {});
