@@ -102,6 +102,7 @@ static bool copy_parts(const struct placed *from, struct placed *to)
     size_t num = from->model.num_places;
     to->model = (struct place_model){
         .num_places = from->model.num_places,
+        .num_nodes = from->model.num_nodes,
         .speeds = malloc(num * sizeof(*to->model.speeds)),
         .links = malloc(num * num * sizeof(*to->model.links)),
     };
@@ -122,7 +123,6 @@ braid_status braid_placed_renew_costs(const struct placed *placed, const braid_g
     if (!renewed)
         return braid_error_no_memory("a graph with places");
     atomic_init(&renewed->num_users, 1);
-    renewed->num_nodes = placed->num_nodes;
     renewed->num_copies = placed->num_copies;
     renewed->copy_bytes = placed->copy_bytes;
     braid_status status = copy_parts(placed, renewed)
@@ -134,7 +134,7 @@ braid_status braid_placed_renew_costs(const struct placed *placed, const braid_g
     }
     renewed->graph->places = &renewed->model;
     struct graph_node *nodes = renewed->graph->nodes.items;
-    for (uint32_t i = 0; i < placed->num_nodes; i++)
+    for (uint32_t i = 0; i < placed->model.num_nodes; i++)
         nodes[i].cost_ns = graph_nodes(graph)[i].cost_ns;
     *out_placed = renewed;
     return BRAID_OK;

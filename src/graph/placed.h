@@ -13,6 +13,7 @@
 // A place model with nothing left out.
 struct place_model {
     uint32_t num_places;
+    uint32_t num_nodes;      // of the program: those behind them are copies
     uint32_t *speeds;        // of each
     braid_place_link *links; // from * num_places + to
 };
@@ -35,7 +36,6 @@ struct placed_copy {
 struct placed {
     atomic_uint num_users;
     braid_graph *graph;
-    uint32_t num_nodes; // the program's
     struct place_model model;
     struct placed_copy *copies; // in the order of their nodes
     uint32_t num_copies;

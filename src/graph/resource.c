@@ -19,7 +19,6 @@ braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
     if (resource.buffer == GRAPH_NONE)
         resource.buffer = index;
     resource.scratch = GRAPH_NONE;
-    resource.home = 0;
     struct graph_resource *slot = braid_array_append(&graph->resources, 1, sizeof(*slot));
     *slot = resource;
     graph->version++;

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "graph/overlaps.h"
+#include "graph/placed.h"
 #include "plan/plan_edges.h"
 #include "plan/plan_order.h"
 
@@ -121,6 +122,20 @@ static braid_status find_hints(const braid_graph *graph, struct plan_graph *plan
     return chain_hints(plan) ? BRAID_OK : braid_error_no_memory("the lane hints of a plan");
 }
 
+static braid_status find_places(const braid_graph *graph, struct plan_graph *plan)
+{
+    plan->num_places = 1;
+    if (!graph->places)
+        return BRAID_OK;
+    plan->num_places = graph->places->num_places;
+    plan->place_of = braid_allocate_zeroed(plan->num_units, sizeof(*plan->place_of));
+    if (!plan->place_of)
+        return braid_error_no_memory("the places of a plan");
+    for (uint32_t unit = 0; unit < plan->num_units; unit++)
+        plan->place_of[unit] = (uint8_t)placed_place(graph, plan_main_of(plan, unit));
+    return BRAID_OK;
+}
+
 static braid_status find_edges(const braid_graph *graph, struct plan_graph *plan)
 {
     bool forward;
@@ -141,6 +156,8 @@ static braid_status fill_plan(const braid_graph *graph, struct plan_graph *plan)
         status = copy_accesses(graph, plan);
     if (!status)
         status = find_hints(graph, plan);
+    if (!status)
+        status = find_places(graph, plan);
     if (!status && !braid_plan_names_copy(graph, &plan->names))
         status = braid_error_no_memory("the names of a plan");
     if (!status)

@@ -33,7 +33,8 @@ static uint64_t ready_ns(const struct chains *chains, uint32_t node)
         uint32_t pred = plan->pred_nodes[e];
         if (chains->implied[e] || pred == before)
             continue; // charged along the longer path, or already
-        uint64_t from = start_ns[pred] + costs->node_ns[pred] + costs->model.wait_ns;
+        uint64_t from = start_ns[pred] + costs->node_ns[pred] +
+                        plan_wait_ns(costs, plan_place_of(plan, pred), plan_place_of(plan, node));
         ready = from > ready ? from : ready;
     }
     return ready;

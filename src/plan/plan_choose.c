@@ -28,8 +28,10 @@ static bool add_asks(struct place *place, uint32_t node, uint32_t latest, uint64
         uint32_t pred = know->asks[i];
         asks[i] = (struct plan_ask){ know->spots[pred].lane, know->issue_of[pred], 0 };
         if (!costs->model.wait_ns && !costs->offset_ns)
-            continue; // it ended before now
-        uint64_t seen_ns = place->out->start_ns[pred] + costs->node_ns[pred] + costs->model.wait_ns;
+            continue; // it ended before now; where there are places there are units
+        uint32_t at = place->lanes[asks[i].lane].at, here = (uint32_t)(place->here - place->sites);
+        uint64_t seen_ns =
+            place->out->start_ns[pred] + costs->node_ns[pred] + plan_wait_ns(costs, at, here);
         asks[i].seen_ns = seen_ns > offset_ns ? seen_ns - offset_ns : 0;
     }
     return true;
@@ -115,9 +117,10 @@ static void consider(const struct place *place, uint32_t lane, struct offer *bes
 
 static void consider_idle(const struct place *place, struct offer *best)
 {
+    const struct plan_bits *idle = &place->here->idle;
     uint32_t num_words = (place->out->num_lanes + 63) / 64, num_tried = 0;
     for (uint32_t w = 0; w < num_words; w++) {
-        for (uint64_t bits = place->idle.level[0][w]; bits; bits &= bits - 1) {
+        for (uint64_t bits = idle->level[0][w]; bits; bits &= bits - 1) {
             if (num_tried++ == MOST_LANES_TRIED)
                 return;
             consider(place, w * 64 + (uint32_t)__builtin_ctzll(bits), best);
@@ -134,11 +137,12 @@ struct offer braid_plan_choose_lane(const struct place *place)
     const struct plan_ask *asks = place->asks.items;
     for (size_t i = 0; i < place->asks.num; i++) {
         uint32_t lane = asks[i].lane;
-        if (place->lanes[lane].idle || queue)
+        if (&place->sites[place->lanes[lane].at] == place->here &&
+            (place->lanes[lane].idle || queue))
             consider(place, lane, &best);
     }
     consider_idle(place, &best);
-    if (place->out->num_lanes < place->max_lanes)
+    if (place->here->num_lanes < place->max_lanes)
         consider(place, place->out->num_lanes, &best);
     return best;
 }
@@ -150,32 +154,49 @@ uint64_t braid_plan_start_on(const struct place *place, uint32_t lane)
     return offer.start_ns;
 }
 
+static bool allocate_sites(struct place *place, size_t num_lanes)
+{
+    uint32_t num_units = place->plan->num_units, num = place->plan->num_places;
+    place->sites = calloc(num, sizeof(*place->sites));
+    bool done = place->sites;
+    for (uint32_t i = 0; i < num && done; i++) {
+        struct site *site = &place->sites[i];
+        site->num_idle = place->max_lanes;
+        done = plan_bits_init(&site->ready, num_units) &&
+               (!place->costs->unit_blocks || plan_bits_init(&site->sleepers, num_units)) &&
+               plan_bits_init(&site->idle, (uint32_t)num_lanes);
+    }
+    return done;
+}
+
 bool braid_plan_place_allocate(struct place *place)
 {
     size_t num = place->plan->num_nodes;
+    size_t num_lanes = (size_t)place->max_lanes * place->plan->num_places;
     struct plan_placement *out = place->out;
     out->lane_of = plan_allocate(num, sizeof(*out->lane_of));
     out->start_ns = plan_allocate(num, sizeof(*out->start_ns));
     out->issued = plan_allocate(num, sizeof(*out->issued));
     out->wait_first = plan_allocate(num, sizeof(*out->wait_first));
     place->inputs = plan_allocate(place->plan->num_units, sizeof(*place->inputs));
-    place->lanes = calloc(place->max_lanes, sizeof(*place->lanes));
+    place->lanes = calloc(num_lanes, sizeof(*place->lanes));
     place->batch = malloc(place->max_lanes * sizeof(*place->batch));
-    bool has_sleepers = place->costs->unit_blocks;
-    return plan_bits_init(&place->ready, place->plan->num_units) &&
-           (!has_sleepers || plan_bits_init(&place->sleepers, place->plan->num_units)) &&
-           plan_bits_init(&place->idle, place->max_lanes) && out->lane_of && out->start_ns &&
-           out->issued && out->wait_first && place->inputs && place->lanes && place->batch &&
-           braid_plan_know_init(&place->know, place->plan, place->max_lanes, out->issued);
+    return allocate_sites(place, num_lanes) && out->lane_of && out->start_ns && out->issued &&
+           out->wait_first && place->inputs && place->lanes && place->batch &&
+           braid_plan_know_init(&place->know, place->plan, (uint32_t)num_lanes, out->issued);
 }
 
 void braid_plan_place_finish(struct place *place)
 {
-    for (uint32_t i = 0; place->lanes && i < place->max_lanes; i++)
+    uint32_t num_lanes = place->max_lanes * place->plan->num_places;
+    for (uint32_t i = 0; place->lanes && i < num_lanes; i++)
         braid_array_finish(&place->lanes[i].waiting.items);
-    plan_bits_finish(&place->ready);
-    plan_bits_finish(&place->sleepers);
-    plan_bits_finish(&place->idle);
+    for (uint32_t i = 0; place->sites && i < place->plan->num_places; i++) {
+        plan_bits_finish(&place->sites[i].ready);
+        plan_bits_finish(&place->sites[i].sleepers);
+        plan_bits_finish(&place->sites[i].idle);
+    }
+    free(place->sites);
     braid_plan_know_finish(&place->know);
     braid_array_finish(&place->ends.items);
     braid_array_finish(&place->frees.items);

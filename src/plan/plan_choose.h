@@ -13,6 +13,7 @@
 
 struct lane {
     uint32_t tail; // the last node placed on it; it is idle when that has ended
+    uint8_t at;    // its place
     bool idle;
     uint64_t free_ns;         // when the tail ends
     struct plan_heap waiting; // ready units whose hint names this lane, by rank
@@ -30,27 +31,34 @@ struct plan_ask {
     uint64_t seen_ns; // when a unit that waits for it may start
 };
 
+// A place, which is a device, and what runs there now.
+struct site {
+    uint32_t num_lanes, num_idle;
+    uint32_t share;            // of the device, taken by the units that run
+    struct plan_bits ready;    // ranks
+    struct plan_bits sleepers; // ranks of ready units that take no place; where there are such
+    uint32_t num_sleeping;     // lanes that run one of them
+    struct plan_bits idle;     // lanes used before and idle now
+    uint32_t num_left_idle;    // lanes, when the round before this ended
+};
+
 struct place {
     const struct plan_graph *plan;
     const struct plan_costs *costs;
     const struct plan_ranks *ranks;
     struct plan_placement *out;
-    uint32_t max_lanes, num_idle;
-    uint32_t share; // of the device, taken by the units that run
+    uint32_t max_lanes; // on each site
     struct lane *lanes;
+    struct site *sites; // per place
+    struct site *here;  // the one whose lanes are filled
     struct plan_know know;
-    struct array asks;         // struct plan_ask: what the unit or node at hand has to ask for
-    struct plan_bits ready;    // ranks
-    struct plan_bits sleepers; // ranks of ready units that take no place; where there are such
-    uint32_t num_sleeping;     // lanes that run one of them
-    struct plan_bits idle;     // lanes used before and idle now
-    struct plan_heap ends;     // nodes placed and not ended, by when they end
-    struct plan_heap frees;    // units, by when an issued predecessor no longer holds them up
-    bool early;                // units start with their first node, whatever later ones wait for
-    struct inputs *inputs;     // per unit
-    uint32_t *batch;           // units that start now; one for each lane
+    struct array asks;      // struct plan_ask: what the unit or node at hand has to ask for
+    struct plan_heap ends;  // nodes placed and not ended, by when they end
+    struct plan_heap frees; // units, by when an issued predecessor no longer holds them up
+    bool early;             // units start with their first node, whatever later ones wait for
+    struct inputs *inputs;  // per unit
+    uint32_t *batch;        // units that start now; one for each lane of a site
     uint32_t round;
-    uint32_t num_left_idle; // lanes, when the round before this ended
     uint64_t now_ns;
     uint64_t give_up_ns; // a longer makespan is of no use
     bool gave_up;        // it was certain to be longer

@@ -6,6 +6,16 @@
 #include "base/big_memory.h"
 #include "base/error.h"
 
+// Between places; 0 where there is one.
+static uint64_t longest_wait(const struct plan_costs *costs)
+{
+    const struct place_model *places = costs->places;
+    uint64_t longest = 0;
+    for (uint32_t i = 0; places && i < places->num_places * places->num_places; i++)
+        longest = places->links[i].wait_ns > longest ? places->links[i].wait_ns : longest;
+    return longest;
+}
+
 // Every planned time is at most the sum of all costs and of what the model can add to each node, so
 // this one check rules out overflow everywhere else.
 static braid_status check_range(const struct plan_graph *plan, struct plan_costs *costs)
@@ -25,6 +35,7 @@ static braid_status check_range(const struct plan_graph *plan, struct plan_costs
         { model->node_ns, num },        { model->wait_ns, num },
         { model->root_ns, num },        { model->issue_ns, num },
         { model->island_call_ns, num }, { model->issue_wait_ns, num_waits },
+        { longest_wait(costs), num },
     };
     for (size_t i = 0; i < sizeof(overheads) / sizeof(overheads[0]); i++) {
         overflow |= __builtin_mul_overflow(overheads[i].ns, overheads[i].num, &part);
@@ -151,14 +162,24 @@ static uint64_t least_gap(const struct plan_costs *costs)
     return model->node_ns < model->wait_ns ? model->node_ns : model->wait_ns;
 }
 
+// What passes at least from the end of a node to the start of one that an edge leads to.
+static uint64_t edge_gap(const struct plan_graph *plan, const struct plan_costs *costs,
+                         uint32_t from, uint32_t to)
+{
+    uint32_t from_place = plan_place_of(plan, from), to_place = plan_place_of(plan, to);
+    return from_place == to_place ? least_gap(costs) : plan_wait_ns(costs, from_place, to_place);
+}
+
 static void find_bottoms(const struct plan_graph *plan, struct plan_costs *costs)
 {
-    uint64_t gap = least_gap(costs);
+    uint64_t least = least_gap(costs);
     for (uint32_t i = plan->num_nodes; i-- > 0;) {
         uint32_t node = plan_ordered_node(plan, i), after = plan_member_after(plan, node);
         uint64_t below = after == PLAN_NONE ? 0 : costs->bottom_ns[after] + costs->model.node_ns;
         for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
-            uint64_t bottom = costs->bottom_ns[plan->succ_nodes[e]] + gap;
+            uint32_t succ = plan->succ_nodes[e];
+            uint64_t gap = costs->places ? edge_gap(plan, costs, node, succ) : least;
+            uint64_t bottom = costs->bottom_ns[succ] + gap;
             if (bottom > below)
                 below = bottom;
         }
@@ -197,11 +218,26 @@ static bool mark_unknown(const struct plan_graph *plan, const braid_graph *graph
     return true;
 }
 
+// Nodes of a faster device are shorter. What copies take is known as it is.
+static void scale_costs(const struct plan_graph *plan, const braid_graph *graph,
+                        struct plan_costs *costs)
+{
+    const struct graph_node *nodes = graph_nodes(graph);
+    for (uint32_t i = 0; i < plan->num_nodes; i++) {
+        bool is_empty = nodes[i].kind == WORK_EMPTY && !nodes[i].cost_ns;
+        if (!is_empty && i < costs->places->num_nodes)
+            costs->node_ns[i] =
+                braid_place_cost_ns(costs->places, plan_place_of(plan, i), costs->node_ns[i]);
+    }
+}
+
 static braid_status fill_costs(const struct plan_graph *plan, const braid_graph *graph,
                                struct plan_costs *costs)
 {
     for (uint32_t i = 0; i < plan->num_nodes; i++)
         costs->node_ns[i] = node_cost(&graph_nodes(graph)[i], costs);
+    if (costs->places)
+        scale_costs(plan, graph, costs);
     braid_status status = check_range(plan, costs);
     if (status)
         return status;
@@ -220,7 +256,7 @@ static braid_status fill_costs(const struct plan_graph *plan, const braid_graph 
 braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_graph *graph,
                                      const braid_cost_model *model, struct plan_costs *out_costs)
 {
-    struct plan_costs costs = { .model = *model };
+    struct plan_costs costs = { .model = *model, .places = graph->places };
     if (!costs.model.default_cost_ns)
         costs.model.default_cost_ns = 1;
     if (!costs.model.max_concurrent)
@@ -259,13 +295,13 @@ static uint32_t heaviest_start(const struct plan_graph *plan, const struct plan_
 static uint32_t heaviest_next(const struct plan_graph *plan, const struct plan_costs *costs,
                               uint32_t node)
 {
-    uint64_t below = costs->bottom_ns[node] - costs->node_ns[node], gap = least_gap(costs);
+    uint64_t below = costs->bottom_ns[node] - costs->node_ns[node];
     uint32_t next = plan_member_after(plan, node);
     if (next != PLAN_NONE && below != costs->model.node_ns + costs->bottom_ns[next])
         next = PLAN_NONE;
     for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
         uint32_t succ = plan->succ_nodes[e];
-        if (below == gap + costs->bottom_ns[succ] && succ < next)
+        if (below == edge_gap(plan, costs, node, succ) + costs->bottom_ns[succ] && succ < next)
             next = succ;
     }
     return next;

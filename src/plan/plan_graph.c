@@ -19,6 +19,7 @@ void braid_plan_graph_release(struct plan_graph *plan)
     free(plan->main_of);
     free(plan->hint_of);
     free(plan->hint_before);
+    free(plan->place_of);
     free(plan->pred_first);
     free(plan->pred_nodes);
     free(plan->pred_reasons);

@@ -36,6 +36,8 @@ struct plan_graph {
     uint32_t *main_of;     // per unit its main node; NULL without bundles
     uint32_t *hint_of;     // per unit, 0: none; NULL without hints
     uint32_t *hint_before; // per unit the unit before it with its hint, or PLAN_NONE; likewise
+    uint8_t *place_of;     // per unit; NULL: there is one place
+    uint32_t num_places;
 
     // Predecessors of node i: pred_nodes[pred_first[i]] .. pred_first[i + 1]; likewise successors.
     // A pair may appear more than once. `pred_reasons` is NULL when all edges are PLAN_BY_EDGE. The
@@ -74,6 +76,16 @@ static inline uint32_t plan_unit_of(const struct plan_graph *graph, uint32_t nod
 static inline uint32_t plan_main_of(const struct plan_graph *graph, uint32_t unit)
 {
     return graph->main_of ? graph->main_of[unit] : unit;
+}
+
+static inline uint32_t plan_place_of_unit(const struct plan_graph *graph, uint32_t unit)
+{
+    return graph->place_of ? graph->place_of[unit] : 0;
+}
+
+static inline uint32_t plan_place_of(const struct plan_graph *graph, uint32_t node)
+{
+    return graph->place_of ? graph->place_of[plan_unit_of(graph, node)] : 0;
 }
 
 // The node that runs right before or after a node in its unit, or PLAN_NONE.

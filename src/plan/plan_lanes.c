@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "plan/plan_gain.h"
 #include "plan/plan_search.h"
+#include "plan/plan_site_lanes.h"
 #include "plan/plan_try.h"
 
 // Trying costs time, which a big graph does not have: in one of more units and edges than this the
@@ -355,7 +356,9 @@ braid_status braid_plan_place_best(const struct plan_graph *plan, const struct p
     braid_status status = braid_plan_tries_create(plan, costs, fixed, &tries);
     if (status)
         return status;
-    if (num_lanes)
+    if (plan->num_places > 1)
+        status = braid_plan_place_on_sites(&tries, options, num_lanes, &best);
+    else if (num_lanes)
         status = braid_plan_try(&tries, &given, &best);
     else
         status = fixed ? place_fixed(&tries, limit, &best)

@@ -27,6 +27,15 @@ static uint32_t fixed_before(const struct match *match, uint32_t node)
     return unit == PLAN_NONE ? PLAN_NONE : plan_last_member(plan, unit);
 }
 
+// Whether a node may come right behind the one that an edge leads from: no edge of a lane leads
+// from one place to another.
+static bool can_follow(const struct match *match, uint32_t node, uint32_t edge)
+{
+    const struct plan_graph *plan = match->plan;
+    return !match->implied[edge] &&
+           plan_place_of(plan, plan->pred_nodes[edge]) == plan_place_of(plan, node);
+}
+
 static void pair(struct match *match, uint32_t before, uint32_t node)
 {
     match->before[node] = before;
@@ -47,7 +56,7 @@ static void match_greedily(struct match *match)
         for (uint32_t e = plan->pred_first[node];
              e < plan->pred_first[node + 1] && match->before[node] == PLAN_NONE; e++) {
             uint32_t pred = plan->pred_nodes[e];
-            if (!match->implied[e] && match->after[pred] == PLAN_NONE)
+            if (can_follow(match, node, e) && match->after[pred] == PLAN_NONE)
                 pair(match, pred, node);
         }
     }
@@ -72,7 +81,7 @@ static bool find_distances(struct match *match)
         uint32_t node = match->queue[i];
         for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
             uint32_t rival = match->after[plan->pred_nodes[e]];
-            if (match->implied[e])
+            if (!can_follow(match, node, e))
                 continue;
             if (rival == PLAN_NONE) {
                 found = true;
@@ -102,7 +111,7 @@ static bool turn_path(struct match *match, uint32_t node)
             continue;
         }
         uint32_t e = match->next[node]++;
-        if (match->implied[e])
+        if (!can_follow(match, node, e))
             continue;
         uint32_t rival = match->after[plan->pred_nodes[e]];
         if (rival == PLAN_NONE)

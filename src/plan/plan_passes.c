@@ -15,9 +15,6 @@
 
 braid_status braid_plan_check_options(const braid_schedule_options *options)
 {
-    if (options->places && options->places->num_places > 1)
-        return braid_error(BRAID_UNSUPPORTED, "plans for %u devices are not made yet",
-                           options->places->num_places);
     if (options->policy != BRAID_POLICY_DEFAULT && options->policy != BRAID_POLICY_MAX_CONCURRENCY)
         return braid_error(BRAID_INVALID_ARGUMENT, "no planning policy %d", (int)options->policy);
     return BRAID_OK;
@@ -44,12 +41,20 @@ static uint64_t divide_up(uint64_t value, uint64_t by)
 void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_costs *costs)
 {
     braid_schedule_info *info = &schedule->info;
-    uint32_t limit = braid_plan_lane_limit(schedule->graph, costs, &schedule->options);
-    uint32_t most = costs->model.max_concurrent < limit ? costs->model.max_concurrent : limit;
+    uint64_t limit = braid_plan_lane_limit(schedule->graph, costs, &schedule->options);
+    uint64_t most = costs->model.max_concurrent < limit ? costs->model.max_concurrent : limit;
     if (limit > braid_plan_most_at_once(costs))
         limit = braid_plan_most_at_once(costs);
+    limit *= schedule->graph->num_places;
+    most *= schedule->graph->num_places;
     uint64_t awake_ns = divide_up(costs->work_ns - costs->blocking_ns, most);
     info->num_nodes = schedule->graph->num_nodes;
+    info->num_places = schedule->graph->num_places;
+    if (schedule->placed) {
+        info->num_copies = schedule->placed->num_copies;
+        info->copy_bytes = schedule->placed->copy_bytes;
+        info->one_place_ns = schedule->placed->one_place_ns;
+    }
     info->num_guessed = costs->num_guessed;
     info->critical_path_ns = costs->critical_ns;
     info->work_ns = costs->work_ns;

@@ -4,26 +4,8 @@
 #include "plan/plan_place.h"
 
 #include "plan/plan_choose.h"
+#include "plan/plan_sites.h"
 #include "plan/schedule.h"
-
-static void set_idle(struct place *place, uint32_t lane)
-{
-    place->lanes[lane].idle = true;
-    place->num_idle++;
-    plan_bits_add(&place->idle, lane);
-}
-
-static void set_busy(struct place *place, uint32_t lane)
-{
-    if (lane == place->out->num_lanes) {
-        place->out->num_lanes++; // its first unit: it was idle, though not in the set
-        place->num_idle--;
-    } else if (place->lanes[lane].idle) {
-        place->lanes[lane].idle = false;
-        place->num_idle--;
-        plan_bits_remove(&place->idle, lane);
-    }
-}
 
 static bool has_named_lane(const struct place *place, uint32_t unit)
 {
@@ -36,7 +18,8 @@ static braid_serialisation_cause why_delayed(const struct place *place, uint32_t
 {
     if (!place->lanes[lane].idle)
         return BRAID_SERIALISED_BY_WAIT_COST;
-    return place->num_left_idle ? BRAID_SERIALISED_BY_MAX_CONCURRENT : BRAID_SERIALISED_BY_LANES;
+    return place->here->num_left_idle ? BRAID_SERIALISED_BY_MAX_CONCURRENT
+                                      : BRAID_SERIALISED_BY_LANES;
 }
 
 static bool note_delay(struct place *place, uint32_t unit, uint32_t lane)
@@ -53,20 +36,11 @@ static bool note_delay(struct place *place, uint32_t unit, uint32_t lane)
     return pair;
 }
 
-static uint32_t share_of(const struct place *place, uint32_t unit)
-{
-    return place->costs->unit_share ? place->costs->unit_share[unit] : 0;
-}
-
-static bool sleeps(const struct place *place, uint32_t unit)
-{
-    return place->costs->unit_blocks && place->costs->unit_blocks[unit];
-}
-
 static void add_ready(struct place *place, uint32_t rank)
 {
-    bool is_sleeper = sleeps(place, place->ranks->unit_at[rank]);
-    plan_bits_add(is_sleeper ? &place->sleepers : &place->ready, rank);
+    uint32_t unit = place->ranks->unit_at[rank];
+    struct site *site = site_of(place, unit);
+    plan_bits_add(sleeps(place, unit) ? &site->sleepers : &site->ready, rank);
 }
 
 // Nothing of a unit is held up by this predecessor any more.
@@ -136,8 +110,8 @@ static bool put(struct place *place, uint32_t unit, uint32_t lane, uint64_t star
     if (delayed && !note_delay(place, unit, lane))
         return false;
     set_busy(place, lane);
-    place->share += share_of(place, unit);
-    place->num_sleeping += sleeps(place, unit);
+    place->here->share += share_of(place, unit);
+    place->here->num_sleeping += sleeps(place, unit);
     bool done = put_node(place, plan_first_member(plan, unit), lane, start_ns);
     for (uint32_t i = 1; done && i < plan_unit_size(plan, unit); i++) {
         uint32_t node = plan_unit_member(plan, unit, i);
@@ -199,37 +173,7 @@ static bool put_hinted(struct place *place, uint32_t unit, uint32_t rank)
            put(place, unit, lane, braid_plan_start_on(place, lane));
 }
 
-// Units that start now, of which so many sleep, and what they take of the device.
-struct starting {
-    uint32_t num, num_sleeping, share;
-};
-
-static uint32_t num_startable(const struct place *place)
-{
-    uint32_t num_busy = place->max_lanes - place->num_idle;
-    uint32_t num_awake = num_busy > place->num_sleeping ? num_busy - place->num_sleeping : 0;
-    uint32_t most = place->costs->model.max_concurrent;
-    return most > num_awake ? most - num_awake : 0;
-}
-
-// Where the next of the ready units is that can start beside the running ones and those that start
-// now; NULL: there is none. One that sleeps needs no more than a lane. None of the others overtakes
-// the first of them: a large one would never find room.
-static struct plan_bits *next_ready(struct place *place, const struct starting *starting)
-{
-    if (starting->num >= place->num_idle)
-        return NULL;
-    if (place->costs->unit_blocks && !plan_bits_empty(&place->sleepers))
-        return &place->sleepers;
-    if (plan_bits_empty(&place->ready) ||
-        starting->num - starting->num_sleeping >= num_startable(place))
-        return NULL;
-    uint32_t taken = place->share + starting->share;
-    uint32_t unit = place->ranks->unit_at[plan_bits_lowest(&place->ready)];
-    return taken == 0 || taken + share_of(place, unit) <= PLAN_WHOLE_DEVICE ? &place->ready : NULL;
-}
-
-static bool fill_lanes(struct place *place)
+static bool fill_site(struct place *place)
 {
     struct starting none = { 0 };
     while (next_ready(place, &none)) {
@@ -250,6 +194,16 @@ static bool fill_lanes(struct place *place)
             return false;
     }
     return true;
+}
+
+static bool fill_lanes(struct place *place)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < place->plan->num_places && done; i++) {
+        place->here = &place->sites[i];
+        done = fill_site(place);
+    }
+    return done;
 }
 
 // One predecessor less holds up the start of a unit.
@@ -284,8 +238,9 @@ static void end_node(struct place *place, uint32_t node)
     release_successors(place, node);
     if (plan_member_after(plan, node) != PLAN_NONE)
         return;
-    place->share -= share_of(place, plan_unit_of(plan, node));
-    place->num_sleeping -= sleeps(place, plan_unit_of(plan, node));
+    uint32_t unit = plan_unit_of(plan, node);
+    site_of(place, unit)->share -= share_of(place, unit);
+    site_of(place, unit)->num_sleeping -= sleeps(place, unit);
     if (lane->tail != node)
         return; // another is queued behind it
     set_idle(place, place->out->lane_of[node]);
@@ -305,7 +260,8 @@ static void next_round(struct place *place)
     const struct plan_heap_item *end = plan_heap_first(&place->ends);
     const struct plan_heap_item *unit = plan_heap_first(&place->frees);
     place->round++;
-    place->num_left_idle = place->num_idle;
+    for (uint32_t i = 0; i < place->plan->num_places; i++)
+        place->sites[i].num_left_idle = place->sites[i].num_idle;
     place->now_ns = unit && unit->key < end->key ? unit->key : end->key;
     while (is_due(place, &place->frees))
         free_unit(place, plan_heap_pop(&place->frees).value);
@@ -316,7 +272,6 @@ static void next_round(struct place *place)
 static bool place_all(struct place *place)
 {
     const struct plan_graph *plan = place->plan;
-    place->num_idle = place->max_lanes;
     place->round = 1;
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
         uint32_t num_preds = plan_num_preds(plan, unit);

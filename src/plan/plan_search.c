@@ -48,6 +48,12 @@ static uint64_t end_of(const struct search *search, uint32_t node)
     return search->current->start_ns[node] + search->tries->costs->node_ns[node];
 }
 
+static uint64_t wait_between(const struct search *search, uint32_t from, uint32_t to)
+{
+    const struct plan_graph *plan = search->tries->plan;
+    return plan_wait_ns(search->tries->costs, plan_place_of(plan, from), plan_place_of(plan, to));
+}
+
 static void find_lanes(struct search *search)
 {
     const struct plan_placement *current = search->current;
@@ -70,7 +76,7 @@ static uint32_t find_cause(const struct search *search, uint32_t node)
     for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
         uint32_t pred = plan->pred_nodes[e];
         bool same = search->current->lane_of[pred] == search->current->lane_of[node];
-        uint64_t seen = end_of(search, pred) + (same ? 0 : model->wait_ns);
+        uint64_t seen = end_of(search, pred) + (same ? 0 : wait_between(search, pred, node));
         if (seen >= latest) {
             latest = seen;
             cause = pred;
@@ -108,7 +114,7 @@ static braid_status justify(struct search *search)
         for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
             uint32_t pred = plan->pred_nodes[e];
             bool same = current->lane_of[pred] == current->lane_of[node];
-            uint64_t tail = tails[node] + (same ? 0 : costs->model.wait_ns);
+            uint64_t tail = tails[node] + (same ? 0 : wait_between(search, pred, node));
             tails[pred] = tail > tails[pred] ? tail : tails[pred];
         }
     }

@@ -85,6 +85,16 @@ static bool write_steps(struct writer *writer)
     return writer->out->steps && add_nodes(writer);
 }
 
+static bool find_lane_places(struct braid_schedule *schedule)
+{
+    uint32_t num_lanes = schedule->info.num_lanes;
+    schedule->lane_place = braid_allocate_zeroed(num_lanes, sizeof(*schedule->lane_place));
+    for (uint32_t i = 0; schedule->lane_place && i < num_lanes; i++)
+        schedule->lane_place[i] =
+            (uint8_t)plan_place_of(schedule->graph, schedule->lane_nodes[schedule->lane_first[i]]);
+    return schedule->lane_place;
+}
+
 static bool list_lanes(struct braid_schedule *schedule)
 {
     uint32_t num_lanes = schedule->info.num_lanes;
@@ -101,7 +111,7 @@ static bool list_lanes(struct braid_schedule *schedule)
         if (step->kind == BRAID_STEP_RUN)
             schedule->lane_nodes[schedule->lane_first[step->lane + 1]++] = step->node;
     }
-    return true;
+    return !schedule->graph->place_of || find_lane_places(schedule);
 }
 
 static void take_arrays(struct braid_schedule *schedule, struct plan_costs *costs,

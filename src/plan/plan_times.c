@@ -27,6 +27,14 @@ static uint64_t gap_after(const struct braid_schedule *schedule, const braid_cos
                                                      : model->node_ns;
 }
 
+static uint64_t wait_of(const struct braid_schedule *schedule, const braid_cost_model *model,
+                        const braid_step *wait)
+{
+    uint32_t from = schedule_lane_place(schedule, schedule->lane_of[wait->node]);
+    uint32_t to = schedule_lane_place(schedule, wait->lane);
+    return from == to ? model->wait_ns : placed_link(&schedule->placed->model, from, to)->wait_ns;
+}
+
 // Sets when each node starts; returns when the last one ends.
 static uint64_t time_steps(const struct braid_schedule *schedule, const braid_cost_model *model,
                            const struct lane_times *work)
@@ -37,7 +45,7 @@ static uint64_t time_steps(const struct braid_schedule *schedule, const braid_co
         uint64_t *ready = &work->lane_ready_ns[step->lane];
         if (step->kind == BRAID_STEP_WAIT) {
             uint64_t seen = schedule->start_ns[step->node] + schedule->cost_ns[step->node];
-            seen += model->wait_ns;
+            seen += wait_of(schedule, model, step);
             *ready = seen > *ready ? seen : *ready;
         } else if (step->kind == BRAID_STEP_RUN) {
             uint64_t *free_ns = &work->lane_free_ns[step->lane];

@@ -16,10 +16,12 @@ struct widening {
     struct array waits; // uint32_t: of the node at hand
 };
 
-static uint64_t seen_ns(const struct widening *widening, uint32_t node)
+// When `by` may start that waits for a node.
+static uint64_t seen_ns(const struct widening *widening, uint32_t node, uint32_t by)
 {
+    const struct plan_graph *plan = widening->know.plan;
     return widening->placement->start_ns[node] + widening->costs->node_ns[node] +
-           widening->costs->model.wait_ns;
+           plan_wait_ns(widening->costs, plan_place_of(plan, node), plan_place_of(plan, by));
 }
 
 // The node to wait for in place of `pred`.
@@ -30,13 +32,14 @@ static uint32_t widen_wait(struct widening *widening, uint32_t node, uint32_t pr
     const uint32_t *nodes = widening->lane_nodes + widening->lane_first[lane];
     uint32_t at = widening->settled[lane];
     uint64_t start = widening->placement->start_ns[node];
-    while (at + 1 < widening->num_on_lane[lane] && seen_ns(widening, nodes[at + 1]) <= start) {
+    while (at + 1 < widening->num_on_lane[lane] &&
+           seen_ns(widening, nodes[at + 1], node) <= start) {
         plan_know_drop(know, nodes[at]);
         at++;
     }
     widening->settled[lane] = at;
     bool later = know->issue_of[nodes[at]] > know->issue_of[pred];
-    return later && seen_ns(widening, nodes[at]) <= start ? nodes[at] : pred;
+    return later && seen_ns(widening, nodes[at], node) <= start ? nodes[at] : pred;
 }
 
 // Latest first, by insertion: a node has few waits that are not known.

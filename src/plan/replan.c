@@ -63,22 +63,25 @@ static bool is_good_enough(const braid_schedule *schedule, const braid_schedule 
     return ratio <= old_ratio + old_ratio / KEPT_LOSS;
 }
 
-static braid_status start_schedule(const braid_schedule *from,
+static braid_status start_schedule(const braid_schedule *from, struct placed *placed,
                                    const braid_schedule_options *options,
                                    braid_schedule **out_schedule)
 {
-    return braid_schedule_begin(braid_plan_graph_share(from->graph), from->graph_id,
-                                from->graph_version, options, out_schedule);
+    braid_status status = braid_schedule_begin(braid_plan_graph_share(from->graph), from->graph_id,
+                                               from->graph_version, options, out_schedule);
+    if (!status)
+        (*out_schedule)->placed = braid_placed_share(placed);
+    return status;
 }
 
 static braid_status try_keeping(const braid_schedule *from, const braid_graph *graph,
-                                const braid_schedule_options *options,
+                                struct placed *placed, const braid_schedule_options *options,
                                 braid_schedule **out_schedule)
 {
     braid_schedule *schedule = NULL;
     if (!may_keep(from, options))
         return BRAID_OK;
-    braid_status status = start_schedule(from, options, &schedule);
+    braid_status status = start_schedule(from, placed, options, &schedule);
     if (status)
         return status;
     bool crowded = true;
@@ -97,11 +100,11 @@ static braid_status try_keeping(const braid_schedule *from, const braid_graph *g
 
 // The number of lanes was chosen for this graph before; only where lanes limit nothing it is free.
 static braid_status place_again(const braid_schedule *from, const braid_graph *graph,
-                                const braid_schedule_options *options,
+                                struct placed *placed, const braid_schedule_options *options,
                                 braid_schedule **out_schedule)
 {
     braid_schedule *schedule = NULL;
-    braid_status status = start_schedule(from, options, &schedule);
+    braid_status status = start_schedule(from, placed, options, &schedule);
     if (status)
         return status;
     bool as_many = may_keep(from, options) && from->info.num_lanes > 1;
@@ -130,10 +133,15 @@ braid_status braid_schedule_replan(const braid_schedule *schedule, const braid_g
         options = &schedule->options;
     braid_status status = braid_plan_check_options(options);
     braid_schedule *replanned = NULL;
+    struct placed *placed = NULL;
+    if (!status && schedule->placed) // nodes stay where they are
+        status = braid_placed_renew_costs(schedule->placed, graph, &placed);
+    const braid_graph *planned = placed ? placed->graph : graph;
     if (!status)
-        status = try_keeping(schedule, graph, options, &replanned);
+        status = try_keeping(schedule, planned, placed, options, &replanned);
     if (!status && !replanned)
-        status = place_again(schedule, graph, options, &replanned);
+        status = place_again(schedule, planned, placed, options, &replanned);
+    braid_placed_release(placed);
     if (!status)
         *out_schedule = replanned;
     return status;

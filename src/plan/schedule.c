@@ -25,6 +25,7 @@ braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
     schedule->graph_id = graph_id;
     schedule->graph_version = graph_version;
     schedule->options = *options;
+    schedule->options.places = NULL; // it is the program's; `placed` has what it said
     schedule->graph = plan;
     *out_schedule = schedule;
     return BRAID_OK;

@@ -91,6 +91,15 @@ braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
                                   uint64_t graph_version, const braid_schedule_options *options,
                                   braid_schedule **out_schedule);
 
+// Plans a graph for one place, or a placed one, whose user the schedule becomes, too.
+// Errors: of braid_schedule_create.
+braid_status braid_schedule_create_plain(const braid_graph *graph,
+                                         const braid_schedule_options *options,
+                                         braid_schedule **out_schedule);
+braid_status braid_schedule_create_placed(struct placed *placed,
+                                          const braid_schedule_options *options,
+                                          braid_schedule **out_schedule);
+
 // Gives a schedule that has none yet the lanes and steps of another, and its info but for islands.
 void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_schedule *from);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creating schedules.
+// Making schedules: of a graph, or of one whose nodes have places.
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -7,28 +7,35 @@
 #include "plan/plan_passes.h"
 #include "plan/schedule.h"
 
-braid_status braid_schedule_create(const braid_graph *graph, const braid_schedule_options *options,
-                                   braid_schedule **out_schedule)
+static braid_status create(const braid_graph *graph, struct placed *placed,
+                           const braid_schedule_options *options, braid_schedule **out_schedule)
 {
-    static const braid_schedule_options defaults;
-    if (!graph || !out_schedule)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_create: %s is NULL",
-                           graph ? "out_schedule" : "graph");
-    if (!options)
-        options = &defaults;
-    braid_status status = braid_plan_check_options(options);
-    if (status)
-        return status;
     struct plan_graph *plan = NULL;
     braid_schedule *schedule = NULL;
-    status = braid_plan_graph_create(graph, &plan);
+    braid_status status = braid_plan_graph_create(graph, &plan);
     if (!status)
         status = braid_schedule_begin(plan, graph->id, graph->version, options, &schedule);
-    if (!status)
+    if (!status) {
+        schedule->placed = braid_placed_share(placed);
         status = braid_plan_passes(schedule, graph, 0);
+    }
     if (status)
         braid_schedule_destroy(schedule);
     else
         *out_schedule = schedule;
     return status;
+}
+
+braid_status braid_schedule_create_plain(const braid_graph *graph,
+                                         const braid_schedule_options *options,
+                                         braid_schedule **out_schedule)
+{
+    return create(graph, NULL, options, out_schedule);
+}
+
+braid_status braid_schedule_create_placed(struct placed *placed,
+                                          const braid_schedule_options *options,
+                                          braid_schedule **out_schedule)
+{
+    return create(placed->graph, placed, options, out_schedule);
 }

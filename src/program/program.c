@@ -213,11 +213,12 @@ static bool allocate_ops(struct builder *builder)
     return program->ops && program->order && program->positions && program->empties;
 }
 
-static void find_forks_and_joins(struct program *program)
+static void describe_lanes(const braid_schedule *schedule, struct program *program)
 {
     for (uint32_t i = 0; i < program->num_lanes; i++) {
         struct program_lane *lane = &program->lanes[i];
         const struct program_op *ops = &program->ops[lane->first_op];
+        lane->place = schedule_lane_place(schedule, i);
         lane->needs_fork = lane->num_ops && ops[0].kind != PROGRAM_WAIT;
         lane->needs_join = lane->num_ops && ops[lane->num_ops - 1].kind != PROGRAM_PUBLISH;
     }
@@ -284,7 +285,7 @@ static bool build(struct builder *builder)
     if (!allocate_ops(builder))
         return false;
     emit_ops(builder);
-    find_forks_and_joins(builder->program);
+    describe_lanes(builder->schedule, builder->program);
     return find_islands(builder);
 }
 

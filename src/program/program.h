@@ -41,7 +41,7 @@ struct program_position {
 // last operation publishes needs no join: some other lane waits for that, and of the lanes that so
 // wait for each other's ends the last one in issue order does not end by publishing.
 struct program_lane {
-    uint32_t place; // the device that it runs on; there is one so far, 0
+    uint32_t place; // the device that it runs on
     bool needs_fork;
     bool needs_join;
     size_t first_op, num_ops; // of program.ops

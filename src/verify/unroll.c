@@ -76,6 +76,18 @@ static braid_status add_node(struct unroll *unroll, uint32_t index)
     return braid_graph_add_empty(unroll->to, &(braid_empty){ options }, NULL);
 }
 
+static braid_status follow_sequence(struct unroll *unroll)
+{
+    const uint32_t *sequence = unroll->graph->sequence.items;
+    size_t num = unroll->graph->sequence.num;
+    uint32_t *next = num ? braid_array_append(&unroll->to->sequence, num, sizeof(*next)) : NULL;
+    if (num && !next)
+        return braid_error_no_memory("the proof of frames");
+    for (size_t i = 0; i < num; i++)
+        next[i] = handle(unroll, sequence[i]).index;
+    return BRAID_OK;
+}
+
 static braid_status add_frame(struct unroll *unroll)
 {
     braid_status status = BRAID_OK;
@@ -83,7 +95,7 @@ static braid_status add_frame(struct unroll *unroll)
         status = add_resource(unroll, i);
     for (uint32_t i = 0; i < graph_num_nodes(unroll->graph) && !status; i++)
         status = add_node(unroll, i);
-    return status;
+    return status ? status : follow_sequence(unroll);
 }
 
 static size_t most_accesses(const braid_graph *graph)

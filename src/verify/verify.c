@@ -280,7 +280,7 @@ static braid_status check_hints(const struct verify *verify)
                                  "against hint %u",
                                  braid_verify_name(verify, a).text,
                                  braid_verify_name(verify, b).text, items[i].hint);
-        else if (nodes[a].main > nodes[b].main)
+        else if (verify_turn_of_unit(verify, a) > verify_turn_of_unit(verify, b))
             status = braid_verify_report(verify, b, a, "their lane hint");
     }
     braid_array_finish(&list);
@@ -345,6 +345,19 @@ braid_status braid_verify_steps(const braid_schedule *schedule, const braid_grap
     return status;
 }
 
+static braid_status check_lane_places(const braid_schedule *schedule)
+{
+    for (uint32_t i = 0; schedule->placed && i < schedule->info.num_nodes; i++) {
+        uint32_t lane = schedule->lane_of[i];
+        if (schedule_lane_place(schedule, lane) != placed_place(schedule->placed->graph, i))
+            return braid_error(BRAID_INTERNAL,
+                               "the plan runs node '%s' of device %u on lane %u of another",
+                               braid_schedule_node_name(schedule, i),
+                               placed_place(schedule->placed->graph, i), lane);
+    }
+    return BRAID_OK;
+}
+
 braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_graph *graph)
 {
     if (!schedule || !graph)
@@ -354,7 +367,13 @@ braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_g
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
                            schedule->graph_id != graph->id ? "another graph"
                                                            : "this graph before it was changed");
-    braid_status status = braid_verify_steps(schedule, graph, NULL, NULL, VERIFY_MOST_WORDS);
+    const struct placed *placed = schedule->placed;
+    braid_status status = placed ? braid_verify_placed(placed, graph) : BRAID_OK;
+    if (!status)
+        status = check_lane_places(schedule);
+    if (!status)
+        status = braid_verify_steps(schedule, placed ? placed->graph : graph, NULL, NULL,
+                                    VERIFY_MOST_WORDS);
     return status ? status : braid_verify_islands(schedule);
 }
 

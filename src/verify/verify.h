@@ -9,6 +9,8 @@
 #include <braid/memory.h>
 #include <braid/schedule.h>
 
+#include "graph/placed.h"
+
 // What clocks may take in one walk: 256 MiB and what counts their users.
 #define VERIFY_MOST_WORDS ((size_t)1 << 26)
 
@@ -18,5 +20,12 @@
 braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
                                 const braid_memory_plan *memory_plan, const bool *ended_at_start,
                                 size_t most_words);
+
+// Proves, independently of the placer, that what was placed does what the graph says, in every
+// order that keeps what the placed graph orders: each node is at its place with the memory there,
+// every access that needs data finds the last write before it, and at the end homes have all of
+// them. Errors: BRAID_INTERNAL (the message names the node, and what it would read),
+// BRAID_NO_MEMORY.
+braid_status braid_verify_placed(const struct placed *placed, const braid_graph *graph);
 
 #endif

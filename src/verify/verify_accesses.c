@@ -80,10 +80,9 @@ static braid_status check_pair(const struct verify_accesses *accesses, uint32_t 
                                uint32_t node, uint32_t resource)
 {
     const struct verify *verify = accesses->verify;
-    const struct graph_node *nodes = graph_nodes(verify->graph);
     if (before == GRAPH_NONE || before == node)
         return BRAID_OK;
-    if (nodes[before].main > nodes[node].main)
+    if (verify_turn_of_unit(verify, before) > verify_turn_of_unit(verify, node))
         return report_pair(verify, node, before, resource);
     if (!verify_is_ordered(verify, before, node))
         return report_pair(verify, before, node, resource);

@@ -55,6 +55,12 @@ static inline bool verify_is_ordered(const struct verify *verify, uint32_t befor
            (verify->ended_at_start && verify->ended_at_start[before]);
 }
 
+// Where a node's bundle stands in the order in which accesses count.
+static inline uint32_t verify_turn_of_unit(const struct verify *verify, uint32_t node)
+{
+    return verify->units.unit_of ? verify->units.unit_of[node] : node;
+}
+
 struct node_text braid_verify_name(const struct verify *verify, uint32_t node);
 
 // Reports that `node` may start before `before` has ended, though `why` forbids it.

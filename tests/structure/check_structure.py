@@ -12,6 +12,7 @@ MAY_INCLUDE = {
     "base": set(),
     "graph": {"base"},
     "plan": {"base", "graph"},
+    "place": {"base", "graph", "plan"},
     "draw": {"base", "graph", "plan"},
     "memory": {"base", "graph", "plan"},
     "backends": {"base"},
@@ -19,7 +20,7 @@ MAY_INCLUDE = {
     "program": {"base", "graph", "plan", "backends", "device"},
     "verify": {"base", "graph", "plan", "memory", "program"},
     "players": {"base", "backends", "device", "program"},
-    "exec": {"base", "graph", "plan", "verify", "device", "program"},
+    "exec": {"base", "graph", "plan", "place", "verify", "device", "program"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)

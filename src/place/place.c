@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes candidates, plans the graph that each leads to, and takes the one whose plan is shortest.
+#include "place/place.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "place/place_build.h"
+#include "place/place_search.h"
+#include "plan/plan_build.h"
+#include "plan/schedule.h"
+
+// The search looks at so many units and edges, and at this many frames.
+#define MOST_VISITS 4000000
+#define MOST_TRIES 4000
+// So much work for the ways ahead is worth it.
+#define MOST_LOOKS 200000000
+
+struct placing {
+    const braid_graph *graph;
+    const braid_schedule_options *options;
+    struct plan_graph *plan;
+    struct place_task task;
+    struct place_times times;
+    uint32_t *order;
+    uint8_t *place_of; // per unit, of the candidate at hand
+    uint8_t *nearest;  // of the candidate that is estimated shortest
+    uint64_t nearest_ns;
+    struct placed *best;
+    uint64_t best_ns, one_place_ns;
+};
+
+// Plans the candidate at hand, and keeps it if it is the shortest so far.
+static braid_status weigh(struct placing *placing, uint64_t *out_ns)
+{
+    struct placed *placed = NULL;
+    braid_schedule *schedule = NULL;
+    braid_schedule_info info = { 0 };
+    braid_status status = braid_place_build(placing->graph, placing->plan, placing->options->places,
+                                            placing->place_of, &placed);
+    if (!status)
+        status = braid_schedule_create_placed(placed, placing->options, &schedule);
+    if (status) {
+        braid_placed_release(placed);
+        return status;
+    }
+    braid_schedule_get_info(schedule, &info);
+    braid_schedule_destroy(schedule);
+    *out_ns = info.makespan_ns;
+    if (placing->best && *out_ns >= placing->best_ns) {
+        braid_placed_release(placed);
+        return BRAID_OK;
+    }
+    braid_placed_release(placing->best);
+    placing->best = placed;
+    placing->best_ns = *out_ns;
+    return BRAID_OK;
+}
+
+// Every unit at one place; those that may not be there where they may. Whether all are there.
+static bool put_all_on(struct placing *placing, uint32_t place)
+{
+    bool all = true;
+    for (uint32_t unit = 0; unit < placing->plan->num_units; unit++) {
+        uint64_t allowed = placing->task.allowed[unit];
+        bool may = allowed >> place & 1;
+        placing->place_of[unit] = (uint8_t)(may ? place : (uint32_t)__builtin_ctzll(allowed));
+        all = all && may;
+    }
+    return all;
+}
+
+static braid_status estimate(struct placing *placing)
+{
+    if (!braid_place_follow(placing->order, placing->place_of, &placing->times))
+        return braid_error_no_memory("the places of a plan");
+    uint64_t ns = braid_place_times_frame(&placing->times);
+    if (ns < placing->nearest_ns) {
+        placing->nearest_ns = ns;
+        memcpy(placing->nearest, placing->place_of, placing->plan->num_units);
+    }
+    return BRAID_OK;
+}
+
+// Places that are as fast, and have the same links and memory, would have the same plan: of those
+// the first is weighed, but nobody knows which they are, so all are, up to eight.
+static braid_status weigh_single_places(struct placing *placing)
+{
+    enum { MOST_WEIGHED = 8 };
+    braid_status status = BRAID_OK;
+    uint32_t num =
+        placing->task.num_places < MOST_WEIGHED ? placing->task.num_places : MOST_WEIGHED;
+    for (uint32_t place = 0; place < num && !status; place++) {
+        uint64_t ns = 0;
+        bool is_whole = put_all_on(placing, place);
+        status = estimate(placing);
+        if (!status)
+            status = weigh(placing, &ns);
+        if (!status && is_whole && (!placing->one_place_ns || ns < placing->one_place_ns))
+            placing->one_place_ns = ns;
+    }
+    return status;
+}
+
+static braid_status weigh_listed(struct placing *placing, enum place_rule rule)
+{
+    uint64_t ns;
+    braid_status status = braid_place_list(&placing->task, placing->order, rule, &placing->times);
+    if (status)
+        return status;
+    memcpy(placing->place_of, placing->times.place_of, placing->plan->num_units);
+    status = estimate(placing);
+    return status ? status : weigh(placing, &ns);
+}
+
+static braid_status weigh_searched(struct placing *placing)
+{
+    uint64_t size = (uint64_t)placing->plan->num_units + placing->plan->num_edges + 1, ns;
+    uint64_t num_tries = MOST_VISITS / size / placing->task.num_places;
+    num_tries = num_tries < MOST_TRIES ? num_tries : MOST_TRIES;
+    memcpy(placing->place_of, placing->nearest, placing->plan->num_units);
+    braid_status status = braid_place_search(&placing->task, placing->order, (uint32_t)num_tries,
+                                             &placing->times, placing->place_of);
+    return status || !num_tries ? status : weigh(placing, &ns);
+}
+
+static braid_status begin(struct placing *placing)
+{
+    braid_status status = braid_plan_graph_create(placing->graph, &placing->plan);
+    if (!status)
+        status = braid_place_task_create(placing->graph, placing->plan, placing->options,
+                                         &placing->task);
+    if (!status)
+        status = braid_place_times_create(&placing->task, &placing->times);
+    if (!status)
+        status = braid_place_order(&placing->task, &placing->order);
+    if (status)
+        return status;
+    placing->nearest_ns = UINT64_MAX;
+    placing->place_of = braid_allocate_zeroed(placing->plan->num_units, 1);
+    placing->nearest = braid_allocate_zeroed(placing->plan->num_units, 1);
+    return placing->place_of && placing->nearest ? BRAID_OK
+                                                 : braid_error_no_memory("the places of a plan");
+}
+
+static braid_status weigh_all(struct placing *placing)
+{
+    uint64_t num_places = placing->task.num_places;
+    braid_status status = weigh_single_places(placing);
+    if (!status)
+        status = weigh_listed(placing, PLACE_BY_END);
+    if (!status && placing->plan->num_edges * num_places * num_places <= MOST_LOOKS)
+        status = weigh_listed(placing, PLACE_BY_AHEAD);
+    if (!status)
+        status = weigh_searched(placing);
+    return status;
+}
+
+braid_status braid_graph_place(const braid_graph *graph, const braid_schedule_options *options,
+                               struct placed **out_placed)
+{
+    struct placing placing = { .graph = graph, .options = options };
+    braid_status status = begin(&placing);
+    if (!status)
+        status = weigh_all(&placing);
+    braid_place_times_finish(&placing.times);
+    braid_place_task_finish(&placing.task);
+    braid_plan_graph_release(placing.plan);
+    free(placing.order);
+    free(placing.place_of);
+    free(placing.nearest);
+    if (status) {
+        braid_placed_release(placing.best);
+        return status;
+    }
+    placing.best->one_place_ns = placing.one_place_ns;
+    *out_placed = placing.best;
+    return BRAID_OK;
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the units in an order in which every edge goes forward and keeps for each segment of memory
+// which places have what was written last. What a unit needs and its place lacks is copied before
+// it; at the end homes are brought up to date.
+//
+// No cycle comes of it: nodes and copies stand in one sequence, in which what was there before
+// already goes forward, and accesses order what shares memory as it stands there.
+#include "place/place_build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/segments.h"
+#include "place/place_memory.h"
+
+struct build {
+    const braid_graph *user;
+    const struct plan_graph *plan;
+    const uint8_t *place_of; // per unit
+    struct placed *placed;
+    braid_graph *graph; // what is made
+    struct place_memory memory;
+    struct graph_segments segments;
+    uint64_t *offsets;           // per segment: where it begins in its buffer
+    uint64_t *valid;             // per segment: the places that have its last write, a bit each
+    struct array copies;         // struct placed_copy
+    struct array copy_addresses; // struct graph_address
+};
+
+// A part of a buffer that is to be copied.
+struct part {
+    uint32_t buffer;
+    uint64_t offset, end;
+    uint32_t from, to;
+    bool is_return;
+};
+
+static const struct graph_resource *resource_at(const struct build *build, uint32_t index)
+{
+    return &((const struct graph_resource *)build->user->resources.items)[index];
+}
+
+static bool needs_data(uint32_t mode)
+{
+    return mode != BRAID_WRITE;
+}
+
+static void find_offsets(struct build *build)
+{
+    for (uint32_t i = 0; i < build->user->resources.num; i++) {
+        const struct graph_resource *resource = resource_at(build, i);
+        build->offsets[build->segments.first[i]] = resource->offset;
+        build->offsets[build->segments.end[i]] = resource->offset + resource->bytes;
+    }
+}
+
+// Before the frame what has a home is there.
+static void find_valid(struct build *build)
+{
+    for (uint32_t i = 0; i < build->user->resources.num; i++) {
+        uint32_t home = braid_place_home(build->user, i);
+        for (uint32_t s = build->segments.first[i];
+             s < build->segments.end[i] && home < GRAPH_MOST_PLACES; s++)
+            build->valid[s] = UINT64_C(1) << home;
+    }
+}
+
+// The end of a copy: a pointer, or an address that frames know.
+static bool set_end(struct build *build, uint32_t node, uint32_t resource, size_t place,
+                    const void **pointer)
+{
+    const struct graph_resource *end =
+        &((const struct graph_resource *)build->graph->resources.items)[resource];
+    *pointer = NULL;
+    if (!end->alignment && !end->num_versions) {
+        *pointer = (const char *)end->address + end->offset;
+        return true;
+    }
+    struct graph_address *slot = braid_array_append(&build->copy_addresses, 1, sizeof(*slot));
+    if (slot)
+        *slot = (struct graph_address){ node, resource, (uint32_t)place };
+    return slot;
+}
+
+static bool append_work(struct build *build, const struct placed_copy *copy)
+{
+    const void *to, *from;
+    union work *work = braid_array_append(&build->graph->works, 1, sizeof(*work));
+    if (!work ||
+        !set_end(build, copy->node, copy->to_resource, offsetof(struct work_copy, to), &to) ||
+        !set_end(build, copy->node, copy->from_resource, offsetof(struct work_copy, from), &from))
+        return false;
+    *work = (union work){ .copy = { .to = (void *)(uintptr_t)to,
+                                    .from = from,
+                                    .bytes = copy->bytes,
+                                    .to_room = copy->bytes,
+                                    .from_room = copy->bytes } };
+    return true;
+}
+
+static bool append_node(struct build *build, const struct placed_copy *copy)
+{
+    braid_graph *graph = build->graph;
+    char name[256];
+    snprintf(name, sizeof(name), "copy of %.200s to device %u",
+             braid_names_at(&build->user->names, resource_at(build, copy->buffer)->name), copy->to);
+    struct graph_node *node = braid_array_append(&graph->nodes, 1, sizeof(*node));
+    struct graph_access *accesses = braid_array_append(&graph->accesses, 2, sizeof(*accesses));
+    uint32_t *next = braid_array_append(&graph->sequence, 1, sizeof(*next));
+    if (!node || !accesses || !next || !braid_names_reserve(&graph->names, name))
+        return false;
+    *next = copy->node;
+    accesses[0] = (struct graph_access){ copy->from_resource, BRAID_READ };
+    accesses[1] = (struct graph_access){ copy->to_resource, BRAID_WRITE };
+    *node = (struct graph_node){
+        .cost_ns = braid_place_copy_ns(&build->placed->model, copy->from, copy->to, copy->bytes),
+        .name = braid_names_store(&graph->names, name),
+        .payload = (uint32_t)graph->works.num,
+        .main = copy->node,
+        .first_access = (uint32_t)graph->accesses.num - 2,
+        .num_accesses = 2,
+        .kind = WORK_COPY,
+        .role = GRAPH_MAIN,
+        .place = (uint8_t)(copy->from + 1),
+    };
+    return append_work(build, copy);
+}
+
+static braid_status add_copy(struct build *build, const struct part *part)
+{
+    struct placed_copy copy = { .node = graph_num_nodes(build->graph),
+                                .buffer = part->buffer,
+                                .from = part->from,
+                                .to = part->to,
+                                .offset = part->offset,
+                                .bytes = part->end - part->offset,
+                                .is_return = part->is_return };
+    if (copy.node >= GRAPH_MAX_ITEMS - 1 || build->graph->accesses.num >= GRAPH_MAX_ITEMS - 2)
+        return braid_error(BRAID_INVALID_ARGUMENT, "too many copies between devices in one plan");
+    braid_status status = braid_place_memory_part(&build->memory, copy.buffer, copy.offset,
+                                                  copy.bytes, copy.from, &copy.from_resource);
+    if (!status)
+        status = braid_place_memory_part(&build->memory, copy.buffer, copy.offset, copy.bytes,
+                                         copy.to, &copy.to_resource);
+    if (status)
+        return status;
+    struct placed_copy *slot = braid_array_append(&build->copies, 1, sizeof(*slot));
+    if (!slot || !append_node(build, &copy))
+        return braid_error_no_memory("the copies of a plan");
+    *slot = copy;
+    build->placed->copy_bytes += copy.bytes;
+    return BRAID_OK;
+}
+
+// Of the places that have a segment, the one that it comes from soonest.
+static uint32_t find_source(const struct build *build, uint64_t valid, uint32_t to, uint64_t bytes)
+{
+    uint32_t best = 0;
+    uint64_t best_ns = UINT64_MAX;
+    for (; valid; valid &= valid - 1) {
+        uint32_t from = (uint32_t)__builtin_ctzll(valid);
+        uint64_t ns = braid_place_copy_ns(&build->placed->model, from, to, bytes);
+        if (ns < best_ns) {
+            best_ns = ns;
+            best = from;
+        }
+    }
+    return best;
+}
+
+// Brings segments of a resource to a place, neighbours from one source together.
+static braid_status bring(struct build *build, uint32_t resource, uint32_t to, bool is_return)
+{
+    uint64_t here = UINT64_C(1) << to;
+    struct part part = { .buffer = resource_at(build, resource)->buffer,
+                         .to = to,
+                         .is_return = is_return };
+    bool is_open = false;
+    braid_status status = BRAID_OK;
+    uint32_t end = build->segments.end[resource];
+    for (uint32_t s = build->segments.first[resource]; s < end && !status; s++) {
+        uint64_t valid = build->valid[s], bytes = build->offsets[s + 1] - build->offsets[s];
+        bool is_missing = valid && !(valid & here);
+        uint32_t from = is_missing ? find_source(build, valid, to, bytes) : 0;
+        if (is_open && (!is_missing || from != part.from)) {
+            status = add_copy(build, &part);
+            is_open = false;
+        }
+        if (!is_missing)
+            continue;
+        if (!is_open)
+            part.offset = build->offsets[s];
+        part.from = from;
+        part.end = build->offsets[s + 1];
+        is_open = true;
+        build->valid[s] |= here;
+    }
+    return is_open && !status ? add_copy(build, &part) : status;
+}
+
+static bool is_tracked(const struct build *build, uint32_t resource)
+{
+    return braid_place_home(build->user, resource) != GRAPH_EVERYWHERE;
+}
+
+static void note_write(struct build *build, uint32_t resource, uint32_t place)
+{
+    for (uint32_t s = build->segments.first[resource]; s < build->segments.end[resource]; s++)
+        build->valid[s] = UINT64_C(1) << place;
+}
+
+// All that a unit needs comes before the unit, since nothing stands between its nodes. A node may
+// write a part of what it reads, so what it needs counts first.
+static braid_status walk_node(struct build *build, uint32_t node, uint32_t place)
+{
+    struct graph_node *placed = &((struct graph_node *)build->graph->nodes.items)[node];
+    uint32_t first = placed->first_access, end = first + placed->num_accesses;
+    const struct graph_access *accesses = build->user->accesses.items;
+    placed->place = (uint8_t)(place + 1);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = first; i < end && !status; i++) {
+        if (needs_data(accesses[i].mode) && is_tracked(build, accesses[i].resource))
+            status = bring(build, accesses[i].resource, place, false);
+    }
+    for (uint32_t i = first; i < end && !status; i++) {
+        struct graph_access access = accesses[i];
+        if (access.mode != BRAID_READ && is_tracked(build, access.resource))
+            note_write(build, access.resource, place);
+        status = braid_place_memory_at(&build->memory, access.resource, place, &access.resource);
+        if (!status)
+            ((struct graph_access *)build->graph->accesses.items)[i] = access;
+    }
+    return status;
+}
+
+static braid_status walk_units(struct build *build)
+{
+    const struct plan_graph *plan = build->plan;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < plan->num_nodes && !status; i++) {
+        uint32_t node = plan_ordered_node(plan, i), unit = plan_unit_of(plan, node);
+        status = walk_node(build, node, build->place_of[unit]);
+        if (status || node != plan_last_member(plan, unit))
+            continue;
+        uint32_t *next = braid_array_append(&build->graph->sequence, 1, sizeof(*next));
+        if (!next)
+            return braid_error_no_memory("the order of a plan");
+        *next = plan_main_of(plan, unit);
+    }
+    return status;
+}
+
+static braid_status return_home(struct build *build)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < build->user->resources.num && !status; i++) {
+        uint32_t home = braid_place_home(build->user, i);
+        if (resource_at(build, i)->buffer == i && home < GRAPH_MOST_PLACES)
+            status = bring(build, i, home, true);
+    }
+    return status;
+}
+
+// Addresses of the node at hand: those that frames know, and those that it was given but which now
+// are those of a replica.
+static braid_status add_addresses(struct build *build, const struct array *list, size_t *next,
+                                  uint32_t node, bool were_given)
+{
+    const struct graph_address *addresses = list->items;
+    braid_status status = BRAID_OK;
+    for (; *next < list->num && addresses[*next].node == node && !status; ++*next) {
+        struct graph_address address = addresses[*next];
+        uint32_t resource = address.resource;
+        status = braid_place_memory_at(&build->memory, resource, placed_place(build->graph, node),
+                                       &address.resource);
+        if (status || (were_given && address.resource == resource))
+            continue;
+        struct graph_address *slot = braid_array_append(&build->graph->addresses, 1, sizeof(*slot));
+        if (!slot)
+            return braid_error_no_memory("the addresses of a plan");
+        *slot = address;
+    }
+    return status;
+}
+
+static braid_status bind_addresses(struct build *build)
+{
+    size_t next_known = 0, next_given = 0, num = build->copy_addresses.num;
+    braid_status status = BRAID_OK;
+    build->graph->addresses.num = build->graph->given.num = 0;
+    for (uint32_t node = 0; node < build->plan->num_nodes && !status; node++) {
+        status = add_addresses(build, &build->user->addresses, &next_known, node, false);
+        if (!status)
+            status = add_addresses(build, &build->user->given, &next_given, node, true);
+    }
+    if (status || !num)
+        return status;
+    void *slot = braid_array_append(&build->graph->addresses, num, sizeof(struct graph_address));
+    if (!slot)
+        return braid_error_no_memory("the addresses of a plan");
+    memcpy(slot, build->copy_addresses.items, num * sizeof(struct graph_address));
+    return BRAID_OK;
+}
+
+static braid_status begin(struct build *build, const braid_place_model *model)
+{
+    struct placed *placed = calloc(1, sizeof(*placed));
+    if (!placed)
+        return braid_error_no_memory("a graph with places");
+    build->placed = placed;
+    atomic_init(&placed->num_users, 1);
+    braid_status status = braid_place_model_copy(model, &placed->model);
+    if (!status)
+        status = braid_graph_clone(build->user, &placed->graph);
+    if (status)
+        return status;
+    build->graph = placed->graph;
+    placed->model.num_nodes = build->plan->num_nodes;
+    placed->graph->places = &placed->model;
+    placed->graph->sequence.num = 0;
+    status = braid_place_memory_create(build->graph, placed->model.num_places, &build->memory);
+    if (!status)
+        status = braid_graph_find_segments(build->user, &build->segments);
+    size_t num = (size_t)build->segments.num_segments + 1;
+    build->offsets = braid_allocate_zeroed(num, sizeof(*build->offsets));
+    build->valid = braid_allocate_zeroed(num, sizeof(*build->valid));
+    if (!status && (!build->offsets || !build->valid))
+        status = braid_error_no_memory("a graph with places");
+    if (status)
+        return status;
+    find_offsets(build);
+    find_valid(build);
+    return BRAID_OK;
+}
+
+braid_status braid_place_build(const braid_graph *graph, const struct plan_graph *plan,
+                               const braid_place_model *model, const uint8_t *place_of,
+                               struct placed **out_placed)
+{
+    struct build build = { .user = graph, .plan = plan, .place_of = place_of };
+    braid_status status = begin(&build, model);
+    if (!status)
+        status = walk_units(&build);
+    if (!status)
+        status = return_home(&build);
+    if (!status)
+        status = bind_addresses(&build);
+    if (build.placed) {
+        build.placed->copies = build.copies.items;
+        build.placed->num_copies = (uint32_t)build.copies.num;
+    }
+    braid_place_memory_finish(&build.memory);
+    braid_graph_segments_finish(&build.segments);
+    braid_array_finish(&build.copy_addresses);
+    free(build.offsets);
+    free(build.valid);
+    if (status)
+        braid_placed_release(build.placed);
+    else
+        *out_placed = build.placed;
+    return status;
+}

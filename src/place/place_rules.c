@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node may run anywhere if each buffer that it accesses is one whose address the plan chooses for
+// it: a transient buffer, or one that it is given by braid_resource_address. What a node touches by
+// a pointer of its own keeps it where that memory is.
+#include "place/place_rules.h"
+
+#include "base/error.h"
+#include "base/node_text.h"
+#include "place/place_memory.h"
+
+struct rules {
+    const braid_graph *graph;
+    const struct plan_graph *plan;
+    uint32_t num_places;
+    uint64_t *allowed; // per unit
+    size_t next_known, next_given;
+};
+
+static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
+{
+    return &((const struct graph_resource *)graph->resources.items)[index];
+}
+
+static struct node_text name_of(const struct rules *rules, uint32_t node)
+{
+    return braid_node_text(node, braid_graph_name(rules->graph, node));
+}
+
+static braid_status check_homes(const struct rules *rules)
+{
+    const braid_graph *graph = rules->graph;
+    for (uint32_t i = 0; i < graph->resources.num; i++) {
+        uint32_t home = resource_at(graph, i)->home;
+        if (home != GRAPH_EVERYWHERE && home >= rules->num_places)
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "buffer '%s' has its home on device %u, and the plan is for %u "
+                               "devices",
+                               braid_names_at(&graph->names, resource_at(graph, i)->name), home,
+                               rules->num_places);
+    }
+    return BRAID_OK;
+}
+
+static bool names_buffer(const struct rules *rules, const struct array *list, size_t *next,
+                         uint32_t node, uint32_t buffer)
+{
+    const struct graph_address *addresses = list->items;
+    while (*next < list->num && addresses[*next].node < node)
+        ++*next;
+    for (size_t i = *next; i < list->num && addresses[i].node == node; i++) {
+        if (resource_at(rules->graph, addresses[i].resource)->buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+// Whether the node has the resource's address from the plan, so that it may be another one.
+static bool is_addressed(struct rules *rules, uint32_t node, uint32_t resource)
+{
+    uint32_t buffer = resource_at(rules->graph, resource)->buffer;
+    return names_buffer(rules, &rules->graph->addresses, &rules->next_known, node, buffer) ||
+           names_buffer(rules, &rules->graph->given, &rules->next_given, node, buffer);
+}
+
+// What a node without accesses may touch, nobody knows.
+static bool is_undeclared(const braid_graph *graph, const struct graph_node *node)
+{
+    if (node->kind == WORK_NATIVE)
+        return true; // it may hold what belongs to a device, such as a library's handle
+    if (node->num_accesses)
+        return false;
+    if (node->kind == WORK_KERNEL)
+        return ((const struct graph_kernel *)graph->kernels.items)[node->payload].num_args > 0;
+    return node->kind == WORK_COPY || node->kind == WORK_FILL;
+}
+
+static braid_status keep_at(struct rules *rules, uint32_t node, uint32_t resource, uint32_t home,
+                            uint64_t *allowed)
+{
+    if (*allowed & UINT64_C(1) << home) {
+        *allowed = UINT64_C(1) << home;
+        return BRAID_OK;
+    }
+    const char *name =
+        braid_names_at(&rules->graph->names, resource_at(rules->graph, resource)->name);
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "node %s cannot be on device %u, where '%s' is, which it touches by a "
+                       "pointer of its own: give it braid_resource_address, or the buffer another "
+                       "home",
+                       name_of(rules, node).text, home, name);
+}
+
+static braid_status restrict_node(struct rules *rules, uint32_t node, bool is_named,
+                                  uint64_t *allowed)
+{
+    const braid_graph *graph = rules->graph;
+    const struct graph_node *graph_node = &graph_nodes(graph)[node];
+    const struct graph_access *accesses = graph->accesses.items;
+    braid_status status = BRAID_OK;
+    if (is_undeclared(graph, graph_node) && !is_named && *allowed & 1)
+        *allowed = 1;
+    for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
+        uint32_t resource = accesses[graph_node->first_access + i].resource;
+        uint32_t home = braid_place_home(graph, resource);
+        bool is_plain = !resource_at(graph, resource)->bytes;
+        if (is_plain) // a list or a generator's state is somewhere, too
+            home = is_named ? GRAPH_EVERYWHERE : resource_at(graph, resource)->home;
+        if (home < GRAPH_MOST_PLACES && !is_addressed(rules, node, resource))
+            status = keep_at(rules, node, resource, home, allowed);
+    }
+    return status;
+}
+
+static braid_status restrict_unit(struct rules *rules, uint32_t main)
+{
+    const struct graph_node *nodes = graph_nodes(rules->graph);
+    uint64_t all = rules->num_places < 64 ? (UINT64_C(1) << rules->num_places) - 1 : UINT64_MAX;
+    uint32_t named = nodes[main].place;
+    if (named > rules->num_places)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "node %s is to run on device %u, and the plan is for %u devices",
+                           name_of(rules, main).text, named - 1, rules->num_places);
+    rules->allowed[plan_unit_of(rules->plan, main)] = named ? UINT64_C(1) << (named - 1) : all;
+    return BRAID_OK;
+}
+
+// Nodes of one hint share a lane, and so a place: the lowest that all of them may have.
+static braid_status join_hints(struct rules *rules)
+{
+    const struct plan_graph *plan = rules->plan;
+    if (!plan->hint_before)
+        return BRAID_OK;
+    for (int round = 0; round < 2; round++) { // forth to know what is left, then back to tell all
+        for (uint32_t i = 0; i < plan->num_units; i++) {
+            uint32_t unit = round ? plan->num_units - 1 - i : i, before = plan->hint_before[unit];
+            uint64_t *allowed = &rules->allowed[unit];
+            if (round && plan->hint_of[unit])
+                *allowed &= 0 - *allowed;
+            if (before == PLAN_NONE)
+                continue;
+            uint64_t *to = round ? &rules->allowed[before] : allowed;
+            uint64_t both = *allowed & rules->allowed[before];
+            if (!both)
+                return braid_error(BRAID_INVALID_ARGUMENT,
+                                   "nodes '%s' and '%s' have lane hint %u, and cannot be on one "
+                                   "device",
+                                   braid_plan_unit_name(plan, before),
+                                   braid_plan_unit_name(plan, unit), plan->hint_of[unit]);
+            *to = both;
+        }
+    }
+    return BRAID_OK;
+}
+
+braid_status braid_place_find_allowed(const braid_graph *graph, const struct plan_graph *plan,
+                                      uint32_t num_places, uint64_t *allowed)
+{
+    struct rules rules = {
+        .graph = graph, .plan = plan, .num_places = num_places, .allowed = allowed
+    };
+    const struct graph_node *nodes = graph_nodes(graph);
+    braid_status status = check_homes(&rules);
+    for (uint32_t i = 0; i < plan->num_nodes && !status; i++) {
+        if (nodes[i].role == GRAPH_MAIN)
+            status = restrict_unit(&rules, i);
+    }
+    for (uint32_t i = 0; i < plan->num_nodes && !status; i++)
+        status =
+            restrict_node(&rules, i, nodes[nodes[i].main].place, &allowed[plan_unit_of(plan, i)]);
+    return status ? status : join_hints(&rules);
+}

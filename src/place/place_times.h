@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A quick estimate of a frame on several places, unit by unit: when a unit could end on each place,
+// with the copies that it would need there.
+#ifndef BRAID_PLACE_PLACE_TIMES_H
+#define BRAID_PLACE_PLACE_TIMES_H
+
+#include "graph/placed.h"
+#include "graph/segments.h"
+#include "place/place_slots.h"
+#include "plan/plan_costs.h"
+
+// What a unit does to segments.
+struct place_use {
+    uint32_t first, end; // segments
+    bool needs, writes;
+};
+
+// What is known of a graph beforehand.
+struct place_task {
+    const struct plan_graph *plan;
+    const braid_graph *graph;
+    struct place_model model;
+    uint32_t num_places;
+    uint32_t most; // units at once on a place
+    uint32_t num_segments;
+    uint64_t *segment_bytes; // per segment
+    uint8_t *home;           // per segment: 1 + the place that needs it at the end; 0: none
+    struct place_use *uses;  // unit by unit
+    uint32_t *first_use;     // num_units + 1
+    uint64_t *cost_ns;       // unit * num_places + place
+    uint64_t *allowed;       // per unit
+    uint32_t *share;         // per unit
+    uint64_t *edge_bytes;    // per edge: what flows along it
+};
+
+// Errors: those of braid_place_find_allowed, BRAID_INVALID_ARGUMENT (times beyond 64 bits).
+braid_status braid_place_task_create(const braid_graph *graph, const struct plan_graph *plan,
+                                     const braid_schedule_options *options,
+                                     struct place_task *out_task);
+void braid_place_task_finish(struct place_task *task);
+
+// What is known while units are put on places.
+struct place_times {
+    const struct place_task *task;
+    uint64_t *end_ns;   // per unit
+    uint8_t *place_of;  // per unit
+    uint64_t *since_ns; // segment * num_places + place: since when it is there; UINT64_MAX: not
+    struct place_slots *slots; // per place
+    uint64_t makespan_ns;
+};
+
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_place_times_create(const struct place_task *task, struct place_times *out_times);
+void braid_place_times_finish(struct place_times *times);
+// Begins again with no unit put. False: no memory.
+bool braid_place_times_reset(struct place_times *times);
+
+// When a unit all of whose predecessors are put could start on a place.
+uint64_t braid_place_times_start(const struct place_times *times, uint32_t unit, uint32_t place);
+// Puts it there. False: no memory.
+bool braid_place_times_put(struct place_times *times, uint32_t unit, uint32_t place,
+                           uint64_t start_ns);
+// How long the frame is, with what is copied home at its end.
+uint64_t braid_place_times_frame(const struct place_times *times);
+
+#endif

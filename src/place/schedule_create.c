@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning graphs, for one device or several.
+#include "base/error.h"
+#include "place/place.h"
+#include "plan/plan_passes.h"
+#include "plan/schedule.h"
+
+static braid_status create_placed(const braid_graph *graph, const braid_schedule_options *options,
+                                  braid_schedule **out_schedule)
+{
+    struct placed *placed = NULL;
+    braid_status status = braid_graph_place(graph, options, &placed);
+    if (!status)
+        status = braid_schedule_create_placed(placed, options, out_schedule);
+    braid_placed_release(placed);
+    return status;
+}
+
+braid_status braid_schedule_create(const braid_graph *graph, const braid_schedule_options *options,
+                                   braid_schedule **out_schedule)
+{
+    static const braid_schedule_options defaults;
+    if (!graph || !out_schedule)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_create: %s is NULL",
+                           graph ? "out_schedule" : "graph");
+    if (!options)
+        options = &defaults;
+    braid_status status = braid_plan_check_options(options);
+    if (status)
+        return status;
+    if (options->places && options->places->num_places > 1)
+        return create_placed(graph, options, out_schedule);
+    return braid_schedule_create_plain(graph, options, out_schedule);
+}

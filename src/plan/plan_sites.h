@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs at each place while a graph is put on lanes, and which ready unit may start there.
+#ifndef BRAID_PLAN_SITES_H
+#define BRAID_PLAN_SITES_H
+
+#include "plan/plan_choose.h"
+
+static inline struct site *site_of_lane(const struct place *place, uint32_t lane)
+{
+    return &place->sites[place->lanes[lane].at];
+}
+
+static inline struct site *site_of(const struct place *place, uint32_t unit)
+{
+    return &place->sites[plan_place_of_unit(place->plan, unit)];
+}
+
+static inline void set_idle(struct place *place, uint32_t lane)
+{
+    place->lanes[lane].idle = true;
+    site_of_lane(place, lane)->num_idle++;
+    plan_bits_add(&site_of_lane(place, lane)->idle, lane);
+}
+
+static inline void set_busy(struct place *place, uint32_t lane)
+{
+    struct site *here = place->here;
+    if (lane == place->out->num_lanes) {
+        place->out->num_lanes++; // its first unit: it was idle, though not in the set
+        place->lanes[lane].at = (uint8_t)(here - place->sites);
+        here->num_lanes++;
+        here->num_idle--;
+    } else if (place->lanes[lane].idle) {
+        place->lanes[lane].idle = false;
+        here->num_idle--;
+        plan_bits_remove(&here->idle, lane);
+    }
+}
+
+static inline uint32_t share_of(const struct place *place, uint32_t unit)
+{
+    return place->costs->unit_share ? place->costs->unit_share[unit] : 0;
+}
+
+static inline bool sleeps(const struct place *place, uint32_t unit)
+{
+    return place->costs->unit_blocks && place->costs->unit_blocks[unit];
+}
+
+// Units that start now, of which so many sleep, and what they take of the device.
+struct starting {
+    uint32_t num, num_sleeping, share;
+};
+
+static inline uint32_t num_startable(const struct place *place)
+{
+    const struct site *here = place->here;
+    uint32_t num_busy = place->max_lanes - here->num_idle;
+    uint32_t num_awake = num_busy > here->num_sleeping ? num_busy - here->num_sleeping : 0;
+    uint32_t most = place->costs->model.max_concurrent;
+    return most > num_awake ? most - num_awake : 0;
+}
+
+// Where the next of the ready units is that can start beside the running ones and those that start
+// now; NULL: there is none. One that sleeps needs no more than a lane. None of the others overtakes
+// the first of them: a large one would never find room.
+static inline struct plan_bits *next_ready(struct place *place, const struct starting *starting)
+{
+    struct site *here = place->here;
+    if (starting->num >= here->num_idle)
+        return NULL;
+    if (place->costs->unit_blocks && !plan_bits_empty(&here->sleepers))
+        return &here->sleepers;
+    if (plan_bits_empty(&here->ready) ||
+        starting->num - starting->num_sleeping >= num_startable(place))
+        return NULL;
+    uint32_t taken = here->share + starting->share;
+    uint32_t unit = place->ranks->unit_at[plan_bits_lowest(&here->ready)];
+    return taken == 0 || taken + share_of(place, unit) <= PLAN_WHOLE_DEVICE ? &here->ready : NULL;
+}
+
+#endif

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proves a placed graph against the program's. That its steps keep the order of all accesses to one
+// memory is proved elsewhere, as of any graph; so what each node finds in every order is what it
+// finds in the one order in which the nodes are walked here. That order must be one that the
+// program's graph allows.
+#include "verify/verify_places.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/node_text.h"
+#include "graph/links.h"
+#include "verify/verify.h"
+
+struct proof {
+    const struct placed *placed;
+    const braid_graph *program, *graph;
+    struct place_cells cells;
+    struct graph_units units; // of the placed graph
+};
+
+static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
+{
+    return &((const struct graph_resource *)graph->resources.items)[index];
+}
+
+static struct node_text name_of(const struct proof *proof, uint32_t node)
+{
+    return braid_node_text(node, braid_graph_name(proof->graph, node));
+}
+
+static const char *buffer_name(const struct proof *proof, uint32_t resource)
+{
+    return braid_names_at(&proof->graph->names, resource_at(proof->graph, resource)->name);
+}
+
+static const struct graph_access *access_of(const braid_graph *graph, uint32_t index)
+{
+    return &((const struct graph_access *)graph->accesses.items)[index];
+}
+
+// The address at a place in a node, among addresses in the order of nodes.
+static const struct graph_address *find_address(const struct array *list, uint32_t node,
+                                                uint32_t place)
+{
+    const struct graph_address *addresses = list->items;
+    size_t low = 0, high = list->num;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (addresses[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < list->num && addresses[low].node == node; low++) {
+        if (addresses[low].place == place)
+            return &addresses[low];
+    }
+    return NULL;
+}
+
+// Whether the addresses that the program gave a node are those of the memory that it has instead.
+// `num` counts those of the buffer.
+static bool has_address(const struct proof *proof, const struct array *list, uint32_t node,
+                        uint32_t buffer, uint32_t instead, size_t *num)
+{
+    const struct graph_address *addresses = list->items;
+    size_t low = 0, high = list->num;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (addresses[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < list->num && addresses[low].node == node; low++) {
+        const struct graph_resource *wanted = resource_at(proof->program, addresses[low].resource);
+        const struct graph_address *found =
+            find_address(&proof->graph->addresses, node, addresses[low].place);
+        if (wanted->buffer != buffer)
+            continue;
+        const struct graph_resource *has =
+            found ? resource_at(proof->graph, found->resource) : NULL;
+        if (!has || has->buffer != instead || has->offset != wanted->offset)
+            return false;
+        ++*num;
+    }
+    return true;
+}
+
+static braid_status report_memory(const struct proof *proof, uint32_t node, uint32_t resource)
+{
+    return braid_error(BRAID_INTERNAL, "the plan gives node %s other memory than '%s' on device %u",
+                       name_of(proof, node).text, buffer_name(proof, resource),
+                       placed_place(proof->graph, node));
+}
+
+// The memory of an access is that of the node's place, and the node is given its address.
+static braid_status check_memory(const struct proof *proof, uint32_t node, uint32_t index)
+{
+    const struct graph_access *theirs = access_of(proof->program, index);
+    const struct graph_access *ours = access_of(proof->graph, index);
+    const struct graph_resource *wanted = resource_at(proof->program, theirs->resource);
+    const struct graph_resource *has = resource_at(proof->graph, ours->resource);
+    uint32_t home = resource_at(proof->graph, has->buffer)->home;
+    size_t num = 0;
+    if (ours->mode != theirs->mode || has->offset != wanted->offset || has->bytes != wanted->bytes)
+        return report_memory(proof, node, ours->resource);
+    if (!wanted->bytes)
+        return theirs->resource == ours->resource ? BRAID_OK
+                                                  : report_memory(proof, node, ours->resource);
+    if (has->num_versions)
+        home = resource_at(proof->graph, has->versioned)->home;
+    if (home != GRAPH_EVERYWHERE && home != placed_place(proof->graph, node))
+        return report_memory(proof, node, ours->resource);
+    if (has->buffer == wanted->buffer)
+        return BRAID_OK;
+    bool given =
+        has_address(proof, &proof->program->addresses, node, wanted->buffer, has->buffer, &num) &&
+        has_address(proof, &proof->program->given, node, wanted->buffer, has->buffer, &num);
+    return given && (num || wanted->alignment) ? BRAID_OK
+                                               : report_memory(proof, node, ours->resource);
+}
+
+// A node is what the program added, where it asked for it to be.
+static braid_status check_node(const struct proof *proof, uint32_t node)
+{
+    const struct graph_node *theirs = &graph_nodes(proof->program)[node];
+    const struct graph_node *ours = &graph_nodes(proof->graph)[node];
+    uint32_t named = graph_nodes(proof->program)[theirs->main].place;
+    if (ours->kind != theirs->kind || ours->role != theirs->role || ours->main != theirs->main ||
+        ours->payload != theirs->payload || ours->lane_hint != theirs->lane_hint ||
+        ours->first_access != theirs->first_access || ours->num_accesses != theirs->num_accesses)
+        return braid_error(BRAID_INTERNAL, "the plan makes node %s another one",
+                           name_of(proof, node).text);
+    if (placed_place(proof->graph, node) >= proof->placed->model.num_places ||
+        (named && placed_place(proof->graph, node) != named - 1))
+        return braid_error(BRAID_INTERNAL, "the plan puts node %s on device %u",
+                           name_of(proof, node).text, placed_place(proof->graph, node));
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < ours->num_accesses && !status; i++)
+        status = check_memory(proof, node, ours->first_access + i);
+    return status;
+}
+
+// Whether an end of a copy is what it says: by its address, or by one that frames know.
+static bool is_end(const struct proof *proof, uint32_t node, uint32_t resource, size_t place,
+                   const void *pointer)
+{
+    const struct graph_resource *end = resource_at(proof->graph, resource);
+    const struct graph_address *found =
+        find_address(&proof->graph->addresses, node, (uint32_t)place);
+    if (end->alignment || end->num_versions)
+        return found && found->resource == resource;
+    return !found && pointer == (const char *)end->address + end->offset;
+}
+
+static bool is_at(const struct proof *proof, uint32_t resource, uint32_t place)
+{
+    const struct graph_resource *end = resource_at(proof->graph, resource);
+    uint32_t owner = end->num_versions ? end->versioned : end->buffer;
+    return resource_at(proof->graph, owner)->home == place;
+}
+
+static braid_status check_copy(const struct proof *proof, const struct placed_copy *copy)
+{
+    const struct graph_node *node = &graph_nodes(proof->graph)[copy->node];
+    const struct graph_access *accesses = access_of(proof->graph, node->first_access);
+    const struct work_copy *work =
+        &((const union work *)proof->graph->works.items)[node->payload].copy;
+    bool right =
+        node->kind == WORK_COPY && node->num_accesses == 2 &&
+        accesses[0].resource == copy->from_resource && accesses[0].mode == BRAID_READ &&
+        accesses[1].resource == copy->to_resource && accesses[1].mode == BRAID_WRITE &&
+        work->bytes == copy->bytes && placed_place(proof->graph, copy->node) == copy->from &&
+        is_at(proof, copy->from_resource, copy->from) &&
+        is_at(proof, copy->to_resource, copy->to) &&
+        is_end(proof, copy->node, copy->to_resource, offsetof(struct work_copy, to), work->to) &&
+        is_end(proof, copy->node, copy->from_resource, offsetof(struct work_copy, from),
+               work->from);
+    for (int i = 0; i < 2 && right; i++) {
+        const struct graph_resource *end = resource_at(proof->graph, accesses[i].resource);
+        right = end->offset == copy->offset && end->bytes == copy->bytes;
+    }
+    return right ? BRAID_OK
+                 : braid_error(BRAID_INTERNAL, "the plan's %s is not what it says",
+                               name_of(proof, copy->node).text);
+}
+
+static braid_status report_stale(const struct proof *proof, uint32_t node, uint32_t resource,
+                                 uint32_t held, uint32_t wanted)
+{
+    struct node_text last = { "what was there before the frame" };
+    if (wanted != WRITTEN_BEFORE)
+        last = name_of(proof, wanted - 1);
+    const char *what = held == WRITTEN_NEVER ? "nothing" : "an earlier write";
+    if (node == GRAPH_NONE)
+        return braid_error(BRAID_INTERNAL, "the plan leaves in '%s' %s, and not that of %s",
+                           buffer_name(proof, resource), what, last.text);
+    return braid_error(BRAID_INTERNAL, "the plan has node %s find %s in '%s', and not that of %s",
+                       name_of(proof, node).text, what, buffer_name(proof, resource), last.text);
+}
+
+// `node` GRAPH_NONE: the end of the frame.
+static braid_status check_current(const struct proof *proof, uint32_t node, uint32_t resource)
+{
+    const struct graph_resource *part = resource_at(proof->graph, resource);
+    const struct place_cells *cells = &proof->cells;
+    struct cell_span span =
+        braid_verify_cells_find(cells, cells->buffers[part->buffer].of, part->offset, part->bytes);
+    for (uint32_t cut = span.first; cut < span.end; cut++) {
+        uint32_t held = *cells_held(cells, part->buffer, cut), current = cells->current[cut];
+        if (current != WRITTEN_NEVER && held != current)
+            return report_stale(proof, node, resource, held, current);
+    }
+    return BRAID_OK;
+}
+
+static braid_status walk_node(const struct proof *proof, uint32_t node)
+{
+    const struct graph_node *graph_node = &graph_nodes(proof->graph)[node];
+    const struct place_cells *cells = &proof->cells;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
+        const struct graph_access *access = access_of(proof->graph, graph_node->first_access + i);
+        if (access->mode != BRAID_WRITE)
+            status = check_current(proof, node, access->resource);
+    }
+    for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
+        const struct graph_access *access = access_of(proof->graph, graph_node->first_access + i);
+        const struct graph_resource *part = resource_at(proof->graph, access->resource);
+        struct cell_span span = braid_verify_cells_find(cells, cells->buffers[part->buffer].of,
+                                                        part->offset, part->bytes);
+        for (uint32_t cut = span.first; cut < span.end && access->mode != BRAID_READ; cut++)
+            cells->current[cut] = *cells_held(cells, part->buffer, cut) = node + 1;
+    }
+    return status;
+}
+
+static void walk_copy(const struct proof *proof, const struct placed_copy *copy)
+{
+    const struct place_cells *cells = &proof->cells;
+    uint32_t from = resource_at(proof->graph, copy->from_resource)->buffer;
+    uint32_t to = resource_at(proof->graph, copy->to_resource)->buffer;
+    struct cell_span span =
+        braid_verify_cells_find(cells, cells->buffers[from].of, copy->offset, copy->bytes);
+    for (uint32_t cut = span.first; cut < span.end; cut++)
+        *cells_held(cells, to, cut) = *cells_held(cells, from, cut);
+}
+
+static braid_status walk_nodes(const struct proof *proof)
+{
+    uint32_t num_nodes = proof->placed->model.num_nodes;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < graph_num_nodes(proof->graph) && !status; i++) {
+        uint32_t node = proof->units.members[i];
+        if (node < num_nodes)
+            status = walk_node(proof, node);
+        else
+            walk_copy(proof, &proof->placed->copies[node - num_nodes]);
+    }
+    for (uint32_t i = 0; i < proof->program->resources.num && !status; i++) {
+        if (!resource_at(proof->program, i)->alignment)
+            status = check_current(proof, GRAPH_NONE, i);
+    }
+    return status;
+}
+
+// What was touched last, by places in the walk from 1 on; accumulating nodes are free among each
+// other.
+struct touched {
+    uint32_t written, read, added;
+};
+
+static bool touch(struct touched *touched, uint32_t mode, uint32_t at)
+{
+    bool kept = at >= touched->written && (mode == BRAID_READ || at >= touched->read) &&
+                (mode == BRAID_ACCUMULATE || at >= touched->added);
+    uint32_t *last = mode == BRAID_READ         ? &touched->read
+                     : mode == BRAID_ACCUMULATE ? &touched->added
+                                                : &touched->written;
+    *last = at > *last ? at : *last;
+    return kept;
+}
+
+static braid_status check_order(const struct proof *proof, const struct graph_units *units,
+                                const struct graph_segments *segments, struct touched *touched)
+{
+    for (uint32_t i = 0; i < graph_num_nodes(proof->program); i++) {
+        uint32_t node = units->members[i], at = proof->units.place_of[node] + 1;
+        const struct graph_node *graph_node = &graph_nodes(proof->program)[node];
+        for (uint32_t k = 0; k < graph_node->num_accesses; k++) {
+            const struct graph_access *access =
+                access_of(proof->program, graph_node->first_access + k);
+            for (uint32_t s = segments->first[access->resource];
+                 s < segments->end[access->resource]; s++) {
+                if (!touch(&touched[s], access->mode, at))
+                    return braid_error(BRAID_INTERNAL,
+                                       "the plan has node %s use '%s' in another order than the "
+                                       "graph",
+                                       name_of(proof, node).text,
+                                       buffer_name(proof, access->resource));
+            }
+        }
+    }
+    return BRAID_OK;
+}
+
+// The walk's order is one that the accesses of the program's graph allow; that its edges are kept
+// is proved with the steps.
+static braid_status prove_order(const struct proof *proof)
+{
+    struct graph_units units = { 0 };
+    struct graph_segments segments = { 0 };
+    braid_status status = braid_graph_find_units(proof->program, &units);
+    if (!status)
+        status = braid_graph_find_segments(proof->program, &segments);
+    struct touched *touched =
+        braid_allocate_zeroed((size_t)segments.num_segments + 1, sizeof(*touched));
+    if (!status && !touched)
+        status = braid_error_no_memory("the proof of a plan");
+    if (!status)
+        status = check_order(proof, &units, &segments, touched);
+    free(touched);
+    braid_graph_segments_finish(&segments);
+    braid_graph_units_finish(&units);
+    return status;
+}
+
+static braid_status check_all(const struct proof *proof)
+{
+    const struct placed *placed = proof->placed;
+    uint32_t num_nodes = placed->model.num_nodes;
+    const struct array *theirs = &proof->program->edges, *ours = &proof->graph->edges;
+    bool fits = num_nodes == graph_num_nodes(proof->program) &&
+                graph_num_nodes(proof->graph) == num_nodes + placed->num_copies &&
+                theirs->num == ours->num &&
+                (!ours->num ||
+                 memcmp(ours->items, theirs->items, ours->num * sizeof(struct graph_edge)) == 0);
+    if (!fits)
+        return braid_error(BRAID_INTERNAL, "the plan has other nodes or edges than the graph");
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num_nodes && !status; i++)
+        status = check_node(proof, i);
+    for (uint32_t i = 0; i < placed->num_copies && !status; i++)
+        status = placed->copies[i].node == num_nodes + i
+                     ? check_copy(proof, &placed->copies[i])
+                     : braid_error(BRAID_INTERNAL, "the plan's copies are in disorder");
+    return status;
+}
+
+braid_status braid_verify_placed(const struct placed *placed, const braid_graph *graph)
+{
+    struct proof proof = { .placed = placed, .program = graph, .graph = placed->graph };
+    braid_status status = check_all(&proof);
+    if (!status)
+        status = braid_verify_cells_create(placed, graph, &proof.cells);
+    if (!status)
+        status = braid_graph_find_units(placed->graph, &proof.units);
+    if (!status)
+        status = prove_order(&proof);
+    if (!status)
+        status = walk_nodes(&proof);
+    braid_graph_units_finish(&proof.units);
+    braid_verify_cells_finish(&proof.cells);
+    return status;
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node runs on the device that it names, or where its memory keeps it; the others where the frame
+// is shortest by the model, never longer than on one device. The plan tells of every copy.
+#include <string.h>
+
+#include "places/places_testing.h"
+#include "support/failing_memory.h"
+
+static const braid_place_link slow = { .latency_ns = 100, .bytes_per_us = 1000, .wait_ns = 50 };
+
+static uint32_t place_of(const braid_schedule *schedule, braid_node node)
+{
+    return placement_of(schedule, node).place;
+}
+
+static braid_planned_copy copy_at(const braid_schedule *schedule, size_t index)
+{
+    braid_planned_copy copy;
+    check_ok(braid_schedule_get_copy(schedule, index, &copy));
+    return copy;
+}
+
+static void a_copy_is_made_once_and_goes_home(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource field = add_home(graph, "velocity", 1000, 0);
+    braid_node first = add_user(
+        graph, &(struct user){ "first", 10, BRAID_PLACE(0), { field }, { BRAID_READ_WRITE }, 1 });
+    braid_node reads = add_user(
+        graph, &(struct user){ "reads", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
+    braid_node again = add_user(
+        graph, &(struct user){ "again", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
+    braid_node last = add_user(
+        graph, &(struct user){ "last", 10, BRAID_PLACE(1), { field }, { BRAID_WRITE }, 1 });
+    braid_schedule *schedule = plan_on_devices(graph, 2, 1);
+    braid_schedule_info info = info_of(schedule);
+    assert_int_equal(info.num_places, 2);
+    assert_int_equal(info.num_copies, 2);
+    assert_int_equal(info.num_nodes, 6);
+    assert_int_equal(info.copy_bytes, 2000);
+    assert_int_equal(info.one_place_ns, 0);
+    assert_int_equal(place_of(schedule, first), 0);
+    assert_int_equal(place_of(schedule, reads), 1);
+    assert_int_equal(place_of(schedule, again), 1);
+    assert_int_equal(place_of(schedule, last), 1);
+    braid_planned_copy there = copy_at(schedule, 0), back = copy_at(schedule, 1);
+    assert_string_equal(there.resource_name, "velocity");
+    assert_true(there.node == 4 && there.from == 0 && there.to == 1 && !there.is_return);
+    assert_true(there.offset == 0 && there.bytes == 1000 && there.resource == field.index);
+    assert_true(back.node == 5 && back.from == 1 && back.to == 0 && back.is_return);
+    // 10, an edge of none, 100 + 1000 ns for the copy, 50 to the other device, 10.
+    assert_int_equal(placement_of(schedule, reads).start_ns, 10 + 1100 + 50);
+    braid_schedule *replanned;
+    check_ok(braid_graph_set_cost(graph, first, 500));
+    check_ok(braid_schedule_replan(schedule, graph, NULL, &replanned));
+    check_ok(braid_schedule_verify(replanned, graph));
+    assert_int_equal(placement_of(replanned, reads).start_ns, 500 + 1100 + 50);
+    assert_int_equal(copy_at(replanned, 1).bytes, 1000);
+    assert_int_equal(place_of(replanned, reads), 1);
+    braid_planned_copy none;
+    check_fails(braid_schedule_get_copy(schedule, 2, &none), BRAID_INVALID_ARGUMENT,
+                "no copy 2, the plan has 2");
+    braid_schedule_destroy(replanned);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+// A part that is written elsewhere is copied, and no more.
+static void parts_are_copied_alone(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource field = add_home(graph, "field", 1000, BRAID_PLACE(1)), left, right;
+    check_ok(braid_graph_add_range(graph, field, 0, 400, &left));
+    check_ok(braid_graph_add_range(graph, field, 400, 600, &right));
+    add_user(graph, &(struct user){ "left", 10, BRAID_PLACE(0), { left }, { BRAID_WRITE }, 1 });
+    add_user(graph, &(struct user){ "right", 10, BRAID_PLACE(1), { right }, { BRAID_WRITE }, 1 });
+    add_user(graph, &(struct user){ "both", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
+    add_user(graph, &(struct user){ "other", 10, BRAID_PLACE(0), { field }, { BRAID_READ }, 1 });
+    braid_schedule *schedule = plan_on_devices(graph, 2, 4);
+    assert_int_equal(info_of(schedule).num_copies, 2);
+    braid_planned_copy first = copy_at(schedule, 0), second = copy_at(schedule, 1);
+    assert_true(first.offset == 0 && first.bytes == 400 && first.from == 0 && first.to == 1);
+    assert_true(second.offset == 400 && second.bytes == 600 && second.from == 1 && second.to == 0);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+// Twelve nodes of 1000 ns with an output each.
+static braid_graph *independent(uint32_t num, uint64_t cost_ns, uint64_t bytes)
+{
+    braid_graph *graph = new_graph();
+    for (uint32_t i = 0; i < num; i++) {
+        braid_resource out = add_transient(graph, "out", bytes);
+        add_user(graph, &(struct user){ "work", cost_ns, 0, { out }, { BRAID_WRITE }, 1 });
+    }
+    return graph;
+}
+
+static void work_is_shared_out_by_speed(void **state)
+{
+    (void)state;
+    braid_graph *graph = independent(16, 1200, 8);
+    const uint32_t speeds[] = { 1000, 3000 };
+    const braid_place_model model = { .num_places = 2, .speeds = speeds, .link = slow };
+    const braid_schedule_options options = { .costs.max_concurrent = 1, .places = &model };
+    braid_schedule *schedule = plan_with(graph, &options);
+    // 4 of 1200 ns beside 12 of 400 ns.
+    assert_int_equal(info_of(schedule).makespan_ns, 4800);
+    assert_int_equal(info_of(schedule).one_place_ns, 16 * 400);
+    assert_int_equal(info_of(schedule).num_copies, 0);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+// A chain whose data is dear to move stays together; by itself it runs on the faster device.
+static void a_chain_stays_together(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource data = add_transient(graph, "data", 100000);
+    for (uint32_t i = 0; i < 10; i++)
+        add_user(graph, &(struct user){
+                            "link", 100, 0, { data }, { i ? BRAID_READ_WRITE : BRAID_WRITE }, 1 });
+    const uint32_t speeds[] = { 1000, 2000 };
+    const braid_place_model model = { .num_places = 2, .speeds = speeds, .link = slow };
+    const braid_schedule_options options = { .places = &model };
+    braid_schedule *schedule = plan_with(graph, &options);
+    assert_int_equal(info_of(schedule).num_copies, 0);
+    assert_int_equal(info_of(schedule).makespan_ns, 500);
+    assert_int_equal(info_of(schedule).num_lanes, 1);
+    assert_int_equal(place_of(schedule, braid_graph_node(graph, 0)), 1);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void no_plan_is_longer_than_on_one_device(void **state)
+{
+    (void)state;
+    struct random random = { 7 };
+    for (int round = 0; round < 60; round++) {
+        braid_graph *graph = new_graph();
+        braid_resource outputs[30];
+        uint32_t num = 2 + random_below(&random, 28), num_places = 2 + (uint32_t)round % 3;
+        for (uint32_t i = 0; i < num; i++) {
+            outputs[i] = add_transient(graph, "out", 1 + random_below(&random, 3000));
+            struct user user = {
+                "node", 1 + random_below(&random, 1000), 0, { outputs[i] }, { BRAID_WRITE }, 1
+            };
+            for (; i && user.num < 3 && random_chance(&random, 70); user.num++) {
+                user.resources[user.num] = outputs[random_below(&random, i)];
+                user.modes[user.num] = BRAID_READ;
+            }
+            add_user(graph, &user);
+        }
+        braid_schedule *schedule = plan_on_devices(graph, num_places, 1 + (uint32_t)round % 2);
+        assert_true(info_of(schedule).one_place_ns > 0);
+        assert_true(info_of(schedule).makespan_ns <= info_of(schedule).one_place_ns);
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+static void memory_that_must_stay_keeps_its_nodes(void **state)
+{
+    (void)state;
+    braid_graph *graph = independent(6, 1000, 8);
+    braid_resource fixed = add_home(graph, "fixed", 64, BRAID_PLACE(1));
+    braid_resource list = new_resource(graph, "list");
+    braid_resource pinned = add_home(graph, "pinned", 64, BRAID_EVERYWHERE);
+    check_ok(braid_graph_set_home(graph, list, BRAID_PLACE(1)));
+    struct user user = { "stays", 10, 0, { fixed }, { BRAID_READ_WRITE }, 1, .by_pointer = true };
+    braid_node stays = add_user(graph, &user);
+    braid_node listed = new_user(graph, "listed", list, BRAID_EXCLUSIVE, NO_RESOURCE, 0);
+    user = (struct user){ "anywhere",           10, BRAID_PLACE(0),    { pinned },
+                          { BRAID_READ_WRITE }, 1,  .by_pointer = true };
+    braid_node anywhere = add_user(graph, &user);
+    braid_schedule *schedule = plan_on_devices(graph, 2, 1);
+    assert_int_equal(place_of(schedule, stays), 1);
+    assert_int_equal(place_of(schedule, listed), 1);
+    assert_int_equal(place_of(schedule, anywhere), 0);
+    assert_int_equal(info_of(schedule).num_copies, 0);
+    braid_schedule_destroy(schedule);
+    user = (struct user){ "astray",       10, BRAID_PLACE(0),    { fixed },
+                          { BRAID_READ }, 1,  .by_pointer = true };
+    add_user(graph, &user);
+    const braid_place_model model = { .num_places = 2 };
+    const braid_schedule_options options = { .places = &model };
+    check_fails(braid_schedule_create(graph, &options, &schedule), BRAID_INVALID_ARGUMENT,
+                "cannot be on device 1, where 'fixed' is");
+    braid_graph_destroy(graph);
+}
+
+static void wrong_places_are_refused(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_schedule *schedule;
+    braid_node main =
+        add_user(graph, &(struct user){ .name = "third", .cost_ns = 1, .place = BRAID_PLACE(2) });
+    const uint32_t stopped[] = { 1000, 0 };
+    const braid_place_model two = { .num_places = 2 }, many = { .num_places = 65 };
+    const braid_place_model slow_two = { .num_places = 2, .speeds = stopped };
+    check_fails(
+        braid_schedule_create(graph, &(braid_schedule_options){ .places = &two }, &schedule),
+        BRAID_INVALID_ARGUMENT, "is to run on device 2, and the plan is for 2 devices");
+    check_fails(
+        braid_schedule_create(graph, &(braid_schedule_options){ .places = &many }, &schedule),
+        BRAID_INVALID_ARGUMENT, "a plan for 65 devices");
+    check_fails(
+        braid_schedule_create(graph, &(braid_schedule_options){ .places = &slow_two }, &schedule),
+        BRAID_INVALID_ARGUMENT, "the speed of device 1 is 0");
+    const braid_empty far = { .node.place = 65 };
+    check_fails(braid_graph_add_empty(graph, &far, NULL), BRAID_INVALID_ARGUMENT,
+                "its place is 65");
+    const braid_empty before = { .node = { .place = 1, .prelude_of = main } };
+    check_fails(braid_graph_add_empty(graph, &before, NULL), BRAID_INVALID_ARGUMENT,
+                "runs on the device of its main node");
+    braid_resource transient = add_transient(graph, "transient", 8);
+    check_fails(braid_graph_set_home(graph, transient, BRAID_PLACE(0)), BRAID_INVALID_ARGUMENT,
+                "'transient' is a transient buffer");
+    // One device asks for none of it.
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    assert_int_equal(info_of(schedule).num_places, 1);
+    assert_int_equal(place_of(schedule, main), 0);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void hints_share_a_device(void **state)
+{
+    (void)state;
+    braid_graph *graph = independent(4, 1000, 8);
+    for (uint32_t i = 0; i < 4; i++)
+        add_user(graph, &(struct user){ .name = "hinted",
+                                        .cost_ns = 100,
+                                        .lane_hint = 1,
+                                        .place = i == 2 ? BRAID_PLACE(1) : 0 });
+    braid_schedule *schedule = plan_on_devices(graph, 2, 2);
+    for (uint32_t i = 4; i < 8; i++)
+        assert_int_equal(place_of(schedule, braid_graph_node(graph, i)), 1);
+    add_user(graph, &(struct user){
+                        .name = "apart", .cost_ns = 100, .lane_hint = 1, .place = BRAID_PLACE(0) });
+    braid_schedule_destroy(schedule);
+    const braid_place_model model = { .num_places = 2 };
+    check_fails(
+        braid_schedule_create(graph, &(braid_schedule_options){ .places = &model }, &schedule),
+        BRAID_INVALID_ARGUMENT, "cannot be on one device");
+    braid_graph_destroy(graph);
+}
+
+static void chains_and_searches_know_places(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource field = add_home(graph, "field", 100, 0);
+    for (uint32_t i = 0; i < 12; i++)
+        add_user(graph, &(struct user){ "step",
+                                        100,
+                                        BRAID_PLACE(i % 2),
+                                        { field },
+                                        { i % 3 ? BRAID_READ : BRAID_READ_WRITE },
+                                        1 });
+    const braid_place_model model = { .num_places = 2, .link = slow };
+    for (int i = 0; i < 3; i++) {
+        const braid_schedule_options options = {
+            .places = &model,
+            .costs.wait_ns = 5,
+            .widen = i == 1,
+            .effort = i == 2 ? 20 : 0,
+            .policy = i ? BRAID_POLICY_DEFAULT : BRAID_POLICY_MAX_CONCURRENCY,
+        };
+        braid_schedule_destroy(plan_with(graph, &options));
+    }
+    braid_graph_destroy(graph);
+}
+
+static void running_out_of_memory_leaks_nothing(void **state)
+{
+    (void)state;
+    braid_graph *graph = independent(2, 100, 8);
+    braid_resource field = add_home(graph, "field", 100, 0), part;
+    check_ok(braid_graph_add_range(graph, field, 10, 20, &part));
+    for (uint32_t i = 0; i < 3; i++)
+        add_user(
+            graph,
+            &(struct user){
+                "step", 100, BRAID_PLACE(i % 2), { i ? part : field }, { BRAID_READ_WRITE }, 1 });
+    const braid_place_model model = { .num_places = 2, .link = slow };
+    const braid_schedule_options options = { .costs.max_concurrent = 1, .places = &model };
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        braid_schedule *schedule = NULL, *again = NULL;
+        failing_memory_arm(nth);
+        braid_status status = braid_schedule_create(graph, &options, &schedule);
+        if (!status)
+            status = braid_schedule_verify(schedule, graph);
+        if (!status)
+            status = braid_schedule_replan(schedule, graph, NULL, &again);
+        failed = failing_memory_disarm();
+        assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
+        braid_schedule_destroy(schedule);
+        braid_schedule_destroy(again);
+    }
+    braid_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_copy_is_made_once_and_goes_home),
+        cmocka_unit_test(parts_are_copied_alone),
+        cmocka_unit_test(work_is_shared_out_by_speed),
+        cmocka_unit_test(a_chain_stays_together),
+        cmocka_unit_test(no_plan_is_longer_than_on_one_device),
+        cmocka_unit_test(memory_that_must_stay_keeps_its_nodes),
+        cmocka_unit_test(wrong_places_are_refused),
+        cmocka_unit_test(hints_share_a_device),
+        cmocka_unit_test(chains_and_searches_know_places),
+        cmocka_unit_test(running_out_of_memory_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building graphs for several devices.
+#include "places/places_testing.h"
+
+static void do_nothing(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+braid_node add_user(braid_graph *graph, const struct user *user)
+{
+    static const braid_kernel kernels[MOST_BUFFERS + 1] = {
+        { .name = "none", .cpu = do_nothing }, { .name = "one", .cpu = do_nothing },
+        { .name = "two", .cpu = do_nothing },  { .name = "three", .cpu = do_nothing },
+        { .name = "four", .cpu = do_nothing },
+    };
+    static const void *pointer;
+    braid_access accesses[MOST_BUFFERS];
+    braid_arg args[MOST_BUFFERS];
+    for (uint32_t i = 0; i < user->num; i++) {
+        accesses[i] = (braid_access){ user->resources[i], user->modes[i] };
+        args[i] = user->by_pointer ? (braid_arg){ &pointer, sizeof(pointer) }
+                                   : braid_resource_address(&user->resources[i]);
+    }
+    const braid_launch launch = { .node = { .name = user->name,
+                                            .cost_ns = user->cost_ns,
+                                            .place = user->place,
+                                            .lane_hint = user->lane_hint,
+                                            .prelude_of = user->prelude_of,
+                                            .after = &user->after,
+                                            .num_after = user->after.graph != 0,
+                                            .accesses = accesses,
+                                            .num_accesses = user->num },
+                                  .kernel = &kernels[user->num],
+                                  .args = args,
+                                  .num_args = user->num };
+    braid_node node;
+    check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    return node;
+}
+
+braid_resource add_home(braid_graph *graph, const char *name, uint64_t bytes, uint32_t place)
+{
+    static uintptr_t next = 0x100000;
+    braid_resource resource;
+    check_ok(braid_graph_add_buffer(graph, name, (const void *)next, bytes, &resource));
+    next += bytes + 256;
+    if (place)
+        check_ok(braid_graph_set_home(graph, resource, place));
+    return resource;
+}
+
+braid_resource add_transient(braid_graph *graph, const char *name, uint64_t bytes)
+{
+    braid_resource resource;
+    check_ok(braid_graph_add_transient(graph, name, bytes, 0, &resource));
+    return resource;
+}
+
+braid_schedule *plan_on_devices(const braid_graph *graph, uint32_t num_places, uint32_t at_once)
+{
+    const braid_place_model model = {
+        .num_places = num_places,
+        .link = { .latency_ns = 100, .bytes_per_us = 1000, .wait_ns = 50 },
+    };
+    const braid_schedule_options options = { .costs.max_concurrent = at_once, .places = &model };
+    return plan_with(graph, &options);
+}
