@@ -74,6 +74,11 @@ static void write_heading(const struct svg *svg)
     write_count(file, info->num_lanes, "lane");
     fputs(", ", file);
     write_count(file, info->num_waits, "wait");
+    if (info->num_places > 1) {
+        fprintf(file, ", %" PRIu32 " devices, ", info->num_places);
+        write_count(file, info->copy_bytes, "byte");
+        fprintf(file, " in %" PRIu32 " copies between them", info->num_copies);
+    }
     if (info->num_islands) {
         fputs(", ", file);
         write_count(file, info->num_islands, "island");
@@ -150,6 +155,8 @@ static void write_lanes(const struct svg *svg)
         braid_svg_write_rectangle(svg, "row", SVG_LEFT, y, SVG_WIDE, svg->row_height);
         fputs("/>", file);
         write_text_at(svg, "lane", SVG_LEFT - 10, y + svg->row_height / 2 + 4);
+        if (svg->timeline->schedule->lane_place)
+            fprintf(file, "dev %u, ", svg->timeline->schedule->lane_place[lane]);
         fprintf(file, "lane %" PRIu32 " <tspan class=\"busy\">%u %%</tspan></text>\n", lane,
                 busy_percent(svg->timeline, lane));
     }

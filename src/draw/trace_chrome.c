@@ -30,8 +30,8 @@ static void write_tracks(const struct chrome *chrome)
     for (uint32_t lane = 0; lane < chrome->timeline->num_lanes; lane++)
         fprintf(chrome->file,
                 ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%" PRIu32
-                ",\"args\":{\"name\":\"lane %" PRIu32 "\"}}",
-                lane + 1, lane);
+                ",\"args\":{\"name\":\"%s\"}}",
+                lane + 1, braid_schedule_lane_text(chrome->timeline->schedule, lane).text);
 }
 
 static void write_node(const struct chrome *chrome, uint32_t node, const braid_interval *interval)

@@ -118,9 +118,8 @@ static void write_tracks(struct perfetto *perfetto)
     write_track(perfetto, TRACK_PROCESS, title ? title : "Braid");
     write_track(perfetto, TRACK_FRAMES, "frames");
     for (uint32_t lane = 0; lane < perfetto->timeline->num_lanes; lane++) {
-        char name[32];
-        snprintf(name, sizeof(name), "lane %" PRIu32, lane);
-        write_track(perfetto, (uint64_t)TRACK_LANE_0 + lane, name);
+        struct lane_text name = braid_schedule_lane_text(perfetto->timeline->schedule, lane);
+        write_track(perfetto, (uint64_t)TRACK_LANE_0 + lane, name.text);
     }
 }
 

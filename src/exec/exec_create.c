@@ -16,6 +16,9 @@
 
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {
+    if (schedule->placed)
+        return braid_error(BRAID_UNSUPPORTED, "braid_exec_create: the schedule is for %u devices",
+                           schedule->info.num_places);
     if (schedule->graph_id != graph->id)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_exec_create: the schedule is of another graph");
@@ -36,6 +39,7 @@ static braid_status find_schedule(braid_exec *exec, const braid_graph *graph,
     braid_schedule_options plan = options->plan;
     if (plan_costs_are_zero(&plan.costs))
         player->get_cost_model(exec->device->backend, &plan.costs);
+    plan.places = NULL;            // there is one device
     plan.costs.island_call_ns = 0; // it is divided when it is known what can be inside
     return braid_schedule_create(graph, &plan, &exec->schedule);
 }

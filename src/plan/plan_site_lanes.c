@@ -4,7 +4,6 @@
 #include "plan/plan_site_lanes.h"
 
 #include "plan/plan_gain.h"
-#include "plan/plan_lanes.h"
 
 // A big graph is tried as often as visiting this many units and edges allows, but once at least.
 #define MOST_VISITS 2000000
@@ -44,15 +43,9 @@ static braid_status try_more(struct plan_tries *tries, uint32_t limit, struct pl
     return status;
 }
 
-braid_status braid_plan_place_on_sites(struct plan_tries *tries,
-                                       const braid_schedule_options *options, uint32_t num_lanes,
+braid_status braid_plan_place_on_sites(struct plan_tries *tries, uint32_t limit, bool is_fixed,
                                        struct plan_placement *out_placement)
 {
-    uint32_t num_places = tries->plan->num_places;
-    uint32_t limit = braid_plan_lane_limit(tries->plan, tries->costs, options);
-    if (num_lanes)
-        limit = num_lanes / num_places + (num_lanes % num_places != 0);
-    bool is_fixed = num_lanes || (options->fixed_lanes && options->max_lanes);
     bool is_big = braid_plan_visits(tries->plan, 2) > MOST_VISITS;
     enum { LANES_OF_BIG_GRAPHS = 4 };
     uint32_t first = is_fixed ? limit : 1;

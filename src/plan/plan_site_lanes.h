@@ -5,10 +5,9 @@
 
 #include "plan/plan_try.h"
 
-// Chooses how many lanes each place may have, the same for all; num_lanes: of all together, given;
-// 0: the options say. Errors: BRAID_NO_MEMORY.
-braid_status braid_plan_place_on_sites(struct plan_tries *tries,
-                                       const braid_schedule_options *options, uint32_t num_lanes,
+// Places the graph on as many lanes on each place as are best, the same for all, up to a limit; or
+// on that many. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_place_on_sites(struct plan_tries *tries, uint32_t limit, bool is_fixed,
                                        struct plan_placement *out_placement);
 
 #endif

@@ -2,6 +2,7 @@
 // Beginning schedules, reading them, and freeing them.
 #include "plan/schedule.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -89,6 +90,18 @@ void braid_schedule_destroy(braid_schedule *schedule)
 const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node)
 {
     return braid_plan_node_name(schedule->graph, node);
+}
+
+struct lane_text braid_schedule_lane_text(const braid_schedule *schedule, uint32_t lane)
+{
+    struct lane_text lane_text;
+    char *text = lane_text.text;
+    if (schedule->lane_place)
+        snprintf(text, sizeof(lane_text.text), "device %u, lane %u", schedule->lane_place[lane],
+                 lane);
+    else
+        snprintf(text, sizeof(lane_text.text), "lane %u", lane);
+    return lane_text;
 }
 
 const braid_step *braid_schedule_steps(const braid_schedule *schedule, size_t *out_num_steps)

@@ -112,6 +112,17 @@ static inline uint32_t schedule_lane_place(const braid_schedule *schedule, uint3
     return schedule->lane_place ? schedule->lane_place[lane] : 0;
 }
 
+static inline bool schedule_is_copy(const braid_schedule *schedule, uint32_t node)
+{
+    return schedule->placed && node >= schedule->placed->model.num_nodes;
+}
+
+// What drawings call a lane: "lane 3", or "device 1, lane 3" where there are several places.
+struct lane_text {
+    char text[40];
+};
+struct lane_text braid_schedule_lane_text(const braid_schedule *schedule, uint32_t lane);
+
 // The node's name; never NULL, lives as long as the schedule.
 const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node);
 

@@ -115,7 +115,8 @@ static void write_node(const struct drawing *drawing, uint32_t node, const char 
     braid_dot_write_time(file, start);
     fputs(" to ", file);
     braid_dot_write_time(file, start + cost);
-    fprintf(file, "\", group=%" PRIu32 "%s];\n", schedule->lane_of[node],
+    fprintf(file, "\", group=%" PRIu32 "%s%s];\n", schedule->lane_of[node],
+            schedule_is_copy(schedule, node) ? ", fillcolor=\"#e9def5\"" : "",
             drawing->is_critical[node] ? ", " CRITICAL_LOOK : "");
 }
 
@@ -220,9 +221,9 @@ static void write_lane(const struct drawing *drawing, uint32_t lane)
     static const char *const backgrounds[] = { "#f3f6fb", "#fbf6ee", "#f1f8f2", "#f8f2fa" };
     fprintf(drawing->file, "    subgraph cluster_lane_%" PRIu32 " {\n", lane);
     fprintf(drawing->file,
-            "        label=\"lane %" PRIu32 "\"; labelloc=t; labeljust=l; style=rounded; "
+            "        label=\"%s\"; labelloc=t; labeljust=l; style=rounded; "
             "color=\"#c5cedb\"; bgcolor=\"%s\";\n",
-            lane, backgrounds[lane % 4]);
+            braid_schedule_lane_text(drawing->schedule, lane).text, backgrounds[lane % 4]);
     write_lane_nodes(drawing, lane);
     fputs("    }\n", drawing->file);
 }
@@ -320,6 +321,11 @@ static void write_summary(const struct drawing *drawing)
     braid_dot_write_time(file, info->makespan_ns);
     fputs(", bound ", file);
     braid_dot_write_time(file, info->bound_ns);
+    if (info->num_places > 1) {
+        fprintf(file, "; %" PRIu32 " devices, ", info->num_places);
+        write_count(file, info->copy_bytes, "byte");
+        fprintf(file, " in %" PRIu32 " copies between them", info->num_copies);
+    }
     if (info->num_islands) {
         fputs("; ", file);
         write_count(file, info->num_islands, "island");

@@ -390,5 +390,6 @@ braid_status braid_memory_plan_verify(const braid_memory_plan *plan, const braid
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_memory_plan_verify: plan and schedule are not both of this graph "
                            "as it is");
-    return braid_verify_steps(schedule, graph, plan, NULL, VERIFY_MOST_WORDS);
+    return braid_verify_steps(schedule, schedule->placed ? schedule->placed->graph : graph, plan,
+                              NULL, VERIFY_MOST_WORDS);
 }

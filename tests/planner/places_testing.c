@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building graphs for several devices.
-#include "places/places_testing.h"
+#include "planner/places_testing.h"
 
 static void do_nothing(const braid_blocks *blocks, void *const *args)
 {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node runs on the device that it names, or where its memory keeps it; the others where the frame
 // is shortest by the model, never longer than on one device. The plan tells of every copy.
+#include <stdlib.h>
 #include <string.h>
 
-#include "places/places_testing.h"
+#include <braid/timeline.h>
+
+#include "planner/places_testing.h"
 #include "support/failing_memory.h"
 
 static const braid_place_link slow = { .latency_ns = 100, .bytes_per_us = 1000, .wait_ns = 50 };
@@ -62,6 +65,55 @@ static void a_copy_is_made_once_and_goes_home(void **state)
     check_fails(braid_schedule_get_copy(schedule, 2, &none), BRAID_INVALID_ARGUMENT,
                 "no copy 2, the plan has 2");
     braid_schedule_destroy(replanned);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+typedef braid_status writer(const braid_schedule *schedule, FILE *file);
+
+static braid_status write_svg(const braid_schedule *schedule, FILE *file)
+{
+    return braid_schedule_write_svg(schedule, NULL, file);
+}
+
+static braid_status write_trace(const braid_schedule *schedule, FILE *file)
+{
+    return braid_schedule_write_chrome_trace(schedule, NULL, file);
+}
+
+static void check_drawn(const braid_schedule *schedule, writer *write, const char *const texts[3])
+{
+    char *drawing = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&drawing, &length);
+    assert_non_null(file);
+    check_ok(write(schedule, file));
+    fclose(file);
+    for (int i = 0; i < 3; i++) {
+        if (texts[i] && !strstr(drawing, texts[i]))
+            fail_msg("no '%s' in %s", texts[i], drawing);
+    }
+    free(drawing);
+}
+
+static void drawings_show_devices_and_copies(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource field = add_home(graph, "velocity", 1000, 0);
+    braid_node first = add_user(
+        graph, &(struct user){ "first", 10, BRAID_PLACE(0), { field }, { BRAID_READ_WRITE }, 1 });
+    braid_node reads = add_user(
+        graph, &(struct user){ "reads", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
+    braid_schedule *schedule = plan_on_devices(graph, 2, 1);
+    check_drawn(schedule, braid_schedule_write_dot,
+                (const char *const[3]){ "device 1, lane", "copy of velocity to device 1",
+                                        "2 devices, 1000 bytes in 1 copies between them" });
+    check_drawn(schedule, write_svg,
+                (const char *const[3]){ "dev 1, lane", "copy of velocity to device 1",
+                                        "2 devices, 1000 bytes in 1 copies" });
+    check_drawn(schedule, write_trace, (const char *const[3]){ "device 1, lane", "copy of" });
+    check_explains(schedule, first, reads, "ordered through copy of velocity to device 1");
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -310,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_copy_is_made_once_and_goes_home),
+        cmocka_unit_test(drawings_show_devices_and_copies),
         cmocka_unit_test(parts_are_copied_alone),
         cmocka_unit_test(work_is_shared_out_by_speed),
         cmocka_unit_test(a_chain_stays_together),

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "graph/placed.h"
-#include "places/places_testing.h"
 #include "plan/schedule.h"
+#include "planner/places_testing.h"
 #include "verify/verify.h"
 
 enum { MOST_BYTES = 8, MOST_RESOURCES = 12, MOST_USERS = 14 };
