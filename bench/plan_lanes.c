@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "plan_shapes.h"
 #include "planner/corpus.h"
@@ -78,12 +79,82 @@ static void compare(const struct corpus *corpus, uint32_t percent)
     fflush(stdout);
 }
 
-int main(void)
+enum { MOST_LIMIT = 16 };
+
+// What the plans of a model and a kind come to: on at most 1, 2 ... MOST_LIMIT lanes each graph.
+struct growth {
+    uint32_t num_plans, num_longer, num_graphs;
+    double worst;
+};
+
+// By the length that counts: with fixed_lanes the makespan, else what a frame is expected to take.
+static void add_limits(const braid_graph *graph, braid_schedule_options options,
+                       struct growth *growth)
+{
+    uint64_t best_ns = UINT64_MAX;
+    uint32_t before = growth->num_longer;
+    for (options.max_lanes = 1; options.max_lanes <= MOST_LIMIT; options.max_lanes++) {
+        braid_schedule_info info = plan(graph, &options);
+        uint64_t length_ns = options.fixed_lanes ? info.makespan_ns : info.expected_ns;
+        growth->num_plans++;
+        growth->num_longer += length_ns > best_ns;
+        if (length_ns > best_ns)
+            growth->worst = fmax(growth->worst, (double)length_ns / (double)best_ns);
+        best_ns = length_ns < best_ns ? length_ns : best_ns;
+    }
+    growth->num_graphs += growth->num_longer > before;
+}
+
+static void compare_limits(const struct corpus *corpus, uint32_t percent, uint32_t issue_percent)
+{
+    for (int fixed_lanes = 1; fixed_lanes >= 0; fixed_lanes--) {
+        struct growth growth = { .worst = 1 };
+        for (size_t i = 0; i < corpus->num_graphs; i++) {
+            braid_graph *graph;
+            plan_check(corpus_make_graph(&corpus->graphs[i], &graph));
+            braid_schedule_info one =
+                plan(graph, &(braid_schedule_options){ .max_lanes = 1, .fixed_lanes = true });
+            uint64_t mean_ns = one.num_nodes ? one.work_ns / one.num_nodes : 0;
+            const braid_cost_model costs = { .wait_ns = mean_ns * percent / 100,
+                                             .root_ns = mean_ns * percent / 100,
+                                             .issue_ns = mean_ns * issue_percent / 100,
+                                             .issue_wait_ns = mean_ns * issue_percent / 100 };
+            add_limits(graph,
+                       (braid_schedule_options){ .costs = costs, .fixed_lanes = fixed_lanes },
+                       &growth);
+            braid_graph_destroy(graph);
+        }
+        printf("| %u %% | %u %% | %s | %u | %u | %u | %.4f |\n", percent, issue_percent,
+               fixed_lanes ? "fixed" : "at most", growth.num_plans, growth.num_longer,
+               growth.num_graphs, growth.worst);
+        fflush(stdout);
+    }
+}
+
+static void print_limits(const struct corpus *corpus)
+{
+    printf("Plans on at most, or on exactly, 1 to %d lanes: those longer than one on fewer.\n\n"
+           "| wait / node | issue / node | lanes | plans | longer | of graphs | at worst |\n"
+           "|---:|---:|---|---:|---:|---:|---:|\n",
+           MOST_LIMIT);
+    compare_limits(corpus, 0, 0);
+    compare_limits(corpus, 5, 0);
+    compare_limits(corpus, 5, 5);
+    compare_limits(corpus, 50, 0);
+}
+
+// bench_plan_lanes [limits]
+int main(int argc, char **argv)
 {
     struct corpus corpus;
     const char *folder = corpus_folder();
     if (!folder || !corpus_read(folder, &corpus)) {
         printf("no corpus: set BRAID_CORPUS\n");
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "limits") == 0) {
+        print_limits(&corpus);
+        corpus_finish(&corpus);
         return 0;
     }
     printf(
