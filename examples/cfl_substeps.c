@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sparse step whose number of substeps the device decides: in each frame the fastest cell is
-// found there, the host waits for that one number, and launches as many substeps as it asks for by
-// one call. So the device is drained once a frame, however many substeps there are.
+// The device decides how many substeps a frame has: in each frame the fastest cell is found there,
+// the host waits for that one number, and launches as many substeps as it asks for by one call. So
+// the device is drained once a frame, however many substeps there are.
 #include <math.h>
 
 #include "check.h"
@@ -10,39 +10,21 @@ enum { NUM = 1024, NUM_FRAMES = 60 };
 static const float frame_time = 0.02f, cell = 1.0f / NUM;
 
 static float speed[NUM], flux[NUM], fastest;
-static int list[NUM + 1]; // its length, then the active cells
-
-static void make_list_on_cpu(const braid_blocks *blocks, void *const *args)
-{
-    int *cells = *(int *const *)args[0];
-    const float *speeds = *(const float *const *)args[1];
-    (void)blocks; // one block
-    cells[0] = 0;
-    for (int i = 0; i < NUM; i++)
-        if (speeds[i] > 1e-6f || speeds[(i + NUM - 1) % NUM] > 1e-6f)
-            cells[++cells[0]] = i;
-}
 
 static void find_flux_on_cpu(const braid_blocks *blocks, void *const *args)
 {
-    const int *cells = *(const int *const *)args[0];
-    const float *speeds = *(const float *const *)args[2];
-    float *to = *(float *const *)args[1];
-    (void)blocks;
-    for (int k = 1; k <= cells[0]; k++) {
-        int i = cells[k], before = (i + NUM - 1) % NUM;
-        to[i] = speeds[i] * (speeds[i] - speeds[before]) / cell;
-    }
+    float *to = *(float *const *)args[0];
+    const float *speeds = *(const float *const *)args[1];
+    for (uint64_t i = blocks->begin; i < blocks->end; i++)
+        to[i] = speeds[i] * (speeds[i] - speeds[(i + NUM - 1) % NUM]) / cell;
 }
 
 static void move_on_cpu(const braid_blocks *blocks, void *const *args)
 {
-    const int *cells = *(const int *const *)args[0];
-    const float *from = *(const float *const *)args[1], step = *(const float *)args[3];
-    float *speeds = *(float *const *)args[2];
-    (void)blocks;
-    for (int i = 1; i <= cells[0]; i++)
-        speeds[cells[i]] -= step * from[cells[i]];
+    float *speeds = *(float *const *)args[0];
+    const float *from = *(const float *const *)args[1], step = *(const float *)args[2];
+    for (uint64_t i = blocks->begin; i < blocks->end; i++)
+        speeds[i] -= step * from[i];
 }
 
 static void find_fastest_on_cpu(const braid_blocks *blocks, void *const *args)
@@ -55,44 +37,35 @@ static void find_fastest_on_cpu(const braid_blocks *blocks, void *const *args)
         *to = fmaxf(*to, fabsf(speeds[i]));
 }
 
-static const braid_kernel make_list = { .name = "make list", .cpu = make_list_on_cpu };
 static const braid_kernel find_flux = { .name = "flux", .cpu = find_flux_on_cpu };
 static const braid_kernel move = { .name = "move", .cpu = move_on_cpu };
 static const braid_kernel find_fastest = { .name = "fastest", .cpu = find_fastest_on_cpu };
 
 static void add_substep(braid_graph *graph, braid_parameter *out_step)
 {
-    int *cells = list;
     float *speeds = speed, *fluxes = flux, step = 0;
-    braid_resource the_list, the_speed, the_flux;
-    braid_node loop, last;
-    CHECK(braid_graph_add_resource(graph, "list", &the_list));
+    braid_resource the_speed, the_flux;
+    braid_node last;
     CHECK(braid_graph_add_buffer(graph, "speed", speed, sizeof(speed), &the_speed));
     CHECK(braid_graph_add_buffer(graph, "flux", flux, sizeof(flux), &the_flux));
     CHECK(braid_graph_add_kernel(
         graph,
         &(braid_launch){ .kernel = &find_flux,
-                         BRAID_ARGS(BRAID_ARG(cells), BRAID_ARG(fluxes), BRAID_ARG(speeds)),
-                         BRAID_ACCESSES({ the_list, BRAID_READ }, { the_speed, BRAID_READ },
-                                        { the_flux, BRAID_WRITE }) },
-        &loop));
-    CHECK(braid_graph_add_prelude(
-        graph, loop,
-        &(braid_launch){ .kernel = &make_list,
-                         BRAID_ARGS(BRAID_ARG(cells), BRAID_ARG(speeds)),
-                         BRAID_ACCESSES({ the_list, BRAID_WRITE }, { the_speed, BRAID_READ }) },
+                         .grid.x = NUM,
+                         BRAID_ARGS(BRAID_ARG(fluxes), BRAID_ARG(speeds)),
+                         BRAID_ACCESSES({ the_speed, BRAID_READ }, { the_flux, BRAID_WRITE }) },
         NULL));
     CHECK(braid_graph_add_kernel(
         graph,
         &(braid_launch){
             .kernel = &move,
-            BRAID_ARGS(BRAID_ARG(cells), BRAID_ARG(fluxes), BRAID_ARG(speeds), BRAID_ARG(step)),
-            BRAID_ACCESSES({ the_list, BRAID_READ }, { the_flux, BRAID_READ },
-                           { the_speed, BRAID_READ_WRITE }) },
+            .grid.x = NUM,
+            BRAID_ARGS(BRAID_ARG(speeds), BRAID_ARG(fluxes), BRAID_ARG(step)),
+            BRAID_ACCESSES({ the_flux, BRAID_READ }, { the_speed, BRAID_READ_WRITE }) },
         &last));
     CHECK(braid_graph_add_parameter(graph, "time step", sizeof(step), out_step));
     CHECK(braid_graph_use_parameter(graph, *out_step,
-                                    &(braid_parameter_use){ .node = last, .argument = 3 }));
+                                    &(braid_parameter_use){ .node = last, .argument = 2 }));
 }
 
 // CFL: no cell is crossed in less than two substeps.
@@ -101,7 +74,7 @@ static size_t num_substeps(float speed_of_fastest)
     return 1 + (size_t)(frame_time * speed_of_fastest * 2 / cell);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     float *speeds = speed, *result = &fastest;
     size_t num = 0, most = 0, total = 0;
@@ -122,6 +95,7 @@ int main(void)
     add_substep(substep, &step);
     CHECK(braid_exec_create(device, reduction, NULL, &reduce));
     CHECK(braid_exec_create(device, substep, NULL, &advance));
+    write_picture(braid_exec_schedule(advance), argc > 1 ? argv[1] : NULL);
     for (int frame = 0; frame < NUM_FRAMES; frame++, total += num) {
         CHECK(braid_exec_launch(reduce, NULL)); // behind the substeps of the frame before
         CHECK(braid_exec_wait(reduce));         // the one time that the device is drained

@@ -1,34 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A video pipeline: each picture is read on the host, uploaded, filtered five times, downloaded and
-// written on the host. Three frames are in flight, so while one is filtered the next is read and
-// the last is written, and nothing of that is said but what each node touches.
+// A video pipeline of three frames in flight: while a picture is filtered five times, the next is
+// read on the host and the last is written there. All that says so is what each node touches.
 #include <unistd.h>
 
 #include "check.h"
 
-enum {
-    WIDTH = 96,
-    HEIGHT = 64,
-    NUM = WIDTH * HEIGHT,
-    NUM_FILTERS = 5,
-    NUM_FRAMES = 120,
-    DEPTH = 3
-};
+enum { WIDTH = 96, HEIGHT = 64, NUM_FILTERS = 5, NUM_FRAMES = 120, DEPTH = 3 };
 
 struct picture {
-    uint32_t number;
-    uint32_t pixels[NUM];
+    uint32_t number, pixels[WIDTH * HEIGHT];
 };
 
 // The codecs. Each has a state of its own, so pictures pass it one after another.
-static uint32_t num_read, num_written, checksum, in_order = 1;
+static uint32_t num_read, num_written, num_wrong;
 
 static void read_picture(void *user)
 {
     struct picture *picture = user;
     usleep(500); // a file, a camera
     picture->number = num_read++;
-    for (uint32_t i = 0; i < NUM; i++)
+    for (uint32_t i = 0; i < WIDTH * HEIGHT; i++)
         picture->pixels[i] = i * picture->number;
 }
 
@@ -36,10 +27,9 @@ static void write_picture_to(void *user)
 {
     const struct picture *picture = user;
     usleep(500);
-    in_order = in_order && picture->number == num_written;
-    num_written++;
-    for (uint32_t i = 0; i < NUM; i++)
-        checksum = checksum * 31 + picture->pixels[i];
+    num_wrong += picture->number != num_written++;
+    for (uint32_t i = 0; i < WIDTH * HEIGHT; i++)
+        num_wrong += picture->pixels[i] != i * picture->number + NUM_FILTERS;
 }
 
 static void filter_on_cpu(const braid_blocks *blocks, void *const *args)
@@ -50,7 +40,7 @@ static void filter_on_cpu(const braid_blocks *blocks, void *const *args)
         to->number = from->number;
     for (uint64_t row = blocks->begin; row < blocks->end; row++)
         for (uint64_t i = row * WIDTH; i < (row + 1) * WIDTH; i++)
-            to->pixels[i] = from->pixels[i] + from->pixels[(i + WIDTH + 1) % NUM] * 5;
+            to->pixels[i] = from->pixels[i] + 1;
 }
 
 static const braid_kernel filter = { .name = "filter", .cpu = filter_on_cpu };
@@ -104,29 +94,9 @@ static void add_nodes(braid_graph *graph, void *const *in, void *const *out)
         NULL));
 }
 
-// The same without Braid, one picture after another.
-static uint32_t run_by_hand(void)
-{
-    static struct picture a, b;
-    num_read = num_written = checksum = 0;
-    for (int frame = 0; frame < NUM_FRAMES; frame++) {
-        struct picture *from = &a, *to = &b;
-        read_picture(from);
-        for (int k = 0; k < NUM_FILTERS; k++) {
-            filter_on_cpu(&(braid_blocks){ .end = HEIGHT }, (void *[]){ &to, &from });
-            struct picture *swapped = from;
-            from = to;
-            to = swapped;
-        }
-        write_picture_to(from);
-    }
-    return checksum;
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
     static struct picture in[DEPTH], out[DEPTH];
-    uint32_t expected = run_by_hand();
     braid_device *device;
     braid_graph *graph;
     braid_stream *stream;
@@ -136,15 +106,14 @@ int main(void)
     CHECK(braid_graph_create(&graph));
     add_nodes(graph, (void *[]){ &in[0], &in[1], &in[2] }, (void *[]){ &out[0], &out[1], &out[2] });
     CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .frames = DEPTH }, &exec));
-    num_read = num_written = checksum = 0;
+    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
     for (int frame = 0; frame < NUM_FRAMES; frame++)
         CHECK(braid_exec_launch(exec, stream));
     CHECK(braid_exec_wait(exec));
-    printf("%u pictures, %s, checksum %08x, by hand %08x\n", num_written,
-           in_order ? "in order" : "out of order", checksum, expected);
+    printf("%u pictures, %u faults\n", num_written, num_wrong);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     braid_stream_destroy(stream);
     braid_device_close(device);
-    return in_order && checksum == expected ? EXIT_SUCCESS : EXIT_FAILURE;
+    return num_written == NUM_FRAMES && num_wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
