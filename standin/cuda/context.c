@@ -310,6 +310,8 @@ static CUresult change_peer(CUcontext peer, bool enable)
     CUresult result = context_check(peer);
     if (result == CUDA_SUCCESS && peer == context)
         result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (setting(SETTING_PEERS) == 0 || peer->device == context->device))
+        result = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     if (result == CUDA_SUCCESS) {
         unsigned bit = 1u << peer->device;
         bool enabled = (context->peers & bit) != 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "entry.h"
 #include "memory.h"
 #include "stream.h"
@@ -144,20 +145,39 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
                       stream);
 }
 
+// Both sides must be memory of the devices that the caller says they are of.
+static CUresult queue_peer_copy(const char *function, CUdeviceptr to, CUcontext to_context,
+                                CUdeviceptr from, CUcontext from_context, size_t bytes, bool wait,
+                                CUstream stream)
+{
+    CUresult result = entry_begin_in_context(function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    world_lock();
+    result = context_check(to_context);
+    if (result == CUDA_SUCCESS)
+        result = context_check(from_context);
+    if (result == CUDA_SUCCESS && bytes > 0 &&
+        (!memory_is_of(to_context->device, address(to)) ||
+         !memory_is_of(from_context->device, address(from))))
+        result = CUDA_ERROR_INVALID_VALUE;
+    world_unlock();
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct work work = plain_copy(address(to), address(from), bytes);
+    return wait ? stream_queue_and_wait(stream, &work) : queue_on_stream(stream, &work);
+}
+
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                       CUcontext from_context, size_t bytes)
 {
-    (void)to_context, (void)from_context;
-    return queue_copy(__func__, address(to), address(from), bytes, TO_DEVICE | FROM_DEVICE, true,
-                      NULL);
+    return queue_peer_copy(__func__, to, to_context, from, from_context, bytes, true, NULL);
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                            CUcontext from_context, size_t bytes, CUstream stream)
 {
-    (void)to_context, (void)from_context;
-    return queue_copy(__func__, address(to), address(from), bytes, TO_DEVICE | FROM_DEVICE, false,
-                      stream);
+    return queue_peer_copy(__func__, to, to_context, from, from_context, bytes, false, stream);
 }
 
 // The start of one side of a strided copy; NULL: arrays, which the stand-in does not have.

@@ -27,6 +27,7 @@
     X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                             \
     X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 701)                                                     \
     X(CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                              \
+    X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217)                                                     \
     X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704)                                                 \
     X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, 705)                                                     \
     X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                                                        \

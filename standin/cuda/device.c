@@ -116,7 +116,7 @@ CUresult cuDeviceGetPCIBusId(char *id, int bytes, CUdevice device)
     return CUDA_SUCCESS;
 }
 
-// Peer access between any two of the devices.
+// Between any two of the devices, or none.
 CUresult cuDeviceCanAccessPeer(int *out_can, CUdevice device, CUdevice peer)
 {
     CUresult result = begin_query(__func__, out_can, device);
@@ -124,7 +124,7 @@ CUresult cuDeviceCanAccessPeer(int *out_can, CUdevice device, CUdevice peer)
         return result;
     if (context_of_device(peer) == NULL)
         return CUDA_ERROR_INVALID_DEVICE;
-    *out_can = device != peer;
+    *out_can = device != peer && setting(SETTING_PEERS) != 0;
     return CUDA_SUCCESS;
 }
 

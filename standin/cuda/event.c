@@ -221,7 +221,7 @@ static CUresult elapsed(const char *function, float *out_milliseconds, CUevent s
     if (out_milliseconds == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     world_lock();
-    if (!timed(start) || !timed(end))
+    if (!timed(start) || !timed(end) || start->context != end->context)
         result = CUDA_ERROR_INVALID_HANDLE;
     else if (!start->ticket->done || !end->ticket->done)
         result = CUDA_ERROR_NOT_READY;

@@ -41,6 +41,8 @@ CUresult node_set_context(struct work *work, CUcontext context)
     CUresult result = context_check(context);
     if (result == CUDA_SUCCESS)
         work->context = context;
+    if (work->kind == WORK_COPY)
+        work->copy.in_graph = true;
     return result;
 }
 

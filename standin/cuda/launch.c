@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "cuda_abi_constants.h"
 #include "entry.h"
 #include "handles.h"
@@ -200,6 +201,8 @@ static CUresult launch(const struct launch_shape *shape, CUstream handle,
         result = launch_check_room(&work);
     if (result == CUDA_SUCCESS)
         result = stream_resolve(handle, &stream);
+    if (result == CUDA_SUCCESS && stream->context != context_current())
+        result = CUDA_ERROR_INVALID_HANDLE; // the stream of another device than the current one
     if (result == CUDA_SUCCESS)
         return stream_submit(stream, &work, NULL);
     work_finish(&work);

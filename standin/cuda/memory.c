@@ -3,6 +3,7 @@
 #include "memory.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,7 +217,28 @@ static bool reject(CUcontext context, const void *memory, size_t bytes, const ch
     return false;
 }
 
-bool memory_touch(CUcontext context, const void *memory, size_t bytes)
+bool memory_is_of(CUdevice device, const void *memory)
+{
+    const struct block *block = find(memory);
+    return block != NULL && on_device(block) && block->device == device;
+}
+
+static bool can_reach(CUcontext context, const struct block *block)
+{
+    return block->kind != MEMORY_DEVICE || block->device == context->device ||
+           (context->peers & (1u << block->device)) != 0;
+}
+
+static bool reject_foreign(CUcontext context, const struct block *block, const void *memory,
+                           size_t bytes)
+{
+    char why[96];
+    snprintf(why, sizeof(why), "memory of device %d, to which device %d has no peer access",
+             block->device, context->device);
+    return reject(context, memory, bytes, why);
+}
+
+bool memory_touch(CUcontext context, const void *memory, size_t bytes, bool staged)
 {
     struct block *block = bytes == 0 ? NULL : find(memory);
     if (block == NULL)
@@ -227,15 +249,17 @@ bool memory_touch(CUcontext context, const void *memory, size_t bytes)
         return reject(context, memory, bytes, "memory that the stream has not allocated yet");
     if (bytes > block->bytes - (size_t)((const char *)memory - block->start))
         return reject(context, memory, bytes, "past the end of its block");
+    if (!staged && !can_reach(context, block))
+        return reject_foreign(context, block, memory, bytes);
     return true;
 }
 
 bool memory_touch_argument(CUcontext context, const void *value)
 {
     struct block *block = find(value);
-    if (block == NULL || block->state == MEMORY_LIVE)
+    if (block == NULL || (block->state == MEMORY_LIVE && can_reach(context, block)))
         return true;
-    return memory_touch(context, value, 1);
+    return memory_touch(context, value, 1, false);
 }
 
 size_t memory_used(CUdevice device)

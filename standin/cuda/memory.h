@@ -37,11 +37,15 @@ bool memory_find_kind(const void *memory, enum memory_kind *out_kind);
 // must be device memory. Freed memory passes: using it is found out when the work runs.
 CUresult memory_check_argument(const void *memory, size_t bytes, bool must_be_device);
 
-// May work of this context touch the range now? If not, poisons the context.
-bool memory_touch(CUcontext context, const void *memory, size_t bytes);
+// May work of this context touch the range now? If not, poisons the context. Device memory of
+// another device takes peer access, except where `staged`: copies on streams go through the host.
+bool memory_touch(CUcontext context, const void *memory, size_t bytes, bool staged);
 // The same for a kernel's argument that may or may not be a pointer: only a freed or pending
-// block is held against it.
+// block, or one that the device cannot reach, is held against it.
 bool memory_touch_argument(CUcontext context, const void *value);
+
+// Whether it is memory of that device, as the sides of a peer copy must be.
+bool memory_is_of(CUdevice device, const void *memory);
 
 size_t memory_used(CUdevice device);
 long memory_live(void);

@@ -11,6 +11,7 @@ enum setting {
     SETTING_SEED,          // of every random choice
     SETTING_SLOW_US,       // mean delay before a work item, in microseconds
     SETTING_GRAPH_THREADS, // how many nodes of one graph may run at once
+    SETTING_PEERS,         // whether devices can be given access to each other's memory
     NUM_SETTINGS,
 };
 

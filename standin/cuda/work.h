@@ -37,6 +37,7 @@ struct copy {
     const char *from;
     size_t to_pitch, from_pitch, to_slice, from_slice; // bytes from row to row, slice to slice
     size_t width, height, depth;
+    bool in_graph;  // not staged through the host: the node's device must reach both sides
     char *snapshot; // of pageable memory that was read at submission; owned; NULL: none
 };
 

@@ -56,10 +56,10 @@ static bool start_item(CUcontext context)
     return run;
 }
 
-static bool may_touch(CUcontext context, const void *memory, size_t bytes)
+static bool may_touch(CUcontext context, const void *memory, size_t bytes, bool staged)
 {
     world_lock();
-    bool result = memory_touch(context, memory, bytes);
+    bool result = memory_touch(context, memory, bytes, staged);
     world_unlock();
     return result;
 }
@@ -68,7 +68,7 @@ static void run_fill(CUcontext context, const struct fill *fill)
 {
     for (size_t y = 0; y < fill->height; y++) {
         char *row = fill->to + y * fill->pitch;
-        if (!may_touch(context, row, fill->width * fill->element_bytes))
+        if (!may_touch(context, row, fill->width * fill->element_bytes, false))
             return;
         for (size_t x = 0; x < fill->width; x++) // little endian: the low bytes come first
             memcpy(row + x * fill->element_bytes, &fill->value, fill->element_bytes);
@@ -81,7 +81,8 @@ static void run_copy(CUcontext context, const struct copy *copy)
         for (size_t y = 0; y < copy->height; y++) {
             char *to = copy->to + z * copy->to_slice + y * copy->to_pitch;
             const char *from = copy->from + z * copy->from_slice + y * copy->from_pitch;
-            if (!may_touch(context, to, copy->width) || !may_touch(context, from, copy->width))
+            if (!may_touch(context, to, copy->width, !copy->in_graph) ||
+                !may_touch(context, from, copy->width, !copy->in_graph))
                 return;
             memmove(to, from, copy->width);
         }
@@ -198,7 +199,7 @@ static void run_item(const struct work *work)
     else if (work->kind == WORK_HOST)
         run_host(work->host.call, work->host.user);
     else if (work->kind == WORK_WRITE_VALUE &&
-             may_touch(work->context, work->value.at, sizeof(cuuint32_t)))
+             may_touch(work->context, work->value.at, sizeof(cuuint32_t), false))
         __atomic_store_n((cuuint32_t *)work->value.at, work->value.value, __ATOMIC_RELEASE);
 }
 

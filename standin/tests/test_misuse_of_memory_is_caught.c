@@ -167,6 +167,104 @@ static void host_memory_is_in_the_same_ledger(void **state)
     must_be(cuMemHostUnregister(mine), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
+// Two devices, the second one current, with a word of the first's memory.
+struct pair {
+    CUcontext first, second;
+    unsigned *there, *here;
+};
+
+static struct pair open_pair(void)
+{
+    struct pair pair;
+    assert_true(standin_configure("BRAID_STANDIN_DEVICES", "2"));
+    must(cuCtxGetCurrent(&pair.first));
+    pair.there = make_memory(1);
+    must(cuDevicePrimaryCtxRetain(&pair.second, 1));
+    must(cuCtxSetCurrent(pair.second));
+    pair.here = make_memory(1);
+    return pair;
+}
+
+static void close_pair(struct pair *pair)
+{
+    free_memory(pair->here);
+    must(cuCtxSetCurrent(pair->first));
+    free_memory(pair->there);
+    must(cuDevicePrimaryCtxRelease_v2(1));
+}
+
+static void kernels_reach_another_device_with_peer_access_alone(void **state)
+{
+    (void)state;
+    struct pair pair = open_pair();
+    struct words words = load_words();
+    long before = standin_bad_accesses();
+    launch_copy_word(&words, pair.here, pair.there, NULL);
+    must_be(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(standin_bad_accesses(), before + 1);
+    recover();
+    must(cuCtxEnablePeerAccess(pair.first, 0));
+    must_be(cuCtxEnablePeerAccess(pair.first, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    launch_copy_word(&words, pair.here, pair.there, NULL);
+    must(cuCtxSynchronize());
+    must(cuModuleUnload(words.module));
+    close_pair(&pair);
+}
+
+static void copies_between_devices_are_staged_on_streams_alone(void **state)
+{
+    (void)state;
+    struct pair pair = open_pair();
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec exec;
+    int can = 9;
+    const CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                                 .srcDevice = device(pair.there),
+                                 .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                                 .dstDevice = device(pair.here),
+                                 .WidthInBytes = 4,
+                                 .Height = 1,
+                                 .Depth = 1 };
+    assert_true(standin_configure("BRAID_STANDIN_PEERS", "0"));
+    must(cuDeviceCanAccessPeer(&can, 1, 0));
+    assert_int_equal(can, 0);
+    must_be(cuCtxEnablePeerAccess(pair.first, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    must(cuMemcpyPeerAsync(device(pair.here), pair.second, device(pair.there), pair.first, 4, 0));
+    must_be(cuMemcpyPeerAsync(device(pair.here), pair.first, device(pair.there), pair.first, 4, 0),
+            CUDA_ERROR_INVALID_VALUE);
+    must(cuMemcpyAsync(device(pair.here), device(pair.there), 4, NULL));
+    must(cuStreamSynchronize(NULL));
+    must(cuGraphCreate(&graph, 0));
+    must(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &copy, pair.second));
+    must(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    must(cuGraphLaunch(exec, NULL));
+    must_be(cuStreamSynchronize(NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
+    recover();
+    must(cuGraphExecDestroy(exec));
+    must(cuGraphDestroy(graph));
+    close_pair(&pair);
+}
+
+static void a_stream_takes_kernels_of_the_current_context_alone(void **state)
+{
+    (void)state;
+    struct pair pair = open_pair();
+    struct words words = load_words();
+    CUstream stream = make_stream();
+    unsigned *word = pair.here;
+    void *args[] = { &word };
+    must(cuCtxSetCurrent(pair.first));
+    must_be(cuLaunchKernel(words.add_one, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL),
+            CUDA_ERROR_INVALID_HANDLE);
+    must(cuCtxSetCurrent(pair.second));
+    must(cuLaunchKernel(words.add_one, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL));
+    must(cuStreamSynchronize(stream));
+    must(cuStreamDestroy_v2(stream));
+    must(cuModuleUnload(words.module));
+    close_pair(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +282,12 @@ int main(void)
                                         close_driver),
         cmocka_unit_test_setup_teardown(host_memory_is_in_the_same_ledger, open_driver,
                                         close_driver),
+        cmocka_unit_test_setup_teardown(kernels_reach_another_device_with_peer_access_alone,
+                                        open_driver, close_driver),
+        cmocka_unit_test_setup_teardown(copies_between_devices_are_staged_on_streams_alone,
+                                        open_driver, close_driver),
+        cmocka_unit_test_setup_teardown(a_stream_takes_kernels_of_the_current_context_alone,
+                                        open_driver, close_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
