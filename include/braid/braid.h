@@ -5,6 +5,7 @@
 
 #include <braid/costs.h>
 #include <braid/device.h>
+#include <braid/device_group.h>
 #include <braid/exec.h>
 #include <braid/graph.h>
 #include <braid/kernel.h>

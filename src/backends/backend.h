@@ -70,6 +70,7 @@ struct backend_task {
     const char *name; // for messages; lives as long as what was made with the task
     uint32_t lane;    // for messages
     uint32_t node;    // likewise: its index in the graph, or BACKEND_NO_NODE
+    uint32_t place;   // of several devices, which of them it runs on
     // It does nothing this time. Players leave it out: it is never submitted.
     bool disabled;
     uint32_t varies; // what parameters change of it: a bit for each braid_target
@@ -141,6 +142,14 @@ struct backend_ops {
     // Both were made with timing.
     braid_status (*event_elapsed)(struct backend *backend, struct backend_event *start,
                                   struct backend_event *end, uint64_t *out_ns);
+
+    // Optional: lets the device reach the memory of another one, which the same driver opened, by
+    // itself. *out_reaches is false where it cannot, which is no error.
+    braid_status (*reach)(struct backend *backend, struct backend *peer, bool *out_reaches);
+
+    // Optional: what it takes to go from this device to another one, which may be this one itself.
+    void (*get_link)(struct backend *backend, struct backend *peer, bool reaches,
+                     braid_place_link *out_link);
 
     // Optional: makes a call with the device current on this thread, and passes on what it returns.
     braid_status (*call_current)(struct backend *backend, braid_status (*call)(void *user),

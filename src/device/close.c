@@ -32,6 +32,7 @@ static braid_status check_unused(braid_device *device)
     add_left(left, sizeof(left), num_public(&device->streams), "stream");
     add_left(left, sizeof(left), num_public(&device->events), "event");
     add_left(left, sizeof(left), device->num_allocations, "allocation");
+    add_left(left, sizeof(left), device->num_groups, "group");
     pthread_mutex_unlock(&device->lock);
     if (!left[0])
         return BRAID_OK;

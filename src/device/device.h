@@ -18,6 +18,7 @@ struct braid_device {
     struct pool events;  // struct braid_event, likewise
     uint64_t num_execs;  // guarded by lock; what the program holds besides streams and events
     uint64_t num_allocations;
+    uint64_t num_groups;
     struct kept *kept;            // see kept.h; guarded by lock
     braid_device *next_abandoned; // see kept.c
 };

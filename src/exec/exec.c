@@ -153,7 +153,7 @@ static braid_status ask_all(braid_exec *exec, braid_status (*ask)(struct backend
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < exec->num_slots && !status; i++)
         status = ask(exec->device->backend, exec->slots[i].done->backend);
-    return status;
+    return status ? status : braid_exec_probe_places(exec);
 }
 
 // Asks for the end of the last frame. Where the device failed, the message also tells what was
@@ -213,6 +213,8 @@ braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
     struct backend *backend = exec->device->backend;
     const struct frame_slot *slot = &exec->slots[frame % exec->num_slots];
     status = backend->ops->event_synchronize(backend, slot->done->backend);
+    if (!status)
+        status = braid_exec_probe_places(exec);
     return status ? status : braid_exec_check_lost(exec);
 }
 

@@ -27,9 +27,10 @@ struct exec_arena {
 struct frame_slot {
     struct frame frame;
     struct playing *playing;
-    struct exec_arena arena;
-    braid_event *done; // leased; its latest record is behind every frame of the slot
-    uint64_t number;   // of a frame that has the versions which the tasks are given
+    struct exec_arena arena; // of place 0
+    struct exec_arena *more; // by place, of the others; NULL: there are none
+    braid_event *done;       // leased; its latest record is behind every frame of the slot
+    uint64_t number;         // of a frame that has the versions which the tasks are given
     // With more than one slot: leased, too.
     braid_stream *queue;
     braid_event *fork;
@@ -41,8 +42,11 @@ struct frame_slot {
 };
 
 struct braid_exec {
-    braid_device *device;
-    uint32_t graph_id; // whose node handles it takes
+    braid_device *device; // of place 0, on whose streams it is launched
+    struct places places;
+    braid_event **probes; // of all places but 0, leased, never recorded: what they answer tells
+                          // whether the device still works
+    uint32_t graph_id;    // whose node handles it takes
     braid_schedule *schedule;
     struct tasks tasks;
     struct program program;
@@ -52,8 +56,10 @@ struct braid_exec {
     uint64_t num_frames; // lock; launched so far
     bool whole_frames;   // with more than one slot: a frame starts when the one before has ended
     braid_exec_when_full when_full;
-    braid_memory_info memory;   // guarded by lock: what a frame's arena has
+    braid_memory_info memory;   // guarded by lock: what a frame's arenas have
     braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
+    struct placed *placed;      // what the graph became on several places; NULL: it is as it was
+    uint64_t *arena_begins;     // of each place, in the memory plan, and its end
     void *version_memory;       // of the device, for versioned buffers without addresses
     uint64_t version_bytes;
     struct exec_edit *version_edits; // guarded by lock: room for all addresses of versions, and for
@@ -93,6 +99,23 @@ braid_status braid_exec_check_lost(braid_exec *exec);
 // Whether all frames have ended, as far as the device tells. With `wait` it waits for them, twice
 // where that fails. The exec is used by nobody else. `drained`: see kept.h.
 bool braid_exec_is_idle(braid_exec *exec, bool wait, bool drained);
+
+// exec_create.c: makes all that depends on the player, or nothing. Errors: as braid_exec_create.
+braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
+                                     const braid_exec_options *options,
+                                     const struct player *player);
+
+// exec_choose.c: has the best player make it, of those that the options allow.
+// Errors: BRAID_UNSUPPORTED (there is none), as braid_exec_make_program.
+braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph,
+                                      const braid_exec_options *options);
+// The first of these players that a mode allows, or the end of the list.
+const struct player *const *braid_exec_find_player(const struct player *const *players,
+                                                   braid_exec_mode mode);
+
+// exec_places.c. Behind a frame that has ended on place 0: whether the other devices still work. A
+// device that broke names itself. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_exec_probe_places(const braid_exec *exec);
 
 // exec_change.c
 // Room for any one change, by parameters and calls. Errors: BRAID_NO_MEMORY, and freed with the

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making an exec: load, plan, make the program, verify, hand it to a player; and taking it apart.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
-#include "base/sized.h"
+#include "device/group.h"
 #include "exec/early.h"
 #include "exec/exec.h"
 #include "exec/exec_memory.h"
+#include "exec/exec_places.h"
 #include "exec/islands.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
@@ -39,9 +39,10 @@ static braid_status find_schedule(braid_exec *exec, const braid_graph *graph,
     braid_schedule_options plan = options->plan;
     if (plan_costs_are_zero(&plan.costs))
         player->get_cost_model(exec->device->backend, &plan.costs);
-    plan.places = NULL;            // there is one device
+    plan.places = NULL;            // which `placed` has
     plan.costs.island_call_ns = 0; // it is divided when it is known what can be inside
-    return braid_schedule_create(graph, &plan, &exec->schedule);
+    return exec->placed ? braid_schedule_create_placed(exec->placed, &plan, &exec->schedule)
+                        : braid_schedule_create(graph, &plan, &exec->schedule);
 }
 
 // Also of a half-made exec. The tasks stay.
@@ -53,7 +54,7 @@ static void finish_program(braid_exec *exec)
             exec->player->destroy(slot->playing);
         slot->playing = NULL;
         braid_frame_finish(&slot->frame);
-        braid_exec_free_memory(exec, &slot->arena);
+        braid_exec_free_arenas(exec, slot);
     }
     exec->info.memory_bytes = exec->version_bytes;
     braid_exec_times_finish(&exec->times);
@@ -69,6 +70,7 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
     const struct stage stage = {
         .player = exec->player,
         .device = exec->device,
+        .places = exec->placed ? &exec->places : NULL,
         .program = &exec->program,
         .frame = &slot->frame,
         .slot = index,
@@ -76,9 +78,9 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
         .num_profiled = exec_times_of_slot(options->profile, exec->num_slots),
         .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
     };
-    braid_status status = braid_exec_allocate_arena(exec, slot);
+    braid_status status = braid_exec_allocate_arenas(exec, slot);
     if (!status)
-        status = braid_frame_create(&exec->tasks, slot->arena.begin, index, &slot->frame);
+        status = braid_exec_create_frame(exec, slot, index);
     if (!status && exec->player->check)
         status = exec->player->check(&stage);
     if (!status)
@@ -98,8 +100,8 @@ static braid_status make_playings(braid_exec *exec, const braid_exec_options *op
     return status;
 }
 
-static braid_status make_program(braid_exec *exec, const braid_graph *graph,
-                                 const braid_exec_options *options, const struct player *player)
+braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
+                                     const braid_exec_options *options, const struct player *player)
 {
     exec->player = player;
     braid_status status = find_schedule(exec, graph, options, player);
@@ -135,127 +137,8 @@ static braid_status make_program(braid_exec *exec, const braid_graph *graph,
     return BRAID_OK;
 }
 
-// The first of these players that a mode allows, or the end of the list.
-static const struct player *const *find_player(const struct player *const *players,
-                                               braid_exec_mode mode)
+static braid_status check_options(const braid_graph *graph, const braid_exec_options *options)
 {
-    while (*players &&
-           ((*players)->is_island || (mode != BRAID_MODE_AUTO && (*players)->mode != mode)))
-        players++;
-    return players;
-}
-
-// A player's refusal is an error only where there is no other.
-static braid_status try_player(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options, const struct player *player,
-                               bool is_last)
-{
-    struct error_attempt attempt;
-    if (is_last)
-        return make_program(exec, graph, options, player);
-    braid_error_begin_attempt(&attempt);
-    braid_status status = make_program(exec, graph, options, player);
-    if (status == BRAID_UNSUPPORTED)
-        snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_message());
-    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
-    return status;
-}
-
-// Says which mode it is and why: asked for, the first choice, or all that is left after a refusal.
-static void tell_reason(braid_exec *exec, const braid_exec_options *options, bool was_refused)
-{
-    const char *device = exec->device->backend->ops->name;
-    const char *mode = exec->info.mode == BRAID_MODE_NATIVE ? "native" : "streams";
-    char refusal[sizeof(exec->info.reason)];
-    memcpy(refusal, exec->info.reason, sizeof(refusal));
-    char *reason = exec->info.reason;
-    size_t size = sizeof(exec->info.reason);
-    if (was_refused)
-        snprintf(reason, size, "%s: %.*s", mode, (int)size - 16, refusal);
-    else if (options->mode != BRAID_MODE_AUTO)
-        snprintf(reason, size, "%s: the program asked for it", mode);
-    else if (exec->info.mode == BRAID_MODE_NATIVE)
-        snprintf(reason, size, "native: everything in the graph can be replayed by %s", device);
-    else
-        snprintf(reason, size, "streams: the default on %s", device);
-}
-
-// The whole graph as one island.
-static braid_status make_whole(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options, const struct player *player,
-                               const char *why)
-{
-    braid_status status = make_program(exec, graph, options, player);
-    if (status)
-        return status;
-    exec->info.num_early_starts = 0;
-    snprintf(exec->info.reason, sizeof(exec->info.reason), "native: one island, %s", why);
-    return BRAID_OK;
-}
-
-static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options)
-{
-    uint64_t ns;
-    const struct player *best = braid_exec_find_island(exec, graph, options, &ns);
-    if (!best || options->mode == BRAID_MODE_STREAMS)
-        return braid_error(BRAID_UNSUPPORTED, "%s has no islands%s", exec->device->label,
-                           best ? " in streams mode" : "");
-    return make_whole(exec, graph, options, best, "as asked for");
-}
-
-// Tried before all other players where it is expected to be shorter; they take what it refuses.
-static braid_status try_island(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options, bool *out_made)
-{
-    const struct player *island = NULL;
-    braid_status status = braid_exec_prefers_island(exec, graph, options, &island);
-    *out_made = false;
-    if (status || !island)
-        return status;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    status = make_whole(exec, graph, options, island, "which is expected to be shorter");
-    *out_made = !status;
-    status = status == BRAID_UNSUPPORTED ? BRAID_OK : status;
-    braid_error_end_attempt(&attempt, status);
-    return status;
-}
-
-// The best player that can play it, of those that the mode allows.
-static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options)
-{
-    bool must_have = options->islands == BRAID_ISLANDS_ALWAYS; // then no other is as good
-    braid_exec_mode mode =
-        must_have && options->mode == BRAID_MODE_AUTO ? BRAID_MODE_NATIVE : options->mode;
-    const struct player *const *player = find_player(exec->device->backend->ops->players, mode);
-    if (!*player)
-        return braid_error(BRAID_UNSUPPORTED, "%s has no %s replay", exec->device->label,
-                           mode == BRAID_MODE_NATIVE ? "native" : "streams");
-    bool made;
-    braid_status tried = try_island(exec, graph, options, &made);
-    if (tried || made)
-        return tried;
-    for (bool was_refused = false;; was_refused = true) {
-        const struct player *const *next = find_player(player + 1, mode);
-        braid_status status = try_player(exec, graph, options, *player, !*next);
-        if (!status)
-            tell_reason(exec, options, was_refused);
-        if (status != BRAID_UNSUPPORTED || !*next)
-            return status;
-        player = next;
-    }
-}
-
-static braid_status check_arguments(const braid_device *device, const braid_graph *graph,
-                                    const braid_exec_options *options, braid_exec **out_exec)
-{
-    if (!device || !graph || !out_exec)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: %s is NULL",
-                           !device  ? "device"
-                           : !graph ? "graph"
-                                    : "out_exec");
     int mode = (int)options->mode;
     if (mode < BRAID_MODE_AUTO || mode > BRAID_MODE_NATIVE)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown mode %d", mode);
@@ -278,7 +161,11 @@ static void free_exec(braid_exec *exec)
     braid_tasks_finish(&exec->tasks);
     braid_exec_return_queues(exec);
     braid_exec_free_versions(exec);
+    for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++)
+        free(exec->slots[i].more);
     free(exec->slots);
+    free(exec->arena_begins);
+    braid_exec_leave_places(exec);
     braid_exec_params_finish(&exec->params);
     braid_exec_finish_changes(exec);
     pthread_mutex_destroy(&exec->lock);
@@ -286,6 +173,21 @@ static void free_exec(braid_exec *exec)
     pthread_mutex_destroy(&exec->info_lock);
     braid_graph_destroy(exec->scratch_graph);
     free(exec);
+}
+
+static bool make_slots(braid_exec *exec)
+{
+    size_t num = exec->places.num;
+    exec->slots = braid_allocate_zeroed(exec->num_slots, sizeof(*exec->slots));
+    if (!exec->slots || !exec->placed)
+        return exec->slots;
+    exec->arena_begins = braid_allocate_zeroed(num + 1, sizeof(*exec->arena_begins));
+    for (uint32_t i = 0; i < exec->num_slots; i++) {
+        exec->slots[i].more = braid_allocate_zeroed(num, sizeof(*exec->slots[i].more));
+        if (!exec->slots[i].more)
+            return false;
+    }
+    return exec->arena_begins;
 }
 
 // What does not depend on the player.
@@ -296,10 +198,10 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     exec->when_full = options->when_full;
     exec->on_end = options->on_frame_end;
     exec->on_end_user = options->on_frame_end_user;
-    exec->slots = braid_allocate_zeroed(exec->num_slots, sizeof(*exec->slots));
-    if (!exec->slots)
+    if (!make_slots(exec))
         return braid_error_no_memory("the frames of an exec");
-    braid_status status = braid_tasks_create(exec->device->backend, graph, &exec->tasks);
+    braid_status status = braid_tasks_create(
+        exec->device->backend, exec->placed ? &exec->places : NULL, graph, &exec->tasks);
     if (status)
         return status;
     status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
@@ -310,38 +212,83 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     if (status)
         return status;
     status = braid_exec_allocate_versions(exec, graph);
-    return status ? status : braid_exec_lease_queues(exec);
+    if (!status)
+        status = braid_exec_lease_queues(exec);
+    return status ? status : braid_exec_lease_probes(exec);
+}
+
+// The graph that is planned is the one that was placed, where there are several places.
+static braid_status make_exec(braid_exec *exec, const braid_graph *graph,
+                              const braid_exec_options *options)
+{
+    braid_status status = braid_exec_place(exec, graph, options);
+    if (status)
+        return status;
+    braid_exec_options own = *options;
+    if (exec->placed) {
+        graph = exec->placed->graph;
+        own.islands = BRAID_ISLANDS_NEVER; // they were not asked for
+    }
+    status = make_parts(exec, graph, &own);
+    if (status)
+        return status;
+    return braid_exec_choose_player(exec, graph, &own);
+}
+
+static braid_status create(const struct places *places, const braid_graph *graph,
+                           const braid_exec_options *options, braid_exec **out_exec)
+{
+    braid_status status = check_options(graph, options);
+    if (status)
+        return status;
+    braid_exec *exec = calloc(1, sizeof(*exec));
+    if (!exec)
+        return braid_error_no_memory("an exec");
+    braid_exec_free_kept_of(places);
+    exec->device = places->devices[0];
+    exec->places = *places;
+    exec->graph_id = graph->id;
+    pthread_mutex_init(&exec->lock, NULL);
+    pthread_mutex_init(&exec->turn, NULL);
+    pthread_mutex_init(&exec->info_lock, NULL);
+    status = make_exec(exec, graph, options);
+    if (status) {
+        free_exec(exec);
+        return status;
+    }
+    exec->info.argument_bytes = exec->tasks.num_slot_bytes[TASK_SLOT_ARGUMENTS];
+    braid_places_hold(places, offsetof(braid_device, num_execs), 1);
+    *out_exec = exec;
+    return BRAID_OK;
 }
 
 braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
                                const braid_exec_options *options, braid_exec **out_exec)
 {
     static const braid_exec_options defaults;
-    options = options ? options : &defaults;
-    braid_status status = check_arguments(device, graph, options, out_exec);
-    if (status)
-        return status;
-    braid_exec *exec = calloc(1, sizeof(*exec));
-    if (!exec)
-        return braid_error_no_memory("an exec");
-    braid_device_free_kept(device);
-    exec->device = device;
-    exec->graph_id = graph->id;
-    pthread_mutex_init(&exec->lock, NULL);
-    pthread_mutex_init(&exec->turn, NULL);
-    pthread_mutex_init(&exec->info_lock, NULL);
-    status = make_parts(exec, graph, options);
-    if (!status)
-        status = options->islands == BRAID_ISLANDS_WHOLE ? choose_island(exec, graph, options)
-                                                         : choose_player(exec, graph, options);
-    if (status) {
-        free_exec(exec);
-        return status;
-    }
-    exec->info.argument_bytes = exec->tasks.num_slot_bytes[TASK_SLOT_ARGUMENTS];
-    braid_device_hold(device, &device->num_execs, 1);
-    *out_exec = exec;
-    return BRAID_OK;
+    if (!device || !graph || !out_exec)
+        return braid_error_null("braid_exec_create", !device  ? "device"
+                                                     : !graph ? "graph"
+                                                              : "out_exec");
+    const struct places places = { .num = 1, .devices = { device } };
+    return create(&places, graph, options ? options : &defaults, out_exec);
+}
+
+braid_status braid_exec_create_on_group(braid_device_group *group, const braid_graph *graph,
+                                        const braid_exec_options *options, braid_exec **out_exec)
+{
+    if (!group || !graph || !out_exec)
+        return braid_error_null("braid_exec_create_on_group", !group   ? "group"
+                                                              : !graph ? "graph"
+                                                                       : "out_exec");
+    braid_exec_options own = { 0 };
+    if (options)
+        own = *options;
+    braid_place_model model;
+    braid_device_group_get_place_model(group, &model);
+    if (!own.plan.places)
+        own.plan.places = &model;
+    return create(&group->places, graph, &own, out_exec);
 }
 
 static braid_exec *exec_from(struct kept *kept)
@@ -365,8 +312,8 @@ void braid_exec_destroy(braid_exec *exec)
     if (!exec || braid_inside_check("braid_exec_destroy", exec))
         return;
     braid_device *device = exec->device;
-    braid_device_hold(device, &device->num_execs, -1);
-    braid_device_free_kept(device);
+    braid_places_hold(&exec->places, offsetof(braid_device, num_execs), -1);
+    braid_exec_free_kept_of(&exec->places);
     if (braid_exec_is_idle(exec, true, false)) {
         free_exec(exec);
         return;
@@ -380,18 +327,4 @@ void braid_exec_destroy(braid_exec *exec)
                                       device->label));
     exec->kept = (struct kept){ .is_idle = kept_is_idle, .free = free_kept };
     braid_device_keep(device, &exec->kept);
-}
-
-void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mode mode,
-                                       braid_cost_model *out_model, size_t bytes)
-{
-    braid_cost_model model = { 0 };
-    if (device) {
-        const struct player *const *player = find_player(device->backend->ops->players, mode);
-        if (*player)
-            (*player)->get_cost_model(device->backend, &model);
-        else
-            device->backend->ops->get_cost_model(device->backend, &model);
-    }
-    write_sized(out_model, bytes, &model, sizeof(model));
 }

@@ -3,6 +3,7 @@
 #include "exec/exec_memory.h"
 
 #include "base/error.h"
+#include "memory/memory_plan.h"
 #include "verify/verify_program.h"
 
 enum { DEVICE_ALIGNMENT = 256 }; // of what every backend allocates
@@ -22,7 +23,13 @@ static braid_status use_plan(braid_exec *exec, const braid_graph *graph,
 {
     braid_memory_plan_get_info(plan, &exec->memory);
     braid_exec_tell_memory(exec, &exec->memory);
-    braid_status status = braid_tasks_place(&exec->tasks, exec->graph_id, plan);
+    for (uint32_t i = 0; exec->placed && i <= exec->places.num; i++)
+        exec->arena_begins[i] = i < plan->num_places ? plan->begins[i] : exec->memory.arena_bytes;
+    braid_status status = braid_tasks_place(&exec->tasks, graph, plan);
+    for (uint32_t i = 0; exec->placed && i < exec->tasks.num_addresses && !status; i++) {
+        struct task_address *address = &exec->tasks.addresses[i];
+        address->arena_offset -= exec->arena_begins[address->place];
+    }
     return status ? status : braid_program_verify(&exec->program, graph, plan);
 }
 
@@ -41,8 +48,12 @@ braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
 void braid_exec_tell_memory(braid_exec *exec, const braid_memory_info *plan)
 {
     uint64_t bytes = exec->version_bytes;
-    for (uint32_t i = 0; i < exec->num_slots; i++)
-        bytes += exec->slots[i].arena.bytes;
+    for (uint32_t i = 0; i < exec->num_slots; i++) {
+        const struct frame_slot *slot = &exec->slots[i];
+        bytes += slot->arena.bytes;
+        for (uint32_t p = 1; slot->more && p < exec->places.num; p++)
+            bytes += slot->more[p].bytes;
+    }
     pthread_mutex_lock(&exec->info_lock);
     exec->info.transient_bytes = plan->arena_bytes;
     exec->info.unshared_transient_bytes = plan->unshared_bytes;
@@ -52,40 +63,67 @@ void braid_exec_tell_memory(braid_exec *exec, const braid_memory_info *plan)
 }
 
 // What drivers allocate is aligned for most buffers; others begin further on.
-braid_status braid_exec_allocate_memory(const braid_exec *exec, const braid_memory_info *plan,
-                                        struct exec_arena *out_arena)
+braid_status braid_exec_allocate_memory(const braid_device *device, uint64_t bytes,
+                                        uint64_t alignment, struct exec_arena *out_arena)
 {
-    struct exec_arena arena = { .bytes = plan->arena_bytes };
-    uint64_t alignment = plan->alignment;
+    struct exec_arena arena = { .bytes = bytes };
     if (!arena.bytes)
         return BRAID_OK;
     if (alignment > DEVICE_ALIGNMENT)
         arena.bytes += alignment - DEVICE_ALIGNMENT;
-    struct backend *backend = exec->device->backend;
+    struct backend *backend = device->backend;
     braid_status status =
         backend->ops->allocate(backend, BRAID_MEMORY_DEVICE, arena.bytes, &arena.memory);
     if (status)
         return braid_error(status, "the transient buffers of an exec on %s take %llu bytes: %s",
-                           exec->device->label, (unsigned long long)arena.bytes,
-                           braid_error_message());
+                           device->label, (unsigned long long)arena.bytes, braid_error_message());
     uintptr_t begin = ((uintptr_t)arena.memory + alignment - 1) / alignment * alignment;
     arena.begin = (unsigned char *)arena.memory + (begin - (uintptr_t)arena.memory);
     *out_arena = arena;
     return BRAID_OK;
 }
 
-braid_status braid_exec_allocate_arena(braid_exec *exec, struct frame_slot *slot)
+// Of a place in a plan for several.
+static braid_status allocate_place(const braid_exec *exec, uint32_t place,
+                                   struct exec_arena *out_arena)
 {
-    braid_status status = braid_exec_allocate_memory(exec, &exec->memory, &slot->arena);
+    uint64_t bytes = exec->arena_begins[place + 1] - exec->arena_begins[place];
+    return braid_exec_allocate_memory(exec->places.devices[place], bytes, exec->memory.alignment,
+                                      out_arena);
+}
+
+braid_status braid_exec_allocate_arenas(braid_exec *exec, struct frame_slot *slot)
+{
+    const braid_memory_info *plan = &exec->memory;
+    braid_status status = BRAID_OK;
+    if (!exec->placed)
+        status = braid_exec_allocate_memory(exec->device, plan->arena_bytes, plan->alignment,
+                                            &slot->arena);
+    for (uint32_t i = 0; exec->placed && i < exec->places.num && !status; i++)
+        status = allocate_place(exec, i, i ? &slot->more[i] : &slot->arena);
     if (!status)
-        braid_exec_tell_memory(exec, &exec->memory);
+        braid_exec_tell_memory(exec, plan);
     return status;
 }
 
-void braid_exec_free_memory(const braid_exec *exec, struct exec_arena *arena)
+braid_status braid_exec_create_frame(braid_exec *exec, struct frame_slot *slot, uint64_t number)
 {
-    struct backend *backend = exec->device->backend;
+    unsigned char *begins[MOST_PLACES] = { slot->arena.begin };
+    for (uint32_t i = 1; slot->more && i < exec->places.num; i++)
+        begins[i] = slot->more[i].begin;
+    return braid_frame_create(&exec->tasks, begins, number, &slot->frame);
+}
+
+void braid_exec_free_memory(const braid_device *device, struct exec_arena *arena)
+{
     if (arena->memory)
-        backend->ops->release(backend, BRAID_MEMORY_DEVICE, arena->memory);
+        device->backend->ops->release(device->backend, BRAID_MEMORY_DEVICE, arena->memory);
     *arena = (struct exec_arena){ 0 };
+}
+
+void braid_exec_free_arenas(const braid_exec *exec, struct frame_slot *slot)
+{
+    braid_exec_free_memory(exec->device, &slot->arena);
+    for (uint32_t i = 1; slot->more && i < exec->places.num; i++)
+        braid_exec_free_memory(exec->places.devices[i], &slot->more[i]);
 }

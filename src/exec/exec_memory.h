@@ -9,13 +9,15 @@
 // braid_program_verify does. Errors: those of braid_memory_plan_create and braid_program_verify.
 braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph);
 
-// Allocates an arena for what a plan needs. Errors: BRAID_NO_MEMORY (says how much),
-// BRAID_DEVICE_ERROR.
-braid_status braid_exec_allocate_memory(const braid_exec *exec, const braid_memory_info *plan,
-                                        struct exec_arena *out_arena);
-void braid_exec_free_memory(const braid_exec *exec, struct exec_arena *arena);
-// Gives a slot the arena that the exec's plan needs. Errors: as above.
-braid_status braid_exec_allocate_arena(braid_exec *exec, struct frame_slot *slot);
+// Allocates an arena. Errors: BRAID_NO_MEMORY (says how much), BRAID_DEVICE_ERROR.
+braid_status braid_exec_allocate_memory(const braid_device *device, uint64_t bytes,
+                                        uint64_t alignment, struct exec_arena *out_arena);
+void braid_exec_free_memory(const braid_device *device, struct exec_arena *arena);
+// Gives a slot the arenas that the exec's plan needs, then its frame. Errors: as above, and of
+// braid_frame_create.
+braid_status braid_exec_allocate_arenas(braid_exec *exec, struct frame_slot *slot);
+braid_status braid_exec_create_frame(braid_exec *exec, struct frame_slot *slot, uint64_t number);
+void braid_exec_free_arenas(const braid_exec *exec, struct frame_slot *slot);
 
 // Has info say what a plan and all arenas take.
 void braid_exec_tell_memory(braid_exec *exec, const braid_memory_info *plan);

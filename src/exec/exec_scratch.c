@@ -34,6 +34,9 @@ static braid_status check(const braid_exec *exec, braid_resource scratch, uint64
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: resource %u of graph %u is no scratch of the exec's graph",
                            function, scratch.index, scratch.graph);
+    if (exec->placed)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s: scratch of an exec on several devices does not grow", function);
     if (bytes == 0 || bytes > INT64_MAX)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: %llu bytes", function,
                            (unsigned long long)bytes);
@@ -73,7 +76,7 @@ static bool allocate(struct growth *growth)
 static void give_back(struct growth *growth)
 {
     for (uint32_t i = 0; i < growth->exec->num_slots; i++)
-        braid_exec_free_memory(growth->exec, &growth->arenas[i]);
+        braid_exec_free_memory(growth->exec->device, &growth->arenas[i]);
     free(growth->offsets);
     free(growth->edits);
     free(growth->values);
@@ -123,7 +126,7 @@ static braid_status move_all(struct growth *growth, const braid_memory_plan *pla
     braid_exec *exec = growth->exec;
     braid_status status = BRAID_OK;
     swap_offsets(growth); // keeps them
-    status = braid_tasks_place(&exec->tasks, exec->graph_id, plan);
+    status = braid_tasks_place(&exec->tasks, exec->scratch_graph, plan);
     uint32_t num = 0;
     while (num < exec->num_slots && !status) {
         status = move(growth, num, &growth->arenas[num]);
@@ -146,7 +149,8 @@ static braid_status put_in_place(struct growth *growth, const braid_memory_plan 
     for (uint32_t i = 0; i < exec->num_slots && !status; i++)
         status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
     for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = braid_exec_allocate_memory(exec, &info, &growth->arenas[i]);
+        status = braid_exec_allocate_memory(exec->device, info.arena_bytes, info.alignment,
+                                            &growth->arenas[i]);
     if (!status)
         status = move_all(growth, plan);
     if (status)

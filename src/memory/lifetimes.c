@@ -187,6 +187,36 @@ braid_status braid_lifetimes_create(const braid_schedule *schedule, const braid_
     return status;
 }
 
+static void copy_block(const struct lifetimes *from, uint32_t block, uint32_t index,
+                       struct lifetimes *to)
+{
+    size_t num_lanes = from->num_lanes, row = num_lanes * sizeof(uint32_t);
+    to->bytes[index] = from->bytes[block];
+    to->alignments[index] = from->alignments[block];
+    to->first[index] = from->first[block];
+    to->last[index] = from->last[block];
+    if (!row)
+        return;
+    memcpy(to->ended + index * num_lanes, from->ended + block * num_lanes, row);
+    memcpy(to->known + index * num_lanes, from->known + block * num_lanes, row);
+}
+
+braid_status braid_lifetimes_select(const struct lifetimes *lifetimes, const uint32_t *chosen,
+                                    uint32_t num_chosen, struct lifetimes *out_lifetimes)
+{
+    struct lifetimes some = { .num = num_chosen, .num_lanes = lifetimes->num_lanes };
+    some.bytes = braid_allocate_zeroed(num_chosen, sizeof(uint64_t));
+    some.alignments = braid_allocate_zeroed(num_chosen, sizeof(uint64_t));
+    if (!some.bytes || !some.alignments || !allocate_times(&some)) {
+        braid_lifetimes_finish(&some);
+        return braid_error_no_memory("the memory of a plan");
+    }
+    for (uint32_t i = 0; i < num_chosen; i++)
+        copy_block(lifetimes, chosen[i], i, &some);
+    *out_lifetimes = some;
+    return BRAID_OK;
+}
+
 void braid_lifetimes_finish(struct lifetimes *lifetimes)
 {
     free(lifetimes->block_of);

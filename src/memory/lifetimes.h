@@ -30,6 +30,11 @@ braid_status braid_lifetimes_create(const braid_schedule *schedule, const braid_
                                     struct lifetimes *out_lifetimes);
 void braid_lifetimes_finish(struct lifetimes *lifetimes);
 
+// The same of some blocks only, in the order of `chosen`, without block_of and resources.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_lifetimes_select(const struct lifetimes *lifetimes, const uint32_t *chosen,
+                                    uint32_t num_chosen, struct lifetimes *out_lifetimes);
+
 static inline bool lifetimes_precede(const struct lifetimes *lifetimes, uint32_t b, uint32_t c)
 {
     if (lifetimes->last[b] >= lifetimes->first[c])

@@ -13,6 +13,10 @@ struct braid_memory_plan {
     braid_memory_info info;
     size_t num_resources;
     uint64_t *offsets; // per resource, ranges included
+    // Of a plan for several devices the arenas of places stand one behind the other: that of place
+    // p from begins[p] to begins[p + 1], which are aligned as the whole is.
+    uint32_t num_places;
+    uint64_t *begins;
 };
 
 #endif

@@ -36,16 +36,18 @@ static bool allocate(const struct tasks *tasks, struct frame *frame)
         allocated = allocated && frame->slots[i];
     }
     frame->backend = tasks->backend;
+    frame->places = tasks->places;
     frame->args = braid_allocate_zeroed(tasks->num_args, sizeof(*frame->args));
     frame->tasks = braid_allocate_zeroed(tasks->num, sizeof(*frame->tasks));
     return allocated && frame->args && frame->tasks;
 }
 
-static void write_addresses(const struct tasks *tasks, unsigned char *arena, struct frame *frame)
+static void write_addresses(const struct tasks *tasks, unsigned char *const *arenas,
+                            struct frame *frame)
 {
     for (uint32_t i = 0; i < tasks->num_addresses; i++) {
         const struct task_address *address = &tasks->addresses[i];
-        void *value = arena + address->arena_offset;
+        void *value = arenas[address->place] + address->arena_offset;
         memcpy(frame->slots[address->slot] + address->offset, &value, sizeof(value));
     }
 }
@@ -60,8 +62,9 @@ static void write_versions(const struct tasks *tasks, uint64_t number, struct fr
 }
 
 // What a backend does otherwise with a copy depends on the memory, which is the frame's own.
-static braid_status prepare(struct backend_task *task, struct backend *backend)
+static braid_status prepare(const struct frame *frame, struct backend_task *task)
 {
+    struct backend *backend = places_backend(frame->places, frame->backend, task->place);
     if (!backend || !backend->ops->task_prepare)
         return BRAID_OK;
     braid_status status = backend->ops->task_prepare(backend, task);
@@ -82,11 +85,11 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame,
         return BRAID_OK;
     read_work(tasks, frame, task);
     if (task->kind != WORK_HOST)
-        return prepare(task, frame->backend);
+        return prepare(frame, task);
     braid_status status = braid_host_call_put(&frame->host_calls, task->host, 0, task);
     if (status)
         return status;
-    status = prepare(task, frame->backend);
+    status = prepare(frame, task);
     if (status)
         braid_host_call_discard(task);
     return status;
@@ -110,15 +113,15 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame)
     return status;
 }
 
-braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena, uint64_t number,
-                                struct frame *out_frame)
+braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
+                                uint64_t number, struct frame *out_frame)
 {
     struct frame frame = { 0 };
     braid_status status = BRAID_OK;
     if (!allocate(tasks, &frame))
         status = braid_error_no_memory("the values of a frame");
     if (!status) {
-        write_addresses(tasks, arena, &frame);
+        write_addresses(tasks, arenas, &frame);
         write_versions(tasks, number, &frame);
         status = fill(tasks, &frame);
     }
@@ -129,13 +132,19 @@ braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena,
     return status;
 }
 
+static void finish_detour(const struct frame *frame, struct backend_task *task)
+{
+    struct backend *backend = places_backend(frame->places, frame->backend, task->place);
+    backend->ops->task_finish(backend, task);
+}
+
 // Of a task that no frame uses.
 static void finish_task(struct frame *frame, struct backend_task *task)
 {
     if (task->kind == WORK_HOST)
         braid_host_call_discard(task);
     if (task->detour)
-        frame->backend->ops->task_finish(frame->backend, task);
+        finish_detour(frame, task);
 }
 
 void braid_frame_finish(struct frame *frame)
@@ -155,7 +164,7 @@ void braid_frame_finish(struct frame *frame)
 void braid_frame_free_replaced(struct frame *frame)
 {
     for (uint32_t i = 0; i < frame->num_replaced; i++)
-        frame->backend->ops->task_finish(frame->backend, &frame->replaced[i]);
+        finish_detour(frame, &frame->replaced[i]);
     frame->num_replaced = 0;
 }
 
@@ -232,7 +241,7 @@ static braid_status prepare_host_again(struct frame *frame, struct backend_task 
         return BRAID_OK;
     braid_status status = make_room_to_replace(frame);
     if (!status)
-        status = prepare(task, frame->backend);
+        status = prepare(frame, task);
     if (status)
         braid_host_call_discard(task);
     return status;
@@ -269,7 +278,7 @@ static braid_status change_memory(const struct tasks *tasks, struct frame *frame
     if (!status && old->detour)
         status = make_room_to_replace(frame);
     task->detour = NULL;
-    return status ? status : prepare(task, frame->backend);
+    return status ? status : prepare(frame, task);
 }
 
 static braid_status read_changed(const struct tasks *tasks, struct frame *frame,
@@ -337,7 +346,7 @@ void braid_frame_take_back(const struct tasks *tasks, struct frame *frame,
     if (old->kind == WORK_HOST && old->host.user != task->host.user)
         braid_host_call_discard(task);
     if (task->detour && old->detour != task->detour)
-        frame->backend->ops->task_finish(frame->backend, task);
+        finish_detour(frame, task);
     *task = *old;
     write_work(tasks, frame, task);
 }

@@ -12,18 +12,19 @@ struct frame {
     void **args;                // of all kernels, node by node: pointers into slots
     struct backend_task *tasks; // by node index, ready to be submitted
     uint32_t num_tasks;
-    struct backend *backend;
-    uint64_t num_launches; // of this frame's slot, begun so far
+    struct backend *backend;     // of place 0
+    const struct places *places; // as those of its tasks
+    uint64_t num_launches;       // of this frame's slot, begun so far
     struct host_calls host_calls;
     struct backend_task *replaced; // whose detours frames in flight may still use
     uint32_t num_replaced, room_replaced;
 };
 
-// `arena` is the device's memory for the frame's transient buffers, which outlives it; `number` is
-// the frame's, of which it has the versions.
+// `arenas` are the memory of each place for the frame's transient buffers, which outlives it; NULL
+// where there are none. `number` is the frame's, of which it has the versions.
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR (the memory of a copy could not be asked about).
-braid_status braid_frame_create(const struct tasks *tasks, unsigned char *arena, uint64_t number,
-                                struct frame *out_frame);
+braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
+                                uint64_t number, struct frame *out_frame);
 // No frame is in flight.
 void braid_frame_finish(struct frame *frame);
 

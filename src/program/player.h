@@ -7,7 +7,7 @@
 #define BRAID_PROGRAM_PLAYER_H
 
 #include "base/island_fit.h"
-#include "device/device.h"
+#include "device/places.h"
 #include "program/frame.h"
 #include "program/profile.h"
 #include "program/program.h"
@@ -21,7 +21,8 @@ struct playing {
 // What a program is to be played with. Device, program and frame outlive the playing.
 struct stage {
     const struct player *player;
-    braid_device *device;
+    braid_device *device;        // of place 0
+    const struct places *places; // NULL: there is no other
     const struct program *program;
     const struct frame *frame;
     uint32_t num_profiled;    // how many of its last frames' times are kept; 0: none

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "base/pointer_map.h"
+#include "graph/placed.h"
 #include "plan/schedule.h"
 
 static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t node)
@@ -130,33 +131,36 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
     };
 }
 
-// Finds the kernel among those loaded, or loads it.
-static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct pointer_map *map,
+// Finds the kernel among those loaded for the node's place, or loads it. A map for each place.
+static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct pointer_map *maps,
                                 struct tasks *tasks)
 {
     const struct graph_kernel *kernel = kernel_of(graph, node);
-    uint32_t loaded = braid_pointer_map_get(map, kernel->kernel);
+    uint32_t place = tasks->items[node].place;
+    uint32_t loaded = braid_pointer_map_get(&maps[place], kernel->kernel);
     if (loaded != POINTER_MAP_NONE) {
-        tasks->items[node].launch.kernel = tasks->kernels[loaded];
+        tasks->items[node].launch.kernel = tasks->kernels[loaded].kernel;
         return BRAID_OK;
     }
-    if (!braid_pointer_map_reserve(map))
+    if (!braid_pointer_map_reserve(&maps[place]))
         return braid_error_no_memory("the kernels of an exec");
-    struct backend *backend = tasks->backend;
-    struct backend_kernel **slot = &tasks->kernels[tasks->num_kernels];
+    struct backend *backend = places_backend(tasks->places, tasks->backend, place);
+    struct task_kernel *slot = &tasks->kernels[tasks->num_kernels];
     bool reads_grid = kernel->grid_from && backend->ops->kernel_load_reading_grid;
     braid_status status =
         (reads_grid ? backend->ops->kernel_load_reading_grid : backend->ops->kernel_load)(
-            backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg, kernel->num_args, slot);
+            backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg, kernel->num_args,
+            &slot->kernel);
     if (status)
         return braid_error(status, "node %s: %s", name_node(graph, node).text,
                            braid_error_message());
-    braid_pointer_map_put(map, kernel->kernel, (uint32_t)tasks->num_kernels++);
-    tasks->items[node].launch.kernel = *slot;
+    slot->place = place;
+    braid_pointer_map_put(&maps[place], kernel->kernel, (uint32_t)tasks->num_kernels++);
+    tasks->items[node].launch.kernel = slot->kernel;
     return BRAID_OK;
 }
 
-static braid_status describe_node(const braid_graph *graph, uint32_t node, struct pointer_map *map,
+static braid_status describe_node(const braid_graph *graph, uint32_t node, struct pointer_map *maps,
                                   struct tasks *tasks)
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
@@ -164,7 +168,9 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
     struct task_control *control =
         (struct task_control *)(void *)tasks->slot_bytes[TASK_SLOT_CONTROLS] + node;
     control->enabled = 1;
-    *task = (struct backend_task){ .kind = (enum work_kind)graph_node->kind, .node = node };
+    *task = (struct backend_task){ .kind = (enum work_kind)graph_node->kind,
+                                   .node = node,
+                                   .place = tasks->places ? placed_place(graph, node) : 0 };
     if (task->kind == WORK_KERNEL) {
         const struct graph_kernel *kernel = kernel_of(graph, node);
         task->launch = describe_launch(tasks, kernel);
@@ -175,16 +181,17 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
         tasks->offsets[node] = graph_node->payload * sizeof(union work);
     }
     bind_addresses(graph, tasks, node);
-    return task->kind == WORK_KERNEL ? load_kernel(graph, node, map, tasks) : BRAID_OK;
+    return task->kind == WORK_KERNEL ? load_kernel(graph, node, maps, tasks) : BRAID_OK;
 }
 
 static braid_status describe_all(const braid_graph *graph, struct tasks *tasks)
 {
-    struct pointer_map map = { 0 };
+    struct pointer_map maps[MOST_PLACES] = { 0 };
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < tasks->num && !status; i++)
-        status = describe_node(graph, i, &map, tasks);
-    braid_pointer_map_finish(&map);
+        status = describe_node(graph, i, maps, tasks);
+    for (uint32_t i = 0; i < (tasks->places ? tasks->places->num : 1); i++)
+        braid_pointer_map_finish(&maps[i]);
     return status;
 }
 
@@ -195,10 +202,10 @@ static void note_parameters(const braid_graph *graph, struct tasks *tasks)
         tasks->items[uses[i].node].varies |= 1u << uses[i].target;
 }
 
-braid_status braid_tasks_create(struct backend *backend, const braid_graph *graph,
-                                struct tasks *out_tasks)
+braid_status braid_tasks_create(struct backend *backend, const struct places *places,
+                                const braid_graph *graph, struct tasks *out_tasks)
 {
-    struct tasks tasks = { .backend = backend, .num = graph_num_nodes(graph) };
+    struct tasks tasks = { .backend = backend, .places = places, .num = graph_num_nodes(graph) };
     tasks.items = braid_allocate_zeroed(tasks.num, sizeof(*tasks.items));
     tasks.kernels = braid_allocate_zeroed(graph->kernels.num, sizeof(*tasks.kernels));
     braid_status status = BRAID_OK;
@@ -220,8 +227,11 @@ braid_status braid_tasks_create(struct backend *backend, const braid_graph *grap
 
 void braid_tasks_finish(struct tasks *tasks)
 {
-    for (size_t i = 0; i < tasks->num_kernels; i++)
-        tasks->backend->ops->kernel_unload(tasks->backend, tasks->kernels[i]);
+    for (size_t i = 0; i < tasks->num_kernels; i++) {
+        struct backend *backend =
+            places_backend(tasks->places, tasks->backend, tasks->kernels[i].place);
+        backend->ops->kernel_unload(backend, tasks->kernels[i].kernel);
+    }
     free(tasks->items);
     for (int i = 0; i < TASK_NUM_SLOTS; i++)
         free(tasks->slot_bytes[i]);
@@ -234,13 +244,16 @@ void braid_tasks_finish(struct tasks *tasks)
     *tasks = (struct tasks){ 0 };
 }
 
-braid_status braid_tasks_place(struct tasks *tasks, uint32_t graph_id,
+braid_status braid_tasks_place(struct tasks *tasks, const braid_graph *graph,
                                const braid_memory_plan *plan)
 {
+    const struct graph_resource *resources = graph->resources.items;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < tasks->num_addresses && !status; i++) {
         struct task_address *address = &tasks->addresses[i];
-        braid_resource resource = { .index = address->resource, .graph = graph_id };
+        braid_resource resource = { .index = address->resource, .graph = graph->id };
+        uint32_t buffer = resources[address->resource].buffer;
+        address->place = tasks->places ? resources[buffer].home : 0;
         status = braid_memory_plan_get_offset(plan, resource, &address->arena_offset);
     }
     return status;

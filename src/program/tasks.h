@@ -6,6 +6,7 @@
 #include <braid/memory.h>
 
 #include "backends/backend.h"
+#include "device/places.h"
 #include "graph/graph.h"
 
 // The memory that a frame has for its values; see frame.h.
@@ -27,7 +28,8 @@ struct task_address {
     uint8_t slot;    // enum task_slot
     uint64_t offset; // in the slot
     uint32_t resource;
-    uint64_t arena_offset; // where the buffer lies
+    uint32_t place;        // whose arena the buffer lies in
+    uint64_t arena_offset; // and where
 };
 
 // Bytes of a slot that are the address of a version: another one in each frame.
@@ -39,9 +41,16 @@ struct task_version {
     uint32_t frames_before;
 };
 
+// A kernel that was loaded, and for which place.
+struct task_kernel {
+    struct backend_kernel *kernel;
+    uint32_t place;
+};
+
 struct tasks {
-    struct backend *backend;
-    struct backend_task *items; // one a node, by node index; arguments and works: in frames only
+    struct backend *backend;     // of place 0
+    const struct places *places; // NULL: there is no other
+    struct backend_task *items;  // one a node, by node index; arguments and works: in frames only
     uint32_t num;
     uint64_t *offsets; // by node: of its arguments or its work in their slot
     struct task_address *addresses;
@@ -53,16 +62,17 @@ struct tasks {
     uint32_t *arg_sizes;                       // of all arguments, node by node
     unsigned char *slot_bytes[TASK_NUM_SLOTS]; // what a frame's slots begin with
     size_t num_slot_bytes[TASK_NUM_SLOTS];
-    uint32_t num_args, max_args;     // of all nodes together, and of any
-    struct backend_kernel **kernels; // loaded, each once
+    uint32_t num_args, max_args; // of all nodes together, and of any
+    struct task_kernel *kernels; // loaded, each once for each place
     size_t num_kernels;
 };
 
-// Loads the kernels of all nodes and copies their arguments. Names live in the schedule.
+// Loads the kernels of all nodes and copies their arguments. Names live in the schedule. `places`
+// outlive the tasks, and are those of a graph that was placed; NULL: there is one place.
 // Errors: BRAID_UNSUPPORTED (a kernel has no code for the device), BRAID_INVALID_ARGUMENT (its
 // code takes other arguments), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
-braid_status braid_tasks_create(struct backend *backend, const braid_graph *graph,
-                                struct tasks *out_tasks);
+braid_status braid_tasks_create(struct backend *backend, const struct places *places,
+                                const braid_graph *graph, struct tasks *out_tasks);
 
 void braid_tasks_finish(struct tasks *tasks);
 
@@ -71,7 +81,7 @@ uint64_t braid_tasks_arg_offset(const struct tasks *tasks, uint32_t node, uint32
 
 // Finds out where in a frame's arena the transient buffers of a memory plan lie. NULL: there are
 // none. Errors: BRAID_INVALID_ARGUMENT (the plan is of another graph).
-braid_status braid_tasks_place(struct tasks *tasks, uint32_t graph_id,
+braid_status braid_tasks_place(struct tasks *tasks, const braid_graph *graph,
                                const braid_memory_plan *plan);
 
 // Gives each task the name and lane it has in the schedule, for messages.

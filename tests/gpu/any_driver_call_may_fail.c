@@ -8,6 +8,7 @@
 #include "backends/gpu/gpu_loader.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/life.h"
+#include "gpu/life_pair.h"
 #include "gpu/sweep.h"
 #include "support/check.h"
 
@@ -63,6 +64,7 @@ static void check_left(const char *function, const long *before)
 }
 
 static const char *current_function;
+static void (*live_one)(struct life *life) = life_live;
 
 static void note_calls(struct life *life)
 {
@@ -103,7 +105,7 @@ static bool fail_nth(const char *function, long nth, int code, braid_exec_mode m
     print_message("# %s\n", rule);
     assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
     current_function = function;
-    life_live(&life);
+    live_one(&life);
     assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
     check_left(function, live);
     if (standin_calls(function) - before < nth) {
@@ -130,7 +132,7 @@ static void check_mode(braid_exec_mode mode, int code)
             num++;
     }
     print_message("summary: %d failures told, one a life\n", num);
-    assert_true(num > 300 || !sweep_is_whole());
+    assert_true(num > (live_one == life_live ? 300 : 100) || !sweep_is_whole());
 }
 
 static void on_streams_out_of_memory(void **state)
@@ -150,6 +152,27 @@ static void as_a_native_graph(void **state)
     (void)state;
     check_mode(BRAID_MODE_NATIVE, OUT_OF_MEMORY);
     check_mode(BRAID_MODE_NATIVE, UNKNOWN_ERROR);
+}
+
+static void check_two_devices(braid_exec_mode mode)
+{
+    assert_true(standin_configure("BRAID_STANDIN_DEVICES", "2"));
+    live_one = life_live_on_two;
+    check_mode(mode, UNKNOWN_ERROR);
+    live_one = life_live;
+    assert_true(standin_configure("BRAID_STANDIN_DEVICES", NULL));
+}
+
+static void with_two_devices_on_streams(void **state)
+{
+    (void)state;
+    check_two_devices(BRAID_MODE_STREAMS);
+}
+
+static void with_two_devices_natively(void **state)
+{
+    (void)state;
+    check_two_devices(BRAID_MODE_NATIVE);
 }
 
 // A module whose function is not found is unloaded. Should that fail too, the first failure is
@@ -186,6 +209,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(on_streams_out_of_memory),
         cmocka_unit_test(on_streams_unknown_error),
         cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(with_two_devices_on_streams),
+        cmocka_unit_test(with_two_devices_natively),
         cmocka_unit_test(what_undoes_a_failure_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,8 @@ static void check_device_calls()
     DRIVER(context_get_current, cuCtxGetCurrent);
     DRIVER(context_set_current, cuCtxSetCurrent);
     DRIVER(context_device, cuCtxGetDevice);
+    DRIVER(device_can_access_peer, cuDeviceCanAccessPeer);
+    DRIVER(context_enable_peer, cuCtxEnablePeerAccess);
     DRIVER(priority_range, cuCtxGetStreamPriorityRange);
     DRIVER(memory_allocate, cuMemAlloc);
     DRIVER(memory_free, cuMemFree);

@@ -46,6 +46,8 @@ static void check_device_calls()
     DRIVER(device_properties, hipGetDeviceProperties);
     DRIVER(device_get_current, hipGetDevice);
     DRIVER(device_set_current, hipSetDevice);
+    DRIVER(device_can_access_peer, hipDeviceCanAccessPeer);
+    DRIVER(hip_enable_peer, hipDeviceEnablePeerAccess);
     DRIVER(priority_range, hipDeviceGetStreamPriorityRange);
     OVERLOADED(memory_allocate, hipMalloc, allocate);
     DRIVER(memory_free, hipFree);

@@ -144,7 +144,8 @@ static void each_frame_writes_its_own_addresses(void **state)
     unsigned char arenas[2][8];
     for (int i = 0; i < 2; i++) {
         struct frame frame;
-        check_ok(braid_frame_create(&tasks, arenas[i], 0, &frame));
+        unsigned char *arena = arenas[i];
+        check_ok(braid_frame_create(&tasks, &arena, 0, &frame));
         assert_ptr_equal(frame.tasks[0].copy.from, &arenas[i][3]);
         braid_frame_finish(&frame);
     }

@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "program": {"base", "graph", "plan", "backends", "device"},
     "verify": {"base", "graph", "plan", "memory", "program"},
     "players": {"base", "backends", "device", "program"},
-    "exec": {"base", "graph", "plan", "place", "verify", "device", "program"},
+    "exec": {"base", "graph", "plan", "place", "memory", "verify", "device", "program"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)

@@ -129,6 +129,9 @@ struct gpu_api {
     gpu_result (*context_device)(gpu_device *device);                      // CUDA
     gpu_result (*device_get_current)(int *device);                         // HIP
     gpu_result (*device_set_current)(int device);                          // HIP
+    gpu_result (*device_can_access_peer)(int *can, gpu_device device, gpu_device peer);
+    gpu_result (*context_enable_peer)(gpu_context peer, unsigned flags); // CUDA
+    gpu_result (*hip_enable_peer)(int peer, unsigned flags);             // HIP
     gpu_result (*priority_range)(int *least, int *greatest);
 
     // Memory

@@ -251,6 +251,10 @@ braid_status braid_gpu_stream_check_launch(struct backend *backend, struct backe
 braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_stream *stream,
                                    struct backend_event *event);
 
+braid_status braid_gpu_reach(struct backend *backend, struct backend *peer, bool *out_reaches);
+void braid_gpu_get_link(struct backend *backend, struct backend *peer, bool reaches,
+                        braid_place_link *out_link);
+
 braid_status braid_gpu_event_create(struct backend *backend, bool timing,
                                     struct backend_event **out_event);
 braid_status braid_gpu_event_wrap(struct backend *backend, void *native,

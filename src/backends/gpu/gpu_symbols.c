@@ -42,6 +42,12 @@ static const struct gpu_symbol driver_rows[] = {
       .names = { [GPU_HIP] = { "hipGetDevice" } } },
     { .offset = offsetof(struct gpu_api, device_set_current),
       .names = { [GPU_HIP] = { "hipSetDevice" } } },
+    { .offset = offsetof(struct gpu_api, device_can_access_peer),
+      .names = { { "cuDeviceCanAccessPeer" }, { "hipDeviceCanAccessPeer" } } },
+    { .offset = offsetof(struct gpu_api, context_enable_peer),
+      .names = { { "cuCtxEnablePeerAccess" } } },
+    { .offset = offsetof(struct gpu_api, hip_enable_peer),
+      .names = { [GPU_HIP] = { "hipDeviceEnablePeerAccess" } } },
     { .offset = offsetof(struct gpu_api, priority_range),
       .names = { { "cuCtxGetStreamPriorityRange" }, { "hipDeviceGetStreamPriorityRange" } } },
 

@@ -50,29 +50,55 @@ static braid_status instantiate(const struct gpu_backend *gpu, struct graph_play
     return braid_gpu_check(gpu, result, &gpu->api->graph_instantiate, what);
 }
 
-static bool has_native_calls(const struct tasks *tasks)
+static bool has_native_calls(const struct tasks *tasks, uint32_t place)
 {
     for (uint32_t i = 0; i < tasks->num; i++) {
-        if (tasks->items[i].kind == WORK_NATIVE)
+        if (tasks->items[i].kind == WORK_NATIVE && tasks->items[i].place == place)
             return true;
     }
     return false;
 }
 
-// Native calls are captured on a stream of its own, so that no stream of the program's is touched.
-static braid_status build(const struct stage *stage, struct graph_playing *playing)
+// The device of place 0 is current here and in the next.
+static braid_status open_capture(const struct stage *stage, uint32_t place, gpu_stream *out_stream)
 {
-    const struct gpu_backend *gpu = playing->gpu;
-    gpu_stream stream = NULL;
-    if (has_native_calls(stage->program->tasks)) {
-        gpu_result result = gpu->api->stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0);
-        if (result)
-            return braid_gpu_check(gpu, result, &gpu->api->stream_create, "creation of a program");
-    }
-    braid_status status = braid_graph_playing_build(stage, playing, stream);
+    static const char what[] = "creation of a program";
+    const struct gpu_backend *gpu = graph_gpu_of(stage, place);
+    struct gpu_scope scope;
+    braid_status status = place ? braid_gpu_enter(gpu, &scope, what) : BRAID_OK;
+    if (status)
+        return status;
+    gpu_result result = gpu->api->stream_create(out_stream, GPU_STREAM_NON_BLOCKING, 0);
+    if (result)
+        *out_stream = NULL;
+    if (place)
+        braid_gpu_leave(gpu, &scope);
+    return braid_gpu_check(gpu, result, &gpu->api->stream_create, what);
+}
+
+// A stream may be destroyed while the device of another is current.
+static void close_capture(const struct stage *stage, uint32_t place, gpu_stream stream)
+{
+    struct gpu_backend *gpu = graph_gpu_of(stage, place);
     if (stream)
         braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream), &gpu->api->stream_destroy,
                               "destruction of a stream for captures");
+}
+
+// Native calls are captured on streams of its own, so that no stream of the program's is touched.
+static braid_status build(const struct stage *stage, struct graph_playing *playing)
+{
+    gpu_stream streams[MOST_PLACES] = { NULL };
+    uint32_t num = stage->places ? stage->places->num : 1;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num && !status; i++) {
+        if (has_native_calls(stage->program->tasks, i))
+            status = open_capture(stage, i, &streams[i]);
+    }
+    if (!status)
+        status = braid_graph_playing_build(stage, playing, streams);
+    for (uint32_t i = 0; i < num; i++)
+        close_capture(stage, i, streams[i]);
     return status;
 }
 
@@ -114,11 +140,28 @@ static braid_status find_max_fan_out(const struct program *program, uint32_t *ou
     return BRAID_OK;
 }
 
+// A copy in a graph is not staged through the host.
+static braid_status check_reach(const struct stage *stage)
+{
+    const struct places *places = stage->places;
+    for (uint32_t from = 0; places && places->num > 1 && from < places->num; from++) {
+        for (uint32_t to = 0; to < places->num; to++) {
+            if (!places_reach(places, from, to))
+                return braid_error(BRAID_UNSUPPORTED,
+                                   "%s does not reach the memory of %s, as copies in a graph must",
+                                   places->devices[from]->label, places->devices[to]->label);
+        }
+    }
+    return BRAID_OK;
+}
+
 static braid_status check(const struct stage *stage)
 {
     const struct gpu_backend *gpu = gpu_from(stage->device->backend);
     uint32_t max_fan_out = 0;
-    braid_status status = find_max_fan_out(stage->program, &max_fan_out);
+    braid_status status = check_reach(stage);
+    if (!status)
+        status = find_max_fan_out(stage->program, &max_fan_out);
     if (!status)
         status = gpu->vendor->check_graph(gpu, max_fan_out);
     return status ? status : braid_graph_playing_check_changes(stage);
@@ -132,6 +175,7 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
         return braid_error_no_memory("a program");
     playing->gpu = gpu;
     playing->device = stage->device;
+    playing->places = stage->places;
     playing->tasks = stage->program->tasks;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "creation of a program");

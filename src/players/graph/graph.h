@@ -15,8 +15,9 @@ struct graph_node_state {
 
 struct graph_playing {
     struct playing base;
-    struct gpu_backend *gpu;
+    struct gpu_backend *gpu; // of place 0, like the next
     braid_device *device;
+    const struct places *places; // NULL: there is no other
     const struct tasks *tasks;
     gpu_graph graph; // owns the nodes; kept because changes name nodes of it
     gpu_executable executable;
@@ -30,9 +31,12 @@ struct graph_playing {
 // Adds the program's nodes and edges to playing->graph: exactly the lane orders and the waits, and
 // perhaps one kernel that does nothing before many roots.
 braid_status braid_graph_playing_build(const struct stage *stage, struct graph_playing *playing,
-                                       gpu_stream capture_stream);
-// The bits of a fill's value that its values have: a node refuses others, a stream drops them.
-uint32_t braid_graph_cut_value(uint32_t value, uint32_t value_bytes);
+                                       const gpu_stream *capture_streams);
+// Of the place that a task runs on.
+static inline struct gpu_backend *graph_gpu_of(const struct stage *stage, uint32_t place)
+{
+    return gpu_from(places_backend(stage->places, stage->device->backend, place));
+}
 
 // graph_set.c: BRAID_UNSUPPORTED, and why, where a parameter changes what the driver cannot change.
 braid_status braid_graph_playing_check_changes(const struct stage *stage);

@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-#include "backends/gpu/gpu_layouts.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/ranges.h"
 #include "players/graph/graph_capture.h"
+#include "players/graph/graph_nodes.h"
 
 // Each root of a native graph costs the host about 0.65 us a launch (measured on an H200), and one
 // kernel before them all makes them ordinary nodes at the price of one more node on every path.
@@ -24,31 +24,61 @@ struct lane_state {
 };
 
 struct builder {
-    struct gpu_backend *gpu;
+    struct gpu_backend *gpu; // of the place that nodes are added for, whose device is current
+    uint32_t place;
+    struct gpu_scope scope; // of that place, where it is another than 0
     const struct stage *stage;
     struct graph_playing *playing;
-    gpu_stream capture_stream;
-    gpu_node root;            // NULL: none
-    struct lane_state *lanes; // by lane
-    gpu_node *published;      // by position: the node that it is the end of
-    gpu_node *after;          // what the next node runs after
+    const gpu_stream *capture_streams; // by place; NULL where no task needs one
+    gpu_node *roots;                   // by place; NULL: none
+    struct lane_state *lanes;          // by lane
+    gpu_node *published;               // by position: the node that it is the end of
+    gpu_node *after;                   // what the next node runs after
     size_t num_after;
 };
 
-static uint32_t count_roots(const struct program *program)
+static uint32_t count_roots(const struct program *program, uint32_t place)
 {
     uint32_t num = 0;
     for (uint32_t i = 0; i < program->num_lanes; i++)
-        num += program->lanes[i].needs_fork;
+        num += program->lanes[i].needs_fork && program->lanes[i].place == place;
     return num;
 }
 
-static braid_status add_root(struct builder *builder)
+static uint32_t count_places(const struct stage *stage)
 {
-    struct gpu_backend *gpu = builder->gpu;
+    return stage->places ? stage->places->num : 1;
+}
+
+// Makes the device of a place current, which place 0's is when there is no other.
+static braid_status enter_place(struct builder *builder, uint32_t place)
+{
+    if (builder->place == place)
+        return BRAID_OK;
+    if (builder->place)
+        braid_gpu_leave(builder->gpu, &builder->scope);
+    builder->place = 0;
+    builder->gpu = builder->playing->gpu;
+    if (place == 0)
+        return BRAID_OK;
+    struct gpu_backend *gpu = graph_gpu_of(builder->stage, place);
+    braid_status status = braid_gpu_enter(gpu, &builder->scope, "creation of a program");
+    if (status)
+        return status;
+    builder->place = place;
+    builder->gpu = gpu;
+    return BRAID_OK;
+}
+
+static braid_status add_root(struct builder *builder, uint32_t place)
+{
     gpu_function function = NULL;
     braid_status status = BRAID_OK;
-    if (count_roots(builder->stage->program) >= ROOTS_WORTH_A_KERNEL)
+    if (count_roots(builder->stage->program, place) < ROOTS_WORTH_A_KERNEL)
+        return BRAID_OK;
+    status = enter_place(builder, place);
+    struct gpu_backend *gpu = builder->gpu;
+    if (!status)
         status = braid_gpu_find_own(gpu, GPU_OWN_ROOT, &function);
     if (!function)
         return status;
@@ -58,11 +88,19 @@ static braid_status add_root(struct builder *builder)
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
     };
-    struct gpu_place place = { .graph = builder->playing->graph };
+    struct gpu_place at = { .graph = builder->playing->graph };
     const void *slot = NULL;
-    gpu_result result = gpu->vendor->add_kernel(gpu, &place, &launch, &builder->root, &slot);
+    gpu_result result = gpu->vendor->add_kernel(gpu, &at, &launch, &builder->roots[place], &slot);
     builder->playing->num_nodes++;
     return braid_gpu_check(gpu, result, slot, "adding the root of a graph");
+}
+
+static braid_status add_roots(struct builder *builder)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < count_places(builder->stage) && !status; i++)
+        status = add_root(builder, i);
+    return status;
 }
 
 // Collects what the lane's next node runs after: the node before it and the waits between.
@@ -76,8 +114,10 @@ static void collect_after(struct builder *builder, const struct lane_state *stat
         if (ops[i].kind == PROGRAM_WAIT)
             builder->after[builder->num_after++] = builder->published[ops[i].index];
     }
-    if (builder->num_after == 0 && builder->root)
-        builder->after[builder->num_after++] = builder->root;
+    const struct program *program = builder->stage->program;
+    gpu_node root = builder->roots[program->lanes[state - builder->lanes].place];
+    if (builder->num_after == 0 && root)
+        builder->after[builder->num_after++] = root;
 }
 
 static struct gpu_place place_here(const struct builder *builder)
@@ -127,82 +167,25 @@ static braid_status add_kernel(struct builder *builder, const struct backend_tas
     return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_edges, task, NULL);
 }
 
-static braid_status add_copy(struct builder *builder, const struct backend_task *task,
-                             gpu_node *out_node)
-{
-    struct gpu_backend *gpu = builder->gpu;
-    struct gpu_place place = place_here(builder);
-    const void *slot = NULL;
-    gpu_result result = gpu->vendor->add_copy(gpu, &place, task->copy.to, task->copy.from,
-                                              task->copy.bytes, out_node, &slot);
-    return braid_gpu_check_task(gpu, result, slot, task, NULL);
-}
-
-uint32_t braid_graph_cut_value(uint32_t value, uint32_t value_bytes)
-{
-    return value_bytes == 4 ? value : value & ((1u << (8 * value_bytes)) - 1);
-}
-
-static braid_status add_fill(struct builder *builder, const struct backend_task *task,
-                             gpu_node *out_node)
-{
-    struct gpu_backend *gpu = builder->gpu;
-    struct gpu_place place = place_here(builder);
-    uint32_t value = braid_graph_cut_value(task->fill.value, task->fill.value_bytes);
-    const void *slot = NULL;
-    gpu_result result =
-        gpu->vendor->add_fill(gpu, &place, task->fill.to, value, task->fill.value_bytes,
-                              task->fill.num_values, out_node, &slot);
-    return braid_gpu_check_task(gpu, result, slot, task, NULL);
-}
-
-static braid_status add_host(struct builder *builder, const struct backend_task *task,
-                             gpu_node *out_node)
-{
-    const struct gpu_api *api = builder->gpu->api;
-    struct gpu_host_parameters parameters = { .call = task->host.call, .user = task->host.user };
-    gpu_result result = api->graph_add_host(out_node, builder->playing->graph, builder->after,
-                                            builder->num_after, &parameters);
-    return braid_gpu_check_task(builder->gpu, result, &api->graph_add_host, task, NULL);
-}
-
-static braid_status add_empty(struct builder *builder, const struct backend_task *task,
-                              gpu_node *out_node)
-{
-    const struct gpu_api *api = builder->gpu->api;
-    gpu_result result =
-        api->graph_add_empty(out_node, builder->playing->graph, builder->after, builder->num_after);
-    return braid_gpu_check_task(builder->gpu, result, &api->graph_add_empty, task, NULL);
-}
-
 static braid_status add_native(struct builder *builder, const struct backend_task *task,
                                gpu_node *out_node)
 {
     const struct gpu_place place = place_here(builder);
-    return braid_graph_add_captured(builder->stage, &place, task, builder->capture_stream,
-                                    out_node);
+    struct stage stage = *builder->stage;
+    stage.device = places_device(stage.places, stage.device, task->place);
+    gpu_stream stream = builder->capture_streams[task->place];
+    return braid_graph_add_captured(&stage, &place, task, stream, out_node);
 }
 
 static braid_status add_node(struct builder *builder, const struct backend_task *task,
                              const struct lane_state *state, gpu_node *out_node)
 {
-    if (task->detour)
-        return braid_gpu_add_detour(builder->gpu, place_here(builder), task, out_node);
-    switch (task->kind) {
-    case WORK_KERNEL:
+    if (task->kind == WORK_KERNEL)
         return add_kernel(builder, task, &task->launch, state, out_node);
-    case WORK_COPY:
-        return add_copy(builder, task, out_node);
-    case WORK_FILL:
-        return add_fill(builder, task, out_node);
-    case WORK_HOST:
-        return add_host(builder, task, out_node);
-    case WORK_NATIVE:
+    if (task->kind == WORK_NATIVE)
         return add_native(builder, task, out_node);
-    case WORK_EMPTY:
-        break;
-    }
-    return add_empty(builder, task, out_node);
+    const struct gpu_place place = place_here(builder);
+    return braid_graph_add_plain(builder->gpu, &place, task, out_node);
 }
 
 static braid_status add_stamp(struct builder *builder, const struct backend_task *task, bool ended,
@@ -310,8 +293,8 @@ static braid_status run(struct builder *builder, uint32_t lane, size_t op, uint3
 {
     struct lane_state *state = &builder->lanes[lane];
     const struct program_island *island = island_at(builder, state, op);
-    braid_status status = BRAID_OK;
-    if (island && island->first_op == op)
+    braid_status status = enter_place(builder, builder->stage->program->lanes[lane].place);
+    if (!status && island && island->first_op == op)
         status = begin_island(builder, state, op);
     if (status || (island && builder->playing->islands.items[state->island].island))
         return status;
@@ -328,7 +311,9 @@ static braid_status publish(struct builder *builder, uint32_t lane, size_t op, u
     braid_status status = BRAID_OK;
     if (builder->num_after > 1 || !state->last) {
         const uint32_t task = program->positions[position].task;
-        status = add_empty(builder, &program->tasks->items[task], &state->last);
+        const struct gpu_place place = place_here(builder);
+        status = braid_graph_add_empty_node(builder->gpu, &place, &program->tasks->items[task],
+                                            &state->last);
         state->last_is_kernel = false;
         builder->playing->num_nodes++;
     }
@@ -367,8 +352,19 @@ static braid_status add_keep(struct builder *builder)
     return braid_graph_times_add_keep(builder->playing->times, &place);
 }
 
+static braid_status build(struct builder *builder, struct program_walk *walk)
+{
+    braid_status status = add_roots(builder);
+    if (!status)
+        status = walk_ops(builder, walk);
+    if (!status && builder->playing->times)
+        status = add_keep(builder);
+    braid_status left = enter_place(builder, 0);
+    return status ? status : left;
+}
+
 braid_status braid_graph_playing_build(const struct stage *stage, struct graph_playing *playing,
-                                       gpu_stream capture_stream)
+                                       const gpu_stream *capture_streams)
 {
     const struct program *program = stage->program;
     struct program_walk walk;
@@ -376,7 +372,8 @@ braid_status braid_graph_playing_build(const struct stage *stage, struct graph_p
         .gpu = playing->gpu,
         .stage = stage,
         .playing = playing,
-        .capture_stream = capture_stream,
+        .capture_streams = capture_streams,
+        .roots = braid_allocate_zeroed(count_places(stage), sizeof(gpu_node)),
         .lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*builder.lanes)),
         .published = braid_allocate_zeroed(program->num_positions, sizeof(gpu_node)),
         .after = braid_allocate_zeroed((size_t)program->num_positions + program->num_lanes + 2,
@@ -384,15 +381,12 @@ braid_status braid_graph_playing_build(const struct stage *stage, struct graph_p
     };
     bool has_walk = braid_program_walk_begin(program, &walk);
     braid_status status = BRAID_OK;
-    if (!builder.lanes || !builder.published || !builder.after || !has_walk)
+    if (!builder.roots || !builder.lanes || !builder.published || !builder.after || !has_walk)
         status = braid_error_no_memory("a program");
     if (!status)
-        status = add_root(&builder);
-    if (!status)
-        status = walk_ops(&builder, &walk);
-    if (!status && playing->times)
-        status = add_keep(&builder);
+        status = build(&builder, &walk);
     braid_program_walk_end(&walk);
+    free(builder.roots);
     free(builder.lanes);
     free(builder.published);
     free(builder.after);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "players/graph/graph_capture.h"
+#include "players/graph/graph_nodes.h"
 
 static braid_status refuse(const struct graph_playing *playing, const struct backend_task *task,
                            const char *reason)
@@ -227,18 +228,21 @@ braid_status braid_graph_playing_set(struct graph_playing *playing, const struct
 {
     struct graph_node_state *state = &playing->states[task->node];
     gpu_node node = playing->nodes[task->node];
-    if (!node) // it has no work
+    struct graph_playing there = *playing; // as the task's device sees it
+    if (!node)                             // it has no work
         return BRAID_OK;
-    const char *reason = find_reason(playing->gpu->api, task, task->disabled);
+    there.device = places_device(playing->places, playing->device, task->place);
+    there.gpu = gpu_from(there.device->backend);
+    const char *reason = find_reason(there.gpu->api, task, task->disabled);
     if (state->is_detoured || is_several(task))
         reason = detoured;
     if (reason)
-        return refuse(playing, task, reason);
+        return refuse(&there, task, reason);
     struct gpu_scope scope;
-    braid_status status = braid_gpu_enter_task(playing->gpu, &scope, task);
+    braid_status status = braid_gpu_enter_task(there.gpu, &scope, task);
     if (status)
         return status;
-    status = set_node(playing, state, node, task);
-    braid_gpu_leave(playing->gpu, &scope);
+    status = set_node(&there, state, node, task);
+    braid_gpu_leave(there.gpu, &scope);
     return status;
 }

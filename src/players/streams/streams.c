@@ -5,25 +5,25 @@
 #include "base/array.h"
 #include "base/error.h"
 
+static void return_event(braid_event *event)
+{
+    if (event)
+        braid_device_return_event(event->device, event);
+}
+
 static void destroy(struct playing *playing)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     for (uint32_t i = 0; streams->lanes && i < streams->num_lanes; i++) {
         if (streams->lanes[i].stream)
-            braid_device_return_stream(streams->device, streams->lanes[i].stream);
-        if (streams->lanes[i].join)
-            braid_device_return_event(streams->device, streams->lanes[i].join);
+            braid_device_return_stream(streams->lanes[i].device, streams->lanes[i].stream);
+        return_event(streams->lanes[i].join);
     }
-    for (uint32_t i = 0; streams->events && i < streams->num_events * streams->num_sets; i++) {
-        if (streams->events[i])
-            braid_device_return_event(streams->device, streams->events[i]);
-    }
-    for (uint32_t i = 0; streams->frame_events && i < streams->num_frame_events; i++) {
-        if (streams->frame_events[i])
-            braid_device_return_event(streams->device, streams->frame_events[i]);
-    }
-    if (streams->fork)
-        braid_device_return_event(streams->device, streams->fork);
+    for (uint32_t i = 0; streams->events && i < streams->num_events * streams->num_sets; i++)
+        return_event(streams->events[i]);
+    for (uint32_t i = 0; streams->frame_events && i < streams->num_frame_events; i++)
+        return_event(streams->frame_events[i]);
+    return_event(streams->fork);
     braid_streams_times_destroy(streams->times);
     free(streams->frame_events);
     free(streams->lanes);
@@ -32,9 +32,10 @@ static void destroy(struct playing *playing)
     free(streams);
 }
 
-static braid_status lease_event(struct streams_playing *streams, braid_event **out_event)
+static braid_status lease_event(struct streams_playing *streams, braid_device *device,
+                                braid_event **out_event)
 {
-    braid_status status = braid_device_lease_event(streams->device, out_event);
+    braid_status status = braid_device_lease_event(device, out_event);
     streams->base.num_events += !status;
     return status;
 }
@@ -46,35 +47,57 @@ static braid_status lease_lane(struct streams_playing *streams, const struct pro
         return BRAID_OK;
     lane->needs_fork = from->needs_fork;
     lane->needs_join = from->needs_join;
-    braid_status status = braid_device_lease_stream(streams->device, &lane->stream);
+    braid_status status = braid_device_lease_stream(lane->device, &lane->stream);
     streams->base.num_streams += !status;
     if (!status)
-        status = lease_event(streams, &lane->join);
+        status = lease_event(streams, lane->device, &lane->join);
     if (!status && lane->needs_fork && !streams->fork)
-        status = lease_event(streams, &streams->fork);
+        status = lease_event(streams, streams->device, &streams->fork);
     return status;
 }
 
-// Lane 0 is the caller's stream.
-static braid_status lease_all(struct streams_playing *streams, const struct program *program)
+// What is recorded on a lane is an event of its device.
+static braid_status lease_events(struct streams_playing *streams, const uint32_t *event_lane)
 {
     braid_status status = BRAID_OK;
-    for (uint32_t i = 1; i < streams->num_lanes && !status; i++)
-        status = lease_lane(streams, &program->lanes[i], &streams->lanes[i]);
     uint32_t num_events = streams->num_events * streams->num_sets;
     streams->events = braid_allocate_zeroed(num_events, sizeof(*streams->events));
     if (!streams->events)
         return braid_error_no_memory("an exec");
-    for (uint32_t i = 0; i < num_events && !status; i++)
-        status = lease_event(streams, &streams->events[i]);
+    for (uint32_t i = 0; i < num_events && !status; i++) {
+        const struct stream_lane *lane = &streams->lanes[event_lane[i % streams->num_events]];
+        status = lease_event(streams, lane->device, &streams->events[i]);
+    }
+    return status;
+}
+
+static braid_status lease_frame_events(struct streams_playing *streams,
+                                       const struct program *program)
+{
+    braid_status status = BRAID_OK;
     streams->num_frame_events = program->num_frame_positions;
     streams->frame_events =
         braid_allocate_zeroed(program->num_frame_positions, sizeof(*streams->frame_events));
     if (!streams->frame_events)
         return braid_error_no_memory("an exec");
-    for (uint32_t i = 0; i < streams->num_frame_events && !status; i++)
-        status = lease_event(streams, &streams->frame_events[i]);
+    for (uint32_t i = 0; i < streams->num_frame_events && !status; i++) {
+        const struct stream_lane *lane = &streams->lanes[program->frame_positions[i].lane];
+        status = lease_event(streams, lane->device, &streams->frame_events[i]);
+    }
     return status;
+}
+
+static braid_status lease_all(struct streams_playing *streams, const struct program *program,
+                              const uint32_t *event_lane)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < streams->num_lanes && !status; i++) {
+        if (i != streams->callers)
+            status = lease_lane(streams, &program->lanes[i], &streams->lanes[i]);
+    }
+    if (!status)
+        status = lease_events(streams, event_lane);
+    return status ? status : lease_frame_events(streams, program);
 }
 
 // Positions as event objects, while the operations are walked in issue order. An object may be
@@ -83,13 +106,23 @@ static braid_status lease_all(struct streams_playing *streams, const struct prog
 struct event_use {
     uint32_t *num_waits; // a position: that are still to come
     uint32_t *event;     // a position
+    uint32_t *lane;      // an object: that it was first recorded on
     uint32_t *idle;      // objects
     uint32_t num_idle;
 };
 
-static uint32_t take_event(struct streams_playing *streams, struct event_use *use)
+// An object of the lane's device: the latest that is idle.
+static uint32_t take_event(struct streams_playing *streams, struct event_use *use, uint32_t lane)
 {
-    return use->num_idle ? use->idle[--use->num_idle] : streams->num_events++;
+    for (uint32_t i = use->num_idle; i-- > 0;) {
+        uint32_t event = use->idle[i];
+        if (streams->lanes[use->lane[event]].device != streams->lanes[lane].device)
+            continue;
+        use->idle[i] = use->idle[--use->num_idle];
+        return event;
+    }
+    use->lane[streams->num_events] = lane;
+    return streams->num_events++;
 }
 
 static void fill_steps(struct streams_playing *streams, const struct program *program,
@@ -113,7 +146,7 @@ static void fill_steps(struct streams_playing *streams, const struct program *pr
             continue;
         }
         if (op->kind == PROGRAM_PUBLISH)
-            use->event[op->index] = take_event(streams, use);
+            use->event[op->index] = take_event(streams, use, walk->lane);
         step->index = use->event[op->index];
         step->task = program->positions[op->index].task;
         if (op->kind == PROGRAM_WAIT && --use->num_waits[op->index] == 0 && !renews)
@@ -121,27 +154,51 @@ static void fill_steps(struct streams_playing *streams, const struct program *pr
     }
 }
 
-static braid_status make_steps(struct streams_playing *streams, const struct stage *stage)
+// The caller's stream is place 0's.
+static void find_lanes(struct streams_playing *streams, const struct stage *stage)
+{
+    streams->callers = streams->num_lanes;
+    for (uint32_t i = streams->num_lanes; i-- > 0;) {
+        uint32_t place = stage->program->lanes[i].place;
+        streams->lanes[i].device = places_device(stage->places, stage->device, place);
+        if (place == 0)
+            streams->callers = i;
+    }
+}
+
+static braid_status fill(struct streams_playing *streams, const struct stage *stage,
+                         struct event_use *use)
 {
     const struct program *program = stage->program;
     struct program_walk walk;
-    struct event_use use = {
-        .num_waits = braid_allocate_zeroed(program->num_positions, sizeof(uint32_t)),
-        .event = braid_allocate_zeroed(program->num_positions, sizeof(uint32_t)),
-        .idle = braid_allocate_zeroed(program->num_positions, sizeof(uint32_t)),
-    };
+    bool has_walk = braid_program_walk_begin(program, &walk);
     streams->lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*streams->lanes));
     streams->steps = braid_allocate_zeroed(program->num_ops, sizeof(*streams->steps));
-    bool has_walk = braid_program_walk_begin(program, &walk);
-    bool done =
-        use.num_waits && use.event && use.idle && streams->lanes && streams->steps && has_walk;
-    if (done)
-        fill_steps(streams, program, &walk, &use, stage->player->renews_events);
+    bool done = use->num_waits && use->event && use->lane && use->idle && streams->lanes &&
+                streams->steps && has_walk;
+    if (done) {
+        find_lanes(streams, stage);
+        fill_steps(streams, program, &walk, use, stage->player->renews_events);
+    }
     braid_program_walk_end(&walk);
+    return done ? lease_all(streams, program, use->lane) : braid_error_no_memory("an exec");
+}
+
+static braid_status make_steps(struct streams_playing *streams, const struct stage *stage)
+{
+    uint32_t num = stage->program->num_positions;
+    struct event_use use = {
+        .num_waits = braid_allocate_zeroed(num, sizeof(uint32_t)),
+        .event = braid_allocate_zeroed(num, sizeof(uint32_t)),
+        .lane = braid_allocate_zeroed(num, sizeof(uint32_t)),
+        .idle = braid_allocate_zeroed(num, sizeof(uint32_t)),
+    };
+    braid_status status = fill(streams, stage, &use);
     free(use.num_waits);
     free(use.event);
+    free(use.lane);
     free(use.idle);
-    return done ? BRAID_OK : braid_error_no_memory("an exec");
+    return status;
 }
 
 static braid_status create(const struct stage *stage, struct playing **out_playing)
@@ -154,8 +211,6 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     streams->num_lanes = stage->program->num_lanes;
     streams->num_sets = stage->player->renews_events ? 2 : 1;
     braid_status status = make_steps(streams, stage);
-    if (!status)
-        status = lease_all(streams, stage->program);
     if (!status && stage->num_profiled)
         status = braid_streams_times_create(streams, stage->program, stage->num_profiled);
     if (status)
@@ -173,11 +228,12 @@ static void follow(struct playing *playing, struct playing *before)
 static braid_status synchronize(struct playing *playing)
 {
     const struct streams_playing *streams = (const struct streams_playing *)playing;
-    struct backend *backend = streams->device->backend;
     braid_status status = BRAID_OK;
-    for (uint32_t i = 1; i < streams->num_lanes && !status; i++) {
-        if (streams->lanes[i].stream)
-            status = backend->ops->stream_synchronize(backend, streams->lanes[i].stream->backend);
+    for (uint32_t i = 0; i < streams->num_lanes && !status; i++) {
+        const struct stream_lane *lane = &streams->lanes[i];
+        struct backend *backend = lane->device->backend;
+        if (i != streams->callers && lane->stream)
+            status = backend->ops->stream_synchronize(backend, lane->stream->backend);
     }
     return status;
 }

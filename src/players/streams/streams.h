@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of the streams player: a program on leased streams, queued step by step.
 //
-// Lane 0 is the caller's own stream, so a program of one lane needs no event at all. Every other
-// lane starts behind a fork event recorded on that stream, and is joined to it by an event of its
+// One lane is the caller's own stream, so a program of one lane needs no event at all: lane 0, or
+// the first on place 0 where there are several, whose stream the caller's is. Every other lane
+// starts behind a fork event recorded on that stream, and is joined to it by an event of its
 // own, except where the program says that this follows from its waits: all of a frame thus lies
 // between the caller's earlier and later work, and the leased streams are idle whenever the
 // caller's stream has passed the join.
@@ -22,7 +23,8 @@ struct stream_step {
 };
 
 struct stream_lane {
-    braid_stream *stream; // lane 0: the caller's, during a launch; the others: leased
+    braid_device *device; // of its place
+    braid_stream *stream; // the callers lane: the caller's, during a launch; the others: leased
     braid_event *join;    // leased; NULL where there is nothing to join
     bool needs_fork;
     bool needs_join;
@@ -48,10 +50,11 @@ enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
 
 struct streams_playing {
     struct playing base;
-    braid_device *device;
+    braid_device *device;             // of place 0
     const struct backend_task *tasks; // the frame's
     struct stream_lane *lanes;
     uint32_t num_lanes;
+    uint32_t callers;     // the lane that is the caller's stream; num_lanes: none
     braid_event *fork;    // leased; NULL where no lane needs it
     braid_event **events; // leased; `num_sets` sets of num_events
     uint32_t num_events;

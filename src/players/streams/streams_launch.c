@@ -5,16 +5,17 @@
 #include "base/ranges.h"
 #include "players/streams/streams.h"
 
-static braid_status record(struct streams_playing *streams, braid_event *event,
-                           braid_stream *stream)
+// Event and stream are of one device.
+static braid_status record(braid_event *event, braid_stream *stream)
 {
-    struct backend *backend = streams->device->backend;
+    struct backend *backend = event->device->backend;
     return backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
 }
 
+// The event may be of another device than the stream.
 static braid_status wait(struct streams_playing *streams, braid_stream *stream, braid_event *event)
 {
-    struct backend *backend = streams->device->backend;
+    struct backend *backend = (stream ? stream->device : streams->device)->backend;
     return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
 }
 
@@ -22,9 +23,9 @@ static braid_status fork_lanes(struct streams_playing *streams, braid_stream *st
 {
     if (!streams->fork)
         return BRAID_OK;
-    braid_status status = record(streams, streams->fork, stream);
-    for (uint32_t i = 1; i < streams->num_lanes && !status; i++) {
-        if (streams->lanes[i].needs_fork)
+    braid_status status = record(streams->fork, stream);
+    for (uint32_t i = 0; i < streams->num_lanes && !status; i++) {
+        if (i != streams->callers && streams->lanes[i].needs_fork)
             status = wait(streams, streams->lanes[i].stream, streams->fork);
     }
     return status;
@@ -35,12 +36,12 @@ static braid_status fork_lanes(struct streams_playing *streams, braid_stream *st
 static braid_status join_lane(struct streams_playing *streams, braid_stream *stream,
                               const struct stream_lane *lane, bool *out_lost)
 {
-    braid_status status = record(streams, lane->join, lane->stream);
+    braid_status status = record(lane->join, lane->stream);
     if (!status)
         status = wait(streams, stream, lane->join);
     if (!status)
         return BRAID_OK;
-    struct backend *backend = streams->device->backend;
+    struct backend *backend = lane->device->backend;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     braid_status waited = backend->ops->stream_synchronize(backend, lane->stream->backend);
@@ -55,7 +56,7 @@ static braid_status join_lanes(struct streams_playing *streams, braid_stream *st
 {
     struct error_attempt attempt; // begun by the first failure, which is the one to tell
     braid_status first = BRAID_OK;
-    for (uint32_t i = 1; i < streams->num_lanes; i++) {
+    for (uint32_t i = 0; i < streams->num_lanes; i++) {
         const struct stream_lane *lane = &streams->lanes[i];
         if (!lane->join || (!lane->needs_join && !all))
             continue;
@@ -75,8 +76,8 @@ static braid_status name_failed(const struct streams_playing *streams,
                                 const struct backend_task *task, uint32_t lane, braid_status status)
 {
     return braid_error(status, "launch of node %s (%s, lane %u) failed: %s",
-                       braid_node_text(task->node, task->name).text, streams->device->label, lane,
-                       braid_error_message());
+                       braid_node_text(task->node, task->name).text,
+                       streams->lanes[lane].device->label, lane, braid_error_message());
 }
 
 struct native_call {
@@ -94,25 +95,26 @@ static braid_status call(void *user)
 }
 
 static braid_status call_native(const struct streams_playing *streams,
-                                const struct backend_task *task, braid_stream *stream)
+                                const struct backend_task *task, const struct stream_lane *lane)
 {
-    struct backend *backend = streams->device->backend;
-    struct native_call native = { streams->device, task, stream, false };
+    struct backend *backend = lane->device->backend;
+    struct native_call native = { lane->device, task, lane->stream, false };
     if (!backend->ops->call_current)
         return call(&native);
     braid_status status = backend->ops->call_current(backend, call, &native);
-    return native.made ? status : name_failed(streams, task, task->lane, status);
+    return native.made ? status
+                       : name_failed(streams, task, (uint32_t)(lane - streams->lanes), status);
 }
 
-static braid_status run_task(struct streams_playing *streams, const struct backend_task *task,
-                             braid_stream *stream)
+static braid_status run_task(const struct streams_playing *streams, const struct backend_task *task,
+                             const struct stream_lane *lane)
 {
     if (task->disabled)
         return BRAID_OK; // what it waits for is behind it on the stream
     if (task->kind == WORK_NATIVE)
-        return call_native(streams, task, stream);
-    struct backend *backend = streams->device->backend;
-    return backend->ops->submit(backend, device_backend_stream(stream), task);
+        return call_native(streams, task, lane);
+    struct backend *backend = lane->device->backend;
+    return backend->ops->submit(backend, device_backend_stream(lane->stream), task);
 }
 
 // That frame was queued before, and none in its place since, so its record is the latest.
@@ -127,20 +129,21 @@ static braid_event *find_frame_event(const struct streams_playing *streams,
 static braid_status submit_step(struct streams_playing *streams, const struct stream_step *step,
                                 braid_event *const *events)
 {
-    braid_stream *stream = streams->lanes[step->lane].stream;
+    const struct stream_lane *lane = &streams->lanes[step->lane];
+    braid_stream *stream = lane->stream;
     braid_status status = BRAID_OK;
     if (step->kind == PROGRAM_RUN) {
         ranges_begin(streams->tasks[step->index].name);
-        status = run_task(streams, &streams->tasks[step->index], stream);
+        status = run_task(streams, &streams->tasks[step->index], lane);
         ranges_end();
         return status;
     }
     if (step->kind == PROGRAM_PUBLISH)
-        status = record(streams, events[step->index], stream);
+        status = record(events[step->index], stream);
     else if (step->kind == PROGRAM_WAIT)
         status = wait(streams, stream, events[step->index]);
     else if (step->kind == PROGRAM_PUBLISH_FRAME)
-        status = record(streams, streams->frame_events[step->index], stream);
+        status = record(streams->frame_events[step->index], stream);
     else
         status = wait(streams, stream, find_frame_event(streams, step));
     if (status)
@@ -178,14 +181,16 @@ static braid_status submit_frame(struct streams_playing *streams, braid_stream *
 {
     if (streams->num_lanes == 0)
         return BRAID_OK;
-    streams->lanes[0].stream = stream;
+    if (streams->callers < streams->num_lanes)
+        streams->lanes[streams->callers].stream = stream;
     streams->num_launches++;
     braid_status status = streams->times ? braid_streams_times_begin(streams, stream) : BRAID_OK;
     if (!status)
         status = fork_lanes(streams, stream);
     if (!status)
         status = streams->times ? submit_timed_steps(streams) : submit_steps(streams);
-    streams->lanes[0].stream = NULL;
+    if (streams->callers < streams->num_lanes)
+        streams->lanes[streams->callers].stream = NULL;
     return status;
 }
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices that something runs on, by place. Place 0 is kept apart by those who have only that.
+#ifndef BRAID_DEVICE_PLACES_H
+#define BRAID_DEVICE_PLACES_H
+
+#include "device/device.h"
+
+enum { MOST_PLACES = 64 };
+
+struct places {
+    uint32_t num;
+    braid_device *devices[MOST_PLACES]; // one may be there several times
+    uint64_t reaches[MOST_PLACES];      // by itself, the memory of: a bit for each
+};
+
+// `first` is the backend of place 0; `places` may be NULL where there is no other.
+static inline struct backend *places_backend(const struct places *places, struct backend *first,
+                                             uint32_t place)
+{
+    return place ? places->devices[place]->backend : first;
+}
+
+// Likewise.
+static inline braid_device *places_device(const struct places *places, braid_device *first,
+                                          uint32_t place)
+{
+    return place ? places->devices[place] : first;
+}
+
+static inline bool places_reach(const struct places *places, uint32_t from, uint32_t to)
+{
+    return from == to || (places->reaches[from] >> to & 1);
+}
+
+// Counts one more of what a device is held by (1), or one less (-1), once for each device. `count`
+// is where the number stands in braid_device.
+void braid_places_hold(const struct places *places, size_t count, int change);
+
+#endif

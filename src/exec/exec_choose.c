@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing how an exec is played: the best player that takes its program.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sized.h"
+#include "exec/exec.h"
+#include "exec/islands.h"
+
+// The first of these players that a mode allows, or the end of the list.
+const struct player *const *braid_exec_find_player(const struct player *const *players,
+                                                   braid_exec_mode mode)
+{
+    while (*players &&
+           ((*players)->is_island || (mode != BRAID_MODE_AUTO && (*players)->mode != mode)))
+        players++;
+    return players;
+}
+
+// A player's refusal is an error only where there is no other.
+static braid_status try_player(braid_exec *exec, const braid_graph *graph,
+                               const braid_exec_options *options, const struct player *player,
+                               bool is_last)
+{
+    struct error_attempt attempt;
+    if (is_last)
+        return braid_exec_make_program(exec, graph, options, player);
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_exec_make_program(exec, graph, options, player);
+    if (status == BRAID_UNSUPPORTED)
+        snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_message());
+    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
+    return status;
+}
+
+// Says which mode it is and why: asked for, the first choice, or all that is left after a refusal.
+static void tell_reason(braid_exec *exec, const braid_exec_options *options, bool was_refused)
+{
+    const char *device = exec->device->backend->ops->name;
+    const char *mode = exec->info.mode == BRAID_MODE_NATIVE ? "native" : "streams";
+    char refusal[sizeof(exec->info.reason)];
+    memcpy(refusal, exec->info.reason, sizeof(refusal));
+    char *reason = exec->info.reason;
+    size_t size = sizeof(exec->info.reason);
+    if (was_refused)
+        snprintf(reason, size, "%s: %.*s", mode, (int)size - 16, refusal);
+    else if (options->mode != BRAID_MODE_AUTO)
+        snprintf(reason, size, "%s: the program asked for it", mode);
+    else if (exec->info.mode == BRAID_MODE_NATIVE)
+        snprintf(reason, size, "native: everything in the graph can be replayed by %s", device);
+    else
+        snprintf(reason, size, "streams: the default on %s", device);
+    if (exec->placed)
+        snprintf(reason + strlen(reason), size - strlen(reason), "; %u places, without islands",
+                 exec->places.num);
+}
+
+// The whole graph as one island.
+static braid_status make_whole(braid_exec *exec, const braid_graph *graph,
+                               const braid_exec_options *options, const struct player *player,
+                               const char *why)
+{
+    braid_status status = braid_exec_make_program(exec, graph, options, player);
+    if (status)
+        return status;
+    exec->info.num_early_starts = 0;
+    snprintf(exec->info.reason, sizeof(exec->info.reason), "native: one island, %s", why);
+    return BRAID_OK;
+}
+
+static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options)
+{
+    uint64_t ns;
+    const struct player *best = braid_exec_find_island(exec, graph, options, &ns);
+    if (!best || options->mode == BRAID_MODE_STREAMS)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no islands%s", exec->device->label,
+                           best ? " in streams mode" : "");
+    return make_whole(exec, graph, options, best, "as asked for");
+}
+
+// Tried before all other players where it is expected to be shorter; they take what it refuses.
+static braid_status try_island(braid_exec *exec, const braid_graph *graph,
+                               const braid_exec_options *options, bool *out_made)
+{
+    const struct player *island = NULL;
+    braid_status status = braid_exec_prefers_island(exec, graph, options, &island);
+    *out_made = false;
+    if (status || !island)
+        return status;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    status = make_whole(exec, graph, options, island, "which is expected to be shorter");
+    *out_made = !status;
+    status = status == BRAID_UNSUPPORTED ? BRAID_OK : status;
+    braid_error_end_attempt(&attempt, status);
+    return status;
+}
+
+// The best player that can play it, of those that the mode allows.
+static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options)
+{
+    bool must_have = options->islands == BRAID_ISLANDS_ALWAYS; // then no other is as good
+    braid_exec_mode mode =
+        must_have && options->mode == BRAID_MODE_AUTO ? BRAID_MODE_NATIVE : options->mode;
+    const struct player *const *player =
+        braid_exec_find_player(exec->device->backend->ops->players, mode);
+    if (!*player)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no %s replay", exec->device->label,
+                           mode == BRAID_MODE_NATIVE ? "native" : "streams");
+    bool made;
+    braid_status tried = try_island(exec, graph, options, &made);
+    if (tried || made)
+        return tried;
+    for (bool was_refused = false;; was_refused = true) {
+        const struct player *const *next = braid_exec_find_player(player + 1, mode);
+        braid_status status = try_player(exec, graph, options, *player, !*next);
+        if (!status)
+            tell_reason(exec, options, was_refused);
+        if (status != BRAID_UNSUPPORTED || !*next)
+            return status;
+        player = next;
+    }
+}
+
+braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph,
+                                      const braid_exec_options *options)
+{
+    return options->islands == BRAID_ISLANDS_WHOLE ? choose_island(exec, graph, options)
+                                                   : choose_player(exec, graph, options);
+}
+
+void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mode mode,
+                                       braid_cost_model *out_model, size_t bytes)
+{
+    braid_cost_model model = { 0 };
+    if (device) {
+        const struct player *const *player =
+            braid_exec_find_player(device->backend->ops->players, mode);
+        if (*player)
+            (*player)->get_cost_model(device->backend, &model);
+        else
+            device->backend->ops->get_cost_model(device->backend, &model);
+    }
+    write_sized(out_model, bytes, &model, sizeof(model));
+}

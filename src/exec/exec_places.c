@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Execs on several devices.
+//
+// The planner makes one graph of the program's nodes and the copies between places, with lanes that
+// have a place each (graph/placed.h). Everything behind it is as with one device, but that tasks,
+// lanes and arenas belong to the device of their place. What a frame is launched on, what its end
+// is recorded by and what slots of frames queue on is place 0's.
+//
+// An event says that its stream has come to it, not that what other devices did before was right: a
+// device that breaks tells so only when it is asked itself. So each has an event that is never
+// recorded, which is asked where a frame has ended.
+#include "exec/exec_places.h"
+
+#include "base/array.h"
+#include "base/error.h"
+#include "device/kept.h"
+#include "place/place.h"
+#include "plan/cost_model.h"
+
+static braid_status check_schedule_places(const braid_exec *exec, const braid_schedule *schedule)
+{
+    uint32_t num = schedule->placed ? schedule->placed->model.num_places : 1;
+    if (num <= exec->places.num)
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "braid_exec_create: the schedule is for %u places, there %s %u", num,
+                       exec->places.num == 1 ? "is" : "are", exec->places.num);
+}
+
+static braid_status check_model(const braid_exec *exec, const braid_place_model *model)
+{
+    uint32_t num = model ? model->num_places : 0;
+    if (num <= exec->places.num)
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "braid_exec_create: plan.places has %u places, there %s %u", num,
+                       exec->places.num == 1 ? "is" : "are", exec->places.num);
+}
+
+static braid_status refuse(const char *what)
+{
+    return braid_error(BRAID_UNSUPPORTED, "an exec on several devices has no %s", what);
+}
+
+static braid_status check_placed(const braid_exec_options *options)
+{
+    if (options->profile)
+        return refuse("times of frames (profile): devices have clocks of their own");
+    if (options->islands == BRAID_ISLANDS_WHOLE || options->islands == BRAID_ISLANDS_ALWAYS)
+        return refuse("islands");
+    return BRAID_OK;
+}
+
+// With the cost model of the player that is tried first.
+static braid_status place(braid_exec *exec, const braid_graph *graph,
+                          const braid_exec_options *options)
+{
+    braid_schedule_options plan = options->plan;
+    struct backend *backend = exec->device->backend;
+    const struct player *const *player =
+        braid_exec_find_player(backend->ops->players, options->mode);
+    if (plan_costs_are_zero(&plan.costs) && *player)
+        (*player)->get_cost_model(backend, &plan.costs);
+    return braid_graph_place(graph, &plan, &exec->placed);
+}
+
+braid_status braid_exec_place(braid_exec *exec, const braid_graph *graph,
+                              const braid_exec_options *options)
+{
+    const braid_place_model *model = options->plan.places;
+    braid_status status = BRAID_OK;
+    if (options->schedule) {
+        status = check_schedule_places(exec, options->schedule);
+        exec->placed = status ? NULL : braid_placed_share(options->schedule->placed);
+    } else {
+        status = check_model(exec, model);
+        if (!status && model && model->num_places > 1)
+            status = place(exec, graph, options);
+    }
+    return status || !exec->placed ? status : check_placed(options);
+}
+
+braid_status braid_exec_lease_probes(braid_exec *exec)
+{
+    if (!exec->placed)
+        return BRAID_OK;
+    uint32_t num = exec->places.num;
+    exec->probes = braid_allocate_zeroed(num, sizeof(*exec->probes));
+    if (!exec->probes)
+        return braid_error_no_memory("an exec");
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 1; i < num && !status; i++)
+        status = braid_device_lease_event(exec->places.devices[i], &exec->probes[i]);
+    return status;
+}
+
+void braid_exec_leave_places(braid_exec *exec)
+{
+    for (uint32_t i = 1; exec->probes && i < exec->places.num; i++) {
+        if (exec->probes[i])
+            braid_device_return_event(exec->places.devices[i], exec->probes[i]);
+    }
+    free(exec->probes);
+    braid_placed_release(exec->placed);
+}
+
+braid_status braid_exec_probe_places(const braid_exec *exec)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 1; exec->probes && i < exec->places.num && !status; i++) {
+        struct backend *backend = exec->places.devices[i]->backend;
+        status = backend->ops->event_query(backend, exec->probes[i]->backend);
+    }
+    return status;
+}
+
+void braid_exec_free_kept_of(const struct places *places)
+{
+    for (uint32_t i = 0; i < places->num; i++)
+        braid_device_free_kept(places->devices[i]);
+}

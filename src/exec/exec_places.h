@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Execs on several devices: the graph with its copies, and whether every device still works.
+#ifndef BRAID_EXEC_EXEC_PLACES_H
+#define BRAID_EXEC_EXEC_PLACES_H
+
+#include "exec/exec.h"
+
+// Finds out what the exec's graph is on its places; exec->placed stays NULL where that is what the
+// program made. Errors: BRAID_UNSUPPORTED (something that there is not with several places),
+// BRAID_INVALID_ARGUMENT (a schedule for more places than there are), those of braid_graph_place.
+braid_status braid_exec_place(braid_exec *exec, const braid_graph *graph,
+                              const braid_exec_options *options);
+void braid_exec_leave_places(braid_exec *exec);
+
+// Leases what is asked for a device's health. Errors: as lease_event.
+braid_status braid_exec_lease_probes(braid_exec *exec);
+
+// Frees what has become idle of all devices.
+void braid_exec_free_kept_of(const struct places *places);
+
+#endif
