@@ -1,56 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sparse loops: each visits the active cells only, and takes the making of its list along as
-// preludes. Both share one list, so what clears and fills it is ordered, without an edge written
-// down; the loops' own data is not, and Braid says what the shared list costs.
+// preludes. The last prelude also writes how many blocks the loop needs, which is read when the
+// loop's turn comes. Both share one list, so what clears and fills it is ordered, without an edge
+// written down; the loops' own data is not, and Braid says what the shared list costs.
 #include "check.h"
 
-enum { NUM = 4096 };
+enum { NUM = 4096, A_BLOCK = 64 };
 
-// A list as sparse compilers keep them: its length, then the elements.
+// A list as sparse compilers keep them: its length, the elements, and here the loop's grid.
+struct list {
+    uint32_t grid[3];
+    uint32_t num;
+    int elements[NUM];
+};
+
 static void clear_list(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
-    **(int *const *)args[0] = 0;
+    (*(struct list *const *)args[0])->num = 0;
 }
 
 static void make_list(const braid_blocks *blocks, void *const *args)
 {
-    int *list = *(int *const *)args[0];
+    struct list *list = *(struct list *const *)args[0];
     const char *active = *(const char *const *)args[1];
     (void)blocks; // one block
     for (int i = 0; i < NUM; i++)
         if (active[i])
-            list[++list[0]] = i;
+            list->elements[list->num++] = i;
+    list->grid[0] = (list->num + A_BLOCK - 1) / A_BLOCK;
+    list->grid[1] = list->grid[2] = 1;
 }
 
-// The length is read when the loop runs: one graph is right for every frame.
+// Length and grid are read when the loop runs: one graph is right for every frame.
 static void loop_over(const braid_blocks *blocks, void *const *args)
 {
-    const int *list = *(const int *const *)args[0];
+    const struct list *list = *(const struct list *const *)args[0];
     float *values = *(float *const *)args[1], by = *(const float *)args[2];
-    (void)blocks;
-    for (int i = 1; i <= list[0]; i++)
-        values[list[i]] += by;
+    for (uint64_t i = blocks->begin * A_BLOCK; i < blocks->end * A_BLOCK && i < list->num; i++)
+        values[list->elements[i]] += by;
 }
 
 static const braid_kernel clear = { .name = "clear list", .cpu = clear_list };
 static const braid_kernel make = { .name = "make list", .cpu = make_list };
 static const braid_kernel loop = { .name = "loop", .cpu = loop_over };
 
-static int list[NUM + 1];
+static struct list list;
 static char active[NUM];
 static float heat[NUM], speed[NUM];
 
 static braid_node add_loop(braid_graph *graph, const char *name, braid_resource the_list,
                            braid_resource mask, float *values, braid_resource buffer, float by)
 {
-    int *elements = list;
+    struct list *elements = &list;
     char *cells = active;
     braid_node main;
     CHECK(braid_graph_add_kernel(
         graph,
         &(braid_launch){ .node.name = name,
                          .kernel = &loop,
+                         .grid.x = NUM / A_BLOCK, // at most
+                         .grid_from = list.grid,
                          BRAID_ARGS(BRAID_ARG(elements), BRAID_ARG(values), BRAID_ARG(by)),
                          BRAID_ACCESSES({ the_list, BRAID_READ }, { buffer, BRAID_READ_WRITE }) },
         &main));
@@ -76,7 +86,7 @@ int main(int argc, char **argv)
     braid_resource the_list, mask, heats, speeds;
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     CHECK(braid_graph_create(&graph));
-    CHECK(braid_graph_add_buffer(graph, "list", list, sizeof(list), &the_list));
+    CHECK(braid_graph_add_buffer(graph, "list", &list, sizeof(list), &the_list));
     CHECK(braid_graph_add_buffer(graph, "active", active, sizeof(active), &mask));
     CHECK(braid_graph_add_buffer(graph, "heat", heat, sizeof(heat), &heats));
     CHECK(braid_graph_add_buffer(graph, "speed", speed, sizeof(speed), &speeds));
