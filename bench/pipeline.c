@@ -5,7 +5,9 @@
 // A picture is decoded, uploaded, filtered five times, downloaded and encoded. The codecs either
 // mostly sleep, as those do that wait for hardware or files, or compute, as software does. The
 // threads are a decoder, one that copies and filters, and an encoder, with DEPTH pictures between;
-// there filters run on one core. Every run's pictures must come out in order and be the same.
+// there filters run on one core. Launches queue behind those whose place they take, so that no
+// thread has to wake for a frame to begin. Every run's pictures must come out in order and be the
+// same.
 // bench_pipeline [FRAMES [BACKEND]]: on a GPU (cuda, hip) without the threads.
 #include <pthread.h>
 #include <semaphore.h>
@@ -287,7 +289,7 @@ static struct with_braid open_braid(uint32_t num_workers, uint32_t frames, braid
     CHECK(braid_stream_create(braid.device, NULL, &braid.stream));
     const braid_exec_options options = { .mode = mode,
                                          .frames = frames,
-                                         .when_full = BRAID_FULL_WAITS };
+                                         .when_full = BRAID_FULL_QUEUES };
     CHECK(braid_exec_create(braid.device, braid.graph, &options, &braid.exec));
     return braid;
 }
