@@ -21,8 +21,8 @@ from braid._handles import Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._memories import Memory, StreamMemory
 from braid._memory import Pointer
-from braid._options import CostModel, ExecOptions
-from braid._schedule import (MemoryInfo, MemoryPlan, Placement, Schedule, ScheduleInfo,
+from braid._options import CostModel, ExecOptions, Link, Places
+from braid._schedule import (MemoryInfo, MemoryPlan, Placement, PlannedCopy, Schedule, ScheduleInfo,
                              Serialisation, Step)
 from braid._text import version
 from braid._timings import LaneTiming, NodeTiming, Spread, Timings, WaitTiming
@@ -33,8 +33,8 @@ __version__ = version()
 __all__ = [
     "Backend", "BusyError", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo", "DeviceStats",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Graph", "HostCallError", "InputOutputError",
-    "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Memory", "MemoryInfo", "MemoryPlan",
-    "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Pointer", "Resource", "Schedule",
+    "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory", "MemoryInfo", "MemoryPlan",
+    "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Resource", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "StreamMemory", "Timings", "Trial", "Tuning",
     "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "log_to", "tune", "version",
 ]

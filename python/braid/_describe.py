@@ -9,7 +9,7 @@ from braid._binding import ffi, lib
 from braid._errors import refuse
 from braid._handles import Declared, Resource
 from braid._memory import Span, as_list, describe_or_none
-from braid._options import NodeOptions
+from braid._options import NodeOptions, place_number
 
 if TYPE_CHECKING:
     from braid._graph import Graph
@@ -97,6 +97,8 @@ class Description:
         for slot, (resource, mode) in zip(self._accesses, self.accesses.values()):
             slot.resource, slot.mode = ffi.new("braid_resource *", resource.handle)[0], mode
         node.accesses, node.num_accesses = self._accesses, len(self.accesses)
+        if "place" in options:
+            node.place = place_number(options["place"], f"the place of node '{self.name}'")
         node.cost_ns, node.lane_hint = options.get("cost_ns", 0), options.get("lane_hint", 0)
         for field in ("prelude_of", "epilogue_of"):
             main = options.get(field)

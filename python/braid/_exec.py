@@ -52,7 +52,7 @@ class Exec(Owned):
                  **how: Unpack[ExecOptions]):
         run_deferred()
         options = ffi.new("braid_exec_options *")
-        fill_exec(options, how)
+        plan = fill_exec(options, how)
         if schedule is not None and set(how) & set(PlanOptions.__annotations__):
             raise refuse("an exec takes a schedule or options of a plan, not both")
         kept = graph._kept
@@ -71,6 +71,7 @@ class Exec(Owned):
                     options.schedule = by
                     status = lib.braid_exec_create(on, of, options, out)
             check_native(status, kept.natives)
+        del plan  # what the options point to
         self.device, self.graph = device, graph
         self._kept = kept
         self._given: Dict[Tuple[int, int], Any] = {}  # what set_arg and the like gave

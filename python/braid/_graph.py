@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple, Union
 
 from braid._arguments import Argument, Arguments, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
@@ -14,7 +14,7 @@ from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, 
 from braid._kernel import Kernel
 from braid._lifetime import Owned, Owner, run_deferred
 from braid._memory import Pointer, Span, describe, whole_array
-from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, sizes
+from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, place_number, sizes
 from braid._text import capture
 
 if TYPE_CHECKING:
@@ -58,6 +58,12 @@ class Graph(Owned):
         out = ffi.new("braid_resource *")
         check(lib.braid_graph_add_resource(self._pointer, name.encode(), out))
         return Resource(self, Declared(name, (out.index, out.graph)))
+
+    def set_home(self, resource: Resource, place: Union[int, Literal["everywhere"]]) -> None:
+        """Says on which of several devices a buffer or resource lies, from 0; at first on the first. "everywhere": all
+        reach it, and it is never copied."""
+        number = place_number(place, f"the home of '{resource.name}'")
+        check(lib.braid_graph_set_home(self._pointer, self._handle(resource, "resource"), number))
 
     def transient(self, name: str, nbytes: int, alignment: int = 0) -> Resource:
         """Declares a buffer that lives within a frame. Kernels take it as an argument, copies and fills as an

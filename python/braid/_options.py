@@ -50,6 +50,7 @@ class NodeOptions(TypedDict, total=False):
     after: Union[Node, Sequence[Node]]
     cost_ns: int
     lane_hint: int
+    place: int  # of several devices the one that it runs on, from 0
     prelude_of: Optional[Node]
     epilogue_of: Optional[Node]
 
@@ -76,6 +77,49 @@ class CostModel:
     island_round_ns: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """From one device to another: what a copy takes beside its bytes, how fast these go (0: at once), and what a wait
+    across takes."""
+
+    latency_ns: int = 0
+    bytes_per_us: int = 0
+    wait_ns: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """Several devices, for Graph.plan; see braid_place_model. `speeds`: how many, or the speed of each, where 1000
+    takes nodes as long as their costs say. `links`: of pairs (from, to) that are not as `link`."""
+
+    speeds: Union[int, Sequence[int]]
+    link: Link = Link()
+    links: Mapping[Tuple[int, int], Link] = dataclasses.field(default_factory=dict)
+
+
+def make_places(places: Places) -> Tuple[Any, Any]:
+    """A braid_place_model, and what it points to."""
+    speeds = [1000] * places.speeds if isinstance(places.speeds, int) else list(places.speeds)
+    num = len(speeds)
+    for pair in places.links:
+        if not all(0 <= place < num for place in pair):
+            raise refuse(f"there is no link {pair}: there are {num} places, from 0")
+    model, numbers = ffi.new("braid_place_model *"), ffi.new("uint32_t[]", speeds)
+    links = ffi.new("braid_place_link[]", [vars(places.links.get((i // num, i % num), places.link))
+                                           for i in range(num * num)])
+    model.num_places, model.speeds, model.links = num, numbers, links
+    return model, (numbers, links)
+
+
+def place_number(place: Union[int, Literal["everywhere"]], where: str) -> int:
+    """As BRAID_PLACE and BRAID_EVERYWHERE have it."""
+    if place == "everywhere":
+        return 2**32 - 1
+    if not isinstance(place, int) or not 0 <= place < 64:
+        raise refuse(f"{where} is {place!r}: devices are numbers from 0 to 63")
+    return place + 1
+
+
 class PlanOptions(TypedDict, total=False):
     """How a graph is planned; see braid_schedule_options."""
 
@@ -85,6 +129,7 @@ class PlanOptions(TypedDict, total=False):
     widen: bool
     costs: CostModel
     effort: int
+    places: Places
 
 
 class ExecOptions(PlanOptions, total=False):
@@ -121,30 +166,35 @@ def choose(what: str, table: Mapping[str, int], name: str) -> int:
     return table[name]
 
 
-def fill_plan(struct: Any, options: PlanOptions) -> None:
-    """Writes a braid_schedule_options."""
+def fill_plan(struct: Any, options: PlanOptions) -> Any:
+    """Writes a braid_schedule_options. It is right as long as what this returns is kept."""
+    kept = None
     for name, value in options.items():
         if name == "policy":
             struct.policy = choose("policy", POLICIES, str(value))
         elif name == "costs":
             for field, number in vars(value).items():
                 setattr(struct.costs, field, number)
+        elif name == "places" and isinstance(value, Places):
+            kept = make_places(value)
+            struct.places = kept[0]
         elif name in PlanOptions.__annotations__:
             setattr(struct, name, value)
         else:
             raise TypeError(f"'{name}' is no option of plans: there are "
                             f"{', '.join(PlanOptions.__annotations__)}")
+    return kept
 
 
-def fill_exec(struct: Any, options: ExecOptions) -> None:
-    """Writes a braid_exec_options but for its schedule and its callback."""
+def fill_exec(struct: Any, options: ExecOptions) -> Any:
+    """Writes a braid_exec_options but for its schedule and its callback. See fill_plan."""
     plan = dict(options)
     for name, table in (("mode", MODES), ("islands", ISLANDS), ("when_full", WHEN_FULL)):
         setattr(struct, name, choose(name, table, str(plan.pop(name, next(iter(table))))))
     for name in ("no_early_start", "profile", "frames"):
         setattr(struct, name, plan.pop(name, 0))
     plan.pop("on_frame_end", None)
-    fill_plan(struct.plan, cast(PlanOptions, plan))
+    return fill_plan(struct.plan, cast(PlanOptions, plan))
 
 
 def read_exec(struct: Any) -> ExecOptions:

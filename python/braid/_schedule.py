@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from braid._binding import ffi, lib
 from braid._errors import check, refuse
@@ -81,12 +81,27 @@ class Step(NamedTuple):
     event: int
 
 
+@dataclasses.dataclass(frozen=True)
+class PlannedCopy:
+    """A copy that a plan for several devices put in: of a part of a buffer, from one of them to another, or back to its
+    home at the end of the frame. Its index is behind those of the graph's nodes."""
+
+    index: int
+    name: str
+    source: int
+    to: int
+    resource: str
+    offset: int
+    nbytes: int
+    is_return: bool
+
+
 class Serialisation(NamedTuple):
     """Two nodes that the graph leaves free and the plan does not, and why: by "resource", "lanes", "hint",
     "wait_cost" or "max_concurrent"."""
 
-    first: Node
-    second: Node
+    first: Union[Node, PlannedCopy]
+    second: Union[Node, PlannedCopy]
     cause: str
     resource: str
 
@@ -101,10 +116,11 @@ class Schedule(Owned):
         run_deferred()
         self._set_up(graph)
         struct = ffi.new("braid_schedule_options *")
-        fill_plan(struct, options)
+        kept = fill_plan(struct, options)
         out = ffi.new("braid_schedule **")
         with graph._owner as pointer:
             check(lib.braid_schedule_create(pointer, struct, out))
+        del kept  # what the options point to
         self._owner = Owner("schedule", out[0], lib.braid_schedule_destroy)
 
     def _set_up(self, graph: Graph) -> None:
@@ -137,13 +153,14 @@ class Schedule(Owned):
         options it is planned by those, else as this one was."""
         made = Schedule.__new__(Schedule)
         made._set_up(self.graph)
-        struct = ffi.NULL
+        struct, kept = ffi.NULL, None
         if options:
             struct = ffi.new("braid_schedule_options *")
-            fill_plan(struct, options)
+            kept = fill_plan(struct, options)
         out = ffi.new("braid_schedule **")
         with self.graph._owner as graph:
             check(self._call(lambda pointer: lib.braid_schedule_replan(pointer, graph, struct, out)))
+        del kept
         made._owner = Owner("schedule", out[0], lib.braid_schedule_destroy)
         return made
 
@@ -168,33 +185,59 @@ class Schedule(Owned):
         return steps
 
     @property
-    def lanes(self) -> List[List[Node]]:
-        """The nodes of each lane, in order."""
-        lanes: List[List[Node]] = [[] for _ in range(self.info.num_lanes)]
+    def lanes(self) -> List[List[Union[Node, PlannedCopy]]]:
+        """The nodes of each lane, in order; of a plan for several devices, the copies between them too."""
+        lanes: List[List[Union[Node, PlannedCopy]]] = [[] for _ in range(self.info.num_lanes)]
+        nodes = self._planned
         for step in self.steps:
             if step.kind == "run":
-                lanes[step.lane].append(self._nodes[step.node])
+                lanes[step.lane].append(nodes[step.node])
         return lanes
 
     @property
-    def critical_path(self) -> List[Node]:
+    def copies(self) -> List[PlannedCopy]:
+        """Of a plan for several devices, those between them."""
+        def read(pointer: Any) -> List[PlannedCopy]:
+            struct = ffi.new("braid_planned_copy *")
+            found = []
+            for index in range(self.info.num_copies):
+                check(lib.braid_schedule_get_copy(pointer, index, struct))
+                resource, to = string(struct.resource_name), int(struct.to)
+                found.append(PlannedCopy(struct.node, f"copy of {resource} to device {to}", getattr(struct, "from"), to,
+                                         resource, struct.offset, struct.bytes, struct.is_return))
+            return found
+
+        found: List[PlannedCopy] = self._call(read)
+        return found
+
+    @property
+    def _planned(self) -> List[Union[Node, PlannedCopy]]:
+        """By index."""
+        return [*self._nodes[:self.info.num_nodes - self.info.num_copies], *self.copies]
+
+    @property
+    def critical_path(self) -> List[Union[Node, PlannedCopy]]:
         """A heaviest path, first to last."""
-        def read(pointer: Any) -> List[Node]:
+        nodes = self._planned
+
+        def read(pointer: Any) -> List[Union[Node, PlannedCopy]]:
             num = ffi.new("size_t *")
             path = lib.braid_schedule_critical_path(pointer, num)
-            return [self._nodes[path[i]] for i in range(num[0])]
+            return [nodes[path[i]] for i in range(num[0])]
 
-        path: List[Node] = self._call(read)
+        path: List[Union[Node, PlannedCopy]] = self._call(read)
         return path
 
     @property
     def serialisations(self) -> List[Serialisation]:
+        nodes = self._planned
+
         def read(pointer: Any) -> List[Serialisation]:
             struct = ffi.new("braid_serialisation *")
             found = []
             for index in range(self.info.num_serialisations):
                 check(lib.braid_schedule_get_serialisation(pointer, index, struct))
-                found.append(Serialisation(self._nodes[struct.first], self._nodes[struct.second],
+                found.append(Serialisation(nodes[struct.first], nodes[struct.second],
                                            _CAUSES.get(struct.cause, "?"), string(struct.resource_name)))
             return found
 
@@ -261,7 +304,7 @@ class Schedule(Owned):
         options.title = text
         times = ffi.NULL
         if intervals is not None:
-            num = len(self._nodes)
+            num = self.info.num_nodes
             if len(intervals) == 0 or len(intervals) % num:
                 raise refuse(f"there are {len(intervals)} intervals for {num} nodes: give one for each node of each frame")
             times = ffi.new("braid_interval[]", [tuple(interval) for interval in intervals])
@@ -278,7 +321,7 @@ class Schedule(Owned):
     def to_dict(self) -> Dict[str, Any]:
         """The plan as docs/json.md describes those of the tool, but for what only a file has. Times are in
         nanoseconds; ids are names, with the index behind those that several nodes have."""
-        names = [node.name for node in self._nodes]
+        names = [node.name for node in self._planned]
         times = collections.Counter(names)
         ids = [name if times[name] == 1 else f"{name}#{i}" for i, name in enumerate(names)]
         info = self.info

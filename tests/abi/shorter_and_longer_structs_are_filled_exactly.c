@@ -44,6 +44,12 @@ struct old_lane_timing {
 struct old_wait_timing {
     uint32_t lane, node;
 };
+struct old_planned_copy {
+    uint32_t node, from, to;
+};
+struct old_place_model {
+    uint32_t num_places;
+};
 struct old_memory_info {
     uint64_t arena_bytes;
 };
@@ -52,6 +58,8 @@ static braid_device *device;
 static braid_graph *graph;
 static braid_exec *exec, *timed;
 static const braid_schedule *schedule;
+static braid_schedule *spread; // over two devices
+static braid_device_group *group;
 static braid_memory_plan *memory_plan;
 
 // Each fills a struct of `bytes` bytes as the inline function of the header does.
@@ -110,6 +118,16 @@ static void get_wait_timing(void *out, size_t bytes)
     check_ok(braid_exec_get_wait_timing_sized(timed, 0, out, bytes));
 }
 
+static void get_copy(void *out, size_t bytes)
+{
+    check_ok(braid_schedule_get_copy_sized(spread, 0, out, bytes));
+}
+
+static void get_places(void *out, size_t bytes)
+{
+    braid_device_group_get_place_model_sized(group, out, bytes);
+}
+
 static void get_memory(void *out, size_t bytes)
 {
     braid_memory_plan_get_info_sized(memory_plan, out, bytes);
@@ -130,6 +148,8 @@ static const struct output {
     { get_timings, sizeof(braid_timings), sizeof(struct old_timings) },
     { get_lane_timing, sizeof(braid_lane_timing), sizeof(struct old_lane_timing) },
     { get_wait_timing, sizeof(braid_wait_timing), sizeof(struct old_wait_timing) },
+    { get_copy, sizeof(braid_planned_copy), sizeof(struct old_planned_copy) },
+    { get_places, sizeof(braid_place_model), sizeof(struct old_place_model) },
     { get_memory, sizeof(braid_memory_info), sizeof(struct old_memory_info) },
 };
 
@@ -166,6 +186,25 @@ static void make_timed(void)
     braid_graph_destroy(fork);
 }
 
+// A transient buffer that is written on one device and read on the other: one copy.
+static void make_spread(void)
+{
+    braid_graph *pair;
+    braid_resource buffer;
+    must(braid_graph_create(&pair));
+    must(braid_graph_add_transient(pair, "buffer", 64, 0, &buffer));
+    const braid_empty first = { BRAID_ACCESSES({ buffer, BRAID_WRITE }),
+                                .node.place = BRAID_PLACE(0) };
+    const braid_empty second = { BRAID_ACCESSES({ buffer, BRAID_READ }),
+                                 .node.place = BRAID_PLACE(1) };
+    must(braid_graph_add_empty(pair, &first, NULL));
+    must(braid_graph_add_empty(pair, &second, NULL));
+    const braid_place_model two = { .num_places = 2 };
+    must(braid_schedule_create(pair, &(braid_schedule_options){ .places = &two }, &spread));
+    must(braid_device_group_create(&device, 1, &group));
+    braid_graph_destroy(pair);
+}
+
 static void make_all(void)
 {
     const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
@@ -179,6 +218,7 @@ static void make_all(void)
     must(braid_exec_create(device, graph, NULL, &exec));
     schedule = braid_exec_schedule(exec);
     make_timed();
+    make_spread();
     must(braid_memory_plan_create(schedule, graph, &memory_plan));
 }
 
@@ -243,6 +283,8 @@ int main(void)
     int status = cmocka_run_group_tests(tests, NULL, NULL);
     braid_exec_destroy(timed);
     braid_memory_plan_destroy(memory_plan);
+    braid_schedule_destroy(spread);
+    braid_device_group_destroy(group);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     braid_device_close(device);

@@ -244,6 +244,25 @@ static void plans_can_be_read()
 #endif
 }
 
+static void several_devices_are_planned_for()
+{
+    std::vector<int> in(1000), out(1000);
+    braid::kernel add("add", [](const braid_blocks &, int *, const int *) {});
+    auto graph = braid::graph::create();
+    auto from = graph.buffer("in", in), to = graph.buffer("out", out);
+    graph.set_home(to, BRAID_PLACE(1));
+    auto node =
+        graph.add(add, 1, braid::task("add").reads(from).writes(to).on(BRAID_PLACE(1)), to, from);
+    braid_place_model two = {};
+    two.num_places = 2;
+    two.link.latency_ns = 100;
+    braid_schedule_options options = {};
+    options.places = &two;
+    auto schedule = braid::schedule::plan(graph, options);
+    expect(schedule.placement(node).place == 1 && schedule.info().num_copies == 1);
+    expect(schedule.copy(0).to == 1 && schedule.copy(0).bytes == 4000);
+}
+
 static void failures_are_exceptions_or_values()
 {
     auto graph = braid::graph::create();
@@ -276,6 +295,7 @@ int main()
     times_and_costs_are_read(device);
     streams_work_by_themselves(device);
     plans_can_be_read();
+    several_devices_are_planned_for();
     failures_are_exceptions_or_values();
     return 0;
 }

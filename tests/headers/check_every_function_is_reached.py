@@ -13,7 +13,7 @@ import sys
 
 DECLARED = re.compile(r"BRAID_API\b[^;]*?\b(braid_\w+)\(")
 STRUCT = re.compile(r"typedef struct (braid_\w+) \{(.*?)\n\} \1;", re.DOTALL)
-SEVERAL = "plans of several devices are C's alone yet"
+SEVERAL = "execs on several devices are C's alone yet"
 BUNDLES = "the option prelude_of or epilogue_of of any node says it"
 WITHOUT = {
     "python/braid/*.py": {
@@ -27,8 +27,6 @@ WITHOUT = {
         "braid_device_group_num_devices": SEVERAL,
         "braid_device_group_reaches": SEVERAL,
         "braid_exec_create_on_group": SEVERAL,
-        "braid_graph_set_home": SEVERAL,
-        "braid_schedule_get_copy": SEVERAL,
         "braid_graph_reserve": "a graph grows by itself, and Python takes longer than that",
     },
     "include/braid/cpp/*.hpp": {
@@ -41,8 +39,6 @@ WITHOUT = {
         "braid_device_group_num_devices": SEVERAL,
         "braid_device_group_reaches": SEVERAL,
         "braid_exec_create_on_group": SEVERAL,
-        "braid_graph_set_home": SEVERAL,
-        "braid_schedule_get_copy": SEVERAL,
         "braid_exec_set_user": "a lambda's captures are its user: what they refer to can change",
         "braid_backend_query": "a function without an object, as good in C++ as in C",
         "braid_num_backends": "likewise",
@@ -61,9 +57,10 @@ CLASSES = {
     "ExecOptions": ("braid_exec_options", {"plan": "PlanOptions", "schedule": "an argument of its own",
                                            "on_frame_end_user": "a function of Python needs none"}),
     "LaneTiming": ("braid_lane_timing", {}),
+    "Link": ("braid_place_link", {}),
     "MemoryInfo": ("braid_memory_info", {}),
     "Placement": ("braid_placement", {}),
-    "PlanOptions": ("braid_schedule_options", {"places": SEVERAL}),
+    "PlanOptions": ("braid_schedule_options", {}),
     "ScheduleInfo": ("braid_schedule_info", {}),
     "Spread": ("braid_spread", {}),
     "Trial": ("braid_tune_trial", {}),

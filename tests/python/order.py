@@ -102,3 +102,32 @@ def test_a_launch_follows_its_stream(device):
     frame.launch(stream)
     stream.synchronize()
     assert last.tolist() == [0, 1, 2, 3]
+
+
+def test_graphs_are_planned_for_several_devices(store):
+    second = np.zeros(1000, "int64")
+    graph = braid.Graph()
+    far = graph.buffer(second, "far")
+    graph.set_home(far, 1)
+    graph.set_home(graph.resource("list"), "everywhere")
+    middle = graph.transient("middle", 8000)
+    graph.kernel(store, 1, [middle, 1], writes=middle, name="begin", place=0, cost_ns=1000)
+    end = graph.kernel(store, 1, [middle, 2], updates=[middle, far], name="end", place=1, cost_ns=1000)
+    plan = graph.plan(places=braid.Places(2, braid.Link(latency_ns=100, bytes_per_us=1000), {(1, 0): braid.Link(5)}))
+    assert plan.placement(end).place == 1 and plan.info.num_places == 2 and plan.info.one_place_ns == 0
+    copies = plan.copies
+    assert {(copy.resource, copy.source, copy.to, copy.nbytes) for copy in copies} >= {("middle", 0, 1, 8000)}
+    assert {copy.index for copy in copies} <= {node.index for lane in plan.lanes for node in lane}
+    assert plan.critical_path and copies[0].name in plan.dot() and plan.svg()
+    assert len(plan.to_dict()["tasks"]) == 2
+    assert plan.replan().info.num_copies == len(copies)
+    assert graph.plan().info.num_copies == 0
+    for bad in ({"places": braid.Places(2, links={(0, 2): braid.Link()})},
+                {"places": braid.Places(65)}):
+        with pytest.raises(braid.InvalidArgumentError):
+            graph.plan(**bad)
+    for place in (-1, 64, "nowhere"):
+        with pytest.raises(braid.InvalidArgumentError):
+            graph.set_home(far, place)
+        with pytest.raises(braid.InvalidArgumentError):
+            graph.empty(place=place)

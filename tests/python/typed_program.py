@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user's program looks like to a type checker; check_types.py runs it."""
-from typing import List, Optional
+from typing import List, Optional, Union
 
 import braid
 
@@ -13,7 +13,7 @@ def build(values: bytearray) -> braid.Exec:
     graph.host(lambda: None, name="after", after=[node], reads=values)
     plan: braid.Schedule = graph.plan(max_lanes=2, policy="max_concurrency", costs=braid.CostModel(wait_ns=3))
     picture: str = plan.svg()
-    lanes: List[List[braid.Node]] = plan.lanes
+    lanes: List[List[Union[braid.Node, braid.PlannedCopy]]] = plan.lanes
     shown: Optional[str] = plan._repr_svg_()
     print(picture, lanes, shown, plan.info.num_lanes + 1)
     return braid.Exec(braid.Device("cpu"), graph, plan, mode="streams")

@@ -88,6 +88,12 @@ template <class Errors> class basic_graph
         return Errors::template from<braid_resource>(status, [&] { return resource; });
     }
 
+    // Which of several devices it lies on: BRAID_PLACE(i) or BRAID_EVERYWHERE.
+    result<void> set_home(braid_resource resource, std::uint32_t place)
+    {
+        return Errors::template from<void>(braid_graph_set_home(get(), resource, place), [] {});
+    }
+
     // parameter<float>("dt"): a value for basic_exec::set_param.
     template <class T> result<typed_parameter<T>> parameter(const char *name)
     {

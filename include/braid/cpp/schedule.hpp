@@ -78,6 +78,13 @@ template <class Errors> class basic_schedule
         braid_status status = braid_schedule_get_placement(get(), node, &place);
         return Errors::template from<braid_placement>(status, [&] { return place; });
     }
+    // A copy between devices, of info().num_copies.
+    result<braid_planned_copy> copy(std::size_t index) const
+    {
+        braid_planned_copy found = {};
+        braid_status status = braid_schedule_get_copy(get(), index, &found);
+        return Errors::template from<braid_planned_copy>(status, [&] { return found; });
+    }
     // A pair that the graph leaves free and the plan does not, of info().num_serialisations.
     result<braid_serialisation> serialisation(std::size_t index) const
     {

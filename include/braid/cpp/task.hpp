@@ -63,6 +63,11 @@ class task
         options_.lane_hint = hint;
         return *this;
     }
+    task &on(std::uint32_t place) // of several devices: BRAID_PLACE(i)
+    {
+        options_.place = place;
+        return *this;
+    }
     task &prelude_of(braid_node main)
     {
         options_.prelude_of = main;
