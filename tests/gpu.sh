@@ -14,6 +14,8 @@
 #     frames     frames in flight and calls that block: checked, and what they bring
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
+#     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, what an
+#                edge and a byte between them cost, and a tiled Cholesky on one and on both
 #
 # Each part ends well inside ten minutes. Logs and tables go to $OUT, or to gpu-results/.
 set -u -o pipefail
@@ -216,6 +218,23 @@ islands() {
     step islands "$build/bench/bench_gpu_islands"
 }
 
+groups_of() { # mode places devices frames
+    BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$1 BRAID_TEST_PLACES=$2 BRAID_TEST_DEVICES=$3 BRAID_TEST_FRAMES=$4 \
+        timeout 60 "$build/tests/groups/groups_frames_run_on_several_places"
+}
+
+devices() {
+    nvidia-smi topo -m >"$results/topology.txt" 2>&1
+    for mode in streams native; do
+        step "groups-$mode-2" groups_of $mode 2 2 1
+        step "groups-$mode-2-in-flight" groups_of $mode 2 2 3
+        step "groups-$mode-4-of-2" groups_of $mode 4 2 1
+        step "groups-$mode-2-of-1" groups_of $mode 2 1 1
+    done
+    step places timeout 100 "$build/bench/bench_gpu_places" cuda 2
+    cat "$results/places.log"
+}
+
 if [ "${1:-}" = pack ]; then
     pack
     exit
@@ -227,7 +246,7 @@ for part in "${@:-build contract hip mpm sanitize launch frames sweep large rigi
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

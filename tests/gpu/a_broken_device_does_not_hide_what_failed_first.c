@@ -101,12 +101,73 @@ static void a_fault_is_reported_by_every_wait(void **state)
     check_nothing_is_left();
 }
 
+// Fills a word of the second device there.
+static braid_exec *make_far(braid_device_group *group, uint32_t *word, braid_exec_mode mode)
+{
+    braid_graph *graph;
+    braid_resource buffer;
+    braid_exec *exec;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "word", word, 4, &buffer));
+    check_ok(braid_graph_set_home(graph, buffer, BRAID_PLACE(1)));
+    const braid_fill fill = { BRAID_ACCESSES({ buffer, BRAID_WRITE }), .node.place = BRAID_PLACE(1),
+                              .to_resource = buffer, .value_bytes = 4, .num_values = 1 };
+    check_ok(braid_graph_add_fill(graph, &fill, NULL));
+    const braid_exec_options options = { .mode = mode };
+    check_ok(braid_exec_create_on_group(group, graph, &options, &exec));
+    braid_graph_destroy(graph);
+    return exec;
+}
+
+// A frame on two devices ends on the first, which is well: the second is asked, too.
+static void break_the_second(braid_exec_mode mode)
+{
+    braid_device *devices[2];
+    braid_device_group *group;
+    void *words[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const braid_device_options options = { .backend = "cuda", .ordinal = i };
+        check_ok(braid_device_open(&options, &devices[i]));
+        check_ok(braid_memory_allocate(devices[i], BRAID_MEMORY_DEVICE, 4, &words[i]));
+    }
+    check_ok(braid_device_group_create(devices, 2, &group));
+    braid_exec *exec = make_far(group, words[1], mode);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_true(standin_configure("BRAID_STANDIN_ASYNC", "1=700"));
+    (void)!braid_exec_launch(exec, NULL); // may meet the fault, or be ahead of it
+    check_fails(braid_exec_wait(exec), BRAID_DEVICE_ERROR, "cuda:1");
+    check_fails(braid_exec_query(exec), BRAID_DEVICE_ERROR, "cuda:1");
+    check_ok(braid_stream_fill(devices[0], NULL, words[0], 1, 4, 1));
+    check_ok(braid_stream_synchronize(devices[0], NULL));
+    assert_true(standin_configure("BRAID_STANDIN_ASYNC", NULL));
+    standin_forget_faults();
+    braid_exec_destroy(exec);
+    braid_device_group_destroy(group);
+    for (uint32_t i = 0; i < 2; i++) {
+        braid_memory_free(devices[i], BRAID_MEMORY_DEVICE, words[i]);
+        check_ok(braid_device_close(devices[i]));
+    }
+    check_nothing_is_left();
+}
+
+static void of_several_devices_the_broken_one_is_named(void **state)
+{
+    (void)state;
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_DEVICES", "2"));
+    break_the_second(BRAID_MODE_STREAMS);
+    break_the_second(BRAID_MODE_NATIVE);
+    assert_true(standin_configure("BRAID_STANDIN_DEVICES", NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
         cmocka_unit_test(as_a_native_graph),
         cmocka_unit_test(a_fault_is_reported_by_every_wait),
+        cmocka_unit_test(of_several_devices_the_broken_one_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
