@@ -16,9 +16,6 @@
 
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {
-    if (schedule->placed)
-        return braid_error(BRAID_UNSUPPORTED, "braid_exec_create: the schedule is for %u devices",
-                           schedule->info.num_places);
     if (schedule->graph_id != graph->id)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_exec_create: the schedule is of another graph");

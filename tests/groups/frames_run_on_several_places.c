@@ -71,15 +71,23 @@ static void copy_buffers(struct field *field, const struct placed_model *model, 
     }
 }
 
+// Some plans are made apart from their exec.
 static braid_exec *make_exec(struct field *field, braid_graph *graph, struct random *random)
 {
-    const braid_exec_options options = {
+    braid_place_model model;
+    braid_device_group_get_place_model(field->test->group, &model);
+    braid_schedule *schedule = NULL;
+    braid_exec_options options = {
         .mode = field->test->mode,
         .frames = field->test->frames,
-        .plan = { .max_lanes = 1 + random_below(random, 4), .fixed_lanes = true },
+        .plan = { .max_lanes = 1 + random_below(random, 4), .fixed_lanes = true, .places = &model },
     };
     braid_exec *exec;
+    if (random_chance(random, 30))
+        check_ok(braid_schedule_create(graph, &options.plan, &schedule));
+    options.schedule = schedule;
     check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    braid_schedule_destroy(schedule);
     return exec;
 }
 
@@ -235,6 +243,19 @@ static void what_several_devices_do_not_have_is_refused(void **state)
     const braid_exec_options wide = { .mode = field->test->mode, .plan = { .places = &more } };
     assert_null(make_pair(field, &wide, &status));
     check_fails(status, BRAID_INVALID_ARGUMENT, "plan.places has");
+    braid_graph *graph;
+    braid_schedule *schedule;
+    braid_exec *exec;
+    const braid_place_model two = { .num_places = 2 };
+    const braid_schedule_options for_two = { .places = &two };
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
+    check_ok(braid_schedule_create(graph, &for_two, &schedule));
+    const braid_exec_options given = { .schedule = schedule };
+    check_fails(braid_exec_create(field->test->devices[0], graph, &given, &exec),
+                BRAID_INVALID_ARGUMENT, "the schedule is for 2 places, there is 1");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
 }
 
 // While an exec or a group has them, devices stay open.
