@@ -128,8 +128,11 @@ static void find_shares(const struct plan_graph *plan, const braid_graph *graph,
     }
 }
 
+// A copy between places is made by engines that do nothing else.
 static bool unit_blocks(const struct plan_graph *plan, const braid_graph *graph, uint32_t unit)
 {
+    if (graph->places && plan_main_of(plan, unit) >= graph->places->num_nodes)
+        return true;
     for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
         if (!graph_node_blocks(graph, plan_unit_member(plan, unit, i)))
             return false;
@@ -137,7 +140,7 @@ static bool unit_blocks(const struct plan_graph *plan, const braid_graph *graph,
     return true;
 }
 
-// Units of calls that sleep. Most graphs have none, and pay for no list.
+// Units of calls that sleep, and copies between places. Most graphs have none, and pay for no list.
 static bool find_blocking(const struct plan_graph *plan, const braid_graph *graph,
                           struct plan_costs *costs)
 {

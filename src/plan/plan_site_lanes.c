@@ -54,9 +54,13 @@ braid_status braid_plan_place_on_sites(struct plan_tries *tries, uint32_t limit,
     struct plan_placement best;
     const struct plan_limits limits = { first, !is_fixed, UINT64_MAX };
     braid_status status = braid_plan_try(tries, &limits, &best);
-    if (!status && !is_fixed && !is_big)
+    if (status)
+        return status;
+    if (!is_fixed && !is_big)
         status = try_more(tries, limit, &best);
-    if (!status)
+    if (status)
+        braid_plan_placement_finish(&best);
+    else
         *out_placement = best;
     return status;
 }
