@@ -238,7 +238,8 @@ static bool allocate(struct search *search)
     search->taken = plan_allocate(num_units, sizeof(*search->taken));
     search->keys = plan_allocate(num_nodes + num_units, sizeof(*search->keys));
     search->lane_before = plan_allocate(num_nodes, sizeof(*search->lane_before));
-    search->lane_last = plan_allocate(search->num_lanes, sizeof(*search->lane_last));
+    size_t num_lanes = (size_t)search->num_lanes * search->tries->plan->num_places;
+    search->lane_last = plan_allocate(num_lanes, sizeof(*search->lane_last));
     search->chain = plan_allocate(num_nodes, sizeof(*search->chain));
     return search->taken && search->keys && search->lane_before && search->lane_last &&
            search->chain;
