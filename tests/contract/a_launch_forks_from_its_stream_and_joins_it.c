@@ -87,7 +87,7 @@ static void a_launch_waits_for_work_that_holds_the_stream_up_by_a_host_call(void
     for (uint32_t i = 0; i < width; i++)
         from[i] = 7; // nobody may have read it yet
     check_still_closed(gate);
-    gate_open(gate);
+    gate_open_behind_writes(gate);
     check_ok(braid_exec_wait(exec));
     uint32_t seen[width];
     contract_read(contract, seen, to, sizeof(seen));

@@ -95,6 +95,9 @@ struct gate contract_gate(struct contract *contract);
 struct gate contract_close(struct contract *contract, braid_stream *stream);
 struct gate contract_close_by_host(struct contract *contract, braid_stream *stream);
 void gate_open(struct gate gate);
+// As gate_open, for a gate that a host call stands at: what is behind it sees what the caller has
+// written.
+void gate_open_behind_writes(struct gate gate);
 uint32_t gate_state(struct gate gate);
 void gate_wait_until_entered(struct gate gate);
 // Fails the test when the gate has given up waiting: something blocked until then.

@@ -47,7 +47,8 @@ static void wait_at_gate(void *user)
     struct gate *gate = user;
     store(gate->report, GATE_ENTERED);
     uint64_t start = clock_now_ns();
-    while (!load(gate->open)) {
+    // Acquires what gate_open_behind_writes releases, and of gate_open nothing.
+    while (!atomic_load_explicit((_Atomic uint32_t *)gate->open, memory_order_acquire)) {
         if (clock_now_ns() - start > TEST_TIMEOUT_NS) {
             store(gate->report, GATE_TIMED_OUT);
             return;
@@ -68,6 +69,11 @@ struct gate contract_close_by_host(struct contract *contract, braid_stream *stre
 void gate_open(struct gate gate)
 {
     store(gate.open, 1);
+}
+
+void gate_open_behind_writes(struct gate gate)
+{
+    atomic_store_explicit((_Atomic uint32_t *)gate.open, 1, memory_order_release);
 }
 
 uint32_t gate_state(struct gate gate)
