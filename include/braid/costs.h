@@ -12,8 +12,9 @@ extern "C" {
 #endif
 
 // Writes the costs of all nodes of a graph, as JSON (docs/json.md): with the graph's digest
-// (braid_graph_digest), and the backend and name of the device that they are of. What was in the
-// file is lost, also where writing fails. Thread-safety: as reading the graph.
+// (braid_graph_digest), and the backend and name of the device that they are of. Where writing
+// fails, for example on a full disk, the file stays as it was: the new one is written beside it, in
+// a folder that takes new files, and then takes its place. Thread-safety: as reading the graph.
 // Errors: BRAID_INVALID_ARGUMENT (NULL), BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_save_costs(const braid_graph *graph,
                                                                const braid_device *device,

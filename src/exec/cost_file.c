@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/json_read.h"
+#include "base/whole_file.h"
 #include "graph/graph.h"
 
 enum {
@@ -53,13 +54,13 @@ braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device
                                                                     : "path");
     braid_device_info info;
     braid_device_get_info(device, &info);
-    FILE *file = fopen(path, "w");
-    if (!file)
+    struct whole_file file;
+    if (!braid_whole_file_open(path, &file))
         return braid_error(BRAID_IO_ERROR, "%s cannot be written: %s", path, strerror(errno));
-    write_costs(file, graph, &info);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) || failed)
-        return braid_error(BRAID_IO_ERROR, "%s could not be written: %s", path, strerror(errno));
+    write_costs(file.stream, graph, &info);
+    if (!braid_whole_file_close(&file, true))
+        return braid_error(BRAID_IO_ERROR, "%s could not be written: %s", path,
+                           errno ? strerror(errno) : "a write failed");
     return BRAID_OK;
 }
 

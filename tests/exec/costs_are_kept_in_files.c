@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The costs of a graph are kept in a file and taken from it, whole or not at all; a file of another
 // graph, another device or another kind is refused by name.
+#include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <braid/braid.h>
@@ -147,12 +151,67 @@ static void what_is_no_file_of_costs_is_refused(void **state)
     braid_graph_destroy(graph);
 }
 
+// Of files in the folder whose names begin with that of the file.
+static unsigned num_files(void)
+{
+    glob_t found;
+    char pattern[64];
+    snprintf(pattern, sizeof(pattern), "%s*", path);
+    unsigned num = glob(pattern, 0, NULL, &found) ? 0 : (unsigned)found.gl_pathc;
+    globfree(&found);
+    return num;
+}
+
+static void a_full_disk_leaves_the_file_as_it_was(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph("second");
+    check_ok(braid_graph_save_costs(graph, device, path));
+    char *before = strdup(read_text());
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 40, limit.rlim_max }), 0);
+    braid_status status = braid_graph_save_costs(graph, device, path);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    check_fails(status, BRAID_IO_ERROR, path);
+    assert_string_equal(read_text(), before);
+    assert_int_equal(num_files(), 1);
+    free(before);
+    check_fails(braid_graph_save_costs(graph, device, "/dev/full"), BRAID_IO_ERROR, "/dev/full");
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
+static void a_file_keeps_its_rights_and_its_links(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph("second");
+    char link[64];
+    snprintf(link, sizeof(link), "%s.link", path);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_equal(chmod(path, 0640), 0);
+    check_ok(braid_graph_save_costs(graph, device, link));
+    struct stat seen;
+    assert_int_equal(lstat(link, &seen), 0);
+    assert_true(S_ISLNK(seen.st_mode));
+    assert_int_equal(stat(path, &seen), 0);
+    assert_int_equal(seen.st_mode & 07777, 0640);
+    assert_int_equal(unlink(link), 0);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(what_is_of_another_is_refused),
         cmocka_unit_test(what_is_no_file_of_costs_is_refused),
+        cmocka_unit_test(a_full_disk_leaves_the_file_as_it_was),
+        cmocka_unit_test(a_file_keeps_its_rights_and_its_links),
     };
     int file = mkstemp(path);
     if (file < 0)
