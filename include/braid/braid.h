@@ -10,6 +10,7 @@
 #include <braid/graph.h>
 #include <braid/kernel.h>
 #include <braid/memory.h>
+#include <braid/rank.h>
 #include <braid/schedule.h>
 #include <braid/status.h>
 #include <braid/stream.h>

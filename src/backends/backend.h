@@ -83,6 +83,8 @@ struct backend_task {
         struct work_fill fill;
         struct work_host host;
         struct work_native native;
+        struct work_post post;
+        struct work_await await;
         union work work; // all of these
     };
 };
@@ -102,6 +104,8 @@ struct backend_ops {
     void (*get_info)(struct backend *backend, braid_device_info *out_info);
     // What ordering costs on streams; of other ways the players know.
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
+    // Whether it plays posts and what awaits them.
+    bool communicates;
     // What events with timing between the tasks of a stream add to what each is seen to take.
     uint64_t timing_adds_ns;
 

@@ -13,6 +13,8 @@ enum work_kind {
     WORK_HOST,
     WORK_NATIVE,
     WORK_EMPTY,
+    WORK_POST,  // of an operation between ranks
+    WORK_AWAIT, // ends with it
 };
 
 // What drawings and messages say of a kind.
@@ -52,11 +54,27 @@ struct work_native {
     void *user;
 };
 
+struct rank_operation; // src/rank
+
+// Graphs have descriptions, and execs operations made by them.
+struct work_post {
+    struct rank_operation *operation;
+    const void *from;
+    void *to;
+    uint32_t description;
+};
+
+struct work_await {
+    struct rank_operation *operation;
+};
+
 union work {
     struct work_copy copy;
     struct work_fill fill;
     struct work_host host;
     struct work_native native;
+    struct work_post post;
+    struct work_await await;
 };
 
 // False where the number of threads does not fit in 63 bits, or one of the numbers is 0.

@@ -85,15 +85,12 @@ static braid_status end_frame(braid_exec *exec, struct frame_slot *slot, braid_s
 // Before the first launch `done` was never recorded, and the wait for it is satisfied. Where
 // nothing was queued, the stream may not be behind the frames before, and `done` must go on
 // standing for them.
-braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
-                                      bool in_rows)
+static braid_status launch_only_slot(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
+                                     bool in_rows)
 {
-    if (exec->num_slots > 1)
-        return braid_exec_launch_frame(exec, stream);
     struct backend *backend = exec->device->backend;
     struct frame_slot *slot = &exec->slots[0];
-    braid_status status = BRAID_OK;
-    status = braid_exec_turn_versions(exec, slot, exec->num_frames);
+    braid_status status = braid_exec_turn_versions(exec, slot, exec->num_frames);
     if (!status && exec->player->launches_overlap)
         status =
             backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
@@ -117,6 +114,21 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
     if (!status)
         return end_frame(exec, slot, stream);
     return result.queued ? record_done_of_failed(exec, stream, status) : status;
+}
+
+// What was claimed stays claimed where a part of the frame is under way.
+braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
+                                      bool in_rows)
+{
+    braid_status status = braid_exec_claim_communicators(exec, num_frames);
+    if (status)
+        return status;
+    uint64_t before = exec->num_frames;
+    status = exec->num_slots > 1 ? braid_exec_launch_frame(exec, stream)
+                                 : launch_only_slot(exec, stream, num_frames, in_rows);
+    if (exec->num_frames == before)
+        braid_exec_unclaim_communicators(exec, num_frames);
+    return status;
 }
 
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)
@@ -179,6 +191,8 @@ braid_status braid_exec_wait(braid_exec *exec)
     if (status)
         return status;
     status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
+    if (!status)
+        status = braid_exec_check_ranks(exec);
     return status ? status : braid_exec_check_lost(exec);
 }
 
@@ -187,6 +201,8 @@ braid_status braid_exec_query(braid_exec *exec)
     if (!exec)
         return braid_error_null("braid_exec_query", "exec");
     braid_status status = ask_for_end(exec, exec->device->backend->ops->event_query);
+    if (!status)
+        status = braid_exec_check_ranks(exec);
     return status ? status : braid_exec_check_lost(exec);
 }
 
@@ -215,6 +231,8 @@ braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
     status = backend->ops->event_synchronize(backend, slot->done->backend);
     if (!status)
         status = braid_exec_probe_places(exec);
+    if (!status)
+        status = braid_exec_check_ranks(exec);
     return status ? status : braid_exec_check_lost(exec);
 }
 

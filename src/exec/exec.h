@@ -41,6 +41,11 @@ struct frame_slot {
     braid_event *began_behind;
 };
 
+struct exec_communicator {
+    braid_communicator *communicator;
+    uint32_t num; // operations in a frame
+};
+
 struct braid_exec {
     braid_device *device; // of place 0, on whose streams it is launched
     struct places places;
@@ -81,7 +86,8 @@ struct braid_exec {
     // Guarded by lock: some frame's end could be neither recorded nor awaited, so that `done` does
     // not stand for it, and the stream it was launched on. See exec_lost.c.
     bool lost;
-    braid_stream *lost_stream; // never looked at, only compared: it may be gone
+    struct exec_communicator *communicators; // one a communicator of the graph
+    braid_stream *lost_stream;               // never looked at, only compared: it may be gone
 };
 
 // Waits for the frame just queued on `stream`, since no event can be recorded on it: the message
@@ -179,6 +185,21 @@ braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot,
 // `in_rows`: with the arguments that the player has kept for each.
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
                                       bool in_rows);
+
+// exec_ranks.c. All do nothing where the graph has no communicators.
+// What all ranks do when they create an exec, whatever came of it here: `status` is the verdict on
+// all. `out_plan_again`: nobody has failed, but all must plan without order by lanes, and ask
+// again.
+braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool may_plan_again,
+                              braid_status status, bool *out_plan_again);
+// Once the tasks are made. Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_count_operations(braid_exec *exec);
+// Before a launch of so many frames, and where nothing of it was queued, with the lock held.
+// Errors: BRAID_BUSY, BRAID_DEVICE_ERROR.
+braid_status braid_exec_claim_communicators(braid_exec *exec, uint32_t num_frames);
+void braid_exec_unclaim_communicators(braid_exec *exec, uint32_t num_frames);
+// BRAID_DEVICE_ERROR where ranks have failed.
+braid_status braid_exec_check_ranks(const braid_exec *exec);
 
 // Whether a launch on the stream may be tried. `function` is for the message.
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream);

@@ -164,6 +164,7 @@ static void free_exec(braid_exec *exec)
     free(exec->arena_begins);
     braid_exec_leave_places(exec);
     braid_exec_params_finish(&exec->params);
+    free(exec->communicators);
     braid_exec_finish_changes(exec);
     pthread_mutex_destroy(&exec->lock);
     pthread_mutex_destroy(&exec->turn);
@@ -201,7 +202,9 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         exec->device->backend, exec->placed ? &exec->places : NULL, graph, &exec->tasks);
     if (status)
         return status;
-    status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
+    status = braid_exec_count_operations(exec);
+    if (!status)
+        status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
     if (!status)
         status = braid_exec_prepare_changes(exec);
     if (!status)
@@ -221,6 +224,9 @@ static braid_status make_exec(braid_exec *exec, const braid_graph *graph,
     braid_status status = braid_exec_place(exec, graph, options);
     if (status)
         return status;
+    if (exec->placed && graph->communications.num)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "braid_exec_create: a graph with communicators has one device");
     braid_exec_options own = *options;
     if (exec->placed) {
         graph = exec->placed->graph;
@@ -230,6 +236,24 @@ static braid_status make_exec(braid_exec *exec, const braid_graph *graph,
     if (status)
         return status;
     return braid_exec_choose_player(exec, graph, &own);
+}
+
+// As all ranks do, if there are others.
+static braid_status make_agreed(braid_exec *exec, const braid_graph *graph,
+                                const braid_exec_options *options)
+{
+    bool again;
+    braid_status status = make_exec(exec, graph, options);
+    status = braid_exec_agree(exec, graph, !options->schedule, status, &again);
+    if (!again)
+        return status;
+    braid_exec_options apart = *options;
+    apart.plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
+    apart.plan.fixed_lanes = false;
+    apart.plan.max_lanes = 0;
+    finish_program(exec);
+    status = braid_exec_choose_player(exec, graph, &apart);
+    return braid_exec_agree(exec, graph, false, status, &again);
 }
 
 static braid_status create(const struct places *places, const braid_graph *graph,
@@ -248,7 +272,7 @@ static braid_status create(const struct places *places, const braid_graph *graph
     pthread_mutex_init(&exec->lock, NULL);
     pthread_mutex_init(&exec->turn, NULL);
     pthread_mutex_init(&exec->info_lock, NULL);
-    status = make_exec(exec, graph, options);
+    status = make_agreed(exec, graph, options);
     if (status) {
         free_exec(exec);
         return status;

@@ -136,6 +136,11 @@ braid_status braid_exec_set_enabled(braid_exec *exec, braid_node node, bool enab
     braid_status status = begin("braid_exec_set_enabled", exec, node, &setter);
     if (status)
         return status;
+    if (setter.task->kind == WORK_AWAIT || setter.task->kind == WORK_POST)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_exec_set_enabled: node %s is a communication, whose other ranks "
+                           "would wait for it",
+                           name_node(&setter).text);
     const uint32_t word = enabled;
     const struct new_value value = { BRAID_TARGET_ENABLED, &word, sizeof(word) };
     return set_targets(&setter, &value, 1);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "exec/tune_trials.h"
+#include "graph/graph.h"
 
 enum {
     MEASURED_FRAMES = 9,
@@ -170,6 +171,11 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
         return braid_error_null("braid_exec_tune", !device  ? "device"
                                                    : !graph ? "graph"
                                                             : "out_way");
+    if (graph->communications.num)
+        return braid_error(
+            BRAID_UNSUPPORTED,
+            "braid_exec_tune: each rank would try for itself, and all must launch as "
+            "often: graphs with communicators are not tuned");
     struct tune_trials trials = { .device = device,
                                   .graph = graph,
                                   .max_lanes = options->max_lanes };

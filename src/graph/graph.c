@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "rank/ranks.h"
 
 // Ids tell the handles of one graph from another's. Zero is never one, so { 0 } is no handle.
 static uint32_t next_id(void)
@@ -30,10 +31,21 @@ braid_status braid_graph_create(braid_graph **out_graph)
     return BRAID_OK;
 }
 
+static void release_communicators(braid_graph *graph)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    for (size_t i = 0; i < graph->resources.num; i++) {
+        if (resources[i].communicator)
+            braid_communicator_release(resources[i].communicator);
+    }
+}
+
 void braid_graph_destroy(braid_graph *graph)
 {
     if (!graph)
         return;
+    release_communicators(graph);
+    braid_array_finish(&graph->communications);
     braid_array_finish(&graph->nodes);
     braid_array_finish(&graph->edges);
     braid_array_finish(&graph->accesses);
@@ -103,6 +115,7 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->parameters.capacity * sizeof(struct graph_parameter) +
            graph->uses.capacity * sizeof(struct graph_parameter_use) +
            (graph->addresses.capacity + graph->given.capacity) * sizeof(struct graph_address) +
+           graph->communications.capacity * sizeof(struct rank_description) +
            graph->first_nodes.num_slots * sizeof(struct pointer_slot) + graph->names.bytes;
 }
 
@@ -175,6 +188,10 @@ braid_status braid_graph_add_edge(braid_graph *graph, braid_node from, braid_nod
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_graph_add_edge: an edge from '%s' to itself",
                            braid_graph_name(graph, from.index));
+    if (graph_nodes(graph)[to.index].kind == WORK_AWAIT)
+        to.index--; // what posts it
+    if (from.index == to.index)
+        return BRAID_OK; // it posts what it is to come before
     struct graph_edge *edge = braid_array_append(&graph->edges, 1, sizeof(*edge));
     if (!edge)
         return braid_error_no_memory("an edge");

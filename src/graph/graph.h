@@ -13,6 +13,7 @@
 #include "base/pointer_map.h"
 #include "base/work.h"
 #include "graph/names.h"
+#include "rank/operation.h"
 
 #define GRAPH_NONE UINT32_MAX
 #define GRAPH_EVERYWHERE UINT32_MAX // as a home
@@ -65,6 +66,7 @@ struct graph_resource {
     uint32_t frames_before; // how much earlier that frame was
     uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a graph that was placed
                             // (place/placed.h) also of what the plan or frames choose the memory of
+    braid_communicator *communicator; // of which the graph is a user; otherwise NULL
 };
 
 enum { GRAPH_MOST_ARGS_INSIDE = 1024 }; // of a kernel, for it to be a call inside an island
@@ -116,10 +118,11 @@ struct braid_graph {
     struct array parameters;        // struct graph_parameter
     struct array uses;              // struct graph_parameter_use
     struct array addresses;         // struct graph_address, by node
-    struct array given;    // likewise, of buffers whose addresses were known: the bytes hold
-                           // them already
-    struct array sequence; // uint32_t: main nodes in the order in which accesses count;
-                           // empty: that of adding
+    struct array given;          // likewise, of buffers whose addresses were known: the bytes hold
+                                 // them already
+    struct array sequence;       // uint32_t: main nodes in the order in which accesses count;
+                                 // empty: that of adding
+    struct array communications; // struct rank_description
     struct names names;
     uint32_t num_bundled;             // nodes that are preludes or epilogues
     const struct place_model *places; // NULL: nodes have none yet; see placed.h
@@ -151,10 +154,12 @@ static inline bool graph_owns_node(const braid_graph *graph, braid_node node)
     return graph && node.graph == graph->id && node.index < graph->nodes.num;
 }
 
-// Whether it is a host call that sleeps.
+// Whether it is a host call that sleeps, or an operation between ranks.
 static inline bool graph_node_blocks(const braid_graph *graph, uint32_t node)
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
+    if (graph_node->kind == WORK_AWAIT)
+        return true;
     return graph_node->kind == WORK_HOST &&
            ((const union work *)graph->works.items)[graph_node->payload].host.is_blocking;
 }

@@ -293,9 +293,11 @@ static braid_status read_changed(const struct tasks *tasks, struct frame *frame,
     case WORK_HOST:
         return change_host(tasks, frame, task);
     case WORK_NATIVE:
+    case WORK_POST:
         read_work(tasks, frame, task);
         return BRAID_OK;
     case WORK_EMPTY:
+    case WORK_AWAIT:
         break;
     }
     return BRAID_OK;

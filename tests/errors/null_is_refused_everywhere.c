@@ -301,6 +301,26 @@ static void frames_and_trials_refuse_null(void **state)
     refuses(braid_exec_tune(all->device, all->graph, NULL, NULL), "out_way");
 }
 
+static void ranks_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_communicator *communicator;
+    braid_resource resource;
+    refuses(braid_ranks_open(NULL, NULL), "out_ranks");
+    check_ok(braid_ranks_close(NULL));
+    assert_int_equal(braid_ranks_rank(NULL), 0);
+    assert_int_equal(braid_ranks_num_ranks(NULL), 0);
+    refuses(braid_ranks_check(NULL), "ranks");
+    refuses(braid_communicator_create(NULL, "a", 0, &communicator), "ranks");
+    assert_int_equal(braid_communicator_rank(NULL), 0);
+    assert_int_equal(braid_communicator_num_ranks(NULL), 0);
+    refuses(braid_graph_add_communicator(NULL, NULL, &resource), "graph");
+    refuses(braid_graph_add_communicator(all->graph, NULL, &resource), "communicator");
+    refuses(braid_graph_add_communication(all->graph, NULL, NULL), "communication");
+    const braid_communication none = { 0 };
+    refuses(braid_graph_add_communication(NULL, &none, NULL), "the graph");
+}
+
 static void what_is_of_no_object_takes_null(void **state)
 {
     (void)state;
@@ -422,6 +442,7 @@ int main(void)
         cmocka_unit_test(timelines_refuse_null),
         cmocka_unit_test(timings_refuse_null),
         cmocka_unit_test(frames_and_trials_refuse_null),
+        cmocka_unit_test(ranks_refuse_null),
         cmocka_unit_test(what_is_of_no_object_takes_null),
         cmocka_unit_test(schedules_refuse_null),
         cmocka_unit_test(arrays_of_no_schedule_are_empty),

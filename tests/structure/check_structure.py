@@ -10,17 +10,18 @@ import sys
 # What each folder of src/ may include, besides itself and the public headers.
 MAY_INCLUDE = {
     "base": set(),
-    "graph": {"base"},
+    "rank": {"base"},
+    "graph": {"base", "rank"},
     "plan": {"base", "graph"},
     "place": {"base", "graph", "plan"},
     "draw": {"base", "graph", "plan"},
     "memory": {"base", "graph", "plan"},
-    "backends": {"base"},
+    "backends": {"base", "rank"},
     "device": {"base", "backends"},
-    "program": {"base", "graph", "plan", "backends", "device"},
+    "program": {"base", "rank", "graph", "plan", "backends", "device"},
     "verify": {"base", "graph", "plan", "memory", "program"},
     "players": {"base", "backends", "device", "program"},
-    "exec": {"base", "graph", "plan", "place", "memory", "verify", "device", "program"},
+    "exec": {"base", "rank", "graph", "plan", "place", "memory", "verify", "device", "program"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)

@@ -38,8 +38,9 @@ struct cpu_work {
     // the largest that it may be. NULL: `blocks` has it.
     void *const *grid_from;
     braid_dim3 most;
-    _Atomic uint64_t *block_ns; // what a block of it took last; 0: not known. NULL: nobody asks
-    bool is_blocking;           // it sleeps, so no worker is to make the call
+    _Atomic uint64_t *block_ns;    // what a block of it took last; 0: not known. NULL: nobody asks
+    bool is_blocking;              // it sleeps, so no worker is to make the call
+    struct rank_operation *awaits; // no call: the job goes on when it has ended; then is_blocking
 };
 
 // A grid that idle workers may help with. Belongs to the job that runs the work.
@@ -163,6 +164,7 @@ struct cpu_backend {
     struct cpu_sleeper *parked; // lock; workers that sleep
     struct cpu_sleeper *woken;  // lock; whom the holder of the lock wakes when it lets go of it
     struct cpu_blocker *blockers, *idle_blockers; // lock; see cpu_blocker.c
+    atomic_uint num_resuming;                     // threads of others that make a job ready
 
     struct cpu_job_list ready[CPU_NUM_URGENCIES]; // lock
     struct cpu_split *open_splits;                // lock

@@ -123,6 +123,7 @@ static const struct backend_ops cpu_ops = {
     .get_info = get_info,
     .get_cost_model = get_cost_model,
     .get_link = get_link,
+    .communicates = true,
     .allocate = braid_cpu_allocate,
     .release = braid_cpu_release,
     .stream_create = braid_cpu_stream_create,

@@ -3,10 +3,12 @@
 #include "backends/cpu/cpu.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/inside.h"
+#include "rank/operation.h"
 
 // Calls may wait for each other, so each that is under way has a thread: as many are started as
 // were ever under way at once, and none before the first. All are the device's until it is closed.
@@ -92,9 +94,31 @@ static struct cpu_blocker *take_idle(struct cpu_backend *backend)
     return blocker;
 }
 
+// On the communication thread, which may be in here still when the job is long done.
+static void resume(void *of, void *job)
+{
+    struct cpu_backend *backend = of;
+    cpu_lock(backend);
+    braid_cpu_job_make_ready(backend, job);
+    cpu_unlock(backend);
+    atomic_fetch_sub_explicit(&backend->num_resuming, 1, memory_order_release);
+}
+
+// Counted as resuming from before anybody can.
+static bool await(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work)
+{
+    atomic_fetch_add_explicit(&backend->num_resuming, 1, memory_order_relaxed);
+    if (!braid_rank_operation_await(work->awaits, resume, backend, job))
+        return false;
+    atomic_fetch_sub_explicit(&backend->num_resuming, 1, memory_order_relaxed);
+    return true;
+}
+
 bool braid_cpu_blocker_run(struct cpu_backend *backend, struct cpu_job *job,
                            const struct cpu_work *work)
 {
+    if (work->awaits)
+        return await(backend, job, work);
     struct cpu_blocker *blocker = take_idle(backend);
     if (!blocker)
         blocker = create_blocker(backend);
@@ -110,6 +134,8 @@ bool braid_cpu_blocker_run(struct cpu_backend *backend, struct cpu_job *job,
 
 void braid_cpu_blockers_stop(struct cpu_backend *backend)
 {
+    while (atomic_load_explicit(&backend->num_resuming, memory_order_acquire))
+        sched_yield();
     while (backend->blockers) {
         struct cpu_blocker *blocker = backend->blockers;
         backend->blockers = blocker->next;

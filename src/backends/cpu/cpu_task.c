@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "rank/operation.h"
+
 enum {
     MAX_ALIGNMENT = 64,     // of an argument's bytes
     PART_BYTES = 256 * 1024 // of a copy or fill, as one block of its grid
@@ -18,6 +20,7 @@ struct arguments {
     uint32_t value, value_bytes;
     braid_host_function *call;
     void *user;
+    struct rank_operation *operation;
 };
 
 static void run_copy(const braid_blocks *blocks, void *const *args)
@@ -65,6 +68,13 @@ static void run_host(const braid_blocks *blocks, void *const *args)
     (void)blocks;
     const struct arguments *host = args[0];
     host->call(host->user);
+}
+
+static void run_post(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    const struct arguments *post = args[0];
+    braid_rank_operation_post(post->operation, post->from, post->to);
 }
 
 // The size of a type is a multiple of its alignment, so this is never too small for one that malloc
@@ -144,17 +154,21 @@ static unsigned char *capture_launch(const struct backend_task *task, unsigned c
 
 static struct cpu_work describe_other(const struct backend_task *task, struct arguments *stored)
 {
-    static braid_cpu_function *const calls[] = {
-        [WORK_COPY] = run_copy, [WORK_FILL] = run_fill, [WORK_HOST] = run_host
-    };
-    if (task->disabled || task->kind > WORK_HOST)
+    static braid_cpu_function *const calls[] = { [WORK_COPY] = run_copy,
+                                                 [WORK_FILL] = run_fill,
+                                                 [WORK_HOST] = run_host,
+                                                 [WORK_POST] = run_post,
+                                                 [WORK_AWAIT] = run_nothing };
+    if (task->disabled || task->kind == WORK_NATIVE || task->kind == WORK_EMPTY)
         return describe_nothing(&stored->self);
     uint64_t num_parts = stored->bytes ? (stored->bytes - 1) / PART_BYTES + 1 : 1;
     return (struct cpu_work){
         .call = calls[task->kind],
         .blocks = { .end = num_parts, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } },
         .args = &stored->self,
-        .is_blocking = task->kind == WORK_HOST && task->host.is_blocking,
+        .is_blocking =
+            (task->kind == WORK_HOST && task->host.is_blocking) || task->kind == WORK_AWAIT,
+        .awaits = task->kind == WORK_AWAIT ? stored->operation : NULL,
     };
 }
 
@@ -171,6 +185,12 @@ static struct arguments read_other(const struct backend_task *task)
                                    .bytes = task->fill.num_values * task->fill.value_bytes };
     if (task->kind == WORK_HOST)
         return (struct arguments){ .call = task->host.call, .user = task->host.user };
+    if (task->kind == WORK_POST)
+        return (struct arguments){ .operation = task->post.operation,
+                                   .from = task->post.from,
+                                   .to = task->post.to };
+    if (task->kind == WORK_AWAIT)
+        return (struct arguments){ .operation = task->await.operation };
     return (struct arguments){ 0 };
 }
 

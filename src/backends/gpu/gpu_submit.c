@@ -142,9 +142,11 @@ static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,
     case WORK_EMPTY:
         return BRAID_OK; // its place in the stream is all there is to it
     case WORK_NATIVE:
+    case WORK_POST:
+    case WORK_AWAIT:
         break;
     }
-    return braid_error(BRAID_INTERNAL, "native call '%s' was submitted to the device", task->name);
+    return braid_error(BRAID_INTERNAL, "'%s' was submitted to the device", task->name);
 }
 
 braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,

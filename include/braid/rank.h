@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several processes, on one host or many: communicators, and nodes that send, receive and reduce.
+#ifndef BRAID_RANK_H
+#define BRAID_RANK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/graph.h>
+#include <braid/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// This process among others that run the same job, each of which makes a graph of its own (SPMD).
+// MPI starts and connects them; it is opened at run time, so that neither Braid nor the program is
+// linked with it. docs/ranks.md shows a program, and what each message below means.
+// Thread-safety: any thread, but for what says otherwise.
+typedef struct braid_ranks braid_ranks;
+
+// Some of the ranks. Operations on one have an order, which is that of adding on each rank.
+typedef struct braid_communicator braid_communicator;
+
+typedef struct braid_ranks_options {
+    // What moves data: "mpi", or NULL for the first that is here. MPI is reached through
+    // libbraid_mpi.so: the file that BRAID_MPI in the environment names, else the one beside
+    // libbraid.so, else the one that the system's loader finds.
+    const char *engine;
+    // How long an operation may have been posted without ending, or a call that all ranks make may
+    // wait for the others, in milliseconds: then it fails, and with it all that this rank and the
+    // others do with ranks from then on. 0: 60,000. It must be longer than ranks ever are apart.
+    uint64_t timeout_ms;
+} braid_ranks_options;
+
+// Joins the other ranks. All ranks make this call, once in a process (MPI allows no second time).
+// One thread is started, which makes all calls of MPI (so MPI_THREAD_FUNNELED is enough of it); a
+// program that has initialised MPI itself must have done so with MPI_THREAD_MULTIPLE, and ends MPI
+// itself after braid_ranks_close. NULL options are all defaults.
+// Errors: BRAID_UNAVAILABLE (no engine: the message says what was tried), BRAID_INVALID_ARGUMENT
+// (an engine that does not exist), BRAID_BUSY (open already), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_open(const braid_ranks_options *options,
+                                                         braid_ranks **out_ranks);
+
+// Waits for the other ranks to make the same call, and leaves. Communicators end with it. Refuses
+// while graphs or execs have communicators. After a failure it waits for nobody, and MPI is left
+// as it is: memory that operations were on may still be written to, so the process had better end.
+// The status may be left unread. Errors: BRAID_BUSY, BRAID_DEVICE_ERROR (a rank did not come; this
+// one has left all the same). NULL does nothing.
+BRAID_API braid_status braid_ranks_close(braid_ranks *ranks);
+
+// Which of them this is, from 0, and how many there are; 0 for NULL.
+BRAID_API uint32_t braid_ranks_rank(const braid_ranks *ranks);
+BRAID_API uint32_t braid_ranks_num_ranks(const braid_ranks *ranks);
+
+// BRAID_DEVICE_ERROR, with the reason, after an operation of this rank or another has failed.
+BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_check(braid_ranks *ranks);
+
+// Makes a communicator of the ranks that give the same `color`, in the order of their ranks. All
+// ranks make this call, and all such calls in the same order. Its name is for messages.
+// Errors: BRAID_INVALID_ARGUMENT (empty name), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR (a rank did not
+// come in time).
+BRAID_API BRAID_MUST_CHECK braid_status braid_communicator_create(
+    braid_ranks *ranks, const char *name, uint32_t color, braid_communicator **out_communicator);
+
+// Which of the communicator's ranks this is, and how many it has; 0 for NULL.
+BRAID_API uint32_t braid_communicator_rank(const braid_communicator *communicator);
+BRAID_API uint32_t braid_communicator_num_ranks(const braid_communicator *communicator);
+
+typedef enum braid_rank_operation {
+    BRAID_RANK_SEND = 1,       // `count` elements at `from` go to `peer`
+    BRAID_RANK_RECEIVE = 2,    // as many come from `peer` to `to`
+    BRAID_RANK_BROADCAST = 3,  // those at `to` of rank `peer` come to `to` of all others
+    BRAID_RANK_ALL_REDUCE = 4, // `to` of each is the reduction of all `from`, element by element
+    BRAID_RANK_ALL_GATHER = 5, // `to` of each is `count` elements of every rank, in their order
+    BRAID_RANK_REDUCE_SCATTER = 6, // `from` has `count` for every rank, each is given its own sums
+} braid_rank_operation;
+
+typedef enum braid_element {
+    BRAID_ELEMENT_BYTE = 0,
+    BRAID_ELEMENT_INT32 = 1,
+    BRAID_ELEMENT_UINT32 = 2,
+    BRAID_ELEMENT_INT64 = 3,
+    BRAID_ELEMENT_UINT64 = 4,
+    BRAID_ELEMENT_FLOAT = 5,
+    BRAID_ELEMENT_DOUBLE = 6,
+} braid_element;
+
+typedef enum braid_reduction {
+    BRAID_REDUCTION_SUM = 0,
+    BRAID_REDUCTION_MIN = 1,
+    BRAID_REDUCTION_MAX = 2,
+    BRAID_REDUCTION_PRODUCT = 3,
+} braid_reduction;
+
+// One operation of one rank. `from` and `to` alone declare no access, as in a copy: the node reads
+// `from` and writes `to` (a broadcast's root reads it), and says so by .node.accesses. Where both
+// are one memory, an all-reduce is made in place. Operations of one communicator are posted in the
+// order of adding, none waits for the end of another, and a send may end only when its receive is
+// posted. A receive takes the sends of its peer and tag in their order.
+typedef struct braid_communication {
+    braid_node_options node; // neither a prelude nor an epilogue
+    braid_rank_operation operation;
+    braid_resource communicator; // of braid_graph_add_communicator
+    const void *from;
+    void *to;
+    braid_resource from_resource, to_resource; // instead of these: see braid_resource_address
+    uint64_t count;                            // of elements, 1 to 2^31 - 1
+    braid_element element;
+    braid_reduction reduction;
+    uint32_t peer; // by its rank in the communicator: of a send, receive, or broadcast (the root)
+    uint32_t tag;  // of a send or receive, up to 32,767
+} braid_communication;
+
+// Declares a communicator in a graph, whose user the graph is until it is destroyed. A second time
+// it is the same resource. Nodes may declare accesses to it as to any resource.
+// Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communicator(
+    braid_graph *graph, braid_communicator *communicator, braid_resource *out_resource);
+
+// Adds an operation as two nodes: one that posts it, named "post NAME", with an exclusive access to
+// the communicator, and right behind it in index the one that ends with it, which is out_node. An
+// edge to out_node leads to the former, and other edges of it to the latter, so that a program
+// need not know. While it is under way it takes neither worker nor thread.
+//
+// Creating an exec of a graph with communicators is a call that all ranks make, each with a graph
+// that has at least one, and in which it is checked before anything runs: that operations of each
+// communicator are the same on its ranks in the same order, that sends have receives of the same
+// size, and that no chain of waits leads round through several ranks. Otherwise all ranks get
+// BRAID_INVALID_ARGUMENT (BRAID_CYCLE) and a message with ranks and nodes; where an exec cannot be
+// made on one rank all others are told so. If only the order on lanes would make such a chain, all
+// ranks plan again so that lanes add no order (BRAID_POLICY_MAX_CONCURRENCY), unless
+// braid_exec_options.schedule was given. All ranks launch the same number of frames.
+//
+// A launch while the frames of another exec with the same communicator are in flight is
+// BRAID_BUSY. After a failure waits for the exec return BRAID_DEVICE_ERROR, with the rank that does
+// not answer and what was pending, and what ran behind the operations ran on what was there.
+// The CPU only: other devices have no engine yet, and creating the exec is BRAID_UNSUPPORTED.
+// Such nodes cannot be disabled, nor their operation changed.
+// Errors: BRAID_INVALID_ARGUMENT (the message names the node), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(
+    braid_graph *graph, const braid_communication *communication, braid_node *out_node);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// Execs of graphs with communicators: what all ranks must agree on before anything runs, and what
+// stands in the way of a launch.
+#include "rank/ranks.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "exec/exec.h"
+#include "plan/schedule.h"
+#include "rank/rank_plan.h"
+
+// What of a plan other ranks need to know.
+struct telling {
+    const braid_exec *exec;
+    const braid_graph *graph;
+    struct rank_plan_parts parts;
+    uint32_t *vertex_of; // by node; GRAPH_NONE: nobody needs to know of it
+    bool *is_behind;     // by node: some operation comes before it
+};
+
+static braid_ranks *find_ranks(const braid_graph *graph)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    for (size_t i = 0; i < graph->resources.num; i++) {
+        if (resources[i].communicator)
+            return resources[i].communicator->ranks;
+    }
+    return NULL;
+}
+
+static bool is_operation(const braid_graph *graph, uint32_t node)
+{
+    return graph_nodes(graph)[node].kind == WORK_POST ||
+           graph_nodes(graph)[node].kind == WORK_AWAIT;
+}
+
+static uint32_t node_before_on_lane(const struct braid_schedule *schedule, uint32_t place)
+{
+    uint32_t lane = schedule->lane_of[schedule->lane_nodes[place]];
+    return place > schedule->lane_first[lane] ? schedule->lane_nodes[place - 1] : GRAPH_NONE;
+}
+
+// Calls `visit` for each edge of the plan to the node in that place of the lanes.
+static bool visit_edges(struct telling *telling, uint32_t place,
+                        bool (*visit)(struct telling *telling, uint32_t from, uint32_t to,
+                                      bool is_lane))
+{
+    const struct braid_schedule *schedule = telling->exec->schedule;
+    const struct plan_graph *plan = schedule->graph;
+    uint32_t node = schedule->lane_nodes[place], before = node_before_on_lane(schedule, place);
+    bool visited = before == GRAPH_NONE || visit(telling, before, node, true);
+    for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1] && visited; e++)
+        visited = visit(telling, plan->pred_nodes[e], node, false);
+    return visited;
+}
+
+static bool mark_behind(struct telling *telling, uint32_t from, uint32_t to, bool is_lane)
+{
+    (void)is_lane;
+    telling->is_behind[to] |= telling->is_behind[from];
+    return true;
+}
+
+static bool mark_ahead(struct telling *telling, uint32_t from, uint32_t to, bool is_lane)
+{
+    (void)is_lane;
+    if (telling->vertex_of[to] != GRAPH_NONE)
+        telling->vertex_of[from] = 0;
+    return true;
+}
+
+// In lanes, not in steps, so by the places of nodes there.
+static uint32_t *find_places(const struct braid_schedule *schedule, uint32_t num)
+{
+    uint32_t *places = braid_allocate_zeroed(num, sizeof(*places));
+    for (uint32_t i = 0; places && i < num; i++)
+        places[schedule->lane_nodes[i]] = i;
+    return places;
+}
+
+// Nodes between operations; all others are left out. Steps are in an order in which every edge goes
+// forward.
+static bool choose_vertices(struct telling *telling)
+{
+    const struct braid_schedule *schedule = telling->exec->schedule;
+    uint32_t num = graph_num_nodes(telling->graph);
+    uint32_t *places = find_places(schedule, num);
+    if (!places)
+        return false;
+    for (uint32_t i = 0; i < num; i++) {
+        telling->is_behind[i] = is_operation(telling->graph, i);
+        telling->vertex_of[i] = telling->is_behind[i] ? 0 : GRAPH_NONE;
+    }
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        if (schedule->steps[i].kind == BRAID_STEP_RUN)
+            visit_edges(telling, places[schedule->steps[i].node], mark_behind);
+    }
+    for (size_t i = schedule->num_steps; i-- > 0;) {
+        if (schedule->steps[i].kind == BRAID_STEP_RUN)
+            visit_edges(telling, places[schedule->steps[i].node], mark_ahead);
+    }
+    for (uint32_t i = 0; i < num; i++) {
+        bool needed = telling->vertex_of[i] != GRAPH_NONE && telling->is_behind[i];
+        telling->vertex_of[i] = needed ? telling->parts.num_vertices++ : GRAPH_NONE;
+    }
+    free(places);
+    return true;
+}
+
+static bool tell_edge(struct telling *telling, uint32_t from, uint32_t to, bool is_lane)
+{
+    uint32_t ends[] = { telling->vertex_of[from], telling->vertex_of[to] };
+    if (ends[0] == GRAPH_NONE || ends[1] == GRAPH_NONE)
+        return true;
+    struct rank_plan_edge *edge = braid_array_append(&telling->parts.edges, 1, sizeof(*edge));
+    if (edge)
+        *edge = (struct rank_plan_edge){ ends[0], ends[1], is_lane };
+    return edge;
+}
+
+static bool tell_edges(struct telling *telling)
+{
+    bool told = true;
+    for (uint32_t i = 0; i < graph_num_nodes(telling->graph) && told; i++)
+        told = visit_edges(telling, i, tell_edge);
+    return told;
+}
+
+static bool tell_operation(struct telling *telling, uint32_t node)
+{
+    const union work *works = telling->graph->works.items;
+    const struct rank_description *descriptions = telling->graph->communications.items;
+    const struct work_post *post = &works[graph_nodes(telling->graph)[node].payload].post;
+    const struct rank_description *what = &descriptions[post->description];
+    uint32_t name =
+        braid_rank_plan_add_text(&telling->parts, braid_graph_name(telling->graph, node + 1));
+    struct rank_plan_operation *told =
+        braid_array_append(&telling->parts.operations, 1, sizeof(*told));
+    if (!told || name == UINT32_MAX)
+        return false;
+    bool has_peer = what->operation <= BRAID_RANK_BROADCAST;
+    *told = (struct rank_plan_operation){
+        .count = what->count,
+        .number = what->communicator->number,
+        .operation = what->operation,
+        .element = what->element,
+        .reduction = what->reduction,
+        .peer = has_peer ? what->communicator->members[what->peer] : 0,
+        .tag = what->tag,
+        .post = telling->vertex_of[node],
+        .await = telling->vertex_of[node + 1],
+        .name = name,
+    };
+    return true;
+}
+
+static bool tell_communicator(struct telling *telling, const braid_communicator *communicator)
+{
+    struct rank_plan_parts *parts = &telling->parts;
+    uint32_t name = braid_rank_plan_add_text(parts, communicator->name);
+    struct rank_plan_communicator *told =
+        braid_array_append(&parts->communicators, 1, sizeof(*told));
+    uint32_t first = (uint32_t)parts->members.num;
+    uint32_t *members = braid_array_append(&parts->members, communicator->num, sizeof(*members));
+    if (!told || !members || name == UINT32_MAX)
+        return false;
+    memcpy(members, communicator->members, communicator->num * sizeof(*members));
+    *told = (struct rank_plan_communicator){ communicator->number, name, first, communicator->num };
+    return true;
+}
+
+static bool tell_plan(struct telling *telling)
+{
+    const struct graph_resource *resources = telling->graph->resources.items;
+    uint32_t num = graph_num_nodes(telling->graph);
+    telling->vertex_of = braid_allocate_zeroed(num, sizeof(*telling->vertex_of));
+    telling->is_behind = braid_allocate_zeroed(num, sizeof(*telling->is_behind));
+    bool told =
+        telling->vertex_of && telling->is_behind && choose_vertices(telling) && tell_edges(telling);
+    for (size_t i = 0; i < telling->graph->resources.num && told; i++) {
+        if (resources[i].communicator)
+            told = tell_communicator(telling, resources[i].communicator);
+    }
+    for (uint32_t i = 0; i < num && told; i++) {
+        if (graph_nodes(telling->graph)[i].kind == WORK_POST)
+            told = tell_operation(telling, i);
+    }
+    return told;
+}
+
+static void tell_failure(struct telling *telling, braid_status status)
+{
+    braid_rank_plan_finish(&telling->parts);
+    telling->parts = (struct rank_plan_parts){ .status = status };
+    (void)braid_rank_plan_add_text(&telling->parts, braid_error_message());
+}
+
+// What a rank says of itself is its own message; the others have the verdict's.
+static braid_status heed(const struct rank_verdict *verdict, braid_status own)
+{
+    if (own || !verdict->status)
+        return own;
+    return braid_error((braid_status)verdict->status, "braid_exec_create: %s", verdict->message);
+}
+
+braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool may_plan_again,
+                              braid_status status, bool *out_plan_again)
+{
+    braid_ranks *ranks = find_ranks(graph);
+    struct telling telling = { .exec = exec, .graph = graph };
+    struct rank_verdict verdict;
+    uint64_t num_bytes;
+    *out_plan_again = false;
+    if (!ranks)
+        return status;
+    telling.parts.may_plan_again = may_plan_again;
+    if (!status && !tell_plan(&telling))
+        status = braid_error_no_memory("what a rank tells of its plan");
+    if (status)
+        tell_failure(&telling, status);
+    void *bytes = braid_rank_plan_write(&telling.parts, &num_bytes);
+    braid_status agreed =
+        bytes ? braid_rank_exchange(ranks, bytes, num_bytes, braid_rank_judge, &verdict)
+              : braid_error_no_memory("what a rank tells of its plan");
+    if (!agreed) {
+        *out_plan_again = verdict.plan_again;
+        agreed = heed(&verdict, status);
+    }
+    braid_rank_plan_finish(&telling.parts);
+    free(telling.vertex_of);
+    free(telling.is_behind);
+    free(bytes);
+    return status ? status : agreed;
+}
+
+static uint32_t count_operations(const braid_exec *exec, const braid_communicator *communicator)
+{
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < exec->tasks.num_operations; i++)
+        num += exec->tasks.operations[i].what.communicator == communicator;
+    return num;
+}
+
+braid_status braid_exec_count_operations(braid_exec *exec)
+{
+    uint32_t num = exec->tasks.num_communicators;
+    exec->communicators = braid_allocate_zeroed(num, sizeof(*exec->communicators));
+    if (!exec->communicators)
+        return braid_error_no_memory("the communicators of an exec");
+    for (uint32_t i = 0; i < num; i++) {
+        braid_communicator *communicator = exec->tasks.communicators[i];
+        exec->communicators[i] =
+            (struct exec_communicator){ communicator, count_operations(exec, communicator) };
+    }
+    return BRAID_OK;
+}
+
+static bool is_in_flight_elsewhere(const braid_exec *exec, braid_communicator *communicator)
+{
+    rank_lock(communicator->ranks);
+    bool is = communicator->exec != exec && communicator->num_due != communicator->num_ended;
+    rank_unlock(communicator->ranks);
+    return is;
+}
+
+// Adds to what is due of all, or takes back.
+static void count_due(braid_exec *exec, uint64_t num_frames)
+{
+    for (uint32_t i = 0; i < exec->tasks.num_communicators; i++) {
+        braid_communicator *communicator = exec->communicators[i].communicator;
+        rank_lock(communicator->ranks);
+        communicator->num_due += num_frames * exec->communicators[i].num;
+        communicator->exec = exec;
+        rank_unlock(communicator->ranks);
+    }
+}
+
+braid_status braid_exec_claim_communicators(braid_exec *exec, uint32_t num_frames)
+{
+    braid_status status = braid_exec_check_ranks(exec);
+    for (uint32_t i = 0; i < exec->tasks.num_communicators && !status; i++) {
+        braid_communicator *communicator = exec->communicators[i].communicator;
+        if (is_in_flight_elsewhere(exec, communicator))
+            status = braid_error(BRAID_BUSY,
+                                 "launch on %s: communicator '%s' is in flight in another exec; "
+                                 "wait for that one first",
+                                 exec->device->label, communicator->name);
+    }
+    if (!status)
+        count_due(exec, num_frames);
+    return status;
+}
+
+void braid_exec_unclaim_communicators(braid_exec *exec, uint32_t num_frames)
+{
+    count_due(exec, 0 - (uint64_t)num_frames);
+}
+
+braid_status braid_exec_check_ranks(const braid_exec *exec)
+{
+    if (!exec->tasks.num_communicators)
+        return BRAID_OK;
+    return braid_ranks_check(exec->tasks.communicators[0]->ranks);
+}

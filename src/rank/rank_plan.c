@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's plan as bytes. All ranks are of one byte order, as MPI's own bytes would be.
+#include "rank/rank_plan.h"
+
+#include <string.h>
+
+#define MAGIC 0x62726431u // and version
+
+struct header {
+    uint32_t magic, status, may_plan_again, num_vertices;
+    uint32_t num_operations, num_communicators, num_members, num_edges;
+    uint64_t num_text;
+};
+
+uint32_t braid_rank_plan_add_text(struct rank_plan_parts *parts, const char *text)
+{
+    size_t bytes = strlen(text) + 1, place = parts->text.num;
+    char *copy = braid_array_append(&parts->text, bytes, 1);
+    if (!copy || place > UINT32_MAX - 1)
+        return UINT32_MAX;
+    memcpy(copy, text, bytes);
+    return (uint32_t)place;
+}
+
+static char *put(char *at, const struct array *array, size_t item_bytes)
+{
+    if (array->num)
+        memcpy(at, array->items, array->num * item_bytes);
+    return at + array->num * item_bytes;
+}
+
+// Operations, which have members of 8 bytes, stand right behind the header.
+void *braid_rank_plan_write(const struct rank_plan_parts *parts, uint64_t *out_num_bytes)
+{
+    const struct header header = {
+        .magic = MAGIC,
+        .status = parts->status,
+        .may_plan_again = parts->may_plan_again,
+        .num_vertices = parts->num_vertices,
+        .num_operations = (uint32_t)parts->operations.num,
+        .num_communicators = (uint32_t)parts->communicators.num,
+        .num_members = (uint32_t)parts->members.num,
+        .num_edges = (uint32_t)parts->edges.num,
+        .num_text = parts->text.num,
+    };
+    uint64_t bytes = sizeof(header) + parts->operations.num * sizeof(struct rank_plan_operation) +
+                     parts->communicators.num * sizeof(struct rank_plan_communicator) +
+                     parts->members.num * sizeof(uint32_t) +
+                     parts->edges.num * sizeof(struct rank_plan_edge) + parts->text.num + 1;
+    char *made = braid_allocate_zeroed(bytes, 1);
+    if (!made)
+        return NULL;
+    memcpy(made, &header, sizeof(header));
+    char *at = made + sizeof(header);
+    at = put(at, &parts->operations, sizeof(struct rank_plan_operation));
+    at = put(at, &parts->communicators, sizeof(struct rank_plan_communicator));
+    at = put(at, &parts->members, sizeof(uint32_t));
+    at = put(at, &parts->edges, sizeof(struct rank_plan_edge));
+    put(at, &parts->text, 1);
+    *out_num_bytes = bytes;
+    return made;
+}
+
+bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_plan *out_plan)
+{
+    struct header header;
+    if (num_bytes < sizeof(header))
+        return false;
+    memcpy(&header, bytes, sizeof(header));
+    uint64_t needed =
+        sizeof(header) + (uint64_t)header.num_operations * sizeof(struct rank_plan_operation) +
+        (uint64_t)header.num_communicators * sizeof(struct rank_plan_communicator) +
+        (uint64_t)header.num_members * sizeof(uint32_t) +
+        (uint64_t)header.num_edges * sizeof(struct rank_plan_edge) + header.num_text + 1;
+    if (header.magic != MAGIC || needed != num_bytes)
+        return false;
+    struct rank_plan plan = { header.status,
+                              header.may_plan_again,
+                              header.num_vertices,
+                              header.num_operations,
+                              header.num_communicators,
+                              header.num_members,
+                              header.num_edges,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL };
+    plan.operations = (const void *)((const char *)bytes + sizeof(header));
+    plan.communicators = (const void *)(plan.operations + plan.num_operations);
+    plan.members = (const void *)(plan.communicators + plan.num_communicators);
+    plan.edges = (const void *)(plan.members + plan.num_members);
+    plan.text = (const void *)(plan.edges + plan.num_edges);
+    *out_plan = plan;
+    return true;
+}
+
+void braid_rank_plan_finish(struct rank_plan_parts *parts)
+{
+    braid_array_finish(&parts->operations);
+    braid_array_finish(&parts->communicators);
+    braid_array_finish(&parts->members);
+    braid_array_finish(&parts->edges);
+    braid_array_finish(&parts->text);
+}

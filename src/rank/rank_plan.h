@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank tells the others of its plan: its operations, and what comes before what.
+#ifndef BRAID_RANK_RANK_PLAN_H
+#define BRAID_RANK_RANK_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "rank/ranks.h"
+
+// Vertices are the rank's nodes from which operations can be reached and which can be reached from
+// some. Ranks are those of all, whatever communicator it is.
+struct rank_plan_operation {
+    uint64_t count;
+    uint32_t number;                        // of its communicator
+    uint32_t operation, element, reduction; // as in braid_communication
+    uint32_t peer, tag;
+    uint32_t post, await; // vertices
+    uint32_t name;        // in the text
+};
+
+struct rank_plan_communicator {
+    uint32_t number, name;
+    uint32_t first_member, num_members;
+};
+
+struct rank_plan_edge {
+    uint32_t from, to;
+    uint32_t is_lane; // the plan's, not the graph's: the later is behind the earlier on its lane
+};
+
+// As one rank makes it.
+struct rank_plan_parts {
+    uint32_t status; // braid_status: its exec could not be made, and the text begins with why
+    bool may_plan_again;
+    uint32_t num_vertices;
+    struct array operations, communicators, members, edges, text; // members: uint32_t
+};
+
+// As read from bytes, which it points into.
+struct rank_plan {
+    uint32_t status, may_plan_again, num_vertices;
+    uint32_t num_operations, num_communicators, num_members, num_edges;
+    const struct rank_plan_operation *operations;
+    const struct rank_plan_communicator *communicators;
+    const uint32_t *members;
+    const struct rank_plan_edge *edges;
+    const char *text;
+};
+
+// Where the text begins in the plan's; UINT32_MAX: no memory.
+uint32_t braid_rank_plan_add_text(struct rank_plan_parts *parts, const char *text);
+// NULL: no memory. To be freed.
+void *braid_rank_plan_write(const struct rank_plan_parts *parts, uint64_t *out_num_bytes);
+bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_plan *out_plan);
+void braid_rank_plan_finish(struct rank_plan_parts *parts);
+
+// rank_match.c: compares orders, and finds which operations belong together. What it writes are
+// edges between vertices of all ranks, those of rank r from first_vertex[r] on, and of vertices
+// behind them.
+struct rank_match {
+    uint32_t *first_vertex; // one a rank, and their end
+    uint32_t num_vertices;
+    struct array edges; // struct rank_plan_edge
+};
+// Verdict: where orders differ, both are told. Errors: BRAID_NO_MEMORY.
+bool braid_rank_match(const struct rank_plan *plans, uint32_t num, struct rank_match *out_match,
+                      struct rank_verdict *out_verdict);
+void braid_rank_match_finish(struct rank_match *match);
+
+// rank_cycle.c: whether ranks wait for each other in a circle, by their graphs or also by lanes,
+// and such a circle in words. False: no memory.
+bool braid_rank_find_cycle(const struct rank_plan *plans, uint32_t num,
+                           const struct rank_match *match, bool with_lanes, char *text, size_t size,
+                           bool *out_found);
+
+// rank_judge.c
+void braid_rank_judge(const void *const *bytes, const uint64_t *num_bytes, uint32_t num,
+                      struct rank_verdict *out_verdict);
+
+#endif

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+// Four ranks, started by mpirun: what they send, receive and reduce arrives, and what would hang is
+// refused on all of them. Every rank makes every test; rank 0 reports.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+
+enum {
+    NUM_RANKS = 4,
+    NUM = 50000
+}; // elements: too many for an MPI to send them before they are asked for
+
+static braid_ranks *ranks;
+static braid_communicator *world, *other;
+static uint32_t rank;
+
+struct job {
+    braid_device *device;
+    braid_graph *graph;
+    braid_resource world;
+    braid_exec *exec;
+};
+
+static int begin_job(void **state)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
+    check_ok(braid_device_open(&options, &job->device));
+    check_ok(braid_graph_create(&job->graph));
+    check_ok(braid_graph_add_communicator(job->graph, world, &job->world));
+    *state = job;
+    return 0;
+}
+
+static int end_job(void **state)
+{
+    struct job *job = *state;
+    braid_exec_destroy(job->exec);
+    braid_graph_destroy(job->graph);
+    check_ok(braid_device_close(job->device));
+    free(job);
+    return 0;
+}
+
+static void run(struct job *job, uint32_t num_frames)
+{
+    check_ok(braid_exec_create(job->device, job->graph, NULL, &job->exec));
+    for (uint32_t i = 0; i < num_frames; i++)
+        check_ok(braid_exec_launch(job->exec, NULL));
+    check_ok(braid_exec_wait(job->exec));
+}
+
+static braid_resource add_buffer(struct job *job, const char *name, const double *memory,
+                                 uint64_t num)
+{
+    braid_resource buffer;
+    check_ok(braid_graph_add_buffer(job->graph, name, memory, num * sizeof(*memory), &buffer));
+    return buffer;
+}
+
+static braid_node add(struct job *job, const char *name, braid_rank_operation operation,
+                      braid_communication given, const braid_access *accesses, size_t num)
+{
+    braid_node node;
+    given.node.name = name;
+    given.node.accesses = accesses;
+    given.node.num_accesses = num;
+    given.operation = operation;
+    given.communicator = given.communicator.graph ? given.communicator : job->world;
+    given.element = BRAID_ELEMENT_DOUBLE;
+    check_ok(braid_graph_add_communication(job->graph, &given, &node));
+    return node;
+}
+
+// Sends come first everywhere: they can end only because receives are posted all the same.
+static void test_a_ring_passes_on_what_it_is_given(void **state)
+{
+    struct job *job = *state;
+    double *out = malloc(NUM * sizeof(*out)), *in = calloc(NUM, sizeof(*in));
+    for (int i = 0; i < NUM; i++)
+        out[i] = rank * 1000000.0 + i;
+    braid_resource from = add_buffer(job, "out", out, NUM), to = add_buffer(job, "in", in, NUM);
+    add(job, "to the next", BRAID_RANK_SEND,
+        (braid_communication){ .from = out, .count = NUM, .peer = (rank + 1) % NUM_RANKS },
+        (braid_access[]){ { from, BRAID_READ } }, 1);
+    add(job, "from the last", BRAID_RANK_RECEIVE,
+        (braid_communication){
+            .to_resource = to, .count = NUM, .peer = (rank + NUM_RANKS - 1) % NUM_RANKS },
+        (braid_access[]){ { to, BRAID_WRITE } }, 1);
+    run(job, 3);
+    uint32_t before = (rank + NUM_RANKS - 1) % NUM_RANKS;
+    for (int i = 0; i < NUM; i++)
+        assert_true(in[i] == before * 1000000.0 + i);
+    free(out);
+    free(in);
+}
+
+static void test_collectives_are_what_they_are_called(void **state)
+{
+    struct job *job = *state;
+    double own[NUM_RANKS], sum[1], all[NUM_RANKS], part[1], told[1] = { rank == 2 ? 7.0 : 0.0 };
+    double most[1] = { rank };
+    for (uint32_t i = 0; i < NUM_RANKS; i++)
+        own[i] = rank + 10.0 * i;
+    braid_resource owns = add_buffer(job, "own", own, NUM_RANKS);
+    braid_resource sums = add_buffer(job, "sum", sum, 1), alls = add_buffer(job, "all", all, 4);
+    braid_resource parts = add_buffer(job, "part", part, 1),
+                   tolds = add_buffer(job, "told", told, 1);
+    braid_resource mosts = add_buffer(job, "most", most, 1);
+    const braid_access reads_sum[] = { { owns, BRAID_READ }, { sums, BRAID_WRITE } };
+    const braid_access reads_all[] = { { owns, BRAID_READ }, { alls, BRAID_WRITE } };
+    const braid_access reads_part[] = { { owns, BRAID_READ }, { parts, BRAID_WRITE } };
+    add(job, "sum", BRAID_RANK_ALL_REDUCE,
+        (braid_communication){ .from = own, .to = sum, .count = 1 }, reads_sum, 2);
+    add(job, "all", BRAID_RANK_ALL_GATHER,
+        (braid_communication){ .from = own, .to = all, .count = 1 }, reads_all, 2);
+    add(job, "part", BRAID_RANK_REDUCE_SCATTER,
+        (braid_communication){ .from = own, .to = part, .count = 1 }, reads_part, 2);
+    add(job, "told", BRAID_RANK_BROADCAST,
+        (braid_communication){ .to = told, .count = 1, .peer = 2 },
+        (braid_access[]){ { tolds, BRAID_READ_WRITE } }, 1);
+    add(job, "most", BRAID_RANK_ALL_REDUCE,
+        (braid_communication){
+            .from = most, .to = most, .count = 1, .reduction = BRAID_REDUCTION_MAX },
+        (braid_access[]){ { mosts, BRAID_READ_WRITE } }, 1);
+    run(job, 2);
+    assert_true(sum[0] == 6.0 && told[0] == 7.0 && most[0] == 3.0);
+    assert_true(part[0] == 6.0 + 40.0 * rank);
+    for (uint32_t i = 0; i < NUM_RANKS; i++)
+        assert_true(all[i] == i);
+}
+
+static void count_up(void *user)
+{
+    *(double *)user += 1;
+}
+
+// Rank 1 answers only when it has heard of what rank 0 computes meanwhile.
+static void add_dialogue(struct job *job, double *answer, double *computed)
+{
+    braid_resource answers = add_buffer(job, "answer", answer, 1);
+    braid_resource computeds = add_buffer(job, "computed", computed, 1);
+    const braid_access heard = { answers, BRAID_WRITE }, told = { answers, BRAID_READ };
+    const braid_access asked = { computeds, BRAID_READ };
+    if (rank == 0) {
+        add(job, "answer", BRAID_RANK_RECEIVE,
+            (braid_communication){ .to = answer, .count = 1, .peer = 1, .tag = 1 }, &heard, 1);
+        check_ok(braid_graph_add_host_call(
+            job->graph,
+            &(braid_host_call){ .call = count_up,
+                                .user = computed,
+                                .node.name = "compute",
+                                BRAID_ACCESSES({ computeds, BRAID_READ_WRITE }) },
+            NULL));
+        add(job, "question", BRAID_RANK_SEND,
+            (braid_communication){ .from = computed, .count = 1, .peer = 1, .tag = 2 }, &asked, 1);
+    } else if (rank == 1) {
+        add(job, "question", BRAID_RANK_RECEIVE,
+            (braid_communication){ .to = answer, .count = 1, .peer = 0, .tag = 2 }, &heard, 1);
+        add(job, "answer", BRAID_RANK_SEND,
+            (braid_communication){ .from = answer, .count = 1, .peer = 0, .tag = 1 }, &told, 1);
+    }
+}
+
+// A receive that kept what stands behind it from running would never end.
+static void test_what_is_awaited_keeps_nothing_else_from_running(void **state)
+{
+    struct job *job = *state;
+    double answer[1] = { 0 }, computed[1] = { 0 };
+    add_dialogue(job, answer, computed);
+    run(job, 3);
+    if (rank < 2)
+        assert_true(answer[0] == 3.0);
+}
+
+// On one lane the receive stands before what it waits for.
+static void test_lanes_that_would_wait_for_each_other_are_planned_again(void **state)
+{
+    struct job *job = *state;
+    double answer[1] = { 0 }, computed[1] = { 0 };
+    const braid_exec_options one_lane = { .plan = { .max_lanes = 1, .fixed_lanes = true } };
+    braid_exec_options given = { 0 };
+    braid_schedule *schedule;
+    add_dialogue(job, answer, computed);
+    check_ok(braid_schedule_create(job->graph, &one_lane.plan, &schedule));
+    given.schedule = schedule;
+    check_fails(braid_exec_create(job->device, job->graph, &given, &job->exec), BRAID_CYCLE,
+                "by the lanes of their schedules ranks wait for each other");
+    braid_schedule_destroy(schedule);
+    check_ok(braid_exec_create(job->device, job->graph, &one_lane, &job->exec));
+    check_ok(braid_exec_launch(job->exec, NULL));
+    check_ok(braid_exec_wait(job->exec));
+    if (rank < 2)
+        assert_true(answer[0] == 1.0);
+}
+
+// Edges lead to what posts an operation, and from what ends it.
+static void test_edges_of_an_operation_hold_for_all_of_it(void **state)
+{
+    struct job *job = *state;
+    double a[1] = { rank };
+    braid_node calls[2], sum;
+    const braid_host_call call = { .call = count_up, .user = a };
+    check_ok(braid_graph_add_host_call(job->graph, &call, &calls[0]));
+    check_ok(braid_graph_add_host_call(job->graph, &call, &calls[1]));
+    sum = add(job, "sum", BRAID_RANK_ALL_REDUCE,
+              (braid_communication){ .from = a, .to = a, .count = 1 }, NULL, 0);
+    assert_string_equal(braid_graph_node_name(job->graph, sum), "sum");
+    assert_string_equal(
+        braid_graph_node_name(job->graph, braid_graph_node(job->graph, sum.index - 1)), "post sum");
+    check_ok(braid_graph_add_edge(job->graph, calls[0], sum));
+    check_ok(braid_graph_add_edge(job->graph, sum, calls[1]));
+    run(job, 1);
+    assert_true(a[0] == 6.0 + NUM_RANKS + 1);
+    check_fails(braid_exec_set_enabled(job->exec, sum, false), BRAID_INVALID_ARGUMENT,
+                "is a communication");
+}
+
+static void test_frames_in_flight_keep_their_own_transients(void **state)
+{
+    struct job *job = *state;
+    enum { FRAMES = 20 };
+    double counter[1] = { rank }, sums[1] = { 0 };
+    braid_resource counters = add_buffer(job, "counter", counter, 1), passed;
+    braid_resource total = add_buffer(job, "total", sums, 1);
+    check_ok(braid_graph_add_transient(job->graph, "passed", sizeof(double), 0, &passed));
+    check_ok(braid_graph_add_host_call(
+        job->graph,
+        &(braid_host_call){
+            .call = count_up, .user = counter, BRAID_ACCESSES({ counters, BRAID_READ_WRITE }) },
+        NULL));
+    add(job, "sum", BRAID_RANK_ALL_REDUCE,
+        (braid_communication){ .from = counter, .to_resource = passed, .count = 1 },
+        (braid_access[]){ { counters, BRAID_READ }, { passed, BRAID_WRITE } }, 2);
+    add(job, "total", BRAID_RANK_ALL_REDUCE,
+        (braid_communication){ .from_resource = passed, .to = sums, .count = 1 },
+        (braid_access[]){ { passed, BRAID_READ }, { total, BRAID_WRITE } }, 2);
+    const braid_exec_options options = { .frames = 3 };
+    check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
+    for (int i = 0; i < FRAMES; i++)
+        check_ok(braid_exec_launch(job->exec, NULL));
+    check_ok(braid_exec_wait(job->exec));
+    assert_true(sums[0] == 4 * (4 * FRAMES + 6.0));
+}
+
+static void expect_refusal(struct job *job, braid_status status, const char *const *texts)
+{
+    braid_exec *exec = NULL;
+    for (; *texts; texts++) {
+        check_fails(braid_exec_create(job->device, job->graph, NULL, &exec), status, *texts);
+        assert_null(exec);
+    }
+}
+
+// The collectives of rank 3 are in another order.
+static void test_another_order_is_refused_with_both(void **state)
+{
+    struct job *job = *state;
+    double a[1] = { 0 }, b[1] = { 0 };
+    braid_resource as = add_buffer(job, "a", a, 1), bs = add_buffer(job, "b", b, 1);
+    for (int i = 0; i < 2; i++) {
+        bool is_a = i == (rank == 3);
+        double *memory = is_a ? a : b;
+        add(job, is_a ? "residual" : "step", is_a ? BRAID_RANK_ALL_REDUCE : BRAID_RANK_BROADCAST,
+            (braid_communication){ .from = is_a ? memory : NULL, .to = memory, .count = 1 },
+            (braid_access[]){ { is_a ? as : bs, BRAID_READ_WRITE } }, 1);
+    }
+    expect_refusal(
+        job, BRAID_INVALID_ARGUMENT,
+        (const char *[]){ "communicator 'world': ranks 0 and 3 do not make the same",
+                          "rank 0: all-reduce 'residual' of 1 element, broadcast",
+                          "rank 3: broadcast 'step' of 1 element from rank 0, all-reduce", NULL });
+}
+
+static void test_a_send_without_its_receive_is_refused(void **state)
+{
+    struct job *job = *state;
+    double a[1] = { 0 };
+    braid_resource as = add_buffer(job, "a", a, 1);
+    if (rank == 1)
+        add(job, "lost", BRAID_RANK_SEND, (braid_communication){ .from = a, .count = 1, .peer = 2 },
+            (braid_access[]){ { as, BRAID_READ } }, 1);
+    expect_refusal(job, BRAID_INVALID_ARGUMENT,
+                   (const char *[]){ "send 'lost' of 1 element to rank 2 (tag 0) has no receive on "
+                                     "rank 2",
+                                     NULL });
+}
+
+// Each is sent only when the other has been received.
+static void test_a_circle_of_waits_is_refused_and_shown(void **state)
+{
+    struct job *job = *state;
+    double a[1] = { 0 };
+    braid_resource as = add_buffer(job, "a", a, 1);
+    if (rank < 2) {
+        add(job, rank ? "left" : "right", BRAID_RANK_RECEIVE,
+            (braid_communication){ .to = a, .count = 1, .peer = 1 - rank },
+            (braid_access[]){ { as, BRAID_WRITE } }, 1);
+        add(job, rank ? "right" : "left", BRAID_RANK_SEND,
+            (braid_communication){ .from = a, .count = 1, .peer = 1 - rank },
+            (braid_access[]){ { as, BRAID_READ } }, 1);
+    }
+    expect_refusal(job, BRAID_CYCLE,
+                   (const char *[]){ "ranks wait for each other: rank",
+                                     "rank 1's send 'right' of 1 element to rank 0",
+                                     "rank 0's receive 'right' of 1 element from rank 1", NULL });
+}
+
+// Two communicators, in another order on half of the ranks, and the second behind the first.
+static void test_communicators_that_cross_are_refused(void **state)
+{
+    struct job *job = *state;
+    double a[1] = { 0 };
+    braid_resource as = add_buffer(job, "a", a, 1), others;
+    check_ok(braid_graph_add_communicator(job->graph, other, &others));
+    for (uint32_t i = 0; i < 2; i++)
+        add(job, i == rank % 2 ? "on world" : "on other", BRAID_RANK_ALL_REDUCE,
+            (braid_communication){ .communicator = i == rank % 2 ? job->world : others,
+                                   .from = a,
+                                   .to = a,
+                                   .count = 1 },
+            (braid_access[]){ { as, BRAID_READ_WRITE } }, 1);
+    expect_refusal(job, BRAID_CYCLE, (const char *[]){ "'on world'", "'on other'", NULL });
+}
+
+static void test_all_hear_of_a_rank_that_makes_no_exec(void **state)
+{
+    struct job *job = *state;
+    braid_node ends[2];
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_graph_add_empty(job->graph, &(braid_empty){ .node.name = i ? "b" : "a" },
+                                       &ends[i]));
+    if (rank == 2) {
+        check_ok(braid_graph_add_edge(job->graph, ends[0], ends[1]));
+        check_ok(braid_graph_add_edge(job->graph, ends[1], ends[0]));
+    }
+    expect_refusal(job, BRAID_CYCLE,
+                   (const char *[]){ rank == 2 ? "cycle" : "rank 2 made no exec", NULL });
+}
+
+static void wait_for_it(void *user)
+{
+    while (!__atomic_load_n((int *)user, __ATOMIC_ACQUIRE))
+        continue;
+}
+
+static void test_a_communicator_is_in_one_exec_at_a_time(void **state)
+{
+    struct job *job = *state;
+    braid_exec *second;
+    double a[1] = { 1 };
+    int may_go = 0;
+    braid_resource as = add_buffer(job, "a", a, 1);
+    check_ok(braid_graph_add_host_call(job->graph,
+                                       &(braid_host_call){ .call = wait_for_it,
+                                                           .user = &may_go,
+                                                           BRAID_ACCESSES({ as, BRAID_WRITE }) },
+                                       NULL));
+    add(job, "sum", BRAID_RANK_ALL_REDUCE, (braid_communication){ .from = a, .to = a, .count = 1 },
+        (braid_access[]){ { as, BRAID_READ_WRITE } }, 1);
+    check_ok(braid_exec_create(job->device, job->graph, NULL, &job->exec));
+    check_ok(braid_exec_create(job->device, job->graph, NULL, &second));
+    check_ok(braid_exec_launch(job->exec, NULL));
+    check_fails(braid_exec_launch(second, NULL), BRAID_BUSY,
+                "'world' is in flight in another exec");
+    __atomic_store_n(&may_go, 1, __ATOMIC_RELEASE);
+    check_ok(braid_exec_wait(job->exec));
+    check_ok(braid_exec_launch(second, NULL));
+    check_ok(braid_exec_wait(second));
+    assert_true(a[0] == NUM_RANKS * NUM_RANKS);
+    braid_exec_destroy(second);
+}
+
+static void test_a_communicator_of_some_ranks_has_ranks_of_its_own(void **state)
+{
+    struct job *job = *state;
+    braid_communicator *half;
+    braid_resource halves;
+    double a[1] = { rank };
+    check_ok(braid_communicator_create(ranks, "half", rank / 2, &half));
+    assert_int_equal(braid_communicator_num_ranks(half), 2);
+    assert_int_equal(braid_communicator_rank(half), rank % 2);
+    check_ok(braid_graph_add_communicator(job->graph, half, &halves));
+    braid_resource as = add_buffer(job, "a", a, 1);
+    add(job, "sum of two", BRAID_RANK_ALL_REDUCE,
+        (braid_communication){ .communicator = halves, .from = a, .to = a, .count = 1 },
+        (braid_access[]){ { as, BRAID_READ_WRITE } }, 1);
+    run(job, 1);
+    assert_true(a[0] == (rank < 2 ? 1.0 : 5.0));
+}
+
+// Mistakes are found when the node is added, on the rank that made them.
+static void test_a_wrong_operation_is_refused_at_once(void **state)
+{
+    struct job *job = *state;
+    double a[1] = { 0 };
+    braid_resource as = add_buffer(job, "a", a, 1);
+    braid_communication given = { .node.name = "x",
+                                  .operation = BRAID_RANK_SEND,
+                                  .communicator = job->world,
+                                  .from = a,
+                                  .count = 1,
+                                  .element = BRAID_ELEMENT_DOUBLE,
+                                  .peer = (rank + 1) % NUM_RANKS };
+    braid_communication wrong = given;
+    size_t num = braid_graph_num_nodes(job->graph);
+    wrong.peer = rank;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                "node 'x': the rank itself");
+    wrong.peer = NUM_RANKS;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                "4 as .peer, which is no rank");
+    wrong = given;
+    wrong.count = 0;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                "0 elements");
+    wrong = given;
+    wrong.to = a;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                ".to of an operation that has none");
+    wrong = given;
+    wrong.from = NULL;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                ".from is NULL");
+    wrong.from_resource = as;
+    wrong.count = 2;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                "'x'");
+    wrong = given;
+    wrong.communicator = as;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                ".communicator is not");
+    wrong = given;
+    wrong.operation = (braid_rank_operation)9;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                "unknown operation 9");
+    assert_int_equal(braid_graph_num_nodes(job->graph), num);
+}
+
+static void test_ranks_are_not_left_while_they_are_used(void **state)
+{
+    (void)state;
+    check_fails(braid_ranks_close(ranks), BRAID_BUSY, "communicator 'world'");
+    check_ok(braid_ranks_check(ranks));
+}
+
+#define test_job(function) cmocka_unit_test_setup_teardown(function, begin_job, end_job)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_job(test_a_ring_passes_on_what_it_is_given),
+        test_job(test_collectives_are_what_they_are_called),
+        test_job(test_what_is_awaited_keeps_nothing_else_from_running),
+        test_job(test_lanes_that_would_wait_for_each_other_are_planned_again),
+        test_job(test_edges_of_an_operation_hold_for_all_of_it),
+        test_job(test_frames_in_flight_keep_their_own_transients),
+        test_job(test_another_order_is_refused_with_both),
+        test_job(test_a_send_without_its_receive_is_refused),
+        test_job(test_a_circle_of_waits_is_refused_and_shown),
+        test_job(test_communicators_that_cross_are_refused),
+        test_job(test_all_hear_of_a_rank_that_makes_no_exec),
+        test_job(test_a_communicator_is_in_one_exec_at_a_time),
+        test_job(test_a_communicator_of_some_ranks_has_ranks_of_its_own),
+        test_job(test_a_wrong_operation_is_refused_at_once),
+        test_job(test_ranks_are_not_left_while_they_are_used),
+    };
+    if (braid_ranks_open(NULL, &ranks)) {
+        fprintf(stderr, "%s\n", braid_error_message());
+        return EXIT_FAILURE;
+    }
+    rank = braid_ranks_rank(ranks);
+    if (rank != 0 && !freopen("/dev/null", "w", stdout))
+        return EXIT_FAILURE;
+    if (braid_ranks_num_ranks(ranks) != NUM_RANKS ||
+        braid_communicator_create(ranks, "world", 0, &world) ||
+        braid_communicator_create(ranks, "other", 0, &other))
+        return EXIT_FAILURE;
+    int num_failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (braid_ranks_close(ranks))
+        num_failed++;
+    return num_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
