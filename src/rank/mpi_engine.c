@@ -15,7 +15,10 @@ static int num_requests;
 
 struct mpi_communicator {
     MPI_Comm comm;
+    struct mpi_communicator *next;
 };
+
+static struct mpi_communicator *communicators;
 
 static bool explain(int error, const char *call, char *why, size_t size)
 {
@@ -71,6 +74,11 @@ static void close_mpi(bool clean)
 {
     if (clean && is_ours)
         MPI_Finalize();
+    while (communicators) {
+        struct mpi_communicator *communicator = communicators;
+        communicators = communicator->next;
+        free(communicator);
+    }
     free(requests);
     free(ended_indices);
     free(ended_statuses);
@@ -95,6 +103,8 @@ static bool split(uint32_t color, void **out_communicator, uint32_t *out_rank, u
     MPI_Comm_set_errhandler(made->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(made->comm, &rank);
     MPI_Comm_size(made->comm, &num);
+    made->next = communicators;
+    communicators = made;
     *out_communicator = made;
     *out_rank = (uint32_t)rank;
     *out_num = (uint32_t)num;

@@ -18,6 +18,7 @@ struct communicator {
     uint32_t id, rank, num;
     uint32_t num_collectives;
     uint32_t members[RANKS_MOST];
+    struct communicator *next;
 };
 
 struct request {
@@ -33,7 +34,7 @@ struct request {
 };
 
 static struct ranks_shared *shared;
-static struct communicator world;
+static struct communicator world, *communicators;
 static struct request requests[MOST_REQUESTS];
 static uint32_t num_requests, num_splits;
 
@@ -321,6 +322,11 @@ static bool open_ranks(uint32_t *out_rank, uint32_t *out_num, char *why, size_t 
 static void close_ranks(bool clean)
 {
     (void)clean;
+    while (communicators) {
+        struct communicator *communicator = communicators;
+        communicators = communicator->next;
+        free(communicator);
+    }
     munmap(shared, sizeof(*shared));
 }
 
@@ -328,7 +334,6 @@ static bool split(uint32_t color, void **out_communicator, uint32_t *out_rank, u
                   char *why, size_t size)
 {
     uint32_t colors[RANKS_MOST], number;
-    struct rank_ended ended;
     struct communicator *made = calloc(1, sizeof(*made));
     const struct rank_transfer gather = { .operation = BRAID_RANK_ALL_GATHER,
                                           .element = BRAID_ELEMENT_UINT32,
@@ -340,13 +345,14 @@ static bool split(uint32_t color, void **out_communicator, uint32_t *out_rank, u
     while (!move(&requests[number]))
         sched_yield();
     release(&requests[number]);
-    (void)ended;
     for (uint32_t i = 0; i < world.num; i++) {
         made->rank = i == world.rank ? made->num : made->rank;
         if (colors[i] == color)
             made->members[made->num++] = i;
     }
     made->id = ++num_splits << 8 | made->members[0];
+    made->next = communicators;
+    communicators = made;
     *out_communicator = made;
     *out_rank = made->rank;
     *out_num = made->num;
