@@ -7,7 +7,7 @@
 // Every rank also computes the whole grid alone, and compares its rows bit by bit.
 #include <string.h>
 
-#include "check.h"
+#include "../check.h"
 
 enum {
     ROWS = 512,

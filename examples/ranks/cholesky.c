@@ -2,16 +2,17 @@
 // A tiled Cholesky factorisation over several ranks: tiles are dealt out in a block-cyclic way, the
 // owner of a tile computes it, and a finished tile goes to those ranks that compute with it.
 //
-//     mpirun -n 4 ranks_cholesky [TILES [TILE_SIZE]]
+//     mpirun -n 4 cholesky [TILES [TILE_SIZE]]
 //
 // No rank adds a node that is not its own. Rank 0 is told how far the product of the factors is
 // from the matrix.
 #include <math.h>
 #include <time.h>
 
-#include "check.h"
+#include "../check.h"
+#include "cholesky_kernels.h"
 
-enum { MOST_TILES = 64, NUM_FRAMES = 3 };
+enum { MOST_TILES = 64, NUM_FRAMES = 5 };
 
 struct tile {
     double *cells; // NULL: neither the rank's nor given to it
@@ -37,53 +38,26 @@ static bool is_ours(const struct job *job, int row, int column)
     return owner_of(job, row, column) == job->rank;
 }
 
-// ---- the four kernels, as plain as they can be; cells are by columns ----
+// ---- the kernels ----
 
 static void factor(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
-    double *a = *(double *const *)args[0];
-    int n = *(const int *)args[1];
-    for (int k = 0; k < n; k++) {
-        a[k * n + k] = sqrt(a[k * n + k]);
-        for (int i = k + 1; i < n; i++)
-            a[k * n + i] /= a[k * n + k];
-        for (int j = k + 1; j < n; j++) {
-            for (int i = j; i < n; i++)
-                a[j * n + i] -= a[k * n + i] * a[k * n + j];
-        }
-    }
+    cholesky_factor(*(double *const *)args[0], *(const int *)args[1]);
 }
 
 static void solve(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
-    double *b = *(double *const *)args[0];
-    const double *l = *(const double *const *)args[1];
-    int n = *(const int *)args[2];
-    for (int k = 0; k < n; k++) {
-        for (int i = 0; i < n; i++)
-            b[k * n + i] /= l[k * n + k];
-        for (int j = k + 1; j < n; j++) {
-            for (int i = 0; i < n; i++)
-                b[j * n + i] -= b[k * n + i] * l[k * n + j];
-        }
-    }
+    cholesky_solve(*(double *const *)args[0], *(const double *const *)args[1],
+                   *(const int *)args[2]);
 }
 
 static void update(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
-    double *restrict c = *(double *const *)args[0];
-    const double *a = *(const double *const *)args[1], *b = *(const double *const *)args[2];
-    int n = *(const int *)args[3];
-    for (int j = 0; j < n; j++) {
-        for (int k = 0; k < n; k++) {
-            double factor = b[k * n + j];
-            for (int i = 0; i < n; i++)
-                c[j * n + i] -= a[k * n + i] * factor;
-        }
-    }
+    cholesky_update(*(double *const *)args[0], *(const double *const *)args[1],
+                    *(const double *const *)args[2], *(const int *)args[3]);
 }
 
 static const braid_kernel factor_kernel = { .name = "factor", .cpu = factor };
@@ -94,8 +68,7 @@ static const braid_kernel update_kernel = { .name = "update", .cpu = update };
 
 static double matrix_cell(const struct job *job, int row, int column)
 {
-    double distance = row > column ? row - column : column - row;
-    return row == column ? job->num_tiles * job->size : 1.0 / (1.0 + distance);
+    return cholesky_cell(job->num_tiles * job->size, row, column);
 }
 
 static struct tile *find_tile(struct job *job, int row, int column)
