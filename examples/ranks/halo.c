@@ -12,7 +12,7 @@
 enum {
     ROWS = 512,
     COLUMNS = 2048,
-    NUM_FRAMES = 20,
+    NUM_FRAMES = 10,
     STEPS = 2
 }; // two steps a frame: there and back
 

@@ -32,10 +32,6 @@ braid_status braid_graph_add_communicator(braid_graph *graph, braid_communicator
             *out_resource = (braid_resource){ .index = (uint32_t)i, .graph = graph->id };
             return BRAID_OK;
         }
-        if (resources[i].communicator && resources[i].communicator->ranks != communicator->ranks)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "communicator '%s': the graph has one of other ranks",
-                               communicator->name);
     }
     const struct graph_resource resource = { .buffer = GRAPH_NONE, .communicator = communicator };
     braid_status status =

@@ -4,46 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <braid/braid.h>
+#include "ranks_testing.h"
 
-#include "support/check.h"
-
-enum {
-    NUM_RANKS = 4,
-    NUM = 50000
-}; // elements: too many for an MPI to send them before they are asked for
-
-static braid_ranks *ranks;
-static braid_communicator *world, *other;
-static uint32_t rank;
-
-struct job {
-    braid_device *device;
-    braid_graph *graph;
-    braid_resource world;
-    braid_exec *exec;
-};
-
-static int begin_job(void **state)
-{
-    struct job *job = calloc(1, sizeof(*job));
-    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
-    check_ok(braid_device_open(&options, &job->device));
-    check_ok(braid_graph_create(&job->graph));
-    check_ok(braid_graph_add_communicator(job->graph, world, &job->world));
-    *state = job;
-    return 0;
-}
-
-static int end_job(void **state)
-{
-    struct job *job = *state;
-    braid_exec_destroy(job->exec);
-    braid_graph_destroy(job->graph);
-    check_ok(braid_device_close(job->device));
-    free(job);
-    return 0;
-}
+enum { NUM = 50000 }; // elements: too many for an MPI to send them before they are asked for
 
 static void run(struct job *job, uint32_t num_frames)
 {
@@ -51,28 +14,6 @@ static void run(struct job *job, uint32_t num_frames)
     for (uint32_t i = 0; i < num_frames; i++)
         check_ok(braid_exec_launch(job->exec, NULL));
     check_ok(braid_exec_wait(job->exec));
-}
-
-static braid_resource add_buffer(struct job *job, const char *name, const double *memory,
-                                 uint64_t num)
-{
-    braid_resource buffer;
-    check_ok(braid_graph_add_buffer(job->graph, name, memory, num * sizeof(*memory), &buffer));
-    return buffer;
-}
-
-static braid_node add(struct job *job, const char *name, braid_rank_operation operation,
-                      braid_communication given, const braid_access *accesses, size_t num)
-{
-    braid_node node;
-    given.node.name = name;
-    given.node.accesses = accesses;
-    given.node.num_accesses = num;
-    given.operation = operation;
-    given.communicator = given.communicator.graph ? given.communicator : job->world;
-    given.element = BRAID_ELEMENT_DOUBLE;
-    check_ok(braid_graph_add_communication(job->graph, &given, &node));
-    return node;
 }
 
 // Sends come first everywhere: they can end only because receives are posted all the same.
@@ -246,101 +187,6 @@ static void test_frames_in_flight_keep_their_own_transients(void **state)
     assert_true(sums[0] == 4 * (4 * FRAMES + 6.0));
 }
 
-static void expect_refusal(struct job *job, braid_status status, const char *const *texts)
-{
-    braid_exec *exec = NULL;
-    for (; *texts; texts++) {
-        check_fails(braid_exec_create(job->device, job->graph, NULL, &exec), status, *texts);
-        assert_null(exec);
-    }
-}
-
-// The collectives of rank 3 are in another order.
-static void test_another_order_is_refused_with_both(void **state)
-{
-    struct job *job = *state;
-    double a[1] = { 0 }, b[1] = { 0 };
-    braid_resource as = add_buffer(job, "a", a, 1), bs = add_buffer(job, "b", b, 1);
-    for (int i = 0; i < 2; i++) {
-        bool is_a = i == (rank == 3);
-        double *memory = is_a ? a : b;
-        add(job, is_a ? "residual" : "step", is_a ? BRAID_RANK_ALL_REDUCE : BRAID_RANK_BROADCAST,
-            (braid_communication){ .from = is_a ? memory : NULL, .to = memory, .count = 1 },
-            (braid_access[]){ { is_a ? as : bs, BRAID_READ_WRITE } }, 1);
-    }
-    expect_refusal(
-        job, BRAID_INVALID_ARGUMENT,
-        (const char *[]){ "communicator 'world': ranks 0 and 3 do not make the same",
-                          "rank 0: all-reduce 'residual' of 1 element, broadcast",
-                          "rank 3: broadcast 'step' of 1 element from rank 0, all-reduce", NULL });
-}
-
-static void test_a_send_without_its_receive_is_refused(void **state)
-{
-    struct job *job = *state;
-    double a[1] = { 0 };
-    braid_resource as = add_buffer(job, "a", a, 1);
-    if (rank == 1)
-        add(job, "lost", BRAID_RANK_SEND, (braid_communication){ .from = a, .count = 1, .peer = 2 },
-            (braid_access[]){ { as, BRAID_READ } }, 1);
-    expect_refusal(job, BRAID_INVALID_ARGUMENT,
-                   (const char *[]){ "send 'lost' of 1 element to rank 2 (tag 0) has no receive on "
-                                     "rank 2",
-                                     NULL });
-}
-
-// Each is sent only when the other has been received.
-static void test_a_circle_of_waits_is_refused_and_shown(void **state)
-{
-    struct job *job = *state;
-    double a[1] = { 0 };
-    braid_resource as = add_buffer(job, "a", a, 1);
-    if (rank < 2) {
-        add(job, rank ? "left" : "right", BRAID_RANK_RECEIVE,
-            (braid_communication){ .to = a, .count = 1, .peer = 1 - rank },
-            (braid_access[]){ { as, BRAID_WRITE } }, 1);
-        add(job, rank ? "right" : "left", BRAID_RANK_SEND,
-            (braid_communication){ .from = a, .count = 1, .peer = 1 - rank },
-            (braid_access[]){ { as, BRAID_READ } }, 1);
-    }
-    expect_refusal(job, BRAID_CYCLE,
-                   (const char *[]){ "ranks wait for each other: rank",
-                                     "rank 1's send 'right' of 1 element to rank 0",
-                                     "rank 0's receive 'right' of 1 element from rank 1", NULL });
-}
-
-// Two communicators, in another order on half of the ranks, and the second behind the first.
-static void test_communicators_that_cross_are_refused(void **state)
-{
-    struct job *job = *state;
-    double a[1] = { 0 };
-    braid_resource as = add_buffer(job, "a", a, 1), others;
-    check_ok(braid_graph_add_communicator(job->graph, other, &others));
-    for (uint32_t i = 0; i < 2; i++)
-        add(job, i == rank % 2 ? "on world" : "on other", BRAID_RANK_ALL_REDUCE,
-            (braid_communication){ .communicator = i == rank % 2 ? job->world : others,
-                                   .from = a,
-                                   .to = a,
-                                   .count = 1 },
-            (braid_access[]){ { as, BRAID_READ_WRITE } }, 1);
-    expect_refusal(job, BRAID_CYCLE, (const char *[]){ "'on world'", "'on other'", NULL });
-}
-
-static void test_all_hear_of_a_rank_that_makes_no_exec(void **state)
-{
-    struct job *job = *state;
-    braid_node ends[2];
-    for (int i = 0; i < 2; i++)
-        check_ok(braid_graph_add_empty(job->graph, &(braid_empty){ .node.name = i ? "b" : "a" },
-                                       &ends[i]));
-    if (rank == 2) {
-        check_ok(braid_graph_add_edge(job->graph, ends[0], ends[1]));
-        check_ok(braid_graph_add_edge(job->graph, ends[1], ends[0]));
-    }
-    expect_refusal(job, BRAID_CYCLE,
-                   (const char *[]){ rank == 2 ? "cycle" : "rank 2 made no exec", NULL });
-}
-
 static void wait_for_it(void *user)
 {
     while (!__atomic_load_n((int *)user, __ATOMIC_ACQUIRE))
@@ -392,54 +238,6 @@ static void test_a_communicator_of_some_ranks_has_ranks_of_its_own(void **state)
     assert_true(a[0] == (rank < 2 ? 1.0 : 5.0));
 }
 
-// Mistakes are found when the node is added, on the rank that made them.
-static void test_a_wrong_operation_is_refused_at_once(void **state)
-{
-    struct job *job = *state;
-    double a[1] = { 0 };
-    braid_resource as = add_buffer(job, "a", a, 1);
-    braid_communication given = { .node.name = "x",
-                                  .operation = BRAID_RANK_SEND,
-                                  .communicator = job->world,
-                                  .from = a,
-                                  .count = 1,
-                                  .element = BRAID_ELEMENT_DOUBLE,
-                                  .peer = (rank + 1) % NUM_RANKS };
-    braid_communication wrong = given;
-    size_t num = braid_graph_num_nodes(job->graph);
-    wrong.peer = rank;
-    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
-                "node 'x': the rank itself");
-    wrong.peer = NUM_RANKS;
-    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
-                "4 as .peer, which is no rank");
-    wrong = given;
-    wrong.count = 0;
-    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
-                "0 elements");
-    wrong = given;
-    wrong.to = a;
-    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
-                ".to of an operation that has none");
-    wrong = given;
-    wrong.from = NULL;
-    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
-                ".from is NULL");
-    wrong.from_resource = as;
-    wrong.count = 2;
-    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
-                "'x'");
-    wrong = given;
-    wrong.communicator = as;
-    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
-                ".communicator is not");
-    wrong = given;
-    wrong.operation = (braid_rank_operation)9;
-    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
-                "unknown operation 9");
-    assert_int_equal(braid_graph_num_nodes(job->graph), num);
-}
-
 static void test_ranks_are_not_left_while_they_are_used(void **state)
 {
     (void)state;
@@ -466,6 +264,7 @@ int main(void)
         test_job(test_a_communicator_is_in_one_exec_at_a_time),
         test_job(test_a_communicator_of_some_ranks_has_ranks_of_its_own),
         test_job(test_a_wrong_operation_is_refused_at_once),
+        test_job(test_an_operation_is_added_whole_or_not_at_all),
         test_job(test_ranks_are_not_left_while_they_are_used),
     };
     if (braid_ranks_open(NULL, &ranks)) {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of several ranks share.
+#include "ranks_testing.h"
+
+#include <stdlib.h>
+
+braid_ranks *ranks;
+braid_communicator *world, *other;
+uint32_t rank;
+
+int begin_job(void **state)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
+    check_ok(braid_device_open(&options, &job->device));
+    check_ok(braid_graph_create(&job->graph));
+    check_ok(braid_graph_add_communicator(job->graph, world, &job->world));
+    *state = job;
+    return 0;
+}
+
+int end_job(void **state)
+{
+    struct job *job = *state;
+    braid_exec_destroy(job->exec);
+    braid_graph_destroy(job->graph);
+    check_ok(braid_device_close(job->device));
+    free(job);
+    return 0;
+}
+
+braid_resource add_buffer(struct job *job, const char *name, const double *memory, uint64_t num)
+{
+    braid_resource buffer;
+    check_ok(braid_graph_add_buffer(job->graph, name, memory, num * sizeof(*memory), &buffer));
+    return buffer;
+}
+
+braid_node add(struct job *job, const char *name, braid_rank_operation operation,
+               braid_communication given, const braid_access *accesses, size_t num)
+{
+    braid_node node;
+    given.node.name = name;
+    given.node.accesses = accesses;
+    given.node.num_accesses = num;
+    given.operation = operation;
+    given.communicator = given.communicator.graph ? given.communicator : job->world;
+    given.element = BRAID_ELEMENT_DOUBLE;
+    check_ok(braid_graph_add_communication(job->graph, &given, &node));
+    return node;
+}
