@@ -9,7 +9,7 @@
 #include "support/check.h"
 #include "support/kernels.h"
 
-enum { NUM_GRAPHS = 60, NUM_FRAMES = 3, MODEL_WORDS = PLACED_MOST_BUFFERS * PLACED_WORDS };
+enum { NUM_GRAPHS = 30, NUM_FRAMES = 3, MODEL_WORDS = PLACED_MOST_BUFFERS * PLACED_WORDS };
 
 // Buffers of a graph: each in memory of its home.
 struct field {
