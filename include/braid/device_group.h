@@ -43,7 +43,7 @@ BRAID_API braid_device *braid_device_group_device(const braid_device_group *grou
 BRAID_API bool braid_device_group_reaches(const braid_device_group *group, size_t from, size_t to);
 
 // What the planner is told of the group (braid_schedule_options.places), for plans that are made
-// apart from an exec: links as they were measured on one machine (docs/cuda.md), speeds by the
+// apart from an exec: links as they were measured on one machine (docs/places.md), speeds by the
 // number of the devices' units. The arrays live as long as the group; of NULL there are none.
 BRAID_API void braid_device_group_get_place_model_sized(const braid_device_group *group,
                                                         braid_place_model *out_model, size_t bytes);
