@@ -2,7 +2,7 @@
 // On several devices every node finds what the graph says, in whatever order the plan lets nodes
 // run: random graphs are played in random orders over memory of which each device has its own, and
 // leave what they leave when nodes run one by one on one device. The verifier finds every copy that
-// is left out.
+// is left out, comes too late or too early, and says what a plan is wrong in.
 #include <string.h>
 
 #include "graph/placed.h"
@@ -209,6 +209,21 @@ static void check_placed_faults(const braid_schedule *schedule, const braid_grap
     check_ok(braid_schedule_verify(schedule, graph));
 }
 
+// A copy that nobody waits for leaves somebody with what was there before: a node, or the home.
+static void check_copies_are_in_time(const braid_schedule *schedule, const braid_graph *graph)
+{
+    struct placed *placed = schedule->placed;
+    for (uint32_t i = 0; i < placed->num_copies; i++) {
+        uint32_t copy = placed->copies[i].node;
+        size_t kept = find_in_sequence(placed, copy);
+        put_in_sequence(placed, copy,
+                        placed->copies[i].is_return ? 0 : placed->graph->sequence.num - 1);
+        check_fails(braid_verify_placed(placed, graph), BRAID_INTERNAL, "and not that of");
+        put_in_sequence(placed, copy, kept);
+    }
+    check_ok(braid_schedule_verify(schedule, graph));
+}
+
 static void random_graphs_leave_what_they_leave_on_one(void **state)
 {
     (void)state;
@@ -229,6 +244,7 @@ static void random_graphs_leave_what_they_leave_on_one(void **state)
         }
         check_every_copy_is_needed(schedule, graph);
         check_placed_faults(schedule, graph);
+        check_copies_are_in_time(schedule, graph);
         num_copies += info_of(schedule).num_copies;
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);

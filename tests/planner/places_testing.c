@@ -2,6 +2,8 @@
 // Building graphs for several devices.
 #include "planner/places_testing.h"
 
+#include "graph/placed.h"
+
 static void do_nothing(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
@@ -66,4 +68,24 @@ braid_schedule *plan_on_devices(const braid_graph *graph, uint32_t num_places, u
     };
     const braid_schedule_options options = { .costs.max_concurrent = at_once, .places = &model };
     return plan_with(graph, &options);
+}
+
+size_t find_in_sequence(const struct placed *placed, uint32_t node)
+{
+    const uint32_t *sequence = placed->graph->sequence.items;
+    size_t at = 0;
+    while (sequence[at] != node)
+        at++;
+    return at;
+}
+
+void put_in_sequence(struct placed *placed, uint32_t node, size_t where)
+{
+    uint32_t *sequence = placed->graph->sequence.items;
+    size_t at = find_in_sequence(placed, node);
+    for (; at < where; at++)
+        sequence[at] = sequence[at + 1];
+    for (; at > where; at--)
+        sequence[at] = sequence[at - 1];
+    sequence[where] = node;
 }

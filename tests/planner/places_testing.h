@@ -31,4 +31,9 @@ braid_resource add_transient(braid_graph *graph, const char *name, uint64_t byte
 // between devices 50 ns; so many nodes run at once on each.
 braid_schedule *plan_on_devices(const braid_graph *graph, uint32_t num_places, uint32_t at_once);
 
+// Where a node of a plan stands in the order in which nodes touch memory, and putting it elsewhere.
+struct placed;
+size_t find_in_sequence(const struct placed *placed, uint32_t node);
+void put_in_sequence(struct placed *placed, uint32_t node, size_t where);
+
 #endif
