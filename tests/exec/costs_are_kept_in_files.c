@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The costs of a graph are kept in a file and taken from it, whole or not at all; a file of another
 // graph, another device or another kind is refused by name.
+#include <errno.h>
 #include <glob.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 
 #include <braid/braid.h>
 
+#include "base/whole_file.h"
 #include "support/check.h"
 
 static char path[] = "/tmp/braid-costs-XXXXXX";
@@ -125,6 +128,16 @@ static void what_is_no_file_of_costs_is_refused(void **state)
         "{\"kind\": \"costs\", \"costs_ns\": [99999999999999999999]}",
         "{\"kind\": \"costs\", \"costs_ns\": [1.5]}",
         "{\"kind\": \"costs\"} {}",
+        "{\"kind\": \"costs\", \"costs_ns\": [01]}",
+        "{\"kind\": \"costs\", \"costs_ns\": [1",
+        "{\"kind\": \"co\nsts\"}",
+        "{\"kind\": \"co\\sts\"}",
+        "{\"kind\": \"costs\\",
+        "{\"kind\": \"longer than any kind is\"}",
+        "{\"kind\": \"costs\", \"more\": {1: 2}}",
+        "{\"kind\": \"costs\", \"more\": {\"a\" 2}}",
+        "{\"kind\": \"costs\", \"more\": \"open\\",
+        "{\"kind\": \"costs\", \"more\": }",
     };
     braid_graph *graph = make_graph("second");
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -148,6 +161,21 @@ static void what_is_no_file_of_costs_is_refused(void **state)
     write_text(text);
     check_ok(braid_graph_load_costs(graph, NULL, path));
     assert_int_equal(length_of(graph), 24);
+    braid_graph_destroy(graph);
+}
+
+static void names_with_signs_are_read(void **state)
+{
+    (void)state;
+    braid_graph *graph = make_graph("second");
+    write_text("{\"none\": {}, \"also\": [], \"format\": 2, \"kind\": \"\\u0063osts\"}");
+    check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
+                "is no file of costs");
+    write_text("{\"none\": {}, \"also\": [], \"format\": 2, \"kind\": \"costs\","
+               " \"graph\": \"a\\\"b\\\\c\\/d\"}");
+    check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
+                "is of another graph: 'a\"b\\c/d'");
+    assert_int_equal(length_of(graph), 60);
     braid_graph_destroy(graph);
 }
 
@@ -184,6 +212,74 @@ static void a_full_disk_leaves_the_file_as_it_was(void **state)
     check_ok(braid_device_close(device));
 }
 
+// Some of it was lost, though the last of it could be written.
+static void a_disk_that_was_full_for_a_while_leaves_it_too(void **state)
+{
+    (void)state;
+    static char more[1 << 16];
+    struct whole_file file;
+    write_text("before");
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_true(braid_whole_file_open(path, &file));
+    assert_int_equal(setvbuf(file.stream, NULL, _IONBF, 0), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 40, limit.rlim_max }), 0);
+    size_t num = fwrite(more, 1, sizeof(more), file.stream);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_true(num < sizeof(more));
+    assert_int_equal(fputs("the last", file.stream) < 0, 0);
+    assert_false(braid_whole_file_close(&file, true));
+    assert_string_equal(read_text(), "before");
+    assert_int_equal(num_files(), 1);
+}
+
+static void what_is_given_up_leaves_the_file_as_it_was(void **state)
+{
+    (void)state;
+    struct whole_file file;
+    write_text("before");
+    assert_true(braid_whole_file_open(path, &file));
+    assert_int_equal(fputs("half", file.stream) < 0, 0);
+    assert_false(braid_whole_file_close(&file, false));
+    assert_string_equal(read_text(), "before");
+    assert_int_equal(num_files(), 1);
+}
+
+// Somebody makes a folder where the file should go, while it is written.
+static void a_folder_in_the_place_of_the_file_stays(void **state)
+{
+    (void)state;
+    struct whole_file file;
+    assert_int_equal(unlink(path), 0);
+    assert_true(braid_whole_file_open(path, &file));
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(fputs("text", file.stream) < 0, 0);
+    errno = 0;
+    assert_false(braid_whole_file_close(&file, true));
+    assert_int_equal(errno, EISDIR);
+    assert_int_equal(num_files(), 1);
+    assert_int_equal(rmdir(path), 0);
+    write_text("");
+}
+
+// As long as a name may be, so that none beside it can be longer.
+static void a_name_as_long_as_can_be_is_written(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph("second");
+    char folder[] = "/tmp/braid-costs-XXXXXX", name[NAME_MAX + sizeof(folder) + 1];
+    assert_non_null(mkdtemp(folder));
+    snprintf(name, sizeof(name), "%s/%0*d", folder, NAME_MAX, 0);
+    check_ok(braid_graph_save_costs(graph, device, name));
+    check_ok(braid_graph_load_costs(graph, device, name));
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(rmdir(folder), 0); // and nothing else is in it
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
 static void a_file_keeps_its_rights_and_its_links(void **state)
 {
     (void)state;
@@ -210,7 +306,12 @@ int main(void)
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(what_is_of_another_is_refused),
         cmocka_unit_test(what_is_no_file_of_costs_is_refused),
+        cmocka_unit_test(names_with_signs_are_read),
         cmocka_unit_test(a_full_disk_leaves_the_file_as_it_was),
+        cmocka_unit_test(a_disk_that_was_full_for_a_while_leaves_it_too),
+        cmocka_unit_test(what_is_given_up_leaves_the_file_as_it_was),
+        cmocka_unit_test(a_folder_in_the_place_of_the_file_stays),
+        cmocka_unit_test(a_name_as_long_as_can_be_is_written),
         cmocka_unit_test(a_file_keeps_its_rights_and_its_links),
     };
     int file = mkstemp(path);

@@ -2,7 +2,9 @@
 // A tool that listens hears a range for each frame and, inside, one for each node by its name: as
 // it is queued on streams, and as it is added to a native graph.
 //
-// tools_hear_names nvtx|roctx|nobody LISTENER: a process has one tool, so each runs by itself.
+// tools_hear_names TOOL LISTENER: a process has one tool, so each runs by itself. TOOL is nvtx, or
+// a listener that homeless knows no domains; roctx, or rocm, where its library is in the process
+// for itself alone; both; or one that hears nothing: nobody, missing, refuses, endless.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,16 +17,26 @@ typedef const char *take_function(void);
 
 static const char *backend;
 static take_function *take, *get_domain;
-static bool listens;
+static bool listens, has_domain;
+
+static bool is_one_of(const char *tool, const char *tools)
+{
+    return strstr(tools, tool) != NULL;
+}
 
 static void set_up(const char *tool, const char *listener)
 {
-    backend = strcmp(tool, "roctx") == 0 ? "hip" : "cuda";
-    listens = strcmp(tool, "nobody") != 0;
-    if (strcmp(tool, "nvtx") == 0)
+    backend = is_one_of(tool, "roctx rocm") ? "hip" : "cuda";
+    listens = is_one_of(tool, "nvtx homeless roctx rocm both");
+    has_domain = is_one_of(tool, "nvtx");
+    setenv("LISTENER", tool, 1);
+    if (is_one_of(tool, "nvtx homeless refuses endless both"))
         setenv("NVTX_INJECTION64_PATH", listener, 1);
+    else if (is_one_of(tool, "missing"))
+        setenv("NVTX_INJECTION64_PATH", "/nowhere/listener.so", 1);
     // rocprof puts its library into the process; a program may have that of NVTX at hand, unused.
-    void *library = dlopen(listener, RTLD_NOW | (backend[0] == 'h' ? RTLD_GLOBAL : RTLD_LOCAL));
+    void *library =
+        dlopen(listener, RTLD_NOW | (is_one_of(tool, "roctx both") ? RTLD_GLOBAL : RTLD_LOCAL));
     union {
         void *address;
         take_function *function;
@@ -85,7 +97,7 @@ static void frames_and_nodes_have_names(void **state)
     braid_graph_destroy(graph);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, words);
     check_ok(braid_device_close(device));
-    assert_string_equal(get_domain(), listens && backend[0] == 'c' ? "Braid" : "");
+    assert_string_equal(get_domain(), has_domain ? "Braid" : "");
 }
 
 static braid_status refuse(braid_device *device, braid_stream *stream, void *user)
@@ -116,6 +128,29 @@ static void a_frame_that_fails_ends_its_ranges(void **state)
     check_ok(braid_device_close(device));
 }
 
+// A program of both vendors' devices, each of which has a tool that listens.
+static void two_tools_both_hear(void **state)
+{
+    (void)state;
+    braid_device *first = NULL, *second = NULL;
+    braid_exec *exec = NULL;
+    void *words = NULL;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &first));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "hip" }, &second));
+    check_ok(braid_memory_allocate(first, BRAID_MEMORY_DEVICE, 16, &words));
+    braid_graph *graph = make_graph(words);
+    check_ok(braid_exec_create(first, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
+                               &exec));
+    (void)take();
+    check_ok(braid_exec_launch(exec, NULL));
+    check_heard("braid frame(braid frame(clear(clear())mark(mark())))");
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    braid_memory_free(first, BRAID_MEMORY_DEVICE, words);
+    check_ok(braid_device_close(first));
+    check_ok(braid_device_close(second));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -127,5 +162,8 @@ int main(int argc, char **argv)
     set_up(argv[1], argv[2]);
     if (!take)
         return 2;
+    const struct CMUnitTest of_two[] = { cmocka_unit_test(two_tools_both_hear) };
+    if (strcmp(argv[1], "both") == 0)
+        return cmocka_run_group_tests_name("tools_hear_names", of_two, NULL, NULL);
     return cmocka_run_group_tests_name("tools_hear_names", tests, NULL, NULL);
 }

@@ -4,17 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/bad_input.h"
 #include "graph/graph_state.h"
 #include "support/check.h"
-
-// A graph with something of everything, and another graph whose handles must be refused.
-struct world {
-    braid_graph *graph, *other;
-    braid_node load, clear, loop, sweep;
-    braid_resource image, part, list;
-    braid_node foreign_node;
-    braid_resource foreign_resource;
-};
 
 static void cpu(const braid_blocks *blocks, void *const *args)
 {
@@ -38,7 +30,7 @@ static braid_status native(braid_device *device, braid_stream *stream, void *use
 static const braid_kernel kernel = { .name = "victim", .cpu = cpu };
 static const braid_kernel loader = { .name = "loader", .cpu = cpu };
 static const braid_kernel nameless = { .cpu = cpu };
-static char memory[64];
+char memory[64];
 
 static int set_up(void **state)
 {
@@ -80,8 +72,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-// The graph is as it was, and can still be added to.
-static void check_unchanged(struct world *world, char *before)
+void check_unchanged(struct world *world, char *before)
 {
     char *after = graph_state(world->graph);
     assert_string_equal(after, before);
@@ -150,6 +141,10 @@ static void unknown_resources_are_refused(void **state)
             &(braid_node_options){ .name = "victim", .accesses = accesses, .num_accesses = 2 });
     }
     check_refused_options(world, &(braid_node_options){ .name = "victim", .num_accesses = 1 });
+    braid_access access = { world->image, BRAID_READ };
+    check_refused_options(
+        world,
+        &(braid_node_options){ .name = "victim", .accesses = &access, .num_accesses = UINT32_MAX });
 }
 
 static void unknown_access_modes_are_refused(void **state)
@@ -209,6 +204,12 @@ static void kernels_without_what_they_need_are_refused(void **state)
     check_refused_launch(world,
                          &(braid_launch){ .kernel = &kernel, .args = no_bytes, .num_args = 1 });
     check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .num_args = 1 });
+    braid_arg vast[] = { { memory, (size_t)INT32_MAX + 1 } };
+    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .args = vast, .num_args = 1 });
+    assert_non_null(strstr(braid_error_message(), "argument 0 of 2147483648 bytes"));
+    check_refused_launch(
+        world, &(braid_launch){ .kernel = &kernel, .args = no_bytes, .num_args = UINT32_MAX });
+    assert_non_null(strstr(braid_error_message(), "too many arguments"));
 }
 
 static void grids_that_overflow_are_refused(void **state)
@@ -220,6 +221,8 @@ static void grids_that_overflow_are_refused(void **state)
     check_refused_launch(world,
                          &(braid_launch){ .kernel = &kernel, .block = { most, most, most } });
     check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .cluster = { 300, 1, 1 } });
+    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .cluster = { 1, 300, 1 } });
+    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .cluster = { 1, 1, 300 } });
 }
 
 static void copies_without_bytes_or_ends_are_refused(void **state)
@@ -284,52 +287,6 @@ static void edges_between_the_wrong_nodes_are_refused(void **state)
         check_fails(braid_graph_add_edge(graph, bad[i], world->load), BRAID_INVALID_ARGUMENT, name);
         check_fails(braid_graph_set_cost(graph, bad[i], 5), BRAID_INVALID_ARGUMENT, name);
     }
-    check_unchanged(world, before);
-}
-
-static void resources_without_a_name_or_bytes_are_refused(void **state)
-{
-    struct world *world = *state;
-    braid_graph *graph = world->graph;
-    braid_resource out = { 77, 77 };
-    char *before = graph_state(graph);
-    check_fails(braid_graph_add_buffer(graph, NULL, memory, 8, &out), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_graph_add_buffer(graph, "", memory, 8, &out), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_graph_add_buffer(graph, "tiny", memory, 0, &out), BRAID_INVALID_ARGUMENT,
-                "tiny");
-    check_fails(braid_graph_add_buffer(graph, "vast", memory, UINT64_MAX, &out),
-                BRAID_INVALID_ARGUMENT, "vast");
-    check_fails(braid_graph_add_resource(graph, NULL, &out), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_graph_add_resource(graph, "", &out), BRAID_INVALID_ARGUMENT, "");
-    assert_int_equal(out.index, 77);
-    check_unchanged(world, before);
-}
-
-static void ranges_outside_their_buffer_are_refused(void **state)
-{
-    struct world *world = *state;
-    braid_graph *graph = world->graph;
-    braid_resource out = { 77, 77 };
-    char *before = graph_state(graph);
-    check_fails(braid_graph_add_range(graph, world->image, 0, 0, &out), BRAID_INVALID_ARGUMENT,
-                "image");
-    check_fails(braid_graph_add_range(graph, world->image, 60, 5, &out), BRAID_INVALID_ARGUMENT,
-                "image");
-    check_fails(braid_graph_add_range(graph, world->image, 64, 1, &out), BRAID_INVALID_ARGUMENT,
-                "image");
-    check_fails(braid_graph_add_range(graph, world->image, UINT64_MAX, 2, &out),
-                BRAID_INVALID_ARGUMENT, "image");
-    check_fails(braid_graph_add_range(graph, world->image, 2, UINT64_MAX, &out),
-                BRAID_INVALID_ARGUMENT, "image");
-    check_fails(braid_graph_add_range(graph, world->part, 0, 4, &out), BRAID_INVALID_ARGUMENT,
-                "image");
-    check_fails(braid_graph_add_range(graph, world->list, 0, 4, &out), BRAID_INVALID_ARGUMENT,
-                "list");
-    check_fails(braid_graph_add_range(graph, world->foreign_resource, 0, 4, &out),
-                BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_graph_add_range(graph, (braid_resource){ 0 }, 0, 4, &out),
-                BRAID_INVALID_ARGUMENT, "");
-    assert_int_equal(out.index, 77);
     check_unchanged(world, before);
 }
 
@@ -423,9 +380,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_without_a_function_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(edges_between_the_wrong_nodes_are_refused, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(resources_without_a_name_or_bytes_are_refused, set_up,
+        cmocka_unit_test_setup_teardown(test_resources_without_a_name_or_bytes_are_refused, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(ranges_outside_their_buffer_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ranges_outside_their_buffer_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_versions_that_cannot_be_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_earlier_versions_that_are_none_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_homes_of_what_has_none_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(null_objects_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(room_for_too_much_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_graph_can_be_added_to_after_a_refusal, set_up,

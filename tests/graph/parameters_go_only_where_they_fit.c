@@ -51,6 +51,16 @@ static void uses_that_do_not_fit_are_refused_by_name(void **state)
         { { .node = world.attend, .offset = 8 }, "position" },
         { { .node = world.attend, .offset = 4, .bytes = 5 }, "position" },
         { { .node = world.attend, .offset = 4, .bytes = UINT64_MAX }, "position" },
+        { { .node = world.attend, .target = (braid_target)99 },
+          "'position': node 'attend': unknown target 99" },
+        { { .node = world.attend, .target = BRAID_TARGET_GRID_X, .argument = 1 },
+          "node 'attend': argument 1 at 0, where the target is grid.x" },
+        { { .node = world.attend, .target = BRAID_TARGET_GRID_X, .argument_offset = 2 },
+          "node 'attend': argument 0 at 2, where the target is grid.x" },
+        { { .node = world.attend, .target = BRAID_TARGET_GRID_X, .bytes = 2 },
+          "'position': 2 bytes for grid.x of node 'attend', which has 4" },
+        { { .node = world.join, .target = BRAID_TARGET_ENABLED, .bytes = 3 },
+          "'position': 3 bytes for enabled of node 'join', which has 4" },
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         check_fails(braid_graph_use_parameter(world.graph, world.position, &bad[i].use),
@@ -58,7 +68,16 @@ static void uses_that_do_not_fit_are_refused_by_name(void **state)
     const braid_parameter_use good = { .node = world.attend };
     check_fails(braid_graph_use_parameter(world.graph, (braid_parameter){ 1, 0 }, &good),
                 BRAID_INVALID_ARGUMENT, "parameter 1 of graph 0");
+    check_fails(
+        braid_graph_use_parameter(world.graph, (braid_parameter){ 1, world.position.graph }, &good),
+        BRAID_INVALID_ARGUMENT, "parameter 1 of graph");
     assert_int_equal(world.graph->uses.num, 0);
+    for (uint64_t bytes = 1; bytes <= 4; bytes *= 2)
+        check_ok(braid_graph_use_parameter(world.graph, world.position,
+                                           &(braid_parameter_use){ .node = world.join,
+                                                                   .target = BRAID_TARGET_ENABLED,
+                                                                   .bytes = bytes }));
+    assert_int_equal(world.graph->uses.num, 3);
     check_ok(braid_graph_use_parameter(world.graph, world.position, &good));
     check_ok(braid_graph_use_parameter(
         world.graph, world.position,
@@ -73,6 +92,8 @@ static void parameters_need_a_name_and_a_size(void **state)
     braid_parameter out = { 7, 7 };
     check_fails(braid_graph_add_parameter(world.graph, NULL, 4, &out), BRAID_INVALID_ARGUMENT,
                 "name");
+    check_fails(braid_graph_add_parameter(world.graph, "", 4, &out), BRAID_INVALID_ARGUMENT,
+                "a parameter needs a name");
     check_fails(braid_graph_add_parameter(world.graph, "x", 0, &out), BRAID_INVALID_ARGUMENT,
                 "'x'");
     check_fails(braid_graph_add_parameter(world.graph, "x", 4097, &out), BRAID_INVALID_ARGUMENT,

@@ -170,6 +170,22 @@ void test_a_wrong_operation_is_refused_at_once(void **state)
     wrong.node.epilogue_of = main_node;
     check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
                 "neither prelude nor epilogue");
+    wrong = given;
+    wrong.node.prelude_of = main_node;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                "neither prelude nor epilogue");
+    wrong = given;
+    wrong.to_resource = as;
+    check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                ".to of an operation that has none");
+    const braid_resource others[] = { { job->world.index, job->world.graph + 1 },
+                                      { job->world.index + 1000, job->world.graph } };
+    for (int i = 0; i < 2; i++) {
+        wrong = given;
+        wrong.communicator = others[i];
+        check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
+                    ".communicator is not a communicator of this graph");
+    }
     assert_int_equal(braid_graph_num_nodes(job->graph), num + 1);
 }
 
@@ -201,4 +217,8 @@ void test_an_operation_is_added_whole_or_not_at_all(void **state)
     assert_true(nth > 3);
     check_ok(braid_graph_add_communicator(job->graph, world, &again));
     assert_int_equal(again.index, job->world.index);
+    check_fails(braid_graph_add_communicator(job->graph, NULL, &again), BRAID_INVALID_ARGUMENT,
+                "communicator is NULL");
+    check_fails(braid_graph_add_communicator(job->graph, world, NULL), BRAID_INVALID_ARGUMENT,
+                "out_resource is NULL");
 }

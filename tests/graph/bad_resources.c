@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resources, their versions and their homes that cannot be are refused by name.
+#include <stdio.h>
+
+#include "graph/bad_input.h"
+#include "graph/graph_state.h"
+#include "support/check.h"
+
+void test_resources_without_a_name_or_bytes_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    braid_resource out = { 77, 77 };
+    char *before = graph_state(graph);
+    check_fails(braid_graph_add_buffer(graph, NULL, memory, 8, &out), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_buffer(graph, "", memory, 8, &out), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_buffer(graph, "tiny", memory, 0, &out), BRAID_INVALID_ARGUMENT,
+                "tiny");
+    check_fails(braid_graph_add_buffer(graph, "vast", memory, UINT64_MAX, &out),
+                BRAID_INVALID_ARGUMENT, "vast");
+    check_fails(braid_graph_add_resource(graph, NULL, &out), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_resource(graph, "", &out), BRAID_INVALID_ARGUMENT, "");
+    assert_int_equal(out.index, 77);
+    check_unchanged(world, before);
+}
+
+void test_ranges_outside_their_buffer_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    braid_resource out = { 77, 77 };
+    char *before = graph_state(graph);
+    check_fails(braid_graph_add_range(graph, world->image, 0, 0, &out), BRAID_INVALID_ARGUMENT,
+                "image");
+    check_fails(braid_graph_add_range(graph, world->image, 60, 5, &out), BRAID_INVALID_ARGUMENT,
+                "image");
+    check_fails(braid_graph_add_range(graph, world->image, 64, 1, &out), BRAID_INVALID_ARGUMENT,
+                "image");
+    check_fails(braid_graph_add_range(graph, world->image, UINT64_MAX, 2, &out),
+                BRAID_INVALID_ARGUMENT, "image");
+    check_fails(braid_graph_add_range(graph, world->image, 2, UINT64_MAX, &out),
+                BRAID_INVALID_ARGUMENT, "image");
+    check_fails(braid_graph_add_range(graph, world->part, 0, 4, &out), BRAID_INVALID_ARGUMENT,
+                "image");
+    check_fails(braid_graph_add_range(graph, world->list, 0, 4, &out), BRAID_INVALID_ARGUMENT,
+                "list");
+    check_fails(braid_graph_add_range(graph, world->foreign_resource, 0, 4, &out),
+                BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_range(graph, (braid_resource){ 0 }, 0, 4, &out),
+                BRAID_INVALID_ARGUMENT, "");
+    assert_int_equal(out.index, 77);
+    check_unchanged(world, before);
+}
+
+void test_versions_that_cannot_be_are_refused(void **state)
+{
+    struct world *world = *state;
+    const uintptr_t end = UINTPTR_MAX - 7; // of the address space, where 8 bytes have their place
+    void *too_far[] = { memory, (void *)end }, *none[] = { memory, NULL };
+    void *shared[] = { memory, memory + 32, memory + 15 };
+    const struct {
+        void *const *addresses;
+        uint32_t num_versions;
+        uint64_t bytes;
+        const char *named;
+    } bad[] = {
+        { NULL, 0, 8, "'state': 0 versions, not 2 to 16" },
+        { NULL, 1, 8, "'state': 1 versions, not 2 to 16" },
+        { NULL, 17, 8, "'state': 17 versions, not 2 to 16" },
+        { NULL, 2, 0, "'state': 0 bytes" },
+        { NULL, 2, ((uint64_t)1 << 48) + 1, "'state': 281474976710657 bytes, not 1 to 2^48" },
+        { too_far, 2, 9, "'state': no 9 bytes at 0xfffffffffffffff8 for version 1" },
+        { none, 2, 8, "'state': no 8 bytes at" },
+        { shared, 3, 16, "'state': versions 0 and 2 share bytes" },
+    };
+    braid_resource out = { 77, 77 };
+    char *before = graph_state(world->graph);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        check_fails(braid_graph_add_versioned_buffer(world->graph, "state", bad[i].addresses,
+                                                     bad[i].num_versions, bad[i].bytes, &out),
+                    BRAID_INVALID_ARGUMENT, bad[i].named);
+    check_fails(braid_graph_add_versioned_buffer(world->graph, "", NULL, 2, 8, &out),
+                BRAID_INVALID_ARGUMENT, "name");
+    assert_int_equal(out.index, 77);
+    check_unchanged(world, before);
+    check_ok(braid_graph_add_versioned_buffer(world->graph, "state", shared, 2, 16, &out));
+}
+
+void test_earlier_versions_that_are_none_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    braid_resource versioned, earlier, foreign, out = { 77, 77 };
+    check_ok(braid_graph_add_versioned_buffer(graph, "state", NULL, 3, 8, &versioned));
+    check_ok(braid_graph_add_earlier_version(graph, versioned, 2, &earlier));
+    for (uint32_t i = 0; i <= versioned.index; i++) // with an index that is a versioned one here
+        check_ok(braid_graph_add_versioned_buffer(world->other, "x", NULL, 2, 8, &foreign));
+    char *before = graph_state(graph);
+    const braid_resource beyond = { earlier.index + 1, versioned.graph };
+    const braid_resource bad[] = { world->image, world->part, world->list, earlier,
+                                   foreign,      beyond,      { 0 } };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "resource %u of graph %u is not a versioned buffer",
+                 bad[i].index, bad[i].graph);
+        check_fails(braid_graph_add_earlier_version(graph, bad[i], 1, &out), BRAID_INVALID_ARGUMENT,
+                    name);
+    }
+    const uint32_t frames[] = { 0, 3, UINT32_MAX };
+    for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "'state' has 3 versions: none of %u frames before", frames[i]);
+        check_fails(braid_graph_add_earlier_version(graph, versioned, frames[i], &out),
+                    BRAID_INVALID_ARGUMENT, name);
+    }
+    check_fails(braid_graph_add_range(graph, versioned, 0, 4, &out), BRAID_INVALID_ARGUMENT,
+                "'state' is versioned");
+    assert_int_equal(out.index, 77);
+    check_ok(braid_graph_add_earlier_version(graph, versioned, 2, &out));
+    assert_int_equal(out.index, earlier.index);
+    check_unchanged(world, before);
+}
+
+void test_homes_of_what_has_none_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    braid_resource transient, scratch, versioned, earlier;
+    check_ok(braid_graph_add_transient(graph, "passing", 64, 0, &transient));
+    check_ok(braid_graph_add_scratch(graph, "notes", 64, 0, &scratch));
+    check_ok(braid_graph_add_versioned_buffer(graph, "state", NULL, 2, 8, &versioned));
+    check_ok(braid_graph_add_earlier_version(graph, versioned, 1, &earlier));
+    const struct {
+        braid_resource resource;
+        uint32_t place;
+        const char *named;
+    } bad[] = {
+        { transient, BRAID_PLACE(0), "'passing' is a transient buffer" },
+        { scratch, BRAID_PLACE(0), "'notes' is scratch" },
+        { world->part, BRAID_PLACE(0), "'image' is a range" },
+        { earlier, BRAID_PLACE(0), "'state[-1]' is an earlier version" },
+        { world->foreign_resource, BRAID_PLACE(0), "is not a resource of this graph" },
+        { { earlier.index + 1, earlier.graph }, BRAID_PLACE(0), "is not a resource of this graph" },
+        { world->image, 1000, "'image': its home is 1000" },
+    };
+    char *before = graph_state(graph);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        check_fails(braid_graph_set_home(graph, bad[i].resource, bad[i].place),
+                    BRAID_INVALID_ARGUMENT, bad[i].named);
+    check_fails(braid_graph_add_range(graph, (braid_resource){ earlier.index + 1, earlier.graph },
+                                      0, 4, &transient),
+                BRAID_INVALID_ARGUMENT, "is not a resource of this graph");
+    check_unchanged(world, before);
+    check_ok(braid_graph_set_home(graph, versioned, BRAID_EVERYWHERE));
+    check_ok(braid_graph_set_home(graph, world->image, 0));
+}
