@@ -46,6 +46,26 @@ static void be_another(struct placed *placed)
     node_of(placed, CHANGE)->payload++;
 }
 
+static void take_a_hint(struct placed *placed)
+{
+    node_of(placed, CHANGE)->lane_hint++;
+}
+
+static void touch_less(struct placed *placed)
+{
+    node_of(placed, CHANGE)->num_accesses--;
+}
+
+static void touch_others(struct placed *placed)
+{
+    node_of(placed, CHANGE)->first_access--;
+}
+
+static void do_nothing(struct placed *placed)
+{
+    node_of(placed, CHANGE)->kind = WORK_EMPTY;
+}
+
 static void be_nowhere(struct placed *placed)
 {
     node_of(placed, READ)->place = 3;
@@ -56,6 +76,16 @@ static void lose_an_edge(struct placed *placed)
     placed->graph->edges.num--;
 }
 
+static void join_others(struct placed *placed)
+{
+    ((struct graph_edge *)placed->graph->edges.items)->to--;
+}
+
+static void forget_a_copy(struct placed *placed)
+{
+    placed->num_copies--;
+}
+
 static void mix_up(struct placed *placed)
 {
     placed->copies[0].node++;
@@ -64,6 +94,48 @@ static void mix_up(struct placed *placed)
 static void copy_less(struct placed *placed)
 {
     ((union work *)placed->graph->works.items)[node_of(placed, THERE)->payload].copy.bytes--;
+}
+
+static void copy_another_address(struct placed *placed)
+{
+    struct work_copy *work =
+        &((union work *)placed->graph->works.items)[node_of(placed, THERE)->payload].copy;
+    work->from = (const char *)work->from + 1;
+}
+
+static void touch_twice(struct placed *placed)
+{
+    node_of(placed, THERE)->num_accesses++;
+}
+
+static void write_the_source(struct placed *placed)
+{
+    access_of(placed, THERE)[0].mode = BRAID_READ_WRITE;
+}
+
+static void read_the_replica(struct placed *placed)
+{
+    access_of(placed, THERE)[1].mode = BRAID_READ_WRITE;
+}
+
+static void touch_another_source(struct placed *placed)
+{
+    access_of(placed, THERE)[0].resource++;
+}
+
+static void touch_another_replica(struct placed *placed)
+{
+    access_of(placed, THERE)[1].resource = access_of(placed, WRITE)->resource;
+}
+
+static void run_elsewhere(struct placed *placed)
+{
+    placed->copies[0].from = 1;
+}
+
+static void end_elsewhere(struct placed *placed)
+{
+    placed->copies[0].to = 0;
 }
 
 static void copy_from_elsewhere(struct placed *placed)
@@ -125,10 +197,24 @@ static void a_wrong_plan_is_told_what_is_wrong(void **state)
         { come_back_early, "in another order than the graph" },
         { turn_around, "in another order than the graph" },
         { be_another, "makes node 1 'change' another one" },
+        { take_a_hint, "makes node 1 'change' another one" },
+        { touch_less, "makes node 1 'change' another one" },
+        { touch_others, "makes node 1 'change' another one" },
+        { do_nothing, "makes node 1 'change' another one" },
         { be_nowhere, "puts node 2 'read' on device 2" },
         { lose_an_edge, "other nodes or edges" },
+        { join_others, "other nodes or edges" },
+        { forget_a_copy, "other nodes or edges" },
         { mix_up, "copies are in disorder" },
         { copy_less, "is not what it says" },
+        { copy_another_address, "is not what it says" },
+        { touch_twice, "is not what it says" },
+        { write_the_source, "is not what it says" },
+        { read_the_replica, "is not what it says" },
+        { touch_another_source, "is not what it says" },
+        { touch_another_replica, "is not what it says" },
+        { run_elsewhere, "is not what it says" },
+        { end_elsewhere, "is not what it says" },
         { copy_from_elsewhere, "is not what it says" },
         { stand_for_another, "stand for another one" },
         { read_only, "gives node 1 'change' other memory" },

@@ -50,6 +50,17 @@ static void set_core(struct cpu_backend *backend, struct cpu_seat *seat, int cor
     count(backend, core, 1);
 }
 
+// For a seat of another thread, which may have left the core meanwhile: asleep it counts on none.
+static void change_core(struct cpu_backend *backend, struct cpu_seat *seat, int from, int to)
+{
+    int expected = from;
+    if (!atomic_compare_exchange_strong_explicit(&seat->core, &expected, to, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        return;
+    count(backend, from, -1);
+    count(backend, to, 1);
+}
+
 void braid_cpu_seat_init(struct cpu_seat *seat)
 {
     *seat = (struct cpu_seat){ .core = -1 };
@@ -171,7 +182,7 @@ bool braid_cpu_seat_part(struct cpu_backend *backend)
     int to = seat ? restrict_to_free_core(backend, seat, core, &before) : -1;
     if (to < 0)
         return false;
-    set_core(backend, seat, to);
+    change_core(backend, seat, core, to);
     allow(seat, &before);
     return true;
 }
