@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/array.h"
 
@@ -74,6 +75,17 @@ static void stop_thread(braid_ranks *ranks)
     pthread_join(ranks->thread, NULL);
 }
 
+// Naps end by the clock that the thread's times are of.
+static void init_conditions(braid_ranks *ranks)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&ranks->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&ranks->done, NULL);
+}
+
 // The library stays loaded: MPI's own threads and handlers may still be there.
 static void free_ranks(braid_ranks *ranks)
 {
@@ -134,8 +146,7 @@ braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **
     }
     ranks->timeout_ns = timeout_ms * 1000000;
     pthread_mutex_init(&ranks->lock, NULL);
-    pthread_cond_init(&ranks->changed, NULL);
-    pthread_cond_init(&ranks->done, NULL);
+    init_conditions(ranks);
     status = start(ranks);
     if (status) {
         free_ranks(ranks);

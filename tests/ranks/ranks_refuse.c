@@ -46,6 +46,27 @@ void test_a_send_without_its_receive_is_refused(void **state)
                                      NULL });
 }
 
+// The graph of one rank, the first of the communicator or the last, has another communicator only.
+void test_a_collective_that_a_rank_knows_nothing_of_is_refused(void **state)
+{
+    struct job *job = *state;
+    double a[1] = { 0 };
+    for (uint32_t absent = 0; absent < NUM_RANKS; absent += NUM_RANKS - 1) {
+        struct job here = { .device = job->device };
+        check_ok(braid_graph_create(&here.graph));
+        braid_resource as = add_buffer(&here, "a", a, 1);
+        check_ok(braid_graph_add_communicator(here.graph, rank == absent ? other : world,
+                                              &here.world));
+        if (rank != absent)
+            add(&here, "residual", BRAID_RANK_ALL_REDUCE,
+                (braid_communication){ .from = a, .to = a, .count = 1 },
+                (braid_access[]){ { as, BRAID_READ_WRITE } }, 1);
+        expect_refusal(&here, BRAID_INVALID_ARGUMENT,
+                       (const char *[]){ "communicator 'world': ranks", NULL });
+        braid_graph_destroy(here.graph);
+    }
+}
+
 // Each is sent only when the other has been received.
 void test_a_circle_of_waits_is_refused_and_shown(void **state)
 {

@@ -28,6 +28,7 @@ braid_node add(struct job *job, const char *name, braid_rank_operation operation
 
 void test_another_order_is_refused_with_both(void **state);
 void test_a_send_without_its_receive_is_refused(void **state);
+void test_a_collective_that_a_rank_knows_nothing_of_is_refused(void **state);
 void test_a_circle_of_waits_is_refused_and_shown(void **state);
 void test_communicators_that_cross_are_refused(void **state);
 void test_all_hear_of_a_rank_that_makes_no_exec(void **state);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Four ranks, started by mpirun: what they send, receive and reduce arrives, and what would hang is
 // refused on all of them. Every rank makes every test; rank 0 reports.
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "ranks_testing.h"
 
@@ -238,6 +241,27 @@ static void test_a_communicator_of_some_ranks_has_ranks_of_its_own(void **state)
     assert_true(a[0] == (rank < 2 ? 1.0 : 5.0));
 }
 
+// How often the threads of this process but the caller's went to sleep.
+static long num_sleeps(void)
+{
+    struct rusage all, own;
+    getrusage(RUSAGE_SELF, &all);
+    getrusage(RUSAGE_THREAD, &own);
+    return all.ru_nvcsw - own.ru_nvcsw;
+}
+
+// Where nothing is under way the communication thread sleeps: what spins would take seconds of the
+// processor and never sleep.
+static void test_a_thread_without_work_sleeps(void **state)
+{
+    (void)state;
+    long before = num_sleeps();
+    clock_t begin = clock();
+    while (num_sleeps() < before + 5 && clock() - begin < 10 * CLOCKS_PER_SEC)
+        sched_yield();
+    assert_true(num_sleeps() >= before + 5);
+}
+
 static void test_ranks_are_not_left_while_they_are_used(void **state)
 {
     (void)state;
@@ -258,6 +282,7 @@ int main(void)
         test_job(test_frames_in_flight_keep_their_own_transients),
         test_job(test_another_order_is_refused_with_both),
         test_job(test_a_send_without_its_receive_is_refused),
+        test_job(test_a_collective_that_a_rank_knows_nothing_of_is_refused),
         test_job(test_a_circle_of_waits_is_refused_and_shown),
         test_job(test_communicators_that_cross_are_refused),
         test_job(test_all_hear_of_a_rank_that_makes_no_exec),
@@ -265,6 +290,7 @@ int main(void)
         test_job(test_a_communicator_of_some_ranks_has_ranks_of_its_own),
         test_job(test_a_wrong_operation_is_refused_at_once),
         test_job(test_an_operation_is_added_whole_or_not_at_all),
+        cmocka_unit_test(test_a_thread_without_work_sleeps),
         test_job(test_ranks_are_not_left_while_they_are_used),
     };
     if (braid_ranks_open(NULL, &ranks)) {
