@@ -44,7 +44,7 @@ struct target {
     const char *name;
     uint32_t kinds;
     uint32_t bytes;
-    bool is_number; // of 1, 2 or 4 bytes
+    bool is_flag; // a number of 1, 2 or 4 bytes
 };
 
 static const struct target targets[] = {
@@ -56,7 +56,7 @@ static const struct target targets[] = {
     [BRAID_TARGET_TO] = { "to", OF_COPIES | OF_FILLS, sizeof(void *), false },
     [BRAID_TARGET_FROM] = { "from", OF_COPIES, sizeof(void *), false },
     [BRAID_TARGET_BYTES] = { "bytes", OF_COPIES, sizeof(uint64_t), false },
-    [BRAID_TARGET_VALUE] = { "value", OF_FILLS, sizeof(uint32_t), true },
+    [BRAID_TARGET_VALUE] = { "value", OF_FILLS, sizeof(uint32_t), false },
     [BRAID_TARGET_NUM_VALUES] = { "num_values", OF_FILLS, sizeof(uint64_t), false },
     [BRAID_TARGET_USER] = { "user", OF_CALLS, sizeof(void *), false },
     [BRAID_TARGET_ENABLED] = { "enabled", OF_ALL, sizeof(uint32_t), true },
@@ -120,12 +120,20 @@ static uint64_t target_bytes(const braid_graph *graph, const braid_parameter_use
     return targets[use->target].bytes;
 }
 
+// Fewer would leave the others as they were when the fill was added.
+static uint64_t value_bytes(const braid_graph *graph, braid_node fill)
+{
+    const union work *works = graph->works.items;
+    return works[graph_nodes(graph)[fill.index].payload].fill.value_bytes;
+}
+
 static bool fits_target(const braid_graph *graph, const braid_parameter_use *use, uint64_t bytes)
 {
     uint64_t room = target_bytes(graph, use);
     if (use->target == BRAID_TARGET_ARGUMENT)
         return use->argument_offset <= room && bytes <= room - use->argument_offset;
-    return bytes == room || (targets[use->target].is_number && (bytes == 1 || bytes == 2));
+    return bytes == room || (targets[use->target].is_flag && (bytes == 1 || bytes == 2)) ||
+           (use->target == BRAID_TARGET_VALUE && bytes == value_bytes(graph, use->node));
 }
 
 static braid_status check_part(const braid_graph *graph, const char *name, uint64_t num_bytes,

@@ -156,8 +156,7 @@ static bool match_communicator(const struct rank_plan *plans, uint32_t rank,
     const uint32_t *members = plan->members + communicator->first_member;
     uint32_t number = communicator->number, vertex = match->num_vertices;
     for (uint32_t i = 0; i < communicator->num_members; i++) {
-        if (members[i] != rank &&
-            !match_member(plans, rank, members[i], number, match, verdict))
+        if (members[i] != rank && !match_member(plans, rank, members[i], number, match, verdict))
             return false;
     }
     for (uint32_t i = next_collective(plan, number, 0); i < plan->num_operations;

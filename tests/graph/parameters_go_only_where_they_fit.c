@@ -85,6 +85,30 @@ static void uses_that_do_not_fit_are_refused_by_name(void **state)
     braid_graph_destroy(world.graph);
 }
 
+// Two of four bytes would leave the other two as they were.
+static void the_value_of_a_fill_is_changed_whole(void **state)
+{
+    (void)state;
+    struct world world = make_world();
+    static uint32_t memory[4];
+    for (uint32_t value_bytes = 1; value_bytes <= 4; value_bytes *= 2) {
+        braid_node node;
+        const braid_fill fill = { .to = memory, .value_bytes = value_bytes, .num_values = 4 };
+        check_ok(braid_graph_add_fill(world.graph, &fill, &node));
+        for (uint64_t bytes = 1; bytes <= 4; bytes++) {
+            const braid_parameter_use use = { .node = node,
+                                              .target = BRAID_TARGET_VALUE,
+                                              .bytes = bytes };
+            if (bytes == 4 || bytes == value_bytes)
+                check_ok(braid_graph_use_parameter(world.graph, world.position, &use));
+            else
+                check_fails(braid_graph_use_parameter(world.graph, world.position, &use),
+                            BRAID_INVALID_ARGUMENT, "bytes for value of node 'fill'");
+        }
+    }
+    braid_graph_destroy(world.graph);
+}
+
 static void parameters_need_a_name_and_a_size(void **state)
 {
     (void)state;
@@ -127,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uses_that_do_not_fit_are_refused_by_name),
+        cmocka_unit_test(the_value_of_a_fill_is_changed_whole),
         cmocka_unit_test(parameters_need_a_name_and_a_size),
         cmocka_unit_test(running_out_of_memory_changes_nothing),
     };

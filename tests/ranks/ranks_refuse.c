@@ -55,8 +55,8 @@ void test_a_collective_that_a_rank_knows_nothing_of_is_refused(void **state)
         struct job here = { .device = job->device };
         check_ok(braid_graph_create(&here.graph));
         braid_resource as = add_buffer(&here, "a", a, 1);
-        check_ok(braid_graph_add_communicator(here.graph, rank == absent ? other : world,
-                                              &here.world));
+        check_ok(
+            braid_graph_add_communicator(here.graph, rank == absent ? other : world, &here.world));
         if (rank != absent)
             add(&here, "residual", BRAID_RANK_ALL_REDUCE,
                 (braid_communication){ .from = a, .to = a, .count = 1 },
