@@ -81,9 +81,10 @@ typedef struct braid_exec_options {
     // info.frames_reason says why.
     uint32_t frames;
     braid_exec_when_full when_full; // where frames is more than 1
-    // Called once for each frame, in launch order, when it has ended and before waits for it
-    // return, on a thread of the CPU's workers or the driver's. It may do what a host call may. Not
-    // called for a launch that failed, nor once the device has. A frame takes longer by a host
+    // Called once for each frame that braid_exec_num_frames counts, in launch order, when it has
+    // ended and before waits for it return, on a thread of the CPU's workers or the driver's, or of
+    // a launch that could not queue it. It may do what a host call may. Not called for a launch
+    // that failed before it was counted, nor once the device has. A frame takes longer by a host
     // call; braid_exec_launch_many launches frames one by one. NULL: not called. For an event
     // instead, record one on the stream right behind the launch.
     braid_frame_function *on_frame_end;

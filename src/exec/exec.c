@@ -75,11 +75,13 @@ static braid_status end_frame(braid_exec *exec, struct frame_slot *slot, braid_s
     if (exec->on_end)
         status =
             backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
-    if (status)
-        braid_exec_await_or_lose(exec, stream);
     if (!status)
         status = braid_exec_queue_end(exec, stream);
-    return status ? status : braid_exec_record_done(exec, slot, stream);
+    if (!status)
+        return braid_exec_record_done(exec, slot, stream);
+    braid_exec_await_or_lose(exec, stream);
+    braid_exec_tell_rest(exec, stream);
+    return status;
 }
 
 // Before the first launch `done` was never recorded, and the wait for it is satisfied. Where
@@ -228,7 +230,10 @@ braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
                            (unsigned long long)frame, (unsigned long long)num);
     struct backend *backend = exec->device->backend;
     const struct frame_slot *slot = &exec->slots[frame % exec->num_slots];
-    status = backend->ops->event_synchronize(backend, slot->done->backend);
+    bool awaits_places = exec->num_slots > 1 && exec->when_full != BRAID_FULL_QUEUES;
+    // Else a later launch has taken its place, and so found that it had ended.
+    if (!awaits_places || num - frame <= exec->num_slots)
+        status = backend->ops->event_synchronize(backend, slot->done->backend);
     if (!status)
         status = braid_exec_probe_places(exec);
     if (!status)

@@ -172,9 +172,11 @@ void braid_exec_free_versions(braid_exec *exec);
 braid_status braid_exec_turn_versions(braid_exec *exec, struct frame_slot *slot, uint64_t number);
 
 // exec_end.c: queues what tells the program that a frame has ended, behind the frame and behind
-// what told of the one before. Where that cannot be, the stream is awaited and the program told at
-// once. Errors: those of submit.
+// what told of the one before. Errors: those of submit.
 braid_status braid_exec_queue_end(braid_exec *exec, braid_stream *stream);
+// Where that could not be and the stream of the last frame was awaited, with the lock held: waits
+// for those before, too, and tells of all that nobody told of. Nothing while a frame is lost.
+void braid_exec_tell_rest(braid_exec *exec, braid_stream *stream);
 
 // exec.c: makes `done` of a slot stand for the frame just queued on a stream, and waits for that
 // where it cannot.

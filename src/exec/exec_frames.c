@@ -184,8 +184,11 @@ static braid_status join(braid_exec *exec, struct frame_slot *slot, struct frame
         status = braid_exec_record_done(exec, slot, slot->queue);
     if (!status)
         status = wait(exec, stream, slot->done);
-    if (status)
-        braid_exec_await_or_lose(exec, slot->queue);
+    if (!status)
+        return BRAID_OK;
+    braid_exec_await_or_lose(exec, slot->queue);
+    if (is_whole)
+        braid_exec_tell_rest(exec, slot->queue);
     return status;
 }
 

@@ -57,6 +57,8 @@ braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream)
     if (!status)
         status = synchronize_lanes(exec);
     exec->lost = status != BRAID_OK;
+    if (!status)
+        braid_exec_tell_rest(exec, stream);
     return status;
 }
 

@@ -129,11 +129,41 @@ static void rows_go_to_their_frames(void **state)
     assert_int_equal(contract_number(contract, full.data), expected * 3 + 70);
 }
 
+// A frame has ended for good when another has been given its place, whatever becomes of that one.
+static void a_wait_for_a_frame_waits_for_none_behind_it(void **state)
+{
+    struct contract *contract = *state;
+    for (int when_full = BRAID_FULL_WAITS; when_full <= BRAID_FULL_REFUSES; when_full++) {
+        braid_graph *graph = contract_graph(contract);
+        uint32_t *data = contract_numbers(contract, 1);
+        braid_resource resource = add_resource(graph, "data");
+        add_axpy(graph, (braid_node_options){ USES({ resource, BRAID_READ_WRITE }) }, data, data, 3,
+                 1, 1);
+        braid_exec *exec = contract_exec_with(
+            contract, graph,
+            (braid_exec_options){ .frames = num_places,
+                                  .when_full = (braid_exec_when_full)when_full });
+        for (int i = 0; i < num_places; i++)
+            check_ok(braid_exec_launch(exec, contract_stream(contract)));
+        check_ok(braid_exec_wait(exec));
+        braid_stream *stream = contract_stream(contract);
+        struct gate gate = contract_close(contract, stream);
+        check_ok(braid_exec_launch(exec, stream));
+        for (int i = 0; i < num_places; i++)
+            check_ok(braid_exec_wait_frame(exec, (uint64_t)i));
+        check_still_closed(gate);
+        gate_open(gate);
+        check_ok(braid_exec_wait_frame(exec, num_places));
+        assert_int_equal(contract_number(contract, data), (1 * 3 + 1) * 3 + 1);
+    }
+}
+
 int run_waiting_for_room(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(other_threads_use_the_exec_meanwhile),
         contract_test(rows_go_to_their_frames),
+        contract_test(a_wait_for_a_frame_waits_for_none_behind_it),
     };
     return contract_run("a launch waits for room alone", tests);
 }

@@ -31,12 +31,10 @@ struct fixture {
     braid_exec *exec;
 };
 
-static void set_up(struct fixture *fixture, braid_exec_mode mode, int num_nodes)
+static void set_up_with(struct fixture *fixture, braid_exec_options options, int num_nodes)
 {
-    const braid_exec_options options = {
-        .mode = mode,
-        .plan = { .max_lanes = 2, .fixed_lanes = true },
-    };
+    options.plan.max_lanes = 2;
+    options.plan.fixed_lanes = true;
     check_ok(trace_open_native(&fixture->trace, &fixture->device));
     for (int i = 0; i < 2; i++)
         check_ok(braid_stream_create(fixture->device, NULL, &fixture->streams[i]));
@@ -55,6 +53,11 @@ static void tear_down(struct fixture *fixture)
 static bool is_work(enum trace_call call)
 {
     return call == TRACE_SUBMIT || call == TRACE_PROGRAM_LAUNCH;
+}
+
+static void set_up(struct fixture *fixture, braid_exec_mode mode, int num_nodes)
+{
+    set_up_with(fixture, (braid_exec_options){ .mode = mode }, num_nodes);
 }
 
 // All work up to here has ended behind the latest entry, a wait of the host.
@@ -174,6 +177,61 @@ static void the_first_failure_of_a_launch_is_the_one_it_reports(void **state)
     tear_down(&fixture);
 }
 
+struct ends {
+    uint64_t next;
+    bool in_order;
+};
+
+static void note_end(uint64_t frame, void *user)
+{
+    struct ends *ends = user;
+    ends->in_order = ends->in_order && frame == ends->next;
+    ends->next++;
+}
+
+// One call of a launch fails, or that and all behind it, so that the frame's end is not known until
+// the next launch on the same stream.
+static bool check_ends(struct fixture *fixture, const struct ends *ends, int k, bool fails_on)
+{
+    for (int i = 0; i < 4; i++)
+        check_ok(braid_exec_launch(fixture->exec, fixture->streams[i % 2]));
+    fixture->trace.num_calls = 0;
+    fixture->trace.fail_at = k;
+    fixture->trace.fails_on = fails_on;
+    braid_status status = braid_exec_launch(fixture->exec, fixture->streams[0]);
+    fixture->trace.fail_at = 0;
+    fixture->trace.fails_on = false;
+    assert_true(!status == !fixture->trace.failed);
+    for (int i = 0; i < 4; i++)
+        check_ok(braid_exec_launch(fixture->exec, fixture->streams[0]));
+    check_ok(braid_exec_wait(fixture->exec));
+    assert_true(ends->in_order);
+    assert_int_equal(ends->next, braid_exec_num_frames(fixture->exec));
+    return status != BRAID_OK;
+}
+
+static void every_frame_that_counts_is_told_of_by_its_number(void **state)
+{
+    (void)state;
+    for (uint32_t variant = 0; variant < 8; variant++) {
+        bool failed = true;
+        for (int k = 1; failed; k++) {
+            struct fixture fixture;
+            struct ends ends = { .in_order = true };
+            const braid_exec_options options = {
+                .mode = variant & 1 ? BRAID_MODE_STREAMS : BRAID_MODE_NATIVE,
+                .frames = variant & 2 ? 3 : 1,
+                .on_frame_end = note_end,
+                .on_frame_end_user = &ends,
+            };
+            set_up_with(&fixture, options, 2);
+            failed = check_ends(&fixture, &ends, k, variant & 4);
+            braid_exec_destroy(fixture.exec);
+            tear_down(&fixture);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +240,7 @@ int main(void)
         cmocka_unit_test(waiting_waits_for_frames_without_nodes),
         cmocka_unit_test(destroying_waits_for_every_frame),
         cmocka_unit_test(a_frame_whose_end_cannot_be_recorded_is_awaited_at_once),
+        cmocka_unit_test(every_frame_that_counts_is_told_of_by_its_number),
         cmocka_unit_test(the_first_failure_of_a_launch_is_the_one_it_reports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

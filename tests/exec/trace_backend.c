@@ -243,6 +243,8 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
                            "launch of node %s failed: planted failure of submit",
                            braid_node_text(task->node, task->name).text);
     write_down(trace, (struct trace_entry){ TRACE_SUBMIT, stream_number(stream), 0, task->name });
+    if (task->kind == WORK_HOST)
+        task->host.call(task->host.user);
     return BRAID_OK;
 }
 
