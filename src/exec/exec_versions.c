@@ -44,7 +44,8 @@ static braid_status zero(braid_exec *exec, uint64_t bytes)
     return status;
 }
 
-// Of those whose memory is the exec's. `memory` is NULL to count, or where they are to lie.
+// Of those whose memory is the exec's. `memory` is NULL to count, or where they are to lie. More
+// than fits into an address is UINT64_MAX.
 static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned char *memory)
 {
     const struct graph_resource *resources = graph->resources.items;
@@ -58,6 +59,8 @@ static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned c
         for (uint32_t k = 0; k < resource->num_versions; k++) {
             if (memory)
                 exec->tasks.version_memory[resource->first_version + k] = memory + bytes;
+            if (rounded(resource->bytes) > UINT64_MAX / 2 - bytes)
+                return UINT64_MAX;
             bytes += rounded(resource->bytes);
         }
     }
@@ -84,6 +87,9 @@ braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *g
     if (status || bytes == 0)
         return status;
     struct backend *backend = exec->device->backend;
+    if (bytes == UINT64_MAX)
+        return braid_error(BRAID_NO_MEMORY, "the versioned buffers of an exec on %s are too large",
+                           exec->device->label);
     status = backend->ops->allocate(backend, BRAID_MEMORY_DEVICE, bytes, &exec->version_memory);
     if (status) {
         exec->version_memory = NULL;

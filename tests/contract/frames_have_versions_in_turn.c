@@ -152,6 +152,22 @@ static void memory_is_told_of(void **state)
     }
 }
 
+// Together 2^64 bytes, which count as none.
+static void versions_that_no_memory_holds_are_refused(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    const uint64_t bytes = UINT64_C(1) << 48;
+    braid_exec *exec = NULL;
+    for (int i = 0; i < 4096; i++) {
+        braid_resource versioned;
+        check_ok(braid_graph_add_versioned_buffer(graph, "x", NULL, 16, bytes, &versioned));
+    }
+    check_fails(braid_exec_create(contract->device, graph, NULL, &exec), BRAID_NO_MEMORY,
+                "versioned buffers");
+    assert_null(exec);
+}
+
 static uint32_t load(const uint32_t *word)
 {
     return atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_relaxed);
@@ -233,6 +249,7 @@ int run_versions(void)
         contract_test(each_frame_finds_what_an_earlier_one_left),
         contract_test(calls_are_given_the_versions_of_their_frames),
         contract_test(memory_is_told_of),
+        contract_test(versions_that_no_memory_holds_are_refused),
         contract_test(frames_overlap_as_far_as_there_are_versions),
         contract_test(frames_tell_when_they_have_ended),
     };
