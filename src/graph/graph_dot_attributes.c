@@ -18,10 +18,27 @@ static void write_code(FILE *file, const char *name)
     }
 }
 
+static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
+{
+    return &((const struct graph_resource *)graph->resources.items)[index];
+}
+
+// Where it lies, if not on the first device.
+static void write_home(const braid_graph *graph, const struct graph_resource *resource, FILE *file)
+{
+    uint32_t home =
+        resource->num_versions ? resource_at(graph, resource->versioned)->home : resource->home;
+    if (resource->alignment)
+        fputs("@none", file);
+    else if (home == GRAPH_EVERYWHERE)
+        fputs("@all", file);
+    else if (home)
+        fprintf(file, "@%" PRIu32, home);
+}
+
 static void write_resource(const braid_graph *graph, uint32_t index, FILE *file)
 {
-    const struct graph_resource *resource =
-        &((const struct graph_resource *)graph->resources.items)[index];
+    const struct graph_resource *resource = resource_at(graph, index);
     if (resource->buffer != index) {
         fprintf(file, "#%" PRIu32 ":%" PRIu64 ":%" PRIu64, resource->buffer, resource->offset,
                 resource->bytes);
@@ -31,6 +48,7 @@ static void write_resource(const braid_graph *graph, uint32_t index, FILE *file)
     write_code(file, braid_graph_resource_name(graph, index, unused, sizeof(unused)));
     if (resource->bytes > 0)
         fprintf(file, ":%" PRIu64, resource->bytes);
+    write_home(graph, resource, file);
 }
 
 // Graphviz takes no long strings in one piece; a backslash before a newline stands for nothing.
@@ -95,6 +113,63 @@ static void write_accesses(const braid_graph *graph, const struct graph_node *no
     fputs("\"", file);
 }
 
+// Whether the node has an address of the buffer from the plan or by braid_resource_address.
+static bool has_address(const struct array *list, const braid_graph *graph, uint32_t node,
+                        uint32_t buffer)
+{
+    const struct graph_address *addresses = list->items;
+    size_t low = 0, high = list->num;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (addresses[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < list->num && addresses[low].node == node; low++) {
+        if (resource_at(graph, addresses[low].resource)->buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+static bool is_by_pointer(const braid_graph *graph, uint32_t node, uint32_t index)
+{
+    const struct graph_resource *resource = resource_at(graph, index);
+    return resource->bytes > 0 && !resource->alignment &&
+           !has_address(&graph->addresses, graph, node, resource->buffer) &&
+           !has_address(&graph->given, graph, node, resource->buffer);
+}
+
+// What keeps a node where its memory is: the buffers that it touches by pointers of its own. A
+// kernel that has arguments and declares no access may touch any.
+static void write_pointers(const braid_graph *graph, uint32_t index, FILE *file)
+{
+    const struct graph_node *node = &graph_nodes(graph)[index];
+    const struct graph_access *accesses =
+        (const struct graph_access *)graph->accesses.items + node->first_access;
+    uint32_t num = 0, num_buffers = 0, num_written = 0;
+    for (uint32_t i = 0; i < node->num_accesses; i++) {
+        num_buffers += resource_at(graph, accesses[i].resource)->bytes > 0;
+        num += is_by_pointer(graph, index, accesses[i].resource);
+    }
+    if (node->kind == WORK_KERNEL && !node->num_accesses &&
+        ((const struct graph_kernel *)graph->kernels.items)[node->payload].num_args)
+        fputs(", pointers=any", file);
+    if (num && num == num_buffers)
+        fputs(", pointers=all", file);
+    if (!num || num == num_buffers)
+        return;
+    fputs(", pointers=\"", file);
+    for (uint32_t i = 0; i < node->num_accesses; i++) {
+        if (!is_by_pointer(graph, index, accesses[i].resource))
+            continue;
+        write_space(file, num_written++);
+        fprintf(file, "%" PRIu32, accesses[i].resource);
+    }
+    fputs("\"", file);
+}
+
 void braid_graph_dot_write_node(const braid_graph *graph, const struct graph_changes *changes,
                                 uint32_t index, FILE *file)
 {
@@ -114,5 +189,8 @@ void braid_graph_dot_write_node(const braid_graph *graph, const struct graph_cha
     if (node->role != GRAPH_MAIN)
         fprintf(file, ", %s=%" PRIu32, node->role == GRAPH_PRELUDE ? "prelude_of" : "epilogue_of",
                 node->main);
+    else if (node->place)
+        fprintf(file, ", place=%u", node->place - 1u);
     write_accesses(graph, node, file);
+    write_pointers(graph, index, file);
 }

@@ -296,6 +296,11 @@ static bool has_too_many_lanes(const struct place *place)
     return place->know.clocks.is_full;
 }
 
+static uint32_t most_of(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
 static braid_status place_once(const struct place *start, bool or_fewer, bool early,
                                struct plan_placement *out_placement)
 {
@@ -310,6 +315,8 @@ static braid_status place_once(const struct place *start, bool or_fewer, bool ea
         place.max_lanes = max_lanes;
         place.early = early;
         done = braid_plan_place_allocate(&place) && place_all(&place);
+        for (uint32_t i = 0; done && i < start->plan->num_places; i++)
+            out.most_lanes = most_of(out.most_lanes, place.sites[i].num_lanes);
         braid_plan_place_finish(&place);
         again = !done && or_fewer && has_too_many_lanes(&place);
         max_lanes /= 2;

@@ -14,6 +14,7 @@ struct plan_pair {
 
 struct plan_placement {
     uint32_t num_lanes;   // lanes used
+    uint32_t most_lanes;  // used by any one place
     uint32_t *lane_of;    // per node
     uint64_t *start_ns;   // per node
     uint32_t *issued;     // nodes in issue order, in which every edge and every lane goes forward

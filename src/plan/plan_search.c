@@ -30,7 +30,7 @@ struct search {
     uint32_t *lane_last;     // scratch, per lane
     uint32_t *chain;         // nodes of the chain that is as long as the plan, last to first
     uint32_t num_chain;
-    uint32_t num_units, num_lanes;
+    uint32_t num_units, num_lanes; // of each place at most
     uint64_t random;
 };
 
@@ -270,8 +270,8 @@ braid_status braid_plan_search(struct plan_tries *tries, uint32_t num_steps,
                              .best = placement,
                              .current = placement,
                              .num_units = tries->plan->num_units,
-                             .num_lanes = placement->num_lanes };
-    if (search.num_units < 2 || search.num_lanes < 2)
+                             .num_lanes = placement->most_lanes };
+    if (search.num_units < 2 || placement->num_lanes < 2)
         return BRAID_OK;
     braid_status status =
         allocate(&search) ? start_order(&search) : braid_error_no_memory("the search for a plan");

@@ -109,7 +109,7 @@ braid_status braid_plan_try_first(struct plan_tries *tries, const struct plan_li
         return status;
     count_visits(tries, out_placement);
     // Where a wait takes time a unit may queue on a busy lane, and who does depends on idle ones.
-    bool left_some = !out_placement->given_up && out_placement->num_lanes < limits->max_lanes;
+    bool left_some = !out_placement->given_up && out_placement->most_lanes < limits->max_lanes;
     tries->most_lanes = left_some && !tries->costs->model.wait_ns ? out_placement->num_lanes + 1
                                                                   : limits->max_lanes;
     return BRAID_OK;
@@ -139,7 +139,7 @@ braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *
         return status;
     struct plan_limits shorter = *limits;
     if (!best.given_up)
-        shorter = (struct plan_limits){ best.num_lanes, true, braid_plan_length(tries, &best) };
+        shorter = (struct plan_limits){ best.most_lanes, true, braid_plan_length(tries, &best) };
     status = braid_plan_try_levels(tries, &shorter, &best);
     if (status)
         braid_plan_placement_finish(&best);

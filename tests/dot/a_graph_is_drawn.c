@@ -151,8 +151,9 @@ static void what_parameters_change_is_told(void **state)
     use(graph, position, (braid_parameter_use){ .node = second, .argument = 0, .bytes = 4 });
     char *drawing = draw(graph);
     assert_has(drawing, "0 [label=\"shift\\n2.5 us\", name=\"shift\", cost=2500, inside=2");
-    assert_has(drawing, "1 [label=\"shift\\n2.5 us\\nsteps: grid.x; position: argument 1, "
-                        "argument 0\", name=\"shift\", cost=2500, changes=\"steps: grid.x; ");
+    assert_has(drawing,
+               "1 [label=\"shift\\n2.5 us\\nsteps: grid.x; position: argument 1, "
+               "argument 0\", name=\"shift\", cost=2500, pointers=any, changes=\"steps: grid.x; ");
     free(drawing);
     check_ok(braid_schedule_create(graph, NULL, &schedule));
     size_t length = 0;

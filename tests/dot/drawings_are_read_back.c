@@ -106,9 +106,7 @@ static void assert_same_steps(const braid_schedule *one, const braid_schedule *t
 static void assert_same_islands(const braid_graph *one, const braid_schedule *first,
                                 const braid_graph *two, const braid_schedule *second)
 {
-    braid_schedule_info info;
-    braid_schedule_get_info(first, &info);
-    for (uint32_t i = 0; i < info.num_nodes; i++) {
+    for (uint32_t i = 0; i < braid_graph_num_nodes(one); i++) {
         braid_placement here, there;
         check_ok(braid_schedule_get_placement(first, braid_graph_node(one, i), &here));
         check_ok(braid_schedule_get_placement(second, braid_graph_node(two, i), &there));
@@ -116,7 +114,33 @@ static void assert_same_islands(const braid_graph *one, const braid_schedule *fi
     }
 }
 
+static void assert_same_places(const braid_graph *one, const braid_schedule *first,
+                               const braid_graph *two, const braid_schedule *second)
+{
+    braid_schedule_info info, same;
+    braid_schedule_get_info(first, &info);
+    braid_schedule_get_info(second, &same);
+    assert_int_equal(info.num_places, same.num_places);
+    assert_int_equal(info.num_copies, same.num_copies);
+    assert_int_equal(info.one_place_ns, same.one_place_ns);
+    for (uint32_t i = 0; i < braid_graph_num_nodes(one); i++) {
+        braid_placement here, there;
+        check_ok(braid_schedule_get_placement(first, braid_graph_node(one, i), &here));
+        check_ok(braid_schedule_get_placement(second, braid_graph_node(two, i), &there));
+        assert_int_equal(here.place, there.place);
+    }
+    for (uint32_t i = 0; i < info.num_copies; i++) {
+        braid_planned_copy here, there;
+        check_ok(braid_schedule_get_copy(first, i, &here));
+        check_ok(braid_schedule_get_copy(second, i, &there));
+        assert_true(here.from == there.from && here.to == there.to && here.bytes == there.bytes &&
+                    here.offset == there.offset && here.resource == there.resource &&
+                    here.is_return == there.is_return);
+    }
+}
+
 static uint32_t num_islands; // in all plans
+static uint32_t num_placed, num_copies;
 
 static void assert_planned_alike(const braid_graph *one, const braid_graph *two,
                                  const braid_schedule_options *options)
@@ -128,17 +152,39 @@ static void assert_planned_alike(const braid_graph *one, const braid_graph *two,
     assert_same_steps(first, second);
     assert_same_serialisations(first, second);
     assert_same_islands(one, first, two, second);
+    assert_same_places(one, first, two, second);
     braid_schedule_info info;
     braid_schedule_get_info(first, &info);
     num_islands += info.num_islands;
+    num_copies += info.num_copies;
     braid_schedule_destroy(first);
     braid_schedule_destroy(second);
+}
+
+// What keeps a graph off several devices, its drawing has as well.
+static void assert_placed_alike(const braid_graph *one, const braid_graph *two, uint32_t num_places)
+{
+    const braid_place_model model = { .num_places = num_places,
+                                      .link = { .latency_ns = 90, .wait_ns = 30 } };
+    const braid_schedule_options options = { .places = &model, .costs.default_cost_ns = 700 };
+    braid_schedule *schedule = NULL;
+    char message[512];
+    if (braid_schedule_create(one, &options, &schedule) == BRAID_OK) {
+        braid_schedule_destroy(schedule);
+        assert_planned_alike(one, two, &options);
+        num_placed++;
+        return;
+    }
+    snprintf(message, sizeof(message), "%s", braid_error_message());
+    assert_int_not_equal(braid_schedule_create(two, &options, &schedule), BRAID_OK);
+    assert_string_equal(message, braid_error_message());
 }
 
 struct shape {
     struct random random;
     braid_graph *graph;
-    braid_resource resources[8];
+    braid_resource resources[10];
+    bool has_places;
     uint32_t num_resources;
     uint32_t num_nodes;
 };
@@ -152,6 +198,18 @@ static void add_resources(struct shape *shape)
     check_ok(braid_graph_add_range(shape->graph, resources[1], 512, 1024, &resources[3]));
     check_ok(braid_graph_add_resource(shape->graph, "rng", &resources[4]));
     shape->num_resources = 5;
+    if (!shape->has_places)
+        return;
+    void *const versions[2] = { (void *)0x40000000, (void *)0x50000000 };
+    check_ok(braid_graph_add_buffer(shape->graph, "far@1", (void *)0x10000000, 800, &resources[5]));
+    check_ok(braid_graph_add_range(shape->graph, resources[5], 0, 300, &resources[6]));
+    check_ok(braid_graph_add_buffer(shape->graph, "pinned", (void *)0x20000000, 70, &resources[7]));
+    check_ok(braid_graph_add_versioned_buffer(shape->graph, "v", versions, 2, 64, &resources[8]));
+    check_ok(braid_graph_add_transient(shape->graph, "transient", 50, 0, &resources[9]));
+    check_ok(braid_graph_set_home(shape->graph, resources[5], BRAID_PLACE(1)));
+    check_ok(braid_graph_set_home(shape->graph, resources[7], BRAID_EVERYWHERE));
+    check_ok(braid_graph_set_home(shape->graph, resources[4], BRAID_EVERYWHERE));
+    shape->num_resources = 10;
 }
 
 static braid_node_options choose_options(struct shape *shape, braid_access *accesses,
@@ -174,8 +232,39 @@ static braid_node_options choose_options(struct shape *shape, braid_access *acce
     return options;
 }
 
+// A node that is given the addresses of what it accesses, as far as that has any.
+static braid_status add_addressed(struct shape *shape, const braid_node_options *options)
+{
+    static const braid_kernel kernels[4] = { { .name = "a", .cpu = kernel_function },
+                                             { .name = "b", .cpu = kernel_function },
+                                             { .name = "c", .cpu = kernel_function },
+                                             { .name = "d", .cpu = kernel_function } };
+    braid_arg args[3];
+    braid_resource given[3];
+    size_t num = 0;
+    for (size_t i = 0; i < options->num_accesses; i++) {
+        if (options->accesses[i].resource.index >= 5)
+            given[num++] = options->accesses[i].resource;
+    }
+    for (size_t i = 0; i < num; i++)
+        args[i] = braid_resource_address(&given[i]);
+    braid_copy copy = { .node = *options, .bytes = 4 };
+    bool is_copy = num == 2 && random_below(&shape->random, 2);
+    if (is_copy) {
+        copy.from_resource = given[0];
+        copy.to_resource = given[1];
+        return braid_graph_add_copy(shape->graph, &copy, NULL);
+    }
+    return braid_graph_add_kernel(
+        shape->graph,
+        &(braid_launch){ .node = *options, .kernel = &kernels[num], .args = args, .num_args = num },
+        NULL);
+}
+
 static braid_status add_node(struct shape *shape, const braid_node_options *options)
 {
+    if (shape->has_places && random_below(&shape->random, 3))
+        return add_addressed(shape, options);
     static char bytes[8];
     braid_graph *graph = shape->graph;
     static const uint32_t number;
@@ -226,9 +315,9 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
 }
 
 // Nodes of all kinds, some bundled, with whatever accesses, hints and costs.
-static braid_graph *make_graph(uint64_t seed)
+static braid_graph *make_graph(uint64_t seed, bool has_places)
 {
-    struct shape shape = { .random.state = seed };
+    struct shape shape = { .random.state = seed, .has_places = has_places };
     check_ok(braid_graph_create(&shape.graph));
     add_resources(&shape);
     uint32_t num = 1 + random_below(&shape.random, 30), last_main = 0;
@@ -243,6 +332,8 @@ static braid_graph *make_graph(uint64_t seed)
             options.epilogue_of = braid_graph_node(shape.graph, last_main);
         else
             last_main = shape.num_nodes;
+        if (has_places && role != 1 && role != 2 && random_below(&shape.random, 4) == 0)
+            options.place = BRAID_PLACE(random_below(&shape.random, 2));
         if (role == 1 || role == 2) {
             options.num_after = 0;
             options.lane_hint = 0;
@@ -262,7 +353,7 @@ static void graphs_with_all_there_is_are_planned_alike(void **state)
     (void)state;
     uint32_t num_planned = 0;
     for (uint64_t seed = 1; seed <= 400; seed++) {
-        braid_graph *graph = make_graph(seed * 977);
+        braid_graph *graph = make_graph(seed * 977, false);
         braid_graph *again = draw_and_read(graph);
         braid_schedule *schedule;
         // An access may run against an edge: such a graph has no plan, and nor has its drawing.
@@ -290,6 +381,27 @@ static void graphs_with_all_there_is_are_planned_alike(void **state)
     assert_true(num_islands > 30);
 }
 
+static void places_are_read_back(void **state)
+{
+    (void)state;
+    num_copies = 0;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        braid_graph *graph = make_graph(seed * 577, true);
+        braid_graph *again = draw_and_read(graph);
+        braid_schedule *schedule;
+        if (braid_schedule_create(graph, NULL, &schedule) == BRAID_OK) {
+            braid_schedule_destroy(schedule);
+            assert_planned_alike(graph, again, NULL);
+            assert_placed_alike(graph, again, 2 + (uint32_t)(seed % 2));
+        }
+        braid_graph_destroy(again);
+        braid_graph_destroy(graph);
+    }
+    print_message("summary: %u graphs on devices, %u copies\n", num_placed, num_copies);
+    assert_true(num_placed > 40);
+    assert_true(num_copies > 100);
+}
+
 static char *draw(const braid_graph *graph)
 {
     char *drawing = NULL;
@@ -304,7 +416,7 @@ static void a_drawing_drawn_again_is_the_same_text(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        braid_graph *graph = make_graph(seed * 131);
+        braid_graph *graph = make_graph(seed * 131, seed % 2);
         braid_graph *again = draw_and_read(graph);
         char *first = draw(graph), *second = draw(again);
         assert_string_equal(first, second);
@@ -340,6 +452,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs_with_all_there_is_are_planned_alike),
+        cmocka_unit_test(places_are_read_back),
         cmocka_unit_test(a_drawing_drawn_again_is_the_same_text),
         cmocka_unit_test(real_graphs_are_planned_alike),
     };

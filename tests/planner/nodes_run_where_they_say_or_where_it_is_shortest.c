@@ -328,6 +328,32 @@ static void chains_and_searches_know_places(void **state)
     braid_graph_destroy(graph);
 }
 
+// Wide graphs with all that makes the planner try again.
+static void no_device_has_more_lanes_than_allowed(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    for (uint32_t i = 0; i < 24; i++)
+        add_user(graph, &(struct user){ "step", 40 + i * 7 % 30, BRAID_PLACE(i % 3 ? 0 : 1) });
+    const braid_place_model model = { .num_places = 2, .link = slow };
+    for (uint32_t most = 1; most <= 3; most++) {
+        const braid_schedule_options options = {
+            .places = &model, .max_lanes = most, .fixed_lanes = true, .effort = 20
+        };
+        braid_schedule *schedule = plan_with(graph, &options);
+        uint64_t lanes[2] = { 0 };
+        for (uint32_t i = 0; i < 24; i++) {
+            braid_placement placement = placement_of(schedule, braid_graph_node(graph, i));
+            lanes[placement.place] |= UINT64_C(1) << placement.lane;
+        }
+        for (int i = 0; i < 2; i++)
+            assert_true((uint32_t)__builtin_popcountll(lanes[i]) <= most);
+        assert_true(info_of(schedule).makespan_ns >= info_of(schedule).bound_ns);
+        braid_schedule_destroy(schedule);
+    }
+    braid_graph_destroy(graph);
+}
+
 static void running_out_of_memory_leaks_nothing(void **state)
 {
     (void)state;
@@ -371,6 +397,7 @@ int main(void)
         cmocka_unit_test(wrong_places_are_refused),
         cmocka_unit_test(hints_share_a_device),
         cmocka_unit_test(chains_and_searches_know_places),
+        cmocka_unit_test(no_device_has_more_lanes_than_allowed),
         cmocka_unit_test(running_out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

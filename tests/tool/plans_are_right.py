@@ -290,6 +290,94 @@ def dot_renders_what_it_draws():
     assert b"lane 1" in process.stdout
 
 
+PLACES = """digraph { cost_unit=us; resources="field:1000@1 rest:200000 list@all #0:0:100";
+  a [cost=10, accesses="w0 w1"]; b [cost=20, accesses="r1 rw3", place=0];
+  c [cost=30, accesses="rw0 x2", pointers="0"]; d [cost=40]; e [cost=40]; a -> d; a -> e }"""
+
+
+def copies_between_devices_are_told():
+    options = ("--places", "2", "--copy-cost", "3", "--copy-rate", "100000", "--edge-cost", "1")
+    found = plan(PLACES, *options)
+    place = {task["id"]: task["place"] for task in found["tasks"]}
+    assert found["num_places"] == 2 and found["one_place"] is None and found["nodes"] == 5
+    assert place["b"] == 0 and place["c"] == 1, place
+    copies = found["copies"]
+    assert len(copies) == found["num_copies"] > 0
+    assert sum(copy["bytes"] for copy in copies) == found["copy_bytes"]
+    ids = {copy["id"] for copy in copies}
+    assert ids == {node for lane in found["lanes"] for node in lane} - set("abcde")
+    for copy in copies:
+        took = 3 + copy["bytes"] / 100000
+        assert copy["buffer"] in ("field", "rest") and copy["from"] != copy["to"], copy
+        assert abs(copy["end"] - copy["start"] - took) <= 1, (copy, took)
+        assert copy["id"] in found["lanes"][copy["lane"]]
+    assert "copies" not in plan(PLACES) and "place" not in plan(PLACES)["tasks"][0]
+    text = braid("plan", "-", *options, text=PLACES).out
+    assert re.search(rf"^devices    2, {len(copies)} cop(y|ies) of {found['copy_bytes']} bytes$",
+                     text, re.MULTILINE), text
+    assert text.count("  'field' from device ") + text.count("  'rest' from device ") == len(copies)
+    drawing = braid("plan", "-", "--dot", "-", *options, text=PLACES).out
+    assert drawing.count("copy of ") == len(copies) and "device 1, lane" in drawing
+    timeline = braid("plan", "-", "--svg", "-", *options, text=PLACES).out
+    assert timeline.count("copy of ") >= len(copies) and "2 devices" in timeline
+
+
+def devices_are_read_from_a_file():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "devices.json")
+
+        def planned(text, graph=PLACES):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            return braid("plan", "-", "--json", "-", "--places", path, text=graph)
+        chain = "digraph { a [cost=100]; b [cost=100]; a -> b }"
+        slow = json.loads(planned('{"speeds": [0.5, 0.25]}', chain).out)
+        assert slow["makespan"] == 400 and slow["one_place"] == 400, slow
+        fast = json.loads(planned('{"speeds": [0.5, 4]}', chain).out)
+        assert fast["makespan"] == 50 and {task["place"] for task in fast["tasks"]} == {1}
+        links = ('{"speeds": [1, 1, 1], "link": {"copy_cost": 2},'
+                 '"links": [{"from": 1, "to": 0, "copy_cost": 7}]}')
+        ways = {(copy["from"], copy["to"]): copy["end"] - copy["start"]
+                for copy in json.loads(planned(links).out)["copies"]}
+        assert ways and all(took == (7 if way == (1, 0) else 2) for way, took in ways.items()), ways
+        for text, reason in (("{", ":1: "), ('{"speeds": []}', "speeds"),
+                             ('{"speeds": [1, -1]}', "speed of device 1"),
+                             ('{"speeds": [1, 1], "link": 3}', '"link"'),
+                             ('{"speeds": [1, 1], "links": {}}', '"links"'),
+                             ('{"speeds": [1, 1], "links": [{"from": 0, "to": 2}]}', "link 0")):
+            result = planned(text)
+            assert result.status == 2 and reason in result.err and not result.out, result.err
+            assert result.err.count("\n") == 1, result.err
+
+
+def wrong_devices_are_refused():
+    for options, reason in ((("--places", "0"), "--places"), (("--places", "65"), "1 to 64"),
+                            (("--places", "/nonexistent"), "--places takes a number"),
+                            (("--copy-cost", "3"), "give --places"),
+                            (("--places", "2", "--copy-rate", "x"), "--copy-rate")):
+        result = braid("plan", "-", *options, text=PLACES)
+        assert result.status == 2 and reason in result.err, (options, result.err)
+    for attributes, reason in (('place=64', "0 to 63"), ('place=x', "0 to 63"),
+                               ('accesses="r0", pointers="1"', "numbers of resources"),
+                               ('accesses="r0", pointers="all 0"', "numbers of resources")):
+        result = braid("plan", "-", text=f'digraph {{ resources="a:8 b:8"; n [{attributes}] }}')
+        assert result.status == 2 and reason in result.err, (attributes, result.err)
+    for resources in ("a:8@", "a:8@64", "a:8@one", "a@none", "a:8@1:8"):
+        result = braid("plan", "-", text=f'digraph {{ resources="{resources}"; n }}')
+        assert result.status == 2 and "a resource is" in result.err, (resources, result.err)
+    far = braid("plan", "-", "--places", "2", text="digraph { n [place=5] }")
+    assert far.status == 2 and "device 5" in far.err, far.err
+
+
+def simulations_know_devices():
+    found = json.loads(braid("simulate", "-", "--places", "2", "--lanes", "1,4", "--json", "-",
+                             text=PLACES).out)["plans"]
+    assert [run["num_places"] for run in found] == [2, 2] and found[0]["num_lanes"] <= 2
+    assert all(run["makespan"] >= run["bound"] and run["copy_bytes"] > 0 for run in found)
+    text = braid("simulate", "-", "--places", "2", text=PLACES).out
+    assert "bytes" in text.splitlines()[0], text
+
+
 def a_graph_without_nodes_is_planned():
     found = plan("digraph {}")
     assert found["nodes"] == 0 and found["makespan"] == 0 and found["waits"] == []
@@ -323,5 +411,9 @@ if __name__ == "__main__":
         a_byte_order_mark_is_passed_over,
         outputs_go_to_files,
         dot_renders_what_it_draws,
+        copies_between_devices_are_told,
+        devices_are_read_from_a_file,
+        wrong_devices_are_refused,
+        simulations_know_devices,
         a_graph_without_nodes_is_planned,
     ]))

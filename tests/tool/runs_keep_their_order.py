@@ -106,6 +106,23 @@ def a_long_run_says_so_before_it_starts():
     assert result.status == 0 and result.err == "", result.err
 
 
+def one_device_runs_as_several():
+    text = ('digraph { cost_unit=us; resources="a:4096@1 b:100000 t:64@none";'
+            'x [cost=5, accesses="w0 w1"]; y [cost=9, accesses="r0", place=0];'
+            'z [cost=9, accesses="rw1 w2", place=1]; u [cost=3, accesses="r2 r1"];'
+            'x -> y; x -> z; z -> u }')
+    result = braid("run", "-", "--device", "cpu", "--places", "2", "--frames", "20", "--json", "-",
+                   text=text)
+    assert result.status == 0, result.err
+    found = json.loads(result.out)
+    assert found["num_places"] == 2 and found["num_copies"] > 0 and found["nodes"] == 4
+    report = braid("run", "-", "--device", "cpu", "--places", "2", "--frames", "2", text=text).out
+    assert "devices    2, " in report and "kept in each" in report, report
+    for option in (("--svg", "-"), ("--costs", "/dev/null")):
+        result = braid("run", "-", "--device", "cpu", "--places", "2", *option, text=text)
+        assert result.status == 2 and "--places" in result.err, result.err
+
+
 def nothing_to_run_is_told():
     result = braid("run", "-", text="digraph {}")
     assert result.status == 2 and result.err.startswith("<stdin>:1: no nodes"), result.err
@@ -147,6 +164,7 @@ if __name__ == "__main__":
         a_cost_of_zero_keeps_no_lane_busy,
         work_for_days_is_refused,
         a_long_run_says_so_before_it_starts,
+        one_device_runs_as_several,
         nothing_to_run_is_told,
         devices_lists_every_backend,
         a_device_that_is_not_here_is_told,

@@ -2,7 +2,14 @@
 // A kernel that keeps its lane busy for a time and writes down when it started and ended.
 #include "busy_kernel.h"
 
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "clock.h"
+
+enum { MOST_ADDRESSES = 1024 };
 
 static void busy_on_cpu(const braid_blocks *blocks, void *const *args)
 {
@@ -29,17 +36,46 @@ static const char busy_source[] =
     "    return now;\n"
     "#endif\n"
     "}\n"
-    "extern \"C\" __global__ void braid_busy(number *intervals, number node, number busy_ns)\n"
-    "{\n"
-    "    number start = now_ns(), now = start;\n"
-    "    while (now - start < busy_ns)\n"
-    "        now = now_ns();\n"
-    "    intervals[2 * node] = start;\n"
-    "    intervals[2 * node + 1] = now;\n"
-    "}\n";
+    "extern \"C\" __global__ void braid_busy(number *intervals, number node, number busy_ns";
 
-const braid_kernel busy_kernel = {
-    .name = "braid_busy",
-    .cpu = busy_on_cpu,
-    .source = busy_source,
-};
+static const char busy_body[] = ")\n"
+                                "{\n"
+                                "    number start = now_ns(), now = start;\n"
+                                "    while (now - start < busy_ns)\n"
+                                "        now = now_ns();\n"
+                                "    intervals[2 * node] = start;\n"
+                                "    intervals[2 * node + 1] = now;\n"
+                                "}\n";
+
+// All nodes of one kernel take as many arguments, so there is one for each number.
+static char *write_source(uint32_t num_addresses)
+{
+    char *source = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&source, &length);
+    if (!file)
+        return NULL;
+    fputs(busy_source, file);
+    for (uint32_t i = 0; i < num_addresses; i++)
+        fprintf(file, ", number address_%" PRIu32, i);
+    fputs(busy_body, file);
+    bool is_written = !ferror(file);
+    if (fclose(file) == 0 && is_written)
+        return source;
+    free(source);
+    return NULL;
+}
+
+const braid_kernel *busy_kernel(uint32_t num_addresses)
+{
+    static braid_kernel kernels[MOST_ADDRESSES + 1];
+    if (num_addresses > MOST_ADDRESSES)
+        return NULL;
+    braid_kernel *kernel = &kernels[num_addresses];
+    if (kernel->source)
+        return kernel;
+    *kernel = (braid_kernel){ .name = "braid_busy",
+                              .cpu = busy_on_cpu,
+                              .source = write_source(num_addresses) };
+    return kernel->source ? kernel : NULL;
+}

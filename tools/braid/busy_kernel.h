@@ -8,7 +8,8 @@
 #include <braid/kernel.h>
 #include <braid/timeline.h>
 
-// Arguments: braid_interval *intervals, uint64_t node, uint64_t busy_ns. One block of one thread.
-extern const braid_kernel busy_kernel;
+// Arguments: braid_interval *intervals, uint64_t node, uint64_t busy_ns, and so many addresses that
+// it does not use. One block of one thread. NULL: no memory. It lives as long as the program.
+const braid_kernel *busy_kernel(uint32_t num_addresses);
 
 #endif

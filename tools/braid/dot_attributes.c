@@ -59,6 +59,15 @@ static enum exit_status read_hint(struct dot_file *file, uint32_t node, const ch
     return EXIT_DONE;
 }
 
+static enum exit_status read_place(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_cost place;
+    if (!dot_cost_parse(text, &place) || place.billionths > 0 || place.whole >= DOT_MOST_PLACES)
+        return dot_attribute_refuse(file, node, "place", text, "a device is a number from 0 to 63");
+    file->nodes[node].device = BRAID_PLACE(place.whole);
+    return EXIT_DONE;
+}
+
 // "8,1,1x256,1,1": blocks, and threads of a block.
 static enum exit_status read_launch(struct dot_file *file, uint32_t node, const char *text)
 {
@@ -120,6 +129,7 @@ static const struct {
     { "blocking", read_blocking }, { "lane_hint", read_hint },
     { "launch", read_launch },     { "accesses", dot_accesses_read },
     { "inside", read_inside },     { "changes", read_changes },
+    { "place", read_place },       { "pointers", dot_pointers_read },
 };
 
 static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)

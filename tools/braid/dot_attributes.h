@@ -25,6 +25,8 @@ enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph);
 // Each reads one attribute of the whole graph or of a node; `text` is not empty.
 enum exit_status dot_resources_read(struct dot_file *file, const char *text);
 enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const char *text);
+// Behind the accesses.
+enum exit_status dot_pointers_read(struct dot_file *file, uint32_t node, const char *text);
 
 // Refuses a prelude of a prelude, and moves main nodes before their preludes and epilogues, as the
 // library wants them added.

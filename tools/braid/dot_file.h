@@ -18,7 +18,7 @@ struct dot_cost {
     bool is_given; // else it is 1
 };
 
-enum { DOT_MOST_ARGS = 1024 };
+enum { DOT_MOST_ARGS = 1024, DOT_MOST_PLACES = 64 };
 
 enum dot_kind { DOT_KERNEL, DOT_COPY, DOT_FILL, DOT_HOST, DOT_NATIVE, DOT_EMPTY };
 enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
@@ -34,6 +34,8 @@ struct dot_node {
     uint32_t main;  // the node it is a prelude or epilogue of; it comes before this one
     uint32_t place; // its number in the order of first appearance
     uint32_t lane_hint;
+    uint32_t device;    // that it names: BRAID_PLACE(i); 0: none
+    bool is_undeclared; // a kernel that may touch any memory
     uint32_t first_access, num_accesses;
     braid_dim3 grid, block; // of a kernel
     bool may_be_inside;     // an island, with so many arguments:
@@ -48,12 +50,15 @@ struct dot_edge {
 struct dot_access {
     uint32_t resource;
     braid_access_mode mode;
+    bool by_pointer; // the node is not given the address, and stays where the buffer is
 };
 
 struct dot_resource {
     char *name;             // NULL for a range
     uint32_t buffer;        // of a range: the resource it is a part of
     uint64_t offset, bytes; // bytes is 0 for what is not a buffer
+    uint32_t home;          // BRAID_PLACE(i) or BRAID_EVERYWHERE; 0: the first device
+    bool is_transient;      // the plan chooses its memory, wherever that is
 };
 
 struct dot_file {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resources and accesses in DOT files: "list particles:4096 #1:0:1024", and "r0 rw2" of a node.
+// Resources and accesses in DOT files: "list particles:4096@1 #1:0:1024", and "r0 rw2" of a node.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -60,16 +60,39 @@ static bool read_range(const struct dot_file *file, const char *text, struct dot
            end <= whole->bytes;
 }
 
+// "1", "all" or "none": the device of a resource, each, or that of who uses it.
+static bool read_home(const char *text, struct dot_resource *resource)
+{
+    uint64_t device = 0;
+    if (strcmp(text, "none") == 0)
+        return resource->is_transient = true;
+    if (strcmp(text, "all") == 0) {
+        resource->home = BRAID_EVERYWHERE;
+        return true;
+    }
+    if (!read_number(&text, &device) || *text || device >= DOT_MOST_PLACES)
+        return false;
+    resource->home = BRAID_PLACE(device);
+    return true;
+}
+
 static bool read_resource(struct dot_file *file, char *word, struct dot_resource *resource)
 {
     if (*word == '#')
         return read_range(file, word + 1, resource);
+    char *home = strchr(word, '@');
+    if (home && !read_home(home + 1, resource))
+        return false;
+    if (home)
+        *home = '\0';
     char *colon = strchr(word, ':');
     if (!read_size(colon ? colon : "", &resource->bytes))
         return false;
     if (colon)
         *colon = '\0';
     decode(word);
+    if (resource->is_transient && resource->bytes == 0)
+        return false; // what is no memory is not chosen
     resource->name = *word ? strdup(word) : NULL;
     return resource->name;
 }
@@ -100,10 +123,12 @@ enum exit_status dot_resources_read(struct dot_file *file, const char *text)
         if (read_resource(file, word, resource))
             file->num_resources++;
         else
-            status = fail_in_file(file->text.path, 1,
-                                  "resource %" PRIu32 ", '%s': a resource is NAME, NAME:BYTES or "
-                                  "#BUFFER:OFFSET:BYTES within a buffer before it",
-                                  file->num_resources, word);
+            status =
+                fail_in_file(file->text.path, 1,
+                             "resource %" PRIu32 ", '%s': a resource is NAME, NAME:BYTES, either "
+                             "with @DEVICE, @all or @none behind it, or "
+                             "#BUFFER:OFFSET:BYTES within a buffer before it",
+                             file->num_resources, word);
     }
     free(copy);
     return status;
@@ -153,4 +178,42 @@ enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const c
         file->accesses[file->num_accesses++] = (struct dot_access){ (uint32_t)resource, mode };
     }
     return EXIT_DONE;
+}
+
+static bool mark_pointer(struct dot_file *file, const struct dot_node *node, uint64_t resource)
+{
+    bool is_found = false;
+    for (uint32_t i = 0; i < node->num_accesses; i++) {
+        struct dot_access *access = &file->accesses[node->first_access + i];
+        if (access->resource != resource)
+            continue;
+        access->by_pointer = true;
+        is_found = true;
+    }
+    return is_found;
+}
+
+enum exit_status dot_pointers_read(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_node *read = &file->nodes[node];
+    bool is_read = true;
+    if (strcmp(text, "any") == 0) {
+        read->is_undeclared = true;
+        return EXIT_DONE;
+    }
+    if (strcmp(text, "all") == 0) {
+        for (uint32_t i = 0; i < read->num_accesses; i++)
+            file->accesses[read->first_access + i].by_pointer = true;
+        return EXIT_DONE;
+    }
+    for (const char *next = text + strspn(text, " \n"); *next && is_read;
+         next += strspn(next, " \n")) {
+        uint64_t resource = 0;
+        is_read = read_number(&next, &resource) && (!*next || strchr(" \n", *next)) &&
+                  mark_pointer(file, read, resource);
+    }
+    return is_read ? EXIT_DONE
+                   : dot_attribute_refuse(file, node, "pointers", text,
+                                          "that is all, any, or numbers of resources that the "
+                                          "node accesses");
 }

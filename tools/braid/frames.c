@@ -3,6 +3,7 @@
 #include "frames.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include <braid/device.h>
 #include <braid/stream.h>
@@ -26,22 +27,51 @@ enum exit_status frame_memory_create(braid_device *device, uint32_t num_nodes,
     return EXIT_DONE;
 }
 
+enum exit_status frame_memory_add_buffers(struct frame_memory *memory, const struct dot_file *file)
+{
+    memory->buffers = calloc((size_t)file->num_resources + 1, sizeof(*memory->buffers));
+    if (!memory->buffers)
+        return fail(EXIT_FAILED, "out of memory for the buffers of %s", file->text.path);
+    memory->num_buffers = file->num_resources;
+    for (uint32_t i = 0; i < file->num_resources; i++) {
+        const struct dot_resource *resource = &file->resources[i];
+        if (!resource->name || !resource->bytes || resource->is_transient)
+            continue;
+        if (braid_memory_allocate(memory->device, BRAID_MEMORY_DEVICE, resource->bytes,
+                                  &memory->buffers[i]) != BRAID_OK) {
+            memory->buffers[i] = NULL;
+            return fail_in_library();
+        }
+    }
+    return EXIT_DONE;
+}
+
 void frame_memory_destroy(struct frame_memory *memory)
 {
+    for (uint32_t i = 0; i < memory->num_buffers; i++)
+        braid_memory_free(memory->device, BRAID_MEMORY_DEVICE, memory->buffers[i]);
+    free(memory->buffers);
     braid_memory_free(memory->device, BRAID_MEMORY_DEVICE, memory->on_device);
     braid_memory_free(memory->device, BRAID_MEMORY_HOST, memory->on_host);
 }
 
-// Adds a node that is busy for its cost; `user` points to the device's intervals.
 braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,
-                            const braid_node_options *options, uint32_t index, void *user)
+                            const braid_node_options *options,
+                            const struct task_addresses *addresses, uint32_t index, void *user)
 {
-    braid_interval *intervals = user;
+    const struct frame_memory *memory = user;
+    braid_interval *intervals = memory->on_device;
     uint64_t number = index, busy_ns = node->cost.whole;
-    braid_launch launch = { .kernel = &busy_kernel,
-                            .node = *options,
-                            BRAID_ARGS(BRAID_ARG(intervals), BRAID_ARG(number),
-                                       BRAID_ARG(busy_ns)) };
+    uint32_t num_more = memory->buffers ? addresses->num : 0;
+    braid_arg args[3 + DOT_MOST_ARGS] = { BRAID_ARG(intervals), BRAID_ARG(number),
+                                          BRAID_ARG(busy_ns) };
+    for (uint32_t i = 0; i < num_more; i++)
+        args[3 + i] = braid_resource_address(&addresses->resources[i]);
+    braid_launch launch = {
+        .kernel = busy_kernel(num_more), .node = *options, .args = args, .num_args = 3 + num_more
+    };
+    if (!launch.kernel)
+        return BRAID_NO_MEMORY;
     launch.node.cost_ns = busy_ns;
     return braid_graph_add_kernel(graph, &launch, NULL);
 }

@@ -23,6 +23,7 @@ static const char about_files[] =
     "  prelude_of=ID               runs just before that node, on its lane; epilogue_of=ID: after\n"
     "  resources=\"list image:4096\" of the graph: what nodes access, counted from 0\n"
     "  accesses=\"r0 w1\"            of a node: r reads, w writes, rw, x excludes, a accumulates\n"
+    "  place=N                     of a node: the device that it runs on, from 0\n"
     "\n"
     "The drawing of a graph by braid_graph_write_dot has all of these. See docs/drawings.md.\n";
 

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "dot_cost.h"
 #include "output.h"
+#include "places.h"
 #include "plan_json.h"
 #include "progress.h"
 #include "task_graph.h"
@@ -32,7 +33,8 @@ static const char help[] =
     "                    file says may be inside are planned so where that is shorter\n"
     "  --costs FILE      with the costs that 'braid run --costs FILE' measured, in nanoseconds\n"
     "  --widen           fewer waits at the same planned makespan, for costs that can be trusted\n"
-    "  --effort N        N steps of a search for a shorter plan; each takes as long as planning\n"
+    "  --effort N        N steps of a search for a shorter plan; each takes as long as "
+    "planning\n" PLACES_HELP
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
     "  --svg OUT         draw the plan as a timeline, for any browser and any number of nodes\n"
     "  --trace OUT       write the plan as a trace for Perfetto; OUT.json: for Chrome\n"
@@ -42,6 +44,7 @@ static const char help[] =
 struct plan_arguments {
     const char *path, *costs, *drawing, *timeline, *trace, *json;
     braid_schedule_options options;
+    struct place_arguments places;
     bool is_help;
 };
 
@@ -69,6 +72,7 @@ static const struct option long_options[] = {
     { "costs", required_argument, NULL, OPTION_COSTS },
     { "widen", no_argument, NULL, OPTION_WIDEN },
     { "effort", required_argument, NULL, OPTION_EFFORT },
+    PLACES_OPTIONS,
     { "dot", required_argument, NULL, OPTION_DOT },
     { "svg", required_argument, NULL, OPTION_SVG },
     { "trace", required_argument, NULL, OPTION_TRACE },
@@ -128,7 +132,7 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
         arguments->is_help = true;
         return EXIT_DONE;
     default:
-        return EXIT_BAD_FILE;
+        return places_take_option(option, optarg, &arguments->places);
     }
 }
 
@@ -185,6 +189,7 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
     print_time("bound", file, info.bound_ns);
     printf("ratio      %.4f\n", ratio);
     print_time("one lane", file, info.one_lane_ns);
+    places_print(file, schedule);
     output_print_limit(schedule);
     printf("planned in %.3f ms, verified\n", (double)plan_ns / 1e6);
 }
@@ -254,10 +259,15 @@ enum exit_status command_plan(int argc, char **argv)
         return EXIT_DONE;
     }
     struct dot_file file;
+    struct places places = { 0 };
     status = dot_file_read(arguments.path, &file);
     if (status != EXIT_DONE)
         return status;
-    status = plan_file(&arguments, &file);
+    status = places_create(&arguments.places, file.unit_ns, &places);
+    arguments.options.places = places.model.num_places > 1 ? &places.model : NULL;
+    if (status == EXIT_DONE)
+        status = plan_file(&arguments, &file);
+    places_finish(&places);
     dot_file_finish(&file);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "output.h"
+#include "places.h"
 #include "task_graph.h"
 
 json_t *plan_json_text(const char *text)
@@ -31,7 +32,8 @@ json_t *plan_json_text(const char *text)
 
 static json_t *text_of(const struct dot_file *file, uint32_t node)
 {
-    return plan_json_text(file->nodes[node].id);
+    struct place_id room;
+    return plan_json_text(places_node_id(file, node, &room));
 }
 
 static json_int_t integer(uint64_t number)
@@ -62,7 +64,7 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
     json_t *json = output_start_json(kind);
     json_t *numbers = json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "file", plan_json_text(file->text.path), "nodes", integer(info.num_nodes), "edges",
+        "file", plan_json_text(file->text.path), "nodes", integer(file->num_nodes), "edges",
         integer(file->num_edges), "without_cost", integer(file->without_cost), "guessed",
         integer(info.num_guessed), "num_lanes", integer(info.num_lanes), "num_waits",
         integer(info.num_waits), "records", integer(info.num_records), "events",
@@ -73,7 +75,8 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
         plan_json_time(file, info.one_lane_ns, unit_ns), "saved",
         plan_json_time(file, info.saved_ns, unit_ns), "limit",
         plan_json_text(name_limit(info.limit)));
-    if (!json || !numbers || json_object_update(json, numbers) != 0) {
+    if (!json || !numbers || json_object_update(json, numbers) != 0 ||
+        !places_add_counts(json, file, &info, unit_ns)) {
         json_decref(json);
         json = NULL;
     }
@@ -114,8 +117,8 @@ static bool add_islands(json_t *json, const struct dot_file *file, const braid_s
     const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
     for (size_t i = 0; i < num_steps && info.num_islands && done; i++) {
         braid_placement placement;
-        if (steps[i].kind != BRAID_STEP_RUN)
-            continue;
+        if (steps[i].kind != BRAID_STEP_RUN || steps[i].node >= file->num_nodes)
+            continue; // of copies there are none
         done = braid_schedule_get_placement(schedule, braid_graph_node(graph, steps[i].node),
                                             &placement) == BRAID_OK;
         if (done && placement.island != BRAID_NO_ISLAND)
@@ -171,6 +174,8 @@ static bool add_critical_path(json_t *json, const struct dot_file *file,
 static bool add_tasks(json_t *json, const struct dot_file *file, const braid_schedule *schedule,
                       const braid_graph *graph)
 {
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
     json_t *tasks = json_array();
     bool done = json_object_set_new(json, "tasks", tasks) == 0;
     for (uint32_t i = 0; i < file->num_nodes && done; i++) {
@@ -184,6 +189,8 @@ static bool add_tasks(json_t *json, const struct dot_file *file, const braid_sch
                                  plan_json_time(file, placement.start_ns, file->unit_ns), "end",
                                  plan_json_time(file, placement.end_ns, file->unit_ns));
         done = json_array_append_new(tasks, task) == 0;
+        if (done && info.num_places > 1)
+            done = json_object_set_new(task, "place", json_integer(placement.place)) == 0;
         if (done && file->nodes[i].changes)
             done =
                 json_object_set_new(task, "changes", plan_json_text(file->nodes[i].changes)) == 0;
@@ -202,7 +209,8 @@ json_t *plan_json_create(const struct dot_file *file, const braid_schedule *sche
     bool done = json_object_set_new(json, "plan_ns", json_integer(integer(plan_ns))) == 0 &&
                 add_lanes(json, file, schedule) && add_islands(json, file, schedule, graph) &&
                 add_waits(json, file, schedule) && add_critical_path(json, file, schedule) &&
-                add_tasks(json, file, schedule, graph);
+                add_tasks(json, file, schedule, graph) &&
+                places_add_copies(json, file, graph, schedule);
     if (!done) {
         json_decref(json);
         return NULL;

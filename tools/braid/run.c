@@ -55,8 +55,8 @@ static enum exit_status run_frames(const struct run_arguments *arguments, struct
 
 static enum exit_status run_exec(const struct run_arguments *arguments, struct run *run)
 {
-    enum exit_status status =
-        task_graph_create(run->file, frame_add_node, run->memory.on_device, &run->graph);
+    enum exit_status status = task_graph_create_with(run->file, frame_add_node, &run->memory,
+                                                     run->memory.buffers, &run->graph);
     if (status != EXIT_DONE)
         return status;
     braid_exec_options options = { .mode = arguments->mode,
@@ -74,7 +74,9 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
         }
     }
     progress_show("planning", 0, 0);
-    braid_status created = braid_exec_create(run->device, run->graph, &options, &run->exec);
+    braid_status created =
+        run->group ? braid_exec_create_on_group(run->group, run->graph, &options, &run->exec)
+                   : braid_exec_create(run->device, run->graph, &options, &run->exec);
     progress_clear();
     if (created != BRAID_OK) {
         status = task_graph_fail(run->file, created);
@@ -91,6 +93,19 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
     }
     braid_graph_destroy(run->graph);
     return status;
+}
+
+// The same device several times.
+static enum exit_status make_group(const struct run_arguments *arguments, struct run *run)
+{
+    braid_device *devices[64];
+    if (arguments->num_places < 2)
+        return EXIT_DONE;
+    for (uint32_t i = 0; i < arguments->num_places; i++)
+        devices[i] = run->device;
+    if (braid_device_group_create(devices, arguments->num_places, &run->group) != BRAID_OK)
+        return fail_in_library();
+    return frame_memory_add_buffers(&run->memory, run->file);
 }
 
 static enum exit_status run_on_device(const struct run_arguments *arguments,
@@ -112,7 +127,10 @@ static enum exit_status run_on_device(const struct run_arguments *arguments,
     if (status == EXIT_DONE) {
         status = frame_memory_create(run.device, file->num_nodes, &run.memory);
         if (status == EXIT_DONE) {
-            status = run_exec(arguments, &run);
+            status = make_group(arguments, &run);
+            if (status == EXIT_DONE)
+                status = run_exec(arguments, &run);
+            braid_device_group_destroy(run.group);
             frame_memory_destroy(&run.memory);
         }
         braid_device_close(run.device);

@@ -22,6 +22,8 @@ static const char help[] =
     "  --widen           fewer waits at the same planned makespan\n"
     "  --effort N        N steps of a search for a shorter plan, as for 'braid plan'\n"
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: the best one here)\n"
+    "  --places N        as N devices: each place is the device again, with lanes and memory of\n"
+    "                    its own, and what nodes need from others is copied\n"
     "  --workers N       worker threads of the CPU device (default: one a core, at least 2)\n"
     "  --mode MODE       streams, or native for the device's own replay (default: auto)\n"
     "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as the file's\n"
@@ -45,6 +47,7 @@ enum {
     OPTION_WIDEN,
     OPTION_EFFORT,
     OPTION_DEVICE,
+    OPTION_PLACES,
     OPTION_WORKERS,
     OPTION_MODE,
     OPTION_TIME_SCALE,
@@ -64,6 +67,7 @@ static const struct option long_options[] = {
     { "widen", no_argument, NULL, OPTION_WIDEN },
     { "effort", required_argument, NULL, OPTION_EFFORT },
     { "device", required_argument, NULL, OPTION_DEVICE },
+    { "places", required_argument, NULL, OPTION_PLACES },
     { "workers", required_argument, NULL, OPTION_WORKERS },
     { "mode", required_argument, NULL, OPTION_MODE },
     { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
@@ -141,6 +145,8 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
         return read_count("--effort", UINT32_MAX, &arguments->plan.effort);
     case OPTION_DEVICE:
         return run_arguments_read_device(optarg, arguments);
+    case OPTION_PLACES:
+        return read_count("--places", 64, &arguments->num_places);
     case OPTION_WORKERS:
         return read_count("--workers", 1024, &arguments->num_workers);
     case OPTION_MODE:
@@ -189,5 +195,10 @@ enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments 
         1)
         return fail(EXIT_BAD_FILE,
                     "only one of --svg, --trace, --report and --json can go to standard output");
+    if (arguments->num_places > 1 && (arguments->tuned || arguments->costs))
+        return fail(EXIT_BAD_FILE, "--tuned and --costs are of one device, --places of several");
+    if (arguments->num_places > 1 && (arguments->timeline || arguments->trace || arguments->page))
+        return fail(EXIT_BAD_FILE, "a run with --places has no pictures: when copies ran is not "
+                                   "known");
     return argument_read_file("run", argc, argv, optind, &arguments->path);
 }

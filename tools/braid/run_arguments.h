@@ -15,6 +15,7 @@ struct run_arguments {
     uint64_t num_frames;
     double time_scale; // nanoseconds a unit of cost; 0: by the file's cost_unit
     uint32_t ordinal, num_workers;
+    uint32_t num_places; // 0 or 1: one
     braid_exec_mode mode;
     braid_schedule_options plan;
     bool is_profiled; // the exec keeps the times of its frames, and they are told

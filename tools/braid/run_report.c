@@ -55,6 +55,10 @@ static void print_report(const struct run_arguments *arguments, const struct run
     printf("plan       %" PRIu32 " lane%s, %" PRIu64 " wait%s, %" PRIu64 " record%s\n",
            plan.num_lanes, output_plural(plan.num_lanes), plan.num_waits,
            output_plural(plan.num_waits), plan.num_records, output_plural(plan.num_records));
+    if (plan.num_places > 1)
+        printf("devices    %" PRIu32 ", %" PRIu32 " cop%s of %" PRIu64 " byte%s\n", plan.num_places,
+               plan.num_copies, plan.num_copies == 1 ? "y" : "ies", plan.copy_bytes,
+               output_plural(plan.copy_bytes));
     printf("frames     %" PRIu64 ", the order of %" PRIu32 " edge%s kept in each\n",
            arguments->num_frames, num_edges, output_plural(num_edges));
     printf("makespan   planned %.3f us, measured %.3f us (median; %.3f to %.3f), ratio %.3f\n",

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "dot_cost.h"
 #include "output.h"
+#include "places.h"
 #include "plan_json.h"
 #include "progress.h"
 #include "task_graph.h"
@@ -25,7 +26,8 @@ static const char help[] =
     "  --lanes K,K...    at most so many lanes (default 1,2,4,8)\n"
     "  --faster NODE=X   as if the node of that id or name took one X-th of its cost, X of 0.5\n"
     "                    twice as long; may be given several times\n"
-    "  --sync-cost N     what a wait between lanes costs, in the file's unit (default 0)\n"
+    "  --sync-cost N     what a wait between lanes costs, in the file's unit (default "
+    "0)\n" PLACES_HELP
     "  --json OUT        write the figures as JSON ('-': standard output, in place of the text)\n"
     "  --help            print this text\n";
 
@@ -36,6 +38,7 @@ static const struct option long_options[] = {
     { "lanes", required_argument, NULL, OPTION_LANES },
     { "faster", required_argument, NULL, OPTION_FASTER },
     { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
+    PLACES_OPTIONS,
     { "json", required_argument, NULL, OPTION_JSON },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
@@ -52,6 +55,8 @@ struct simulation {
     struct faster faster[MOST_CASES];
     uint32_t num_lanes, num_faster;
     uint64_t sync_cost;
+    struct place_arguments place_arguments;
+    struct places places;
     bool is_help;
 };
 
@@ -106,7 +111,7 @@ static enum exit_status take_option(int option, struct simulation *simulation)
         simulation->is_help = true;
         return EXIT_DONE;
     default:
-        return EXIT_BAD_FILE;
+        return places_take_option(option, optarg, &simulation->place_arguments);
     }
 }
 
@@ -130,6 +135,7 @@ static enum exit_status plan_all(const struct simulation *simulation, const stru
     for (uint32_t i = 0; i < simulation->num_lanes; i++) {
         braid_schedule_options options = { .max_lanes = simulation->lanes[i],
                                            .fixed_lanes = true,
+                                           .places = &simulation->places.model,
                                            .costs = { .default_cost_ns = file->unit_ns,
                                                       .wait_ns =
                                                           simulation->sync_cost * file->unit_ns } };
@@ -170,7 +176,9 @@ static void print_outcomes(const struct simulation *simulation, const struct dot
 {
     struct dot_unit unit = dot_cost_unit(file);
     bool has_faster = simulation->num_faster > 0;
-    printf("%5s  %-20s %8s %8s%s\n", "lanes", "makespan", "waits", "/ bound",
+    bool has_places = simulation->places.model.num_places > 1;
+    printf("%5s  %-20s %8s %8s%s%s\n", "lanes", "makespan", "waits", "/ bound",
+           has_places ? "   copies        bytes" : "",
            has_faster ? "  faster               saved" : "");
     for (uint32_t i = 0; i < simulation->num_lanes; i++) {
         const braid_schedule_info *given = &outcomes[i].given, *faster = &outcomes[i].faster;
@@ -180,6 +188,8 @@ static void print_outcomes(const struct simulation *simulation, const struct dot
         double bound = given->bound_ns ? (double)given->bound_ns : 1;
         printf("%5" PRIu32 "  %-20s %8" PRIu64 " %8.3f", simulation->lanes[i], text,
                given->num_waits, (double)given->makespan_ns / bound);
+        if (has_places)
+            printf(" %8" PRIu32 " %12" PRIu64, given->num_copies, given->copy_bytes);
         if (has_faster) {
             double before = given->makespan_ns ? (double)given->makespan_ns : 1;
             snprintf(text, sizeof(text), "%s%s%s", dot_cost_time(file, faster->makespan_ns).text,
@@ -204,6 +214,7 @@ static json_t *make_json(const struct simulation *simulation, const struct dot_f
             (json_int_t)given->num_lanes, "num_waits", (json_int_t)given->num_waits, "makespan",
             plan_json_time(file, given->makespan_ns, file->unit_ns), "bound",
             plan_json_time(file, given->bound_ns, file->unit_ns));
+        places_add_counts(run, file, given, file->unit_ns);
         if (simulation->num_faster > 0)
             json_object_set_new(
                 run, "faster", plan_json_time(file, outcomes[i].faster.makespan_ns, file->unit_ns));
@@ -270,7 +281,10 @@ enum exit_status command_simulate(int argc, char **argv)
         status = dot_file_read(simulation.path, &file);
     if (status != EXIT_DONE)
         return status;
-    status = simulate(&simulation, &file);
+    status = places_create(&simulation.place_arguments, file.unit_ns, &simulation.places);
+    if (status == EXIT_DONE)
+        status = simulate(&simulation, &file);
+    places_finish(&simulation.places);
     dot_file_finish(&file);
     return status;
 }

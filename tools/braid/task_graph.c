@@ -14,6 +14,9 @@ struct task_graph {
     void *user;
     braid_resource *resources; // of the file
     braid_access *accesses;    // likewise
+    void *const *memory;       // of each resource; NULL: none has any
+    uintptr_t next_address;    // where there is none
+    braid_resource *addresses; // of the node at hand
 };
 
 const char *task_graph_name(const struct dot_node *node)
@@ -41,61 +44,115 @@ static braid_status queue_nothing(braid_device *device, braid_stream *stream, vo
 }
 
 // All nodes of one kernel take as many arguments, so there is one for each number.
-static const braid_kernel *task_inside(uint32_t num_args)
+static const braid_kernel *task_kernel(uint32_t num_args, bool may_be_inside)
 {
-    static braid_kernel tasks[DOT_MOST_ARGS + 1];
-    tasks[num_args] = (braid_kernel){ .name = "task", .cpu = do_nothing, .source = "task" };
-    return &tasks[num_args];
+    static braid_kernel tasks[2][DOT_MOST_ARGS + 1];
+    braid_kernel *task = &tasks[may_be_inside][num_args];
+    *task = (braid_kernel){ .name = "task", .cpu = do_nothing };
+    if (may_be_inside)
+        task->source = "task";
+    return task;
 }
 
+// The addresses of what it may have elsewhere, then as many arguments as the file says it has.
 static braid_status add_kernel(braid_graph *graph, const struct dot_node *node,
-                               const braid_node_options *options)
+                               const braid_node_options *options,
+                               const struct task_addresses *addresses)
 {
-    static const braid_kernel task = { .name = "task", .cpu = do_nothing };
     static const uint64_t nothing;
     braid_arg args[DOT_MOST_ARGS];
-    for (uint32_t i = 0; i < node->num_args; i++)
-        args[i] = (braid_arg){ &nothing, sizeof(nothing) };
+    uint32_t num = addresses->num, most = node->num_args;
+    for (uint32_t i = 0; i < num; i++)
+        args[i] = braid_resource_address(&addresses->resources[i]);
+    if (node->is_undeclared && most == 0)
+        most = 1;
+    for (; num < most; num++)
+        args[num] = (braid_arg){ &nothing, sizeof(nothing) };
     const braid_launch launch = {
         .node = *options,
-        .kernel = node->may_be_inside ? task_inside(node->num_args) : &task,
+        .kernel = task_kernel(num, node->may_be_inside),
         .grid = node->grid,
         .block = node->block,
         .args = args,
-        .num_args = node->num_args,
+        .num_args = num,
     };
     return braid_graph_add_kernel(graph, &launch, NULL);
 }
 
-braid_status task_graph_add_to_plan(braid_graph *graph, const struct dot_node *node,
-                                    const braid_node_options *options, uint32_t index, void *user)
+// Between the last and the first of what it is given.
+static braid_status add_copy(braid_graph *graph, const braid_node_options *options,
+                             const struct task_addresses *addresses)
 {
     static char bytes[2]; // that no copy is ever made between
+    braid_copy copy = { .node = *options, .to = bytes, .from = bytes + 1, .bytes = 1 };
+    uint32_t num = addresses->num;
+    bool only_reads = options->num_accesses && options->accesses[0].mode == BRAID_READ;
+    if (num > 1 || (num == 1 && !only_reads)) {
+        copy.to = NULL;
+        copy.to_resource = addresses->resources[num - 1];
+    }
+    if (num > 1 || (num == 1 && only_reads)) {
+        copy.from = NULL;
+        copy.from_resource = addresses->resources[0];
+    }
+    return braid_graph_add_copy(graph, &copy, NULL);
+}
+
+static braid_status add_fill(braid_graph *graph, const braid_node_options *options,
+                             const struct task_addresses *addresses)
+{
+    static char byte;
+    braid_fill fill = { .node = *options, .to = &byte, .num_values = 1 };
+    if (addresses->num) {
+        fill.to = NULL;
+        fill.to_resource = addresses->resources[0];
+    }
+    return braid_graph_add_fill(graph, &fill, NULL);
+}
+
+braid_status task_graph_add_to_plan(braid_graph *graph, const struct dot_node *node,
+                                    const braid_node_options *options,
+                                    const struct task_addresses *addresses, uint32_t index,
+                                    void *user)
+{
+    braid_resource first = { 0 };
     (void)index;
     (void)user;
+    if (addresses->num)
+        first = addresses->resources[0];
     switch (node->kind) {
     case DOT_COPY:
-        return braid_graph_add_copy(
-            graph, &(braid_copy){ .node = *options, .to = bytes, .from = bytes + 1, .bytes = 1 },
-            NULL);
+        return add_copy(graph, options, addresses);
     case DOT_FILL:
-        return braid_graph_add_fill(
-            graph, &(braid_fill){ .node = *options, .to = bytes, .num_values = 1 }, NULL);
+        return add_fill(graph, options, addresses);
     case DOT_HOST:
         return braid_graph_add_host_call(graph,
                                          &(braid_host_call){ .node = *options,
                                                              .call = call_nothing,
+                                                             .user_resource = first,
                                                              .blocking = node->blocking },
                                          NULL);
     case DOT_NATIVE:
         return braid_graph_add_native(
-            graph, &(braid_native){ .node = *options, .call = queue_nothing }, NULL);
+            graph,
+            &(braid_native){ .node = *options, .call = queue_nothing, .user_resource = first },
+            NULL);
     case DOT_EMPTY:
         return braid_graph_add_empty(graph, &(braid_empty){ .node = *options }, NULL);
     case DOT_KERNEL:
         break;
     }
-    return add_kernel(graph, node, options);
+    return add_kernel(graph, node, options, addresses);
+}
+
+// Buffers lie apart; nobody goes there.
+static void *find_memory(struct task_graph *making, uint32_t index)
+{
+    if (making->memory)
+        return making->memory[index];
+    uintptr_t address = making->next_address;
+    making->next_address += making->file->resources[index].bytes;
+    return (void *)address;
 }
 
 static braid_status add_resource(struct task_graph *making, uint32_t index)
@@ -105,9 +162,35 @@ static braid_status add_resource(struct task_graph *making, uint32_t index)
     if (!resource->name)
         return braid_graph_add_range(making->graph, making->resources[resource->buffer],
                                      resource->offset, resource->bytes, out);
+    if (resource->is_transient)
+        return braid_graph_add_transient(making->graph, resource->name, resource->bytes, 0, out);
+    braid_status status = BRAID_OK;
     if (resource->bytes > 0)
-        return braid_graph_add_buffer(making->graph, resource->name, NULL, resource->bytes, out);
-    return braid_graph_add_resource(making->graph, resource->name, out);
+        status = braid_graph_add_buffer(making->graph, resource->name, find_memory(making, index),
+                                        resource->bytes, out);
+    else
+        status = braid_graph_add_resource(making->graph, resource->name, out);
+    return status || !resource->home ? status
+                                     : braid_graph_set_home(making->graph, *out, resource->home);
+}
+
+// Each buffer once. Where there is no memory for a buffer, nobody is given its address.
+static struct task_addresses find_addresses(struct task_graph *making, const struct dot_node *node)
+{
+    struct task_addresses found = { .resources = making->addresses };
+    for (uint32_t i = 0; i < node->num_accesses && found.num < DOT_MOST_ARGS; i++) {
+        const struct dot_access *access = &making->file->accesses[node->first_access + i];
+        const struct dot_resource *resource = &making->file->resources[access->resource];
+        uint32_t buffer = resource->name ? access->resource : resource->buffer, known = 0;
+        const struct dot_resource *whole = &making->file->resources[buffer];
+        if (!whole->bytes || access->by_pointer || whole->is_transient)
+            continue;
+        while (known < found.num && making->addresses[known].index != buffer)
+            known++;
+        if (known == found.num)
+            making->addresses[found.num++] = making->resources[buffer];
+    }
+    return found;
 }
 
 static braid_status add_node(struct task_graph *making, uint32_t index)
@@ -117,14 +200,16 @@ static braid_status add_node(struct task_graph *making, uint32_t index)
     braid_node_options options = { .name = task_graph_name(node),
                                    .accesses = making->accesses + node->first_access,
                                    .num_accesses = node->num_accesses,
-                                   .lane_hint = node->lane_hint };
+                                   .lane_hint = node->lane_hint,
+                                   .place = node->device };
     if (node->cost.is_given)
         options.cost_ns = dot_cost_ns(file, index);
     if (node->role == DOT_PRELUDE)
         options.prelude_of = braid_graph_node(making->graph, node->main);
     if (node->role == DOT_EPILOGUE)
         options.epilogue_of = braid_graph_node(making->graph, node->main);
-    return making->add(making->graph, node, &options, index, making->user);
+    struct task_addresses addresses = find_addresses(making, node);
+    return making->add(making->graph, node, &options, &addresses, index, making->user);
 }
 
 static braid_status fill(struct task_graph *making)
@@ -148,14 +233,31 @@ static braid_status fill(struct task_graph *making)
     return status;
 }
 
-enum exit_status task_graph_create(const struct dot_file *file, task_graph_add *add, void *user,
-                                   braid_graph **out_graph)
+// Where what is not memory would fill the address space, there is no plan.
+static enum exit_status check_sizes(const struct dot_file *file)
 {
-    struct task_graph making = { .file = file, .add = add, .user = user };
+    uint64_t sum = 0, most = (uint64_t)1 << 60;
+    for (uint32_t i = 0; i < file->num_resources; i++) {
+        if (!file->resources[i].name)
+            continue;
+        if (file->resources[i].bytes > most - sum)
+            return fail_in_file(file->text.path, 1, "buffers of more than 2^60 bytes");
+        sum += file->resources[i].bytes;
+    }
+    return EXIT_DONE;
+}
+
+enum exit_status task_graph_create_with(const struct dot_file *file, task_graph_add *add,
+                                        void *user, void *const *memory, braid_graph **out_graph)
+{
+    struct task_graph making = {
+        .file = file, .add = add, .user = user, .memory = memory, .next_address = 4096
+    };
     making.resources = calloc((size_t)file->num_resources + 1, sizeof(*making.resources));
     making.accesses = calloc((size_t)file->num_accesses + 1, sizeof(*making.accesses));
-    enum exit_status status = EXIT_DONE;
-    if (!making.resources || !making.accesses)
+    making.addresses = calloc(DOT_MOST_ARGS, sizeof(*making.addresses));
+    enum exit_status status = check_sizes(file);
+    if (!making.resources || !making.accesses || !making.addresses)
         status = fail(EXIT_FAILED, "out of memory for the graph of %s", file->text.path);
     if (status == EXIT_DONE && braid_graph_create(&making.graph) != BRAID_OK)
         status = fail_in_library();
@@ -166,11 +268,18 @@ enum exit_status task_graph_create(const struct dot_file *file, task_graph_add *
     }
     free(making.resources);
     free(making.accesses);
+    free(making.addresses);
     if (status == EXIT_DONE)
         *out_graph = making.graph;
     else
         braid_graph_destroy(making.graph);
     return status;
+}
+
+enum exit_status task_graph_create(const struct dot_file *file, task_graph_add *add, void *user,
+                                   braid_graph **out_graph)
+{
+    return task_graph_create_with(file, add, user, NULL, out_graph);
 }
 
 enum exit_status task_graph_fail(const struct dot_file *file, braid_status status)

@@ -7,17 +7,30 @@
 
 #include "dot_file.h"
 
+// Buffers whose addresses a node is given, so that it may run on any device.
+struct task_addresses {
+    const braid_resource *resources;
+    uint32_t num;
+};
+
 // Adds node i of the file to the graph, as its node i; `options` are complete.
 typedef braid_status task_graph_add(braid_graph *graph, const struct dot_node *node,
-                                    const braid_node_options *options, uint32_t index, void *user);
+                                    const braid_node_options *options,
+                                    const struct task_addresses *addresses, uint32_t index,
+                                    void *user);
 
 // Adds a node of the file's own kind that is only there to be planned; `user` is not used.
 task_graph_add task_graph_add_to_plan;
 
 // Makes a graph with the file's resources, nodes, added by `add`, and edges. Costs that the file
-// does not give are unknown to it.
+// does not give are unknown to it. Buffers lie where nothing is: a graph that is run on several
+// devices needs the memory of task_graph_create_with.
 enum exit_status task_graph_create(const struct dot_file *file, task_graph_add *add, void *user,
                                    braid_graph **out_graph);
+
+// The same, where buffer i of the file's resources is memory[i].
+enum exit_status task_graph_create_with(const struct dot_file *file, task_graph_add *add,
+                                        void *user, void *const *memory, braid_graph **out_graph);
 
 // A node's name in drawings: its label if it has one, else its id.
 const char *task_graph_name(const struct dot_node *node);

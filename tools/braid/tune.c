@@ -151,7 +151,7 @@ static enum exit_status tune_on_device(struct tuning *tuning, const struct dot_f
     enum exit_status status = frame_memory_create(device, file->num_nodes, &memory);
     if (status == EXIT_DONE) {
         braid_graph *graph = NULL;
-        status = task_graph_create(file, frame_add_node, memory.on_device, &graph);
+        status = task_graph_create(file, frame_add_node, &memory, &graph);
         if (status == EXIT_DONE)
             status = tune_graph(tuning, device, graph, file);
         braid_graph_destroy(graph);
