@@ -21,6 +21,11 @@
 #define MOST_TO_TRY_ALL 160000
 // What may be visited besides to see whether fewer lanes do better: as many, or those of one try.
 #define MOST_VISITS_FOR_FEWER 2000000
+// With a fixed number of lanes: all numbers that a graph of up to so many units and edges has a use
+// for, and beyond that a part of one try.
+#define MOST_FOR_ALL_FEWER 200000
+#define TRIES_FOR_ALL_FEWER 32
+#define PART_FOR_FEWER 4 // one part in
 
 // Lanes for nodes of unknown cost may make the frame this part longer, should the nodes be short.
 #define PRICE_OF_GUESSES 2 // one part in
@@ -183,6 +188,13 @@ static uint64_t visits_for_fewer(const struct plan_tries *tries)
     return tries->num_visits + (one > MOST_VISITS_FOR_FEWER ? one : MOST_VISITS_FOR_FEWER);
 }
 
+static uint64_t visits_below_fixed(const struct plan_tries *tries)
+{
+    uint64_t one = braid_plan_visits(tries->plan, 1);
+    return tries->num_visits +
+           (one > MOST_FOR_ALL_FEWER ? one / PART_FOR_FEWER : one * TRIES_FOR_ALL_FEWER);
+}
+
 // Candidates that may be shorter on fewer lanes than a guess, the most first.
 static braid_status try_fewer(struct choice *choice)
 {
@@ -327,7 +339,7 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
     braid_status status = braid_plan_try(tries, &all, &best);
     if (status)
         return status;
-    uint64_t most_visits = visits_for_fewer(tries);
+    uint64_t most_visits = visits_below_fixed(tries);
     for (uint32_t num = tries->most_lanes; num > 1 && !status;) {
         if (braid_plan_lower_bound(tries->costs, --num) >= best.makespan_ns ||
             tries->num_visits >= most_visits)

@@ -118,6 +118,34 @@ static void more_lanes_never_make_a_longer_plan_of_a_wide_graph(void **state)
     }
 }
 
+// So many edges that trying all numbers of lanes takes a while: they are tried all the same.
+static void more_lanes_never_make_a_longer_plan_of_a_dense_graph(void **state)
+{
+    enum { NODES = 1000, EDGES = 180, BACK = 40 };
+    (void)state;
+    struct random random = { 24 };
+    braid_graph *graph = new_graph();
+    for (uint32_t i = 0; i < NODES; i++) {
+        braid_node after[EDGES];
+        uint32_t first = i > BACK ? i - BACK : 0;
+        for (uint32_t e = 0; e < EDGES && i > 0; e++)
+            after[e] = braid_graph_node(graph, first + random_below(&random, i - first));
+        const braid_empty node = { .node = { .cost_ns = 1 + random_below(&random, 1000),
+                                             .after = after,
+                                             .num_after = i > 0 ? EDGES : 0 } };
+        check_ok(braid_graph_add_empty(graph, &node, NULL));
+    }
+    braid_schedule_options options = { .fixed_lanes = true,
+                                       .costs = { .wait_ns = 250, .root_ns = 250 } };
+    uint64_t best = UINT64_MAX;
+    for (options.max_lanes = 6; options.max_lanes <= 12; options.max_lanes++) {
+        uint64_t length = plan_info(graph, options).makespan_ns;
+        assert_true(length <= best);
+        best = length;
+    }
+    braid_graph_destroy(graph);
+}
+
 // At maximum concurrency as well.
 static void no_plan_is_shorter_than_its_bound(void **state)
 {
@@ -408,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_gain_behind_numbers_that_gain_nothing_is_found),
         cmocka_unit_test(more_lanes_never_make_a_longer_plan),
         cmocka_unit_test(more_lanes_never_make_a_longer_plan_of_a_wide_graph),
+        cmocka_unit_test(more_lanes_never_make_a_longer_plan_of_a_dense_graph),
         cmocka_unit_test(no_plan_is_shorter_than_its_bound),
         cmocka_unit_test(models_beyond_the_clock_are_refused),
         cmocka_unit_test(unknown_costs_are_planned_to_run_side_by_side),
