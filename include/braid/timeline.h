@@ -30,20 +30,26 @@ typedef struct braid_timeline_options {
     // NULL: ns, us, ms and s.
     const char *unit;
     uint64_t unit_ns; // 0: 1
+    // When the host launched each frame, by the clock of the intervals, which may be off against
+    // the host's by `error_ns`: braid_exec_get_frame_timing tells both. NULL: that is not shown.
+    // Then time 0 is the begin of the first launch.
+    const braid_interval *launches;
+    uint64_t error_ns;
 } braid_timeline_options;
 
 // Writes a timeline to scale as SVG, for browsers and anything else that shows pictures: lanes are
 // rows, time goes to the right, waits are thin lines, the critical path is red (of times that were
 // measured: of the first frame, the nodes that each began behind the one before), bundles are
-// framed, and idle time is told with what ended it. Where many nodes fall on a pixel they are one
-// block; in a browser one can zoom, pan, search nodes by name and click on them, and it follows
-// light and dark. It needs nothing but itself. The text depends on its arguments alone. NULL
-// options are all zero. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, an
-// interval that ends before it starts).
+// framed, and idle time is told with what ended it; launches are a thin row above the lanes. Where
+// many nodes fall on a pixel they are one block; in a browser one can zoom, pan, search nodes by
+// name and click on them, and it follows light and dark. It needs nothing but itself. The text
+// depends on its arguments alone. NULL options are all zero. Errors: BRAID_NO_MEMORY,
+// BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, an interval that ends before it starts).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_svg(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 
-// Write a trace: tracks are lanes, flows are waits, and frames are marked. As JSON for
+// Write a trace: tracks are lanes, flows are waits, and frames are marked, with the host's launches
+// on a track of their own, from which a flow goes to the frame. As JSON for
 // chrome://tracing and Speedscope, and as a protobuf for Perfetto (ui.perfetto.dev). `unit` is not
 // used. Errors as above.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_chrome_trace(

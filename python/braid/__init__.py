@@ -25,14 +25,14 @@ from braid._options import CostModel, ExecOptions, Link, Places
 from braid._schedule import (MemoryInfo, MemoryPlan, Placement, PlannedCopy, Schedule, ScheduleInfo,
                              Serialisation, Step)
 from braid._text import version
-from braid._timings import LaneTiming, NodeTiming, Spread, Timings, WaitTiming
+from braid._timings import FrameTiming, LaneTiming, NodeTiming, Spread, Timings, WaitTiming
 from braid._tune import Trial, Tuning, tune
 
 __version__ = version()
 
 __all__ = [
     "Backend", "BusyError", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo", "DeviceStats",
-    "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Graph", "HostCallError", "InputOutputError",
+    "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory", "MemoryInfo", "MemoryPlan",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Resource", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "StreamMemory", "Timings", "Trial", "Tuning",

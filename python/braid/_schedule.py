@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from braid._exec import Exec
     from braid._graph import Graph
     from braid._handles import Node, Resource
+    from braid._timings import FrameTiming
 
 _STEPS = {lib.BRAID_STEP_RUN: "run", lib.BRAID_STEP_RECORD: "record", lib.BRAID_STEP_WAIT: "wait"}
 _CAUSES = {lib.BRAID_SERIALISED_BY_RESOURCE: "resource", lib.BRAID_SERIALISED_BY_LANES: "lanes",
@@ -283,22 +284,26 @@ class Schedule(Owned):
 
     # ---- how it looks ----
 
-    def svg(self, title: Optional[str] = None, intervals: Optional[Intervals] = None) -> str:
+    def svg(self, title: Optional[str] = None, intervals: Optional[Intervals] = None,
+            frames: Optional[Sequence[FrameTiming]] = None) -> str:
         """A timeline to scale, for browsers: as planned, or with `intervals`, for each node when it started
-        and ended in nanoseconds, as measured."""
-        return self._timeline(lib.braid_schedule_write_svg, title, intervals).decode("utf-8", "replace")
+        and ended in nanoseconds, as measured. With `frames`, the timings of these frames, it shows when the host
+        launched them."""
+        return self._timeline(lib.braid_schedule_write_svg, title, intervals, frames).decode("utf-8", "replace")
 
-    def chrome_trace(self, title: Optional[str] = None, intervals: Optional[Intervals] = None) -> str:
+    def chrome_trace(self, title: Optional[str] = None, intervals: Optional[Intervals] = None,
+                     frames: Optional[Sequence[FrameTiming]] = None) -> str:
         """For chrome://tracing and Speedscope."""
-        trace = self._timeline(lib.braid_schedule_write_chrome_trace, title, intervals)
+        trace = self._timeline(lib.braid_schedule_write_chrome_trace, title, intervals, frames)
         return trace.decode("utf-8", "replace")
 
-    def perfetto_trace(self, title: Optional[str] = None, intervals: Optional[Intervals] = None) -> bytes:
+    def perfetto_trace(self, title: Optional[str] = None, intervals: Optional[Intervals] = None,
+                       frames: Optional[Sequence[FrameTiming]] = None) -> bytes:
         """For ui.perfetto.dev."""
-        return self._timeline(lib.braid_schedule_write_perfetto_trace, title, intervals)
+        return self._timeline(lib.braid_schedule_write_perfetto_trace, title, intervals, frames)
 
     def _timeline(self, write: Callable[..., int], title: Optional[str],
-                  intervals: Optional[Intervals]) -> bytes:
+                  intervals: Optional[Intervals], frames: Optional[Sequence[FrameTiming]]) -> bytes:
         options = ffi.new("braid_timeline_options *")
         text = ffi.NULL if title is None else ffi.new("char[]", title.encode())
         options.title = text
@@ -310,6 +315,13 @@ class Schedule(Owned):
             times = ffi.new("braid_interval[]", [tuple(interval) for interval in intervals])
             options.num_frames = len(intervals) // num
         options.intervals = times
+        launches = ffi.NULL
+        if frames is not None:
+            if len(frames) != options.num_frames:
+                raise refuse(f"there are timings of {len(frames)} frames, and intervals of {options.num_frames}")
+            launches = ffi.new("braid_interval[]", [frame.launch for frame in frames])
+            options.error_ns = max(frame.error_ns for frame in frames)
+        options.launches = launches
         written: bytes = self._call(lambda pointer: capture(lambda file: write(pointer, options, file)))
         return written
 

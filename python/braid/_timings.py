@@ -26,6 +26,16 @@ class Spread:
 
 
 @dataclasses.dataclass(frozen=True)
+class FrameTiming:
+    """One of the frames kept, by the host's clock (time.monotonic_ns): when the host launched it, when it ran on the
+    device, as (start, end), and by how much the device's times may be off against the host's."""
+
+    launch: Tuple[int, int]
+    frame: Tuple[int, int]
+    error_ns: int
+
+
+@dataclasses.dataclass(frozen=True)
 class NodeTiming:
     """How long a node took. `timed_by`: "inside", itself alone; "around", starting it included; "not"."""
 
@@ -67,6 +77,7 @@ class Timings:
     nodes: List[NodeTiming]
     lanes: List[LaneTiming]
     waits: List[WaitTiming]
+    frames: List[FrameTiming] = dataclasses.field(default_factory=list)
 
 
 def read_spread(struct: Any) -> Spread:
@@ -81,7 +92,8 @@ def read_timings(exec_: Exec) -> Timings:
         return Timings(total.num_frames, read_spread(total.frame),
                        [_node(pointer, node) for node in nodes],
                        [_lane(pointer, lane, nodes) for lane in range(total.num_lanes)],
-                       [_wait(pointer, index, nodes) for index in range(total.num_waits)])
+                       [_wait(pointer, index, nodes) for index in range(total.num_waits)],
+                       [_frame(pointer, index) for index in range(total.num_frames)])
 
 
 def _nodes(exec_: Exec) -> List[Node]:
@@ -96,6 +108,13 @@ def _node(pointer: Any, node: Node) -> NodeTiming:
     check(lib.braid_exec_get_node_timing(pointer, handle, time))
     check(lib.braid_exec_get_timed_by(pointer, handle, by))
     return NodeTiming(node, read_spread(time), _TIMED_BY[int(by[0])])
+
+
+def _frame(pointer: Any, index: int) -> FrameTiming:
+    struct = ffi.new("braid_frame_timing *")
+    check(lib.braid_exec_get_frame_timing(pointer, index, struct))
+    return FrameTiming((struct.launch.start_ns, struct.launch.end_ns), (struct.frame.start_ns, struct.frame.end_ns),
+                       struct.error_ns)
 
 
 def _lane(pointer: Any, lane: int, nodes: List[Node]) -> LaneTiming:

@@ -87,7 +87,8 @@ static void write_heading(const struct svg *svg)
     }
     if (timeline->options.intervals) {
         fputs("; measured: ", file);
-        braid_timeline_write_time(timeline, timeline->span_ns, file);
+        braid_interval whole = braid_timeline_frame(timeline, 0);
+        braid_timeline_write_time(timeline, whole.end_ns - whole.start_ns, file);
         fputs(", planned: ", file);
     } else {
         fputs("; planned: ", file);
@@ -147,6 +148,28 @@ static unsigned busy_percent(const struct timeline *timeline, uint32_t lane)
     return timeline->span_ns ? (unsigned)(busy * 100 / (double)timeline->span_ns + 0.5) : 0;
 }
 
+// A thin row above the lanes.
+static void write_launch(const struct svg *svg)
+{
+    braid_interval launch;
+    if (!braid_timeline_launch(svg->timeline, 0, &launch))
+        return;
+    double x = braid_svg_x(svg, launch.start_ns), width = braid_svg_x(svg, launch.end_ns) - x;
+    double most = SVG_LEFT + SVG_WIDE - x; // a launch may last longer than the frame
+    write_text_at(svg, "lane", SVG_LEFT - 10, SVG_LAUNCH + SVG_LAUNCH_HIGH);
+    fputs("host</text>\n", svg->file);
+    braid_svg_write_rectangle(svg, "launch", x, SVG_LAUNCH, width < most ? width : most,
+                              SVG_LAUNCH_HIGH);
+    fputs("><title>", svg->file);
+    fputs("the host launches the frame: ", svg->file);
+    braid_timeline_write_time(svg->timeline, launch.start_ns, svg->file);
+    fputs(" to ", svg->file);
+    braid_timeline_write_time(svg->timeline, launch.end_ns, svg->file);
+    fputs("; its clock and the device's agree to within ", svg->file);
+    braid_timeline_write_time(svg->timeline, svg->timeline->options.error_ns, svg->file);
+    fputs("</title></rect>\n", svg->file);
+}
+
 static void write_lanes(const struct svg *svg)
 {
     FILE *file = svg->file;
@@ -161,6 +184,7 @@ static void write_lanes(const struct svg *svg)
                 busy_percent(svg->timeline, lane));
     }
     fputs("<g class=\"rows\">\n", file);
+    write_launch(svg);
     for (uint32_t lane = 0; lane < svg->timeline->num_lanes; lane++)
         braid_svg_write_lane(svg, lane);
     fputs("</g>\n<g class=\"waits\">\n", file);

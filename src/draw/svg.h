@@ -9,6 +9,8 @@
 #define SVG_LEFT 110.0   // where time 0 is
 #define SVG_WIDE 1470.0  // what the whole frame takes
 #define SVG_TOP 104.0    // of the first lane
+#define SVG_LAUNCH 95.0  // of the host's launch, which is so high:
+#define SVG_LAUNCH_HIGH 5.0
 
 struct svg {
     const struct timeline *timeline;

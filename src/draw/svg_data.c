@@ -120,6 +120,10 @@ void braid_svg_write_data(const struct svg *svg)
         braid_text_write_json(svg->file, options->unit);
         fprintf(svg->file, "\",\"unit_ns\":%" PRIu64, options->unit_ns);
     }
+    braid_interval launch;
+    if (braid_timeline_launch(svg->timeline, 0, &launch))
+        fprintf(svg->file, ",\"launch\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", launch.start_ns,
+                launch.end_ns, options->error_ns);
     fputs(",\n", svg->file);
     write_names(svg);
     write_times(svg);

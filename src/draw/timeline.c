@@ -26,7 +26,7 @@ static bool raw_interval(const struct timeline *timeline, size_t frame, uint32_t
 bool braid_timeline_interval(const struct timeline *timeline, size_t frame, uint32_t node,
                              braid_interval *out_interval)
 {
-    uint64_t origin = timeline->frame_origin[0];
+    uint64_t origin = timeline->zero_ns;
     if (!raw_interval(timeline, frame, node, out_interval))
         return false;
     out_interval->start_ns -= origin;
@@ -36,7 +36,7 @@ bool braid_timeline_interval(const struct timeline *timeline, size_t frame, uint
 
 braid_interval braid_timeline_frame(const struct timeline *timeline, size_t frame)
 {
-    uint64_t start = timeline->frame_origin[frame] - timeline->frame_origin[0];
+    uint64_t start = timeline->frame_origin[frame] - timeline->zero_ns;
     braid_interval whole = { start, start }, interval;
     for (uint32_t node = 0; node < timeline->num_nodes; node++) {
         if (braid_timeline_interval(timeline, frame, node, &interval) &&
@@ -44,6 +44,17 @@ braid_interval braid_timeline_frame(const struct timeline *timeline, size_t fram
             whole.end_ns = interval.end_ns;
     }
     return whole;
+}
+
+bool braid_timeline_launch(const struct timeline *timeline, size_t frame,
+                           braid_interval *out_interval)
+{
+    const braid_interval *launches = timeline->options.launches;
+    if (!launches || !timeline->options.intervals)
+        return false;
+    *out_interval = (braid_interval){ launches[frame].start_ns - timeline->zero_ns,
+                                      launches[frame].end_ns - timeline->zero_ns };
+    return true;
 }
 
 static bool allocate(struct timeline *timeline)
@@ -162,6 +173,29 @@ static braid_status find_frames(struct timeline *timeline, const char *function)
     return BRAID_OK;
 }
 
+// Launches move time 0 to before the frame. A frame that the clocks' error puts before its launch
+// begins at time 0 all the same.
+static braid_status find_zero(struct timeline *timeline, const char *function)
+{
+    const braid_interval *launches = timeline->options.launches;
+    timeline->zero_ns = timeline->frame_origin[0];
+    if (!launches || !timeline->options.intervals)
+        return BRAID_OK;
+    for (size_t frame = 0; frame < timeline->options.num_frames; frame++)
+        if (launches[frame].end_ns < launches[frame].start_ns ||
+            launches[frame].start_ns < launches[0].start_ns)
+            return braid_error(
+                BRAID_INVALID_ARGUMENT,
+                "%s: the launch of frame %zu ends before it starts, or starts before "
+                "the first",
+                function, frame);
+    if (launches[0].start_ns >= timeline->zero_ns)
+        return BRAID_OK;
+    timeline->span_ns += timeline->zero_ns - launches[0].start_ns;
+    timeline->zero_ns = launches[0].start_ns;
+    return BRAID_OK;
+}
+
 static braid_status check_arguments(const char *function, const braid_schedule *schedule,
                                     FILE *file)
 {
@@ -191,6 +225,8 @@ braid_status braid_timeline_create(const char *function, const braid_schedule *s
         status = braid_error_no_memory("a timeline");
     if (!status)
         status = find_frames(&timeline, function);
+    if (!status)
+        status = find_zero(&timeline, function);
     if (!status) {
         find_neighbours(&timeline);
         find_last_waited(&timeline);

@@ -18,13 +18,14 @@ struct timeline {
     const braid_schedule *schedule;
     braid_timeline_options options; // without its special zeros, but for `unit`
     uint32_t num_nodes, num_lanes;
-    uint64_t span_ns; // of the first frame, from its first start to its last end
+    uint64_t span_ns; // of the first frame, from time 0 to its last end
     struct timeline_wait *waits;
     size_t num_waits;
     bool *is_critical;      // per node; of times that were measured: in the first frame
     uint32_t *lane_before;  // per node: the one before it on its lane, or PLAN_NONE
     uint32_t *last_waited;  // per node: of those it waits for, the one that ends last, or PLAN_NONE
-    uint64_t *frame_origin; // per frame: its first start; the first frame's is where time 0 is
+    uint64_t *frame_origin; // per frame: its first start
+    uint64_t zero_ns; // where time 0 is: the first frame's first start, or its launch if known
 };
 
 // Errors: BRAID_INVALID_ARGUMENT (`function` was given NULL, or an interval that ends before it
@@ -34,12 +35,16 @@ braid_status braid_timeline_create(const char *function, const braid_schedule *s
                                    struct timeline *out_timeline);
 void braid_timeline_finish(struct timeline *timeline);
 
-// When a node ran, counted from the first start of the first frame. False if that is not known.
+// When a node ran, counted from time 0. False if that is not known.
 bool braid_timeline_interval(const struct timeline *timeline, size_t frame, uint32_t node,
                              braid_interval *out_interval);
 
 // From the first start of a frame to its last end, counted likewise.
 braid_interval braid_timeline_frame(const struct timeline *timeline, size_t frame);
+
+// When the host launched a frame, counted likewise. False if that is not known.
+bool braid_timeline_launch(const struct timeline *timeline, size_t frame,
+                           braid_interval *out_interval);
 
 // Writes a time, or an amount of the options' unit: "12.5 us".
 void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns, FILE *file);

@@ -123,6 +123,17 @@
         });
     }
 
+    function drawLaunch(out) {
+        if (!data.launch)
+            return;
+        var left = clamp(x(data.launch[0])), right = clamp(x(data.launch[1]));
+        out.push('<text class="lane" x="' + (data.left - 10) + '" y="100">host</text>');
+        if (right > left)
+            out.push(rect("launch", left, 95, right - left, 5, "the host launches the frame: " +
+                time(data.launch[0]) + " to " + time(data.launch[1]) +
+                "; its clock and the device's agree to within " + time(data.launch[2])));
+    }
+
     function drawWaits(out) {
         var shown = [], all = [];
         for (var i = 0; i < data.waits.length; i += 2) {
@@ -171,6 +182,7 @@
             data.lanes.forEach(function (nodes, lane) { drawLane(lane, out); });
             drawBundles(out);
             drawIslands(out);
+            drawLaunch(out);
         });
         fill("waits", drawWaits);
     }

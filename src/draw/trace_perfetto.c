@@ -92,6 +92,12 @@ static const char *readable(struct perfetto *perfetto, const char *name)
     return room;
 }
 
+// Behind the lanes, but shown with the frames.
+static uint64_t host_track(const struct perfetto *perfetto)
+{
+    return (uint64_t)TRACK_LANE_0 + perfetto->timeline->num_lanes;
+}
+
 static void write_track(struct perfetto *perfetto, uint64_t track, const char *name)
 {
     struct protobuf *descriptor = &perfetto->event, *process = &perfetto->inner;
@@ -106,7 +112,8 @@ static void write_track(struct perfetto *perfetto, uint64_t track, const char *n
     } else {
         braid_protobuf_add_text(descriptor, DESCRIPTOR_NAME, name);
         braid_protobuf_add_number(descriptor, DESCRIPTOR_PARENT, TRACK_PROCESS);
-        braid_protobuf_add_number(descriptor, DESCRIPTOR_RANK, track);
+        uint64_t rank = track == host_track(perfetto) ? (uint64_t)TRACK_PROCESS : track;
+        braid_protobuf_add_number(descriptor, DESCRIPTOR_RANK, rank);
     }
     braid_protobuf_add_message(&perfetto->packet, PACKET_TRACK_DESCRIPTOR, descriptor);
     write_packet(perfetto);
@@ -117,6 +124,9 @@ static void write_tracks(struct perfetto *perfetto)
     const char *title = perfetto->timeline->options.title;
     write_track(perfetto, TRACK_PROCESS, title ? title : "Braid");
     write_track(perfetto, TRACK_FRAMES, "frames");
+    braid_interval launch;
+    if (braid_timeline_launch(perfetto->timeline, 0, &launch))
+        write_track(perfetto, host_track(perfetto), "host");
     for (uint32_t lane = 0; lane < perfetto->timeline->num_lanes; lane++) {
         struct lane_text name = braid_schedule_lane_text(perfetto->timeline->schedule, lane);
         write_track(perfetto, (uint64_t)TRACK_LANE_0 + lane, name.text);
@@ -150,6 +160,15 @@ static void add_flows(struct perfetto *perfetto, size_t frame, uint32_t node)
         braid_protobuf_add_fixed(&perfetto->event, EVENT_ENDING_FLOWS, before + i);
 }
 
+// To the event that was started.
+static void add_number(struct perfetto *perfetto, const char *name, uint64_t number)
+{
+    protobuf_clear(&perfetto->inner);
+    braid_protobuf_add_text(&perfetto->inner, ANNOTATION_NAME, name);
+    braid_protobuf_add_number(&perfetto->inner, ANNOTATION_NUMBER, number);
+    braid_protobuf_add_message(&perfetto->event, EVENT_ANNOTATION, &perfetto->inner);
+}
+
 static void write_node(struct perfetto *perfetto, size_t frame, uint32_t node)
 {
     const struct timeline *timeline = perfetto->timeline;
@@ -164,18 +183,43 @@ static void write_node(struct perfetto *perfetto, size_t frame, uint32_t node)
     braid_protobuf_add_text(event, EVENT_CATEGORY, "node");
     if (timeline->is_critical[node])
         braid_protobuf_add_text(event, EVENT_CATEGORY, "critical");
-    protobuf_clear(&perfetto->inner);
-    braid_protobuf_add_text(&perfetto->inner, ANNOTATION_NAME, "node");
-    braid_protobuf_add_number(&perfetto->inner, ANNOTATION_NUMBER, node);
-    braid_protobuf_add_message(event, EVENT_ANNOTATION, &perfetto->inner);
+    add_number(perfetto, "node", node);
+    uint32_t island = braid_timeline_island(timeline, node);
+    if (island != PLAN_NONE)
+        add_number(perfetto, "island", island);
     add_flows(perfetto, frame, node);
     write_event(perfetto, interval.start_ns);
     start_event(perfetto, SLICE_END, track);
     write_event(perfetto, interval.end_ns);
 }
 
+// Behind the numbers of waits.
+static uint64_t flow_of_launch(const struct perfetto *perfetto, size_t frame)
+{
+    const struct timeline *timeline = perfetto->timeline;
+    return (uint64_t)timeline->options.num_frames * timeline->num_waits + frame + 1;
+}
+
+static void write_launch(struct perfetto *perfetto, size_t frame)
+{
+    braid_interval launch;
+    char name[32];
+    if (!braid_timeline_launch(perfetto->timeline, frame, &launch))
+        return;
+    snprintf(name, sizeof(name), "launch %zu", frame);
+    struct protobuf *event = start_event(perfetto, SLICE_BEGIN, host_track(perfetto));
+    braid_protobuf_add_text(event, EVENT_NAME, name);
+    braid_protobuf_add_text(event, EVENT_CATEGORY, "launch");
+    add_number(perfetto, "clock_error_ns", perfetto->timeline->options.error_ns);
+    braid_protobuf_add_fixed(event, EVENT_FLOWS, flow_of_launch(perfetto, frame));
+    write_event(perfetto, launch.start_ns);
+    start_event(perfetto, SLICE_END, host_track(perfetto));
+    write_event(perfetto, launch.end_ns);
+}
+
 static void write_frame(struct perfetto *perfetto, size_t frame)
 {
+    write_launch(perfetto, frame);
     const braid_schedule *schedule = perfetto->timeline->schedule;
     braid_interval whole = braid_timeline_frame(perfetto->timeline, frame);
     char name[32];
@@ -183,6 +227,8 @@ static void write_frame(struct perfetto *perfetto, size_t frame)
     struct protobuf *event = start_event(perfetto, SLICE_BEGIN, TRACK_FRAMES);
     braid_protobuf_add_text(event, EVENT_NAME, name);
     braid_protobuf_add_text(event, EVENT_CATEGORY, "frame");
+    if (perfetto->timeline->options.launches)
+        braid_protobuf_add_fixed(event, EVENT_ENDING_FLOWS, flow_of_launch(perfetto, frame));
     write_event(perfetto, whole.start_ns);
     start_event(perfetto, SLICE_END, TRACK_FRAMES);
     write_event(perfetto, whole.end_ns);

@@ -125,11 +125,13 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
     braid_status status = braid_exec_claim_communicators(exec, num_frames);
     if (status)
         return status;
-    uint64_t before = exec->num_frames;
+    uint64_t before = exec->num_frames, begun_ns = exec->times.room ? clock_now_ns() : 0;
     status = exec->num_slots > 1 ? braid_exec_launch_frame(exec, stream)
                                  : launch_only_slot(exec, stream, num_frames, in_rows);
     if (exec->num_frames == before)
         braid_exec_unclaim_communicators(exec, num_frames);
+    if (exec->times.room)
+        braid_exec_times_note_launch(&exec->times, before, exec->num_frames, begun_ns);
     return status;
 }
 

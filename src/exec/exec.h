@@ -159,6 +159,9 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 // timings.c: room for times, where the program asked for some. Errors: BRAID_UNSUPPORTED,
 // BRAID_NO_MEMORY.
 braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames);
+// read_times.c: with the lock held, where a frame was launched since they were read. Waits for the
+// frames. Errors: those of event_synchronize, read_times and read_clock.
+braid_status braid_exec_read_times(braid_exec *exec);
 
 // exec_scratch.c: keeps what it takes to give scratch another size. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);

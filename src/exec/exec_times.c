@@ -32,11 +32,14 @@ braid_status braid_exec_times_create(const struct program *program, uint32_t num
     struct exec_times times = {
         .room = num_frames,
         .order = braid_allocate_zeroed(num_frames, sizeof(uint32_t)),
+        .numbers = braid_allocate_zeroed(num_frames, sizeof(uint64_t)),
+        .launches = braid_allocate_zeroed(num_frames, sizeof(struct profile_span)),
         .op_of_node = braid_allocate_zeroed(program->tasks->num, sizeof(size_t)),
         .scratch = braid_allocate_zeroed(num_frames, sizeof(uint64_t)),
     };
     braid_status status = BRAID_OK;
-    if (!times.order || !times.op_of_node || !times.scratch || num_read > UINT32_MAX)
+    if (!times.order || !times.numbers || !times.launches || !times.op_of_node || !times.scratch ||
+        num_read > UINT32_MAX)
         status = braid_error_no_memory("the times of frames");
     if (!status)
         status = braid_profile_create((uint32_t)num_read, program->num_ops, &times.profile);
@@ -53,7 +56,19 @@ void braid_exec_times_finish(struct exec_times *times)
 {
     braid_profile_finish(&times->profile);
     free(times->order);
+    free(times->numbers);
+    free(times->launches);
     free(times->op_of_node);
     free(times->scratch);
     *times = (struct exec_times){ 0 };
+}
+
+void braid_exec_times_note_launch(struct exec_times *times, uint64_t first, uint64_t end,
+                                  uint64_t begun_ns)
+{
+    const struct profile_span launch = { begun_ns, clock_now_ns() };
+    if (end - first > times->room)
+        first = end - times->room;
+    for (uint64_t frame = first; frame < end; frame++)
+        times->launches[frame % times->room] = launch;
 }

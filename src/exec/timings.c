@@ -19,68 +19,6 @@ static struct profile_span frame_of(const struct exec_times *times, size_t frame
     return times->profile.frames[times->order[frame]];
 }
 
-// Where in the profile the frames are that a slot has handed out: its last ones, the oldest first.
-struct slot_frames {
-    uint32_t first, end;
-};
-
-static braid_status wait_for_frames(const braid_exec *exec)
-{
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
-    return status;
-}
-
-// The slot of the oldest frame comes first: a player may count from what it reads first.
-static braid_status read_slots(braid_exec *exec, uint64_t oldest, struct slot_frames *slots)
-{
-    struct profile *profile = &exec->times.profile;
-    braid_status status = BRAID_OK;
-    profile->num_frames = 0;
-    profile->clock = (struct profile_clock){ 0 };
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++) {
-        uint32_t slot = (uint32_t)((oldest + i) % exec->num_slots);
-        slots[slot].first = profile->num_frames;
-        status = exec->player->read_times(exec->slots[slot].playing, profile);
-        slots[slot].end = profile->num_frames;
-    }
-    return status;
-}
-
-// A slot's frames are as many apart as there are slots.
-static void put_in_order(braid_exec *exec, uint64_t oldest, const struct slot_frames *slots)
-{
-    struct exec_times *times = &exec->times;
-    for (uint64_t frame = oldest; frame < exec->num_frames; frame++) {
-        const struct slot_frames *slot = &slots[frame % exec->num_slots];
-        uint64_t num_later = (exec->num_frames - 1 - frame) / exec->num_slots;
-        if (num_later < slot->end - slot->first)
-            times->order[times->num_frames++] = slot->end - 1 - (uint32_t)num_later;
-    }
-}
-
-// Reads them from the player, where a frame was launched since. The lock is held.
-static braid_status read_times(braid_exec *exec)
-{
-    struct exec_times *times = &exec->times;
-    struct slot_frames slots[EXEC_MOST_FRAMES];
-    uint64_t oldest = exec->num_frames > times->room ? exec->num_frames - times->room : 0;
-    if (times->num_read == times->num_launches)
-        return BRAID_OK;
-    braid_status status = wait_for_frames(exec);
-    if (status)
-        return status;
-    times->num_frames = 0;
-    status = read_slots(exec, oldest, slots);
-    if (status)
-        return status;
-    put_in_order(exec, oldest, slots);
-    times->num_read = times->num_launches;
-    return BRAID_OK;
-}
-
 // Takes the lock where it succeeds, and the times are those of the last frames then.
 static braid_status begin(const char *function, braid_exec *exec, const void *out)
 {
@@ -97,7 +35,7 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
     if (status)
         return status;
     pthread_mutex_lock(&exec->lock);
-    status = read_times(exec);
+    status = braid_exec_read_times(exec);
     if (status)
         pthread_mutex_unlock(&exec->lock);
     return status;
@@ -169,6 +107,32 @@ braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_t
     pthread_mutex_unlock(&exec->lock);
     write_sized(out_timings, bytes, &timings, sizeof(timings));
     return BRAID_OK;
+}
+
+braid_status braid_exec_get_frame_timing_sized(braid_exec *exec, uint32_t index,
+                                               braid_frame_timing *out_timing, size_t bytes)
+{
+    static const char function[] = "braid_exec_get_frame_timing";
+    braid_status status = begin(function, exec, out_timing);
+    if (status)
+        return status;
+    const struct exec_times *times = &exec->times;
+    const struct clock_pair *host = &times->profile.clock.host;
+    braid_frame_timing timing = { 0 };
+    if (index >= times->num_frames) {
+        status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no frame %u of %u kept",
+                             function, index, times->num_frames);
+    } else {
+        struct profile_span frame = frame_of(times, index);
+        struct profile_span launch = times->launches[times->numbers[index] % times->room];
+        timing.launch = (braid_interval){ launch.begin, launch.end };
+        timing.frame = (braid_interval){ frame.begin, frame.end };
+        timing.error_ns = clock_pair_error(host, frame.begin - host->host_ns + host->device_ns);
+    }
+    pthread_mutex_unlock(&exec->lock);
+    if (!status)
+        write_sized(out_timing, bytes, &timing, sizeof(timing));
+    return status;
 }
 
 static bool is_empty(const braid_exec *exec, uint32_t node)

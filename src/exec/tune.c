@@ -3,8 +3,8 @@
 #include <braid/tune.h>
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "exec/tune_trials.h"
 #include "graph/graph.h"
@@ -17,13 +17,6 @@ enum {
 
 #define DEFAULT_BUDGET_NS UINT64_C(2000000000)
 #define ALIKE 1.01 // medians nearer than this are one: fewer lanes decide
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct tune_trial *first_trial(const struct tune_trials *trials)
 {
@@ -48,13 +41,13 @@ static braid_status run_turn(struct tune_trial *trial)
     uint64_t *time = braid_array_append(&trial->times, 1, sizeof(*time));
     if (!time)
         return braid_error_no_memory("the times of a trial");
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = clock_now_ns();
     braid_status status = BRAID_OK;
     for (int i = 0; i < FRAMES_A_TURN && !status; i++)
         status = braid_exec_launch(trial->exec, NULL);
     if (!status)
         status = braid_exec_wait(trial->exec);
-    *time = (now_ns() - start_ns) / FRAMES_A_TURN;
+    *time = (clock_now_ns() - start_ns) / FRAMES_A_TURN;
     return status;
 }
 
@@ -114,10 +107,10 @@ static braid_status time_trials(struct tune_trials *trials, uint64_t budget_ns)
     braid_status status = run_round(trials);
     for (size_t i = 0; i < trials->trials.num; i++)
         first_trial(trials)[i].times.num = 0;
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = clock_now_ns();
     bool halved = false;
     for (int round = 0; !status; round++) {
-        uint64_t used_ns = now_ns() - start_ns;
+        uint64_t used_ns = clock_now_ns() - start_ns;
         if (round >= 2 * LEAST_TURNS && used_ns >= budget_ns)
             break;
         if (!halved && round >= LEAST_TURNS && used_ns >= budget_ns / 2) {

@@ -81,6 +81,9 @@ struct player {
     // there, into zeroed room for as many as the stage asked for. A player without it is made no
     // playing with times.
     braid_status (*read_times)(struct playing *playing, struct profile *profile);
+    // With it: what the host's clock says at a moment of the times that were just read
+    // (profile->clock.host).
+    braid_status (*read_clock)(struct playing *playing, struct profile *profile);
     // Optional, all three or none: many frames by one launch. How many at most, with arguments of
     // their own (`in_rows`) or with the same; 1: no more than `launch` does.
     uint32_t (*most_frames)(const struct playing *playing, bool in_rows);

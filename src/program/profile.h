@@ -8,6 +8,8 @@
 
 #include <braid/status.h>
 
+#include "base/clock.h"
+
 struct program;
 
 // When something began and ended. Both 0: that is not known.
@@ -28,6 +30,7 @@ struct profile_clock {
     const void *origin; // what times count from
     uint64_t ticks, ns; // a moment by both clocks
     double ns_a_tick;
+    struct clock_pair host; // what the host's clock says at a moment of the times; see read_clock
 };
 
 // Room for the times of some frames. A player keeps the frames of a playing in turn, in its own

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "rank/ranks.h"
 
 enum {
@@ -22,9 +23,7 @@ enum {
 
 uint64_t braid_rank_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return clock_now_ns();
 }
 
 static bool remember(braid_ranks *ranks, uint32_t request, struct rank_waiting waiting)

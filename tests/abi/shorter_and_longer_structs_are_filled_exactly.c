@@ -38,6 +38,9 @@ struct old_serialisation {
 struct old_timings {
     uint32_t num_frames, num_lanes;
 };
+struct old_frame_timing {
+    braid_interval launch;
+};
 struct old_lane_timing {
     uint64_t busy_ns, waiting_ns;
 };
@@ -108,6 +111,11 @@ static void get_timings(void *out, size_t bytes)
     check_ok(braid_exec_get_timings_sized(timed, out, bytes));
 }
 
+static void get_frame_timing(void *out, size_t bytes)
+{
+    check_ok(braid_exec_get_frame_timing_sized(timed, 0, out, bytes));
+}
+
 static void get_lane_timing(void *out, size_t bytes)
 {
     check_ok(braid_exec_get_lane_timing_sized(timed, 0, out, bytes));
@@ -146,6 +154,7 @@ static const struct output {
     { get_placement, sizeof(braid_placement), sizeof(struct old_placement) },
     { get_serialisation, sizeof(braid_serialisation), sizeof(struct old_serialisation) },
     { get_timings, sizeof(braid_timings), sizeof(struct old_timings) },
+    { get_frame_timing, sizeof(braid_frame_timing), sizeof(struct old_frame_timing) },
     { get_lane_timing, sizeof(braid_lane_timing), sizeof(struct old_lane_timing) },
     { get_wait_timing, sizeof(braid_wait_timing), sizeof(struct old_wait_timing) },
     { get_copy, sizeof(braid_planned_copy), sizeof(struct old_planned_copy) },

@@ -2,6 +2,7 @@
 // An exec that is asked to keeps the times of its last frames: of every node, wait, lane and frame,
 // on the same plan, and a graph takes its costs from them.
 #include <stdlib.h>
+#include <time.h>
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
@@ -258,6 +259,57 @@ static void times_of_frames_in_flight_are_of_one_clock(void **state)
     }
 }
 
+static uint64_t host_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void note_time(void *user)
+{
+    *(uint64_t *)user = host_now_ns();
+}
+
+// A call knows by the host's own clock when it ran, and that is within what is told of it.
+static void times_are_by_the_hosts_clock(void **state)
+{
+    struct contract *contract = *state;
+    uint64_t *seen = contract_memory(contract, BRAID_MEMORY_DEVICE, 2 * sizeof(uint64_t));
+    uint64_t called_ns[kept] = { 0 }, call_ns = 0, before_ns[kept], after_ns[kept];
+    braid_graph *graph = contract_graph(contract);
+    braid_node node = add_busy(graph, (braid_node_options){ 0 }, seen, busy_ns / 4);
+    node = add_host(graph, (braid_node_options){ AFTER(node) }, note_time, &call_ns);
+    braid_exec *exec = exec_with_times(contract, graph);
+    for (int i = 0; i < kept; i++) {
+        before_ns[i] = host_now_ns();
+        check_ok(braid_exec_launch(exec, NULL));
+        after_ns[i] = host_now_ns();
+        check_ok(braid_exec_wait(exec));
+        called_ns[i] = call_ns;
+    }
+    braid_interval at[kept][2];
+    size_t num;
+    check_ok(braid_exec_get_intervals(exec, kept, at[0], &num));
+    assert_int_equal(num, kept);
+    for (uint32_t i = 0; i < kept; i++) {
+        braid_frame_timing timing = { 0 };
+        check_ok(braid_exec_get_frame_timing(exec, i, &timing));
+        uint64_t error_ns = timing.error_ns + slack_ns;
+        assert_true(timing.error_ns > 0);
+        assert_true(before_ns[i] <= timing.launch.start_ns);
+        assert_true(timing.launch.start_ns <= timing.launch.end_ns);
+        assert_true(timing.launch.end_ns <= after_ns[i]);
+        assert_true(timing.frame.start_ns + error_ns >= timing.launch.start_ns);
+        assert_true(timing.frame.start_ns <= at[i][0].start_ns + slack_ns);
+        assert_true(timing.frame.end_ns + slack_ns >= at[i][1].end_ns);
+        assert_true(called_ns[i] + error_ns >= at[i][1].start_ns);
+        assert_true(called_ns[i] <= at[i][1].end_ns + error_ns);
+    }
+    braid_frame_timing none;
+    check_fails(braid_exec_get_frame_timing(exec, kept, &none), BRAID_INVALID_ARGUMENT, "frame 3");
+}
+
 static void frames_with_times_allocate_nothing(void **state)
 {
     struct contract *contract = *state;
@@ -336,6 +388,7 @@ int run_times(void)
         contract_test(copies_calls_and_preludes_are_nodes_too),
         contract_test(measured_costs_are_planned_with),
         contract_test(times_of_frames_in_flight_are_of_one_clock),
+        contract_test(times_are_by_the_hosts_clock),
         contract_test(frames_with_times_allocate_nothing),
         contract_test(an_exec_with_times_is_made_whole_or_not_at_all),
         contract_test(what_is_not_there_is_refused_by_name),

@@ -178,6 +178,7 @@ static void times_and_costs_are_read(braid::device &device)
     auto exec = braid::exec::create(device, graph, options);
     exec.measure(graph);
     expect(exec.timings().num_frames == 2 && exec.intervals().size() == 4);
+    expect(exec.frame_timing(1).launch.start_ns <= exec.frame_timing(1).launch.end_ns);
     expect(exec.timing(first).median_ns <= exec.timing(first).most_ns);
     expect(exec.timed_by(first) != BRAID_TIMED_NOT && exec.lane_timing(0).num_nodes > 0);
     auto none = braid::checked::exec::create(device, *braid::checked::graph::create(), options);

@@ -17,14 +17,23 @@ static void kernel_function(const braid_blocks *blocks, void *const *args)
 
 static const braid_kernel kernel = { .name = "kernel", .cpu = kernel_function };
 
+typedef braid_status writer(const braid_schedule *schedule, const braid_timeline_options *options,
+                            FILE *file);
+
+static char *write_text(const braid_schedule *schedule, const braid_timeline_options *options,
+                        writer *writes)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    check_ok(writes(schedule, options, file));
+    fclose(file);
+    return text;
+}
+
 static char *draw(const braid_schedule *schedule, const braid_timeline_options *options)
 {
-    char *picture = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&picture, &length);
-    check_ok(braid_schedule_write_svg(schedule, options, file));
-    fclose(file);
-    return picture;
+    return write_text(schedule, options, braid_schedule_write_svg);
 }
 
 static void assert_has(const char *picture, const char *text)
@@ -150,6 +159,48 @@ static void measured_times_are_drawn_where_given(void **state)
     braid_schedule_destroy(schedule);
 }
 
+// Time 0 is then where the host began to launch, 400 ns before the first node.
+static void launches_are_drawn_above_the_lanes(void **state)
+{
+    (void)state;
+    braid_schedule *schedule = make_plan();
+    const braid_interval intervals[] = {
+        { 500, 600 }, { 700, 1000 }, { 600, 900 }, { 600, 700 }, { 1000, 1100 }
+    };
+    const braid_interval launch = { 100, 350 };
+    braid_timeline_options options = { .intervals = intervals,
+                                       .launches = &launch,
+                                       .error_ns = 70 };
+    char *picture = draw(schedule, &options);
+    double x, width, pixel = 1470.0 / 1000;
+    find_node(picture, "the host launches the frame", &x, &width);
+    assert_near(x, 110);
+    assert_near(width, 250 * pixel);
+    find_node(picture, "start", &x, &width);
+    assert_near(x, 110 + 400 * pixel);
+    assert_has(picture, "0 ns to 250 ns; its clock and the device's agree to within 70 ns</title>");
+    assert_has(picture, "\"launch\":[0,250,70]");
+    assert_has(picture, "measured: 600 ns");
+    free(picture);
+    // The clocks may be so far off that the frame seems to begin first.
+    const braid_interval late = { 520, 700 };
+    options.launches = &late;
+    picture = draw(schedule, &options);
+    find_node(picture, "the host launches the frame", &x, &width);
+    assert_near(x, 110 + 20 * 1470.0 / 600);
+    assert_has(picture, "\"launch\":[20,200,70]");
+    free(picture);
+    const braid_interval backwards = { 520, 500 };
+    options.launches = &backwards;
+    check_fails(braid_schedule_write_svg(schedule, &options, stdout), BRAID_INVALID_ARGUMENT,
+                "the launch of frame 0 ends before it starts");
+    options.intervals = NULL; // a plan was never launched
+    picture = draw(schedule, &options);
+    assert_null(strstr(picture, "class=\"launch\""));
+    free(picture);
+    braid_schedule_destroy(schedule);
+}
+
 static void guesses_are_told(void **state)
 {
     (void)state;
@@ -202,6 +253,10 @@ static void islands_are_framed(void **state)
     assert_has(picture, "4 nodes on 1 lane, 0 waits, 1 island of 3 nodes; planned");
     assert_has(picture, "\"islands\":[0,0,0,-1]");
     assert_has(picture, "island: one kernel</text>");
+    free(picture);
+    picture = write_text(schedule, NULL, braid_schedule_write_chrome_trace);
+    assert_has(picture, "\"args\":{\"node\":2,\"island\":0}");
+    assert_has(picture, "\"args\":{\"node\":3}");
     free(picture);
     braid_schedule_destroy(schedule);
     schedule = make_plan();
@@ -266,10 +321,8 @@ static void bad_arguments_are_refused(void **state)
     braid_schedule *schedule = make_plan();
     const braid_interval backwards[] = { { 1, 2 }, { 3, 2 }, { 1, 2 }, { 1, 2 }, { 1, 2 } };
     braid_timeline_options options = { .intervals = backwards };
-    braid_status (*const writers[])(const braid_schedule *, const braid_timeline_options *,
-                                    FILE *) = { braid_schedule_write_svg,
-                                                braid_schedule_write_chrome_trace,
-                                                braid_schedule_write_perfetto_trace };
+    writer *const writers[] = { braid_schedule_write_svg, braid_schedule_write_chrome_trace,
+                                braid_schedule_write_perfetto_trace };
     FILE *full = fopen("/dev/full", "w");
     for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
         check_fails(writers[i](NULL, NULL, stdout), BRAID_INVALID_ARGUMENT, "schedule is NULL");
@@ -304,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_stand_where_they_are_planned),
         cmocka_unit_test(measured_times_are_drawn_where_given),
+        cmocka_unit_test(launches_are_drawn_above_the_lanes),
         cmocka_unit_test(guesses_are_told),
         cmocka_unit_test(times_are_shown_in_the_unit_given),
         cmocka_unit_test(islands_are_framed),

@@ -267,6 +267,7 @@ static void timings_refuse_null(void **state)
     struct objects *all = *state;
     braid_timings timings;
     braid_spread node;
+    braid_frame_timing frame;
     braid_lane_timing lane;
     braid_wait_timing wait;
     braid_interval interval;
@@ -276,6 +277,8 @@ static void timings_refuse_null(void **state)
     braid_timed_by timed_by;
     refuses(braid_exec_get_timed_by(NULL, all->node, &timed_by), "exec");
     refuses(braid_exec_get_timed_by(all->exec, all->node, NULL), "the output");
+    refuses(braid_exec_get_frame_timing(NULL, 0, &frame), "exec");
+    refuses(braid_exec_get_frame_timing(all->exec, 0, NULL), "the output");
     refuses(braid_exec_get_node_timing(NULL, all->node, &node), "exec");
     refuses(braid_exec_get_node_timing(all->exec, all->node, NULL), "the output");
     refuses(braid_exec_get_lane_timing(NULL, 0, &lane), "exec");

@@ -77,6 +77,7 @@ CLASSES = {
     "ExecInfo": ("braid_exec_info", {}),
     "ExecOptions": ("braid_exec_options", {"plan": "PlanOptions", "schedule": "an argument of its own",
                                            "on_frame_end_user": "a function of Python needs none"}),
+    "FrameTiming": ("braid_frame_timing", {}),
     "LaneTiming": ("braid_lane_timing", {}),
     "Link": ("braid_place_link", {}),
     "MemoryInfo": ("braid_memory_info", {}),

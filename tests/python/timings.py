@@ -55,8 +55,16 @@ def test_intervals_are_drawn(device, graph):
         assert long[1] - long[0] >= SLEEP * 1e9 and behind[0] >= long[1]
     assert intervals[3][0] >= intervals[0][1]
     with braid.Exec(device, graph, profile=2) as whole:
+        before = time.monotonic_ns()
         whole.run()
+        (timing,) = whole.timings().frames
+        assert before <= timing.launch[0] <= timing.launch[1]
+        assert timing.launch[0] <= timing.frame[0] + timing.error_ns and timing.frame[1] <= time.monotonic_ns() + timing.error_ns
         assert "long" in whole.schedule.svg(intervals=whole.intervals())
+        drawn = whole.schedule.svg(intervals=whole.intervals(), frames=[timing])
+        assert "long" in drawn and "the host launches the frame" in drawn
+        with pytest.raises(braid.InvalidArgumentError, match="2 frames"):
+            whole.schedule.svg(intervals=whole.intervals(), frames=[timing, timing])
 
 
 def test_an_exec_that_keeps_no_times_says_so(device, graph):

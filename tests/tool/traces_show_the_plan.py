@@ -128,6 +128,26 @@ def measured_frames_follow_one_another():
     assert len(flows) == len(set(flows))
 
 
+def launches_are_shown_beside_what_they_launch():
+    options = ("--frames", "5", "--device", "cpu", "--profile", "--lanes", "2")
+    bytes_, _ = trace(".pftrace", *options, command="run")
+    slices, tracks = slices_of_perfetto(bytes_)
+    host = [slice_ for slice_ in slices if tracks[slice_[0]] == b"host"]
+    frames = [slice_ for slice_ in slices if tracks[slice_[0]] == b"frames"]
+    assert [slice_[1] for slice_ in host] == [f"launch {i}" for i in range(5)], host
+    for launch, frame in zip(host, frames):
+        assert launch[4] == frame[5] and len(launch[4]) == 1, (launch, frame)
+        assert launch[2] <= launch[3], launch
+    assert host[0][2] == 0 and [slice_[2] for slice_ in host] == sorted(slice_[2] for slice_ in host), host
+    events = events_of_chrome(trace(".json", *options, command="run")[0])
+    launches = [event for event in events if event.get("cat") == "launch" and event["ph"] == "X"]
+    thread, = {event["tid"] for event in launches}
+    assert [event["args"]["name"] for event in events if event["ph"] == "M" and event.get("tid") == thread] == ["host"]
+    assert len(launches) == 5 and all(event["args"]["clock_error_ns"] > 0 for event in launches)
+    flows = [event for event in events if event.get("name") == "launch"]
+    assert len([event for event in flows if event["ph"] == "s"]) == len([event for event in flows if event["ph"] == "f"]) == 5
+
+
 def perfettos_own_reader_takes_it():
     try:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2
@@ -178,6 +198,7 @@ if __name__ == "__main__":
         chrome_has_every_node_and_wait,
         perfetto_has_every_node_and_wait,
         measured_frames_follow_one_another,
+        launches_are_shown_beside_what_they_launch,
         perfettos_own_reader_takes_it,
         perfettos_trace_processor_finds_no_error,
         names_that_are_not_utf8_stay_readable,

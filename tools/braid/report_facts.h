@@ -21,6 +21,10 @@ struct report {
     const braid_interval *measured; // of each node in a typical frame; NULL: nothing was run
     uint64_t measured_ns;           // median of the frames
     uint64_t launch_ns;             // median; how long a launch held up the host
+    // Of the measured frame, with --profile: when the host launched it, by a clock that may be off
+    // by error_ns against the times in `measured`. NULL: that is not known.
+    const braid_interval *launch;
+    uint64_t error_ns;
 };
 
 // How long a wait kept its lane idle: from the end of the lane's node before, or of the frame's

@@ -183,6 +183,26 @@ static void write_measured_path(const struct page *page)
             percent(path->ns, page->report->measured_ns));
 }
 
+// How long the device waited for the host, as far as their clocks tell.
+static void write_launch(const struct page *page)
+{
+    const struct report *report = page->report;
+    uint64_t first_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < report->file->num_nodes && report->launch; i++)
+        if (report->measured[i].start_ns && report->measured[i].start_ns < first_ns)
+            first_ns = report->measured[i].start_ns;
+    if (first_ns == UINT64_MAX)
+        return;
+    uint64_t begun_ns = report->launch->start_ns;
+    fputs(" <span id=\"launched\">Its first node began ", page->file);
+    write_time(page, first_ns > begun_ns ? first_ns - begun_ns : 0);
+    fputs(" after the host began to launch it, and the host was back after ", page->file);
+    write_time(page, report->launch->end_ns - begun_ns);
+    fputs(" (the clocks of both agree to within ", page->file);
+    write_time(page, report->error_ns);
+    fputs(").</span>", page->file);
+}
+
 // As braid_schedule_explain_limit has it, but for what was measured.
 static void write_limit(const struct page *page)
 {
@@ -203,6 +223,7 @@ static void write_limit(const struct page *page)
     write_time(page, share_ns);
     fprintf(file, " (%.1f&nbsp;%%).", percent(share_ns, info->makespan_ns));
     write_measured_path(page);
+    write_launch(page);
     if (facts->num_by_resource > 0) {
         fprintf(file,
                 " Resources keep %" PRIu32 " pair%s of nodes apart between which no data "
@@ -305,12 +326,15 @@ static braid_status write_timelines(const struct page *page)
     if (report->measured) {
         options.title = "As measured";
         options.intervals = report->measured;
+        options.launches = report->launch;
+        options.error_ns = report->error_ns;
         fputs("<div class=\"timeline\">", page->file);
         status = braid_schedule_write_svg(report->schedule, &options, page->file);
         fputs("</div>\n", page->file);
     }
     options.title = "As planned";
     options.intervals = NULL;
+    options.launches = NULL;
     fputs("<div class=\"timeline\">", page->file);
     if (status == BRAID_OK)
         status = braid_schedule_write_svg(report->schedule, &options, page->file);

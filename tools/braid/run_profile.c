@@ -203,7 +203,21 @@ enum exit_status run_profile_to_json(const struct run *run, json_t **out_json)
     return status ? fail_in_library() : EXIT_DONE;
 }
 
-enum exit_status run_profile_take_intervals(const struct run *run, uint64_t num_frames)
+// Of the last frames, in the places of their intervals.
+static braid_status take_launches(struct run *run, uint64_t num_frames, size_t num)
+{
+    braid_status status = BRAID_OK;
+    run->has_launches = true;
+    for (size_t i = 0; i < num && !status; i++) {
+        braid_frame_timing timing = { 0 };
+        status = braid_exec_get_frame_timing(run->exec, (uint32_t)i, &timing);
+        run->launches[(num_frames - num + i) % KEPT_FRAMES] = timing.launch;
+        run->error_ns = timing.error_ns > run->error_ns ? timing.error_ns : run->error_ns;
+    }
+    return status;
+}
+
+enum exit_status run_profile_take_intervals(struct run *run, uint64_t num_frames)
 {
     size_t num_nodes = run->file->num_nodes, num = 0;
     braid_interval *intervals = calloc(num_nodes * KEPT_FRAMES, sizeof(*intervals));
@@ -213,6 +227,8 @@ enum exit_status run_profile_take_intervals(const struct run *run, uint64_t num_
     for (size_t i = 0; i < num && !status; i++)
         memcpy(run->kept + (num_frames - num + i) % KEPT_FRAMES * num_nodes,
                intervals + i * num_nodes, num_nodes * sizeof(*intervals));
+    if (!status)
+        status = take_launches(run, num_frames, num);
     free(intervals);
     return status ? fail_in_library() : EXIT_DONE;
 }

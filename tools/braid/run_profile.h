@@ -14,7 +14,7 @@ enum exit_status run_profile_print(const struct run *run);
 enum exit_status run_profile_to_json(const struct run *run, json_t **out_json);
 
 // Puts the times that the exec kept in place of those that the nodes wrote themselves: run->kept
-// has room for `num_kept` frames, the last ones of num_frames.
-enum exit_status run_profile_take_intervals(const struct run *run, uint64_t num_frames);
+// has room for KEPT_FRAMES, the last ones of num_frames; and when the host launched them.
+enum exit_status run_profile_take_intervals(struct run *run, uint64_t num_frames);
 
 #endif

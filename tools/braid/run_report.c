@@ -131,14 +131,19 @@ static uint64_t find_typical(const struct run *run, uint64_t num_frames, uint64_
     return best;
 }
 
+// Of num_frames frames behind each other, with their launches, if these are known.
 static braid_timeline_options timeline_options(const struct run *run, const braid_interval *first,
-                                               size_t num_frames)
+                                               const braid_interval *launches, size_t num_frames)
 {
     braid_timeline_options options = dot_cost_timeline(run->file);
     options.unit = NULL;
     options.unit_ns = 0;
     options.intervals = first;
     options.num_frames = num_frames;
+    if (run->has_launches) {
+        options.launches = launches;
+        options.error_ns = run->error_ns;
+    }
     return options;
 }
 
@@ -146,8 +151,9 @@ static enum exit_status write_timeline(const struct run_arguments *arguments, co
                                        uint64_t median_ns)
 {
     uint64_t typical = find_typical(run, arguments->num_frames, median_ns);
+    uint64_t slot = typical % KEPT_FRAMES;
     braid_timeline_options options =
-        timeline_options(run, run->kept + typical % KEPT_FRAMES * run->file->num_nodes, 1);
+        timeline_options(run, run->kept + slot * run->file->num_nodes, &run->launches[slot], 1);
     return output_write_timeline(arguments->timeline, braid_exec_schedule(run->exec), &options);
 }
 
@@ -156,15 +162,17 @@ static enum exit_status write_trace(const struct run_arguments *arguments, const
 {
     uint32_t num_nodes = run->file->num_nodes;
     uint64_t num = arguments->num_frames < KEPT_FRAMES ? arguments->num_frames : KEPT_FRAMES;
+    braid_interval launches[KEPT_FRAMES] = { { 0 } };
     braid_interval *ordered = calloc((size_t)num_nodes * num, sizeof(*ordered));
     if (!ordered)
         return fail(EXIT_FAILED, "out of memory for a trace");
     for (uint64_t i = 0; i < num; i++) {
         uint64_t frame = arguments->num_frames - num + i;
+        launches[i] = run->launches[frame % KEPT_FRAMES];
         memcpy(ordered + i * num_nodes, run->kept + frame % KEPT_FRAMES * num_nodes,
                num_nodes * sizeof(*ordered));
     }
-    braid_timeline_options options = timeline_options(run, ordered, num);
+    braid_timeline_options options = timeline_options(run, ordered, launches, num);
     enum exit_status status =
         output_write_trace(arguments->trace, braid_exec_schedule(run->exec), &options);
     free(ordered);
@@ -182,6 +190,10 @@ static enum exit_status write_page(const struct run_arguments *arguments, const 
                              .measured = run->kept + typical % KEPT_FRAMES * run->file->num_nodes,
                              .measured_ns = median_ns,
                              .launch_ns = launch_ns };
+    if (run->has_launches) {
+        report.launch = &run->launches[typical % KEPT_FRAMES];
+        report.error_ns = run->error_ns;
+    }
     braid_exec_info exec;
     braid_exec_get_info(run->exec, &exec);
     braid_device_get_cost_model(run->device, exec.mode, &report.options.costs);

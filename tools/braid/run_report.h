@@ -10,6 +10,8 @@
 #include "frames.h"
 #include "run_arguments.h"
 
+enum { KEPT_FRAMES = 16 };
+
 struct run {
     const struct dot_file *file;
     braid_device *device;
@@ -20,9 +22,11 @@ struct run {
     struct frame *frames; // num_frames of the arguments
     // When the nodes of the last frames ran; frame i is at i % KEPT_FRAMES. NULL: nobody asked.
     braid_interval *kept;
+    // With --profile: when the host launched these frames, and by how much its clock may be off.
+    braid_interval launches[KEPT_FRAMES];
+    uint64_t error_ns;
+    bool has_launches;
 };
-
-enum { KEPT_FRAMES = 16 };
 
 enum exit_status run_report(const struct run_arguments *arguments, const struct run *run);
 

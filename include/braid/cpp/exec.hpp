@@ -146,6 +146,12 @@ template <class Errors> class basic_exec
         braid_status status = braid_exec_get_timed_by(get(), node, &by);
         return Errors::template from<braid_timed_by>(status, [&] { return by; });
     }
+    result<braid_frame_timing> frame_timing(std::uint32_t index) const
+    {
+        braid_frame_timing timing = {};
+        braid_status status = braid_exec_get_frame_timing(get(), index, &timing);
+        return Errors::template from<braid_frame_timing>(status, [&] { return timing; });
+    }
     result<braid_lane_timing> lane_timing(std::uint32_t lane) const
     {
         braid_lane_timing timing = {};

@@ -4,13 +4,13 @@
 
 #include <time.h>
 
+#include "base/clock.h"
+
 enum { LOOK_NS = 4000 }; // between two looks at who else is on the core
 
 uint64_t braid_cpu_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return clock_now_ns();
 }
 
 void braid_cpu_relax(void)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backends/gpu/gpu_clock.h"
 #include "backends/gpu/gpu_island_fit.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -233,6 +234,11 @@ static braid_status read_times(struct playing *base, struct profile *out_profile
     return braid_graph_times_read(((const struct graph_playing *)base)->times, out_profile);
 }
 
+static braid_status read_clock(struct playing *base, struct profile *profile)
+{
+    return braid_gpu_read_clock(((const struct graph_playing *)base)->gpu, &profile->clock.host);
+}
+
 static void destroy(struct playing *base)
 {
     struct graph_playing *playing = (struct graph_playing *)base;
@@ -265,7 +271,8 @@ static braid_status find_fits(struct backend *backend, const struct backend_task
     .find_fits = find_fits, .create = create, .set_bindings = set_bindings, .launch = launch,      \
     .destroy = destroy
 
-const struct player braid_graph_player = { GRAPH_PLAYER, .read_times = read_times };
+const struct player braid_graph_player = { GRAPH_PLAYER, .read_times = read_times,
+                                           .read_clock = read_clock };
 const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
 
 #undef GRAPH_PLAYER

@@ -6,6 +6,7 @@
 // frame's arguments are parameters of that launch: one in flight keeps its own.
 #include <stdlib.h>
 
+#include "backends/gpu/gpu_clock.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "players/island/island_program.h"
@@ -160,6 +161,11 @@ static braid_status read_times(struct playing *base, struct profile *out_profile
     return braid_island_times_read(((const struct island_playing *)base)->times, out_profile);
 }
 
+static braid_status read_clock(struct playing *base, struct profile *profile)
+{
+    return braid_gpu_read_clock(((const struct island_playing *)base)->gpu, &profile->clock.host);
+}
+
 static void keep_row(struct playing *base, uint32_t frame)
 {
     braid_gpu_island_keep_row(((struct island_playing *)base)->island, frame);
@@ -224,8 +230,8 @@ static void get_wide_cost_model(struct backend *backend, braid_cost_model *out_m
 #define ISLAND_PLAYER                                                                              \
     .mode = BRAID_MODE_NATIVE, .is_island = true, .launches_overlap = true, .check = check,        \
     .create = create, .set_bindings = set_bindings, .launch = launch, .most_frames = most_frames,  \
-    .read_times = read_times, .keep_row = keep_row, .launch_many = launch_many,                    \
-    .describe_running = describe_running, .destroy = destroy
+    .read_times = read_times, .read_clock = read_clock, .keep_row = keep_row,                      \
+    .launch_many = launch_many, .describe_running = describe_running, .destroy = destroy
 
 const struct player braid_chain_island_player = { .name = "island of one lane",
                                                   .get_cost_model = get_chain_cost_model,

@@ -248,7 +248,7 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
     .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
     .follow = follow, .launch = braid_streams_launch, .read_times = braid_streams_times_read,      \
-    .synchronize = synchronize, .destroy = destroy
+    .read_clock = braid_streams_read_clock, .synchronize = synchronize, .destroy = destroy
 
 const struct player braid_streams_player = { STREAMS_PLAYER };
 const struct player braid_renewing_streams_player = { STREAMS_PLAYER, .renews_events = true };

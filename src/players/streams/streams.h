@@ -85,5 +85,7 @@ braid_status braid_streams_times_end(struct streams_playing *streams, braid_stre
 
 // No frame is in flight.
 braid_status braid_streams_times_read(struct playing *playing, struct profile *profile);
+// By an event on a stream of its own, between two readings of the host's clock.
+braid_status braid_streams_read_clock(struct playing *playing, struct profile *profile);
 
 #endif

@@ -193,3 +193,54 @@ braid_status braid_streams_times_read(struct playing *playing, struct profile *o
     out_profile->clock.origin = origin;
     return status;
 }
+
+enum {
+    READINGS = 9,         // one may meet a busy host or device: the best of them counts
+    RESOLUTION_NS = 1000, // of events, of which two are compared
+};
+
+// The driver tells what is between two events as a float.
+static uint64_t find_rounding(uint64_t elapsed_ns)
+{
+    enum { BITS = 22 };
+    return RESOLUTION_NS + (elapsed_ns >> BITS);
+}
+
+static braid_status read_clock_once(const struct streams_playing *streams, braid_event *origin,
+                                    braid_event *event, braid_stream *stream,
+                                    struct clock_pair *best)
+{
+    struct backend *backend = streams->device->backend;
+    uint64_t before_ns = clock_now_ns(), device_ns = 0;
+    braid_status status =
+        backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+    if (!status)
+        status = backend->ops->event_synchronize(backend, event->backend);
+    uint64_t after_ns = clock_now_ns();
+    if (!status)
+        status = find_begin(streams, origin, event, &device_ns);
+    if (!status)
+        clock_pair_take(best, before_ns, after_ns, device_ns);
+    return status;
+}
+
+braid_status braid_streams_read_clock(struct playing *playing, struct profile *profile)
+{
+    const struct streams_playing *streams = (const struct streams_playing *)playing;
+    braid_event *origin = (braid_event *)(uintptr_t)profile->clock.origin, *event = NULL;
+    struct clock_pair *host = &profile->clock.host;
+    braid_stream *stream = NULL;
+    if (!origin)
+        return BRAID_OK; // no frame was whole
+    braid_status status = braid_device_lease_stream(streams->device, &stream);
+    if (!status)
+        status =
+            braid_event_create(streams->device, &(braid_event_options){ .timing = true }, &event);
+    for (int i = 0; i < READINGS && !status; i++)
+        status = read_clock_once(streams, origin, event, stream, host);
+    host->error_ns += find_rounding(host->device_ns);
+    braid_event_destroy(event);
+    if (stream)
+        braid_device_return_stream(streams->device, stream);
+    return status;
+}

@@ -214,5 +214,6 @@ const struct player braid_walker_player = {
     .follow = follow,
     .launch = launch,
     .read_times = braid_cpu_profile_read,
+    .read_clock = braid_cpu_profile_read_clock,
     .destroy = destroy,
 };

@@ -180,5 +180,6 @@ struct cpu_job *braid_cpu_profile_start(struct cpu_backend *backend, struct cpu_
                                         struct cpu_patch *patch, struct cpu_job *then);
 // No frame is in flight.
 braid_status braid_cpu_profile_read(struct playing *playing, struct profile *profile);
+braid_status braid_cpu_profile_read_clock(struct playing *playing, struct profile *profile);
 
 #endif

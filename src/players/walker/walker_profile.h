@@ -21,9 +21,9 @@ struct cpu_lane_clock {
     uint64_t end;                            // of the lane in the frame that runs
 };
 
-// A moment by both clocks.
+// A moment by both clocks: that of the ticks, to so many of them.
 struct cpu_moment {
-    uint64_t ticks, ns;
+    uint64_t ticks, ns, slip;
 };
 
 struct cpu_profile {

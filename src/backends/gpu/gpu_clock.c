@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the clock that kernels read says, and the host's at the same moment.
+#include "backends/gpu/gpu_clock.h"
+
+#include "base/error.h"
+
+// One may meet a busy host or device: the best of them counts.
+enum { READINGS = 9 };
+
+static braid_status read_once(struct gpu_backend *gpu, struct backend_stream *stream,
+                              const struct backend_task *task, void *memory,
+                              struct clock_pair *best)
+{
+    uint64_t before_ns = clock_now_ns(), device_ns = 0;
+    braid_status status = braid_gpu_submit(&gpu->base, stream, task);
+    if (!status)
+        status = braid_gpu_stream_synchronize(&gpu->base, stream);
+    uint64_t after_ns = clock_now_ns();
+    if (!status)
+        status = braid_gpu_copy_now(gpu, &device_ns, memory, sizeof(device_ns), task->name);
+    if (!status)
+        clock_pair_take(best, before_ns, after_ns, device_ns);
+    return status;
+}
+
+static braid_status read_often(struct gpu_backend *gpu, struct gpu_kernel *stamp, void *memory,
+                               struct clock_pair *out_pair)
+{
+    uint64_t mask = 0;
+    void *args[] = { &memory, &mask };
+    static const uint32_t arg_bytes[] = { sizeof(void *), sizeof(uint64_t) };
+    const struct backend_task task = {
+        .kind = WORK_KERNEL,
+        .name = "reading the device's clock",
+        .node = BACKEND_NO_NODE,
+        .launch = { .kernel = &stamp->base,
+                    .grid = { 1, 1, 1 },
+                    .block = { 1, 1, 1 },
+                    .num_args = 2,
+                    .args = args,
+                    .arg_bytes = arg_bytes },
+    };
+    struct backend_stream *stream = NULL;
+    struct clock_pair best = { 0 };
+    braid_status status = braid_gpu_stream_create(&gpu->base, 0, &stream);
+    for (int i = 0; i < READINGS && !status; i++)
+        status = read_once(gpu, stream, &task, memory, &best);
+    if (stream)
+        braid_gpu_stream_destroy(&gpu->base, stream);
+    if (!status)
+        *out_pair = best;
+    return status;
+}
+
+braid_status braid_gpu_read_clock(struct gpu_backend *gpu, struct clock_pair *out_pair)
+{
+    struct gpu_kernel stamp = { 0 };
+    struct gpu_scope scope;
+    void *memory = NULL;
+    braid_status status = braid_gpu_enter(gpu, &scope, "reading the device's clock");
+    if (status)
+        return status;
+    status = braid_gpu_find_own(gpu, GPU_OWN_STAMP, &stamp.function);
+    if (!status && !stamp.function)
+        status = braid_error(BRAID_UNSUPPORTED, "%s: its clock cannot be read", gpu->label);
+    if (!status)
+        status = braid_gpu_allocate(&gpu->base, BRAID_MEMORY_DEVICE, sizeof(uint64_t), &memory);
+    if (!status)
+        status = read_often(gpu, &stamp, memory, out_pair);
+    braid_gpu_leave(gpu, &scope);
+    if (memory)
+        braid_gpu_release(&gpu->base, BRAID_MEMORY_DEVICE, memory);
+    return status;
+}

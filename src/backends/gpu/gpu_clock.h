@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the clock that kernels read says, and the host's at the same moment.
+#ifndef BRAID_BACKENDS_GPU_GPU_CLOCK_H
+#define BRAID_BACKENDS_GPU_GPU_CLOCK_H
+
+#include "backends/gpu/gpu_backend.h"
+#include "base/clock.h"
+
+// By a kernel between two readings of the host's clock, on a stream of its own: waits for nothing
+// that others have queued, unless they fill the device.
+// Errors: BRAID_UNSUPPORTED (there is no such kernel for the device), BRAID_NO_MEMORY,
+// BRAID_DEVICE_ERROR.
+braid_status braid_gpu_read_clock(struct gpu_backend *gpu, struct clock_pair *out_pair);
+
+#endif
