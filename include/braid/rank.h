@@ -3,6 +3,7 @@
 #ifndef BRAID_RANK_H
 #define BRAID_RANK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -140,6 +141,42 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communicator(
 // Errors: BRAID_INVALID_ARGUMENT (the message names the node), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(
     braid_graph *graph, const braid_communication *communication, braid_node *out_node);
+
+// Owners. A buffer may have a rank that owns it, and then ranks need not be told what to send: each
+// adds the same tasks in the same order, by the usual functions. A task runs on the rank that owns
+// the first owned buffer that it writes (any access but BRAID_READ); owners of what else it reads
+// send it there, once, until a task writes it again: the receiver keeps what it was sent to the end
+// of the frame. (StarPU-MPI's and PaRSEC's rule: Agullo et al. 2017; Bosilca et al. 2013.)
+//
+// Each rank's graph has only the tasks that run there, and the transfers of what it owns or uses.
+// Adding a task that a rank has no part in adds nothing, and takes a look at its accesses.
+
+// The index of out_node where a task is added that runs on another rank. Preludes and epilogues of
+// such a node are left out like it; an edge or `.after` between it and a node that is here is
+// refused, since order between ranks comes from data, and what else is said of it does nothing.
+#define BRAID_ELSEWHERE UINT32_MAX
+
+// Declares a buffer that rank `owner` of the communicator owns. All ranks that read it or run
+// what reads it declare it, under one name that no other owned buffer of the graph has, and with
+// one size: the name tells which is meant where orders are compared. On its owner `address` is its
+// memory, on others where it is received; NULL: memory that the plan chooses, as of a transient
+// buffer (on the owner a frame must write it first, then). 0 bytes: not a buffer, but something
+// that says where a task runs: it is accessed by tasks of its owner alone.
+// Ranges of it are sent and kept each by itself, so a neighbour that reads a row is sent a row.
+// What a task writes has one owner; what is added by braid_graph_add_communication may read owned
+// buffers of its own rank only, and write none; so with what preludes and epilogues access. A task
+// that writes nothing owned is the rank's own, and may read only what that owns.
+// Errors: BRAID_INVALID_ARGUMENT (no communicator of the graph, no rank of it, an empty name or one
+// that is taken, over 2^31 - 1 bytes), BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_owned_buffer(
+    braid_graph *graph, braid_resource communicator, uint32_t owner, const char *name,
+    const void *address, uint64_t bytes, braid_resource *out_resource);
+
+// Whether adding a task with these accesses next would do anything on this rank; a task for which
+// it is false may be left out. It is true for what would be refused, too. A rank that leaves out
+// one that it has a part in is told so when the exec is made: transfers do not match then.
+BRAID_API bool braid_graph_takes_part(const braid_graph *graph, const braid_access *accesses,
+                                      size_t num_accesses);
 
 #ifdef __cplusplus
 }

@@ -143,6 +143,7 @@ static bool tell_operation(struct telling *telling, uint32_t node)
     bool has_peer = what->operation <= BRAID_RANK_BROADCAST;
     *told = (struct rank_plan_operation){
         .count = what->count,
+        .key = what->key,
         .number = what->communicator->number,
         .operation = what->operation,
         .element = what->element,

@@ -12,6 +12,11 @@ static braid_status check_after(const braid_graph *graph, const char *name,
                            name, options->num_after);
     for (size_t i = 0; i < options->num_after; i++) {
         braid_node after = options->after[i];
+        if (graph_is_elsewhere(graph, after))
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "node '%s': .after[%zu] runs on another rank; order between ranks "
+                               "comes from what is sent",
+                               name, i);
         if (!graph_owns_node(graph, after))
             return braid_error(BRAID_INVALID_ARGUMENT,
                                "node '%s': .after[%zu] (node %u of graph %u) is not a node of this "
@@ -21,8 +26,8 @@ static braid_status check_after(const braid_graph *graph, const char *name,
     return BRAID_OK;
 }
 
-static braid_status check_accesses(const braid_graph *graph, const char *name,
-                                   const braid_node_options *options)
+braid_status braid_graph_check_accesses(const braid_graph *graph, const char *name,
+                                        const braid_node_options *options)
 {
     if (options->num_accesses && !options->accesses)
         return braid_error(BRAID_INVALID_ARGUMENT,
@@ -98,7 +103,7 @@ braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
                              "node '%s': its place is %u, not BRAID_PLACE(0) to BRAID_PLACE(%d)",
                              name, options->place, GRAPH_MOST_PLACES - 1);
     if (!status)
-        status = check_accesses(graph, name, options);
+        status = braid_graph_check_accesses(graph, name, options);
     if (!status)
         status = check_bundle(graph, name, options);
     return status;

@@ -9,6 +9,10 @@
 braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
                                     const braid_node_options *options);
 
+// Of these only the accesses. Errors: BRAID_INVALID_ARGUMENT.
+braid_status braid_graph_check_accesses(const braid_graph *graph, const char *name,
+                                        const braid_node_options *options);
+
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_graph_reserve_node(braid_graph *graph, const char *name,
                                       const braid_node_options *options);
@@ -24,5 +28,10 @@ braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
 // Cannot fail after braid_graph_check_node and braid_graph_reserve_node.
 void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
                              const braid_node_options *options, braid_node *out_node);
+
+// An operation between ranks; `key`: see rank_description. communication.c has what it checks.
+braid_status braid_graph_append_communication(braid_graph *graph,
+                                              const braid_communication *communication,
+                                              uint64_t key, braid_node *out_node);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
+#include "graph/owners.h"
 #include "rank/ranks.h"
 
 enum {
@@ -151,6 +152,7 @@ struct pair {
     char *post_name;
     braid_access *accesses;
     struct work_post post;
+    uint64_t key;
 };
 
 static braid_status reserve(braid_graph *graph, const char *name, const braid_communication *given,
@@ -190,6 +192,7 @@ static void append_post(braid_graph *graph, const braid_communication *given, st
     *description = (struct rank_description){
         .communicator = find_communicator(graph, given->communicator),
         .count = given->count,
+        .key = pair->key,
         .peer = given->peer,
         .tag = given->tag,
         .operation = (uint8_t)given->operation,
@@ -270,17 +273,17 @@ static braid_status find_both_ends(const braid_graph *graph, const char *name,
     return status;
 }
 
-braid_status braid_graph_add_communication(braid_graph *graph,
-                                           const braid_communication *communication,
-                                           braid_node *out_node)
+braid_status braid_graph_append_communication(braid_graph *graph,
+                                              const braid_communication *communication,
+                                              uint64_t key, braid_node *out_node)
 {
-    if (!communication)
-        return braid_error_null("braid_graph_add_communication", "communication");
     const char *name = communication->node.name;
     name = name && *name ? name : braid_work_words[WORK_AWAIT].name;
     struct ends ends = { 0 };
-    struct pair pair = { 0 };
+    struct pair pair = { .key = key };
     braid_status status = braid_graph_check_node(graph, name, &communication->node);
+    if (!status && !key)
+        status = braid_graph_check_own(graph, name, &communication->node);
     if (!status)
         status = check_given(graph, name, communication, &ends);
     if (!status)
@@ -290,4 +293,13 @@ braid_status braid_graph_add_communication(braid_graph *graph,
     free(pair.post_name);
     free(pair.accesses);
     return status;
+}
+
+braid_status braid_graph_add_communication(braid_graph *graph,
+                                           const braid_communication *communication,
+                                           braid_node *out_node)
+{
+    if (!communication)
+        return braid_error_null("braid_graph_add_communication", "communication");
+    return braid_graph_append_communication(graph, communication, 0, out_node);
 }

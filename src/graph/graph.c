@@ -46,6 +46,9 @@ void braid_graph_destroy(braid_graph *graph)
         return;
     release_communicators(graph);
     braid_array_finish(&graph->communications);
+    braid_array_finish(&graph->owners);
+    braid_array_finish(&graph->copies);
+    braid_pointer_map_finish(&graph->owned);
     braid_array_finish(&graph->nodes);
     braid_array_finish(&graph->edges);
     braid_array_finish(&graph->accesses);
@@ -116,6 +119,9 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->uses.capacity * sizeof(struct graph_parameter_use) +
            (graph->addresses.capacity + graph->given.capacity) * sizeof(struct graph_address) +
            graph->communications.capacity * sizeof(struct rank_description) +
+           graph->owners.capacity * sizeof(struct graph_owner) +
+           graph->copies.capacity * sizeof(struct graph_copy) +
+           graph->owned.num_slots * sizeof(struct pointer_slot) +
            graph->first_nodes.num_slots * sizeof(struct pointer_slot) + graph->names.bytes;
 }
 
@@ -164,6 +170,8 @@ braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t 
 {
     if (!graph)
         return braid_error_null("braid_graph_set_cost", "graph");
+    if (graph_is_elsewhere(graph, node))
+        return BRAID_OK;
     if (!graph_owns_node(graph, node))
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_graph_set_cost: node %u of graph %u is not a node of this graph",
@@ -176,6 +184,8 @@ braid_status braid_graph_add_edge(braid_graph *graph, braid_node from, braid_nod
 {
     if (!graph)
         return braid_error_null("braid_graph_add_edge", "graph");
+    if (graph_is_elsewhere(graph, from) && graph_is_elsewhere(graph, to))
+        return BRAID_OK;
     const braid_node ends[] = { from, to };
     for (int i = 0; i < 2; i++) {
         if (!graph_owns_node(graph, ends[i]))

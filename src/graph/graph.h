@@ -67,6 +67,21 @@ struct graph_resource {
     uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a graph that was placed
                             // (place/placed.h) also of what the plan or frames choose the memory of
     braid_communicator *communicator; // of which the graph is a user; otherwise NULL
+    uint32_t owner;                   // of it and of its ranges: which of `owners`, from 1; 0: none
+};
+
+// Of an owned buffer.
+struct graph_owner {
+    uint32_t communicator; // resource
+    uint32_t rank;
+    uint32_t first_copy; // in `copies`, from 1; 0: none
+};
+
+// Bytes that a rank beside the owner has as they are now. Known to both, and to nobody else.
+struct graph_copy {
+    uint64_t begin, end;
+    uint32_t rank;
+    uint32_t next; // of the buffer, or of those that are free
 };
 
 enum { GRAPH_MOST_ARGS_INSIDE = 1024 }; // of a kernel, for it to be a call inside an island
@@ -123,6 +138,10 @@ struct braid_graph {
     struct array sequence;       // uint32_t: main nodes in the order in which accesses count;
                                  // empty: that of adding
     struct array communications; // struct rank_description
+    struct array owners;         // struct graph_owner
+    struct array copies;         // struct graph_copy
+    struct pointer_map owned;    // of each owned buffer's name, by its hash, which of `owners`
+    uint32_t free_copies;        // the first, from 1
     struct names names;
     uint32_t num_bundled;             // nodes that are preludes or epilogues
     const struct place_model *places; // NULL: nodes have none yet; see placed.h
@@ -152,6 +171,12 @@ static inline bool graph_has_units(const braid_graph *graph)
 static inline bool graph_owns_node(const braid_graph *graph, braid_node node)
 {
     return graph && node.graph == graph->id && node.index < graph->nodes.num;
+}
+
+// What a rank adds that another runs.
+static inline bool graph_is_elsewhere(const braid_graph *graph, braid_node node)
+{
+    return graph && node.graph == graph->id && node.index == BRAID_ELSEWHERE;
 }
 
 // Whether it is a host call that sleeps, or an operation between ranks.

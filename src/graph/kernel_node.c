@@ -6,6 +6,7 @@
 #include "base/node_text.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
+#include "graph/owners.h"
 
 static const char *launch_name(const braid_launch *launch)
 {
@@ -257,12 +258,9 @@ static void append_kernel(braid_graph *graph, const braid_launch *launch, uint64
     *(struct graph_kernel *)braid_array_append(&graph->kernels, 1, sizeof(kernel)) = kernel;
 }
 
-braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *launch,
-                                    braid_node *out_node)
+static braid_status add_kernel(braid_graph *graph, const char *name, const braid_launch *launch,
+                               braid_node *out_node)
 {
-    if (!launch)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_kernel: launch is NULL");
-    const char *name = launch_name(launch);
     braid_status status = braid_graph_check_node(graph, name, &launch->node);
     struct arg_needs needs = { 0 };
     if (!status)
@@ -289,6 +287,21 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *laun
     return BRAID_OK;
 }
 
+braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *launch,
+                                    braid_node *out_node)
+{
+    if (!launch)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_kernel: launch is NULL");
+    const char *name = launch_name(launch);
+    struct owner_task task;
+    braid_status status = braid_graph_begin_task(graph, name, &launch->node, &task);
+    if (status)
+        return status;
+    if (task.is_here)
+        status = add_kernel(graph, name, launch, out_node);
+    return braid_graph_end_task(graph, &task, &launch->node, status, out_node);
+}
+
 static braid_status add_bundled(braid_graph *graph, const braid_launch *launch, bool prelude,
                                 braid_node main, braid_node *out_node)
 {
@@ -298,7 +311,7 @@ static braid_status add_bundled(braid_graph *graph, const braid_launch *launch, 
     if (!graph)
         return braid_error_null(prelude ? "braid_graph_add_prelude" : "braid_graph_add_epilogue",
                                 "graph");
-    if (!graph_owns_node(graph, main))
+    if (!graph_owns_node(graph, main) && !graph_is_elsewhere(graph, main))
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': its main node (node %u of graph %u) is not a node of this "
                            "graph",

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
+#include "graph/owners.h"
 
 enum { MOST_ADDRESSES = 2 }; // of transient buffers that a node of these kinds may take
 
@@ -99,11 +100,9 @@ static braid_status check_copy(const braid_graph *graph, const char *name, const
     return status;
 }
 
-braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, braid_node *out_node)
+static braid_status add_copy(braid_graph *graph, const char *name, const braid_copy *copy,
+                             braid_node *out_node)
 {
-    if (!copy)
-        return braid_error_null("braid_graph_add_copy", "copy");
-    const char *name = name_or(&copy->node, "copy");
     struct pointer ends[MOST_ADDRESSES] = { 0 };
     braid_status status = braid_graph_check_node(graph, name, &copy->node);
     if (!status)
@@ -116,6 +115,20 @@ braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, br
                                         .to_room = ends[0].room,
                                         .from_room = ends[1].room } };
     return append_work(graph, name, WORK_COPY, &copy->node, work, ends, out_node);
+}
+
+braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, braid_node *out_node)
+{
+    if (!copy)
+        return braid_error_null("braid_graph_add_copy", "copy");
+    const char *name = name_or(&copy->node, "copy");
+    struct owner_task task;
+    braid_status status = braid_graph_begin_task(graph, name, &copy->node, &task);
+    if (status)
+        return status;
+    if (task.is_here)
+        status = add_copy(graph, name, copy, out_node);
+    return braid_graph_end_task(graph, &task, &copy->node, status, out_node);
 }
 
 static braid_status check_fill(const braid_graph *graph, const char *name, const braid_fill *fill,
@@ -135,11 +148,9 @@ static braid_status check_fill(const braid_graph *graph, const char *name, const
     return BRAID_OK;
 }
 
-braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, braid_node *out_node)
+static braid_status add_fill(braid_graph *graph, const char *name, const braid_fill *fill,
+                             braid_node *out_node)
 {
-    if (!fill)
-        return braid_error_null("braid_graph_add_fill", "fill");
-    const char *name = name_or(&fill->node, "fill");
     uint32_t value_bytes = fill->value_bytes ? fill->value_bytes : 1;
     struct pointer to[MOST_ADDRESSES] = { 0 };
     braid_status status = braid_graph_check_node(graph, name, &fill->node);
@@ -155,17 +166,28 @@ braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, br
     return append_work(graph, name, WORK_FILL, &fill->node, work, to, out_node);
 }
 
+braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, braid_node *out_node)
+{
+    if (!fill)
+        return braid_error_null("braid_graph_add_fill", "fill");
+    const char *name = name_or(&fill->node, "fill");
+    struct owner_task task;
+    braid_status status = braid_graph_begin_task(graph, name, &fill->node, &task);
+    if (status)
+        return status;
+    if (task.is_here)
+        status = add_fill(graph, name, fill, out_node);
+    return braid_graph_end_task(graph, &task, &fill->node, status, out_node);
+}
+
 static braid_status null_call(const char *name)
 {
     return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .call is NULL", name);
 }
 
-braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call *host_call,
-                                       braid_node *out_node)
+static braid_status add_host_call(braid_graph *graph, const char *name,
+                                  const braid_host_call *host_call, braid_node *out_node)
 {
-    if (!host_call)
-        return braid_error_null("braid_graph_add_host_call", "host_call");
-    const char *name = name_or(&host_call->node, "host call");
     struct pointer user[MOST_ADDRESSES] = { { host_call->user, host_call->user_resource, "user",
                                               offsetof(struct work_host, user), NULL, 0 } };
     braid_status status = braid_graph_check_node(graph, name, &host_call->node);
@@ -181,12 +203,24 @@ braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call
     return append_work(graph, name, WORK_HOST, &host_call->node, work, user, out_node);
 }
 
-braid_status braid_graph_add_native(braid_graph *graph, const braid_native *native,
-                                    braid_node *out_node)
+braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call *host_call,
+                                       braid_node *out_node)
 {
-    if (!native)
-        return braid_error_null("braid_graph_add_native", "native");
-    const char *name = name_or(&native->node, "native call");
+    if (!host_call)
+        return braid_error_null("braid_graph_add_host_call", "host_call");
+    const char *name = name_or(&host_call->node, "host call");
+    struct owner_task task;
+    braid_status status = braid_graph_begin_task(graph, name, &host_call->node, &task);
+    if (status)
+        return status;
+    if (task.is_here)
+        status = add_host_call(graph, name, host_call, out_node);
+    return braid_graph_end_task(graph, &task, &host_call->node, status, out_node);
+}
+
+static braid_status add_native(braid_graph *graph, const char *name, const braid_native *native,
+                               braid_node *out_node)
+{
     struct pointer user[MOST_ADDRESSES] = { { native->user, native->user_resource, "user",
                                               offsetof(struct work_native, user), NULL, 0 } };
     braid_status status = braid_graph_check_node(graph, name, &native->node);
@@ -201,12 +235,24 @@ braid_status braid_graph_add_native(braid_graph *graph, const braid_native *nati
     return append_work(graph, name, WORK_NATIVE, &native->node, work, user, out_node);
 }
 
-braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
-                                   braid_node *out_node)
+braid_status braid_graph_add_native(braid_graph *graph, const braid_native *native,
+                                    braid_node *out_node)
 {
-    if (!empty)
-        return braid_error_null("braid_graph_add_empty", "empty");
-    const char *name = name_or(&empty->node, "empty");
+    if (!native)
+        return braid_error_null("braid_graph_add_native", "native");
+    const char *name = name_or(&native->node, "native call");
+    struct owner_task task;
+    braid_status status = braid_graph_begin_task(graph, name, &native->node, &task);
+    if (status)
+        return status;
+    if (task.is_here)
+        status = add_native(graph, name, native, out_node);
+    return braid_graph_end_task(graph, &task, &native->node, status, out_node);
+}
+
+static braid_status add_empty(braid_graph *graph, const char *name, const braid_empty *empty,
+                              braid_node *out_node)
+{
     braid_status status = braid_graph_check_node(graph, name, &empty->node);
     if (!status)
         status = braid_graph_reserve_node(graph, name, &empty->node);
@@ -214,4 +260,19 @@ braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
         return status;
     braid_graph_append_node(graph, WORK_EMPTY, 0, &empty->node, out_node);
     return BRAID_OK;
+}
+
+braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
+                                   braid_node *out_node)
+{
+    if (!empty)
+        return braid_error_null("braid_graph_add_empty", "empty");
+    const char *name = name_or(&empty->node, "empty");
+    struct owner_task task;
+    braid_status status = braid_graph_begin_task(graph, name, &empty->node, &task);
+    if (status)
+        return status;
+    if (task.is_here)
+        status = add_empty(graph, name, empty, out_node);
+    return braid_graph_end_task(graph, &task, &empty->node, status, out_node);
 }

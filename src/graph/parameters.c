@@ -179,6 +179,8 @@ braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter param
         &((const struct graph_parameter *)graph->parameters.items)[parameter.index];
     const char *name = braid_names_at(&graph->names, known->name);
     uint64_t bytes = 0;
+    if (graph_is_elsewhere(graph, use->node))
+        return BRAID_OK;
     braid_status status = check_target(graph, name, use);
     if (!status)
         status = check_part(graph, name, known->bytes, use, &bytes);

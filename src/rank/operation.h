@@ -11,6 +11,7 @@
 struct rank_description {
     braid_communicator *communicator;
     uint64_t count;
+    uint64_t key; // of a transfer of what a rank owns: what it is of, the same on both ends; else 0
     uint32_t peer, tag;
     uint8_t operation, element, reduction; // as in braid_communication
 };

@@ -253,6 +253,12 @@ static bool match_pair(const struct rank_plan *plans, const struct half *send,
         return refuse(plans, (uint32_t[]){ send->rank, receive->rank }, send->number,
                       (uint32_t[]){ send->index, receive->index },
                       "differ in what they send and receive", verdict);
+    if (a->key != b->key)
+        return refuse(plans, (uint32_t[]){ send->rank, receive->rank }, send->number,
+                      (uint32_t[]){ send->index, receive->index },
+                      "did not add the same tasks in the same order: they send and receive what is "
+                      "not the same",
+                      verdict);
     uint32_t from = match->first_vertex[send->rank], to = match->first_vertex[receive->rank];
     return (add_edge(match, from + a->post, to + b->await) &&
             add_edge(match, to + b->post, from + a->await)) ||

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAGIC 0x62726431u // and version
+#define MAGIC 0x62726432u // and version
 
 struct header {
     uint32_t magic, status, may_plan_again, num_vertices;

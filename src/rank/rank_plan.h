@@ -12,7 +12,7 @@
 // Vertices are the rank's nodes from which operations can be reached and which can be reached from
 // some. Ranks are those of all, whatever communicator it is.
 struct rank_plan_operation {
-    uint64_t count;
+    uint64_t count, key;                    // as in rank_description
     uint32_t number;                        // of its communicator
     uint32_t operation, element, reduction; // as in braid_communication
     uint32_t peer, tag;

@@ -322,6 +322,12 @@ static void ranks_refuse_null(void **state)
     refuses(braid_graph_add_communication(all->graph, NULL, NULL), "communication");
     const braid_communication none = { 0 };
     refuses(braid_graph_add_communication(NULL, &none, NULL), "the graph");
+    const braid_resource owner = { 0 };
+    braid_resource owned;
+    refuses(braid_graph_add_owned_buffer(NULL, owner, 0, "a", NULL, 8, &owned), "graph");
+    refuses(braid_graph_add_owned_buffer(all->graph, owner, 0, NULL, NULL, 8, &owned), "name");
+    refuses(braid_graph_add_owned_buffer(all->graph, owner, 0, "a", NULL, 8, NULL), "out_resource");
+    assert_true(braid_graph_takes_part(NULL, NULL, 0));
 }
 
 static void what_is_of_no_object_takes_null(void **state)

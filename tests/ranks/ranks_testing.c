@@ -2,11 +2,34 @@
 // What tests of several ranks share.
 #include "ranks_testing.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 braid_ranks *ranks;
 braid_communicator *world, *other;
 uint32_t rank;
+
+int open_ranks(void)
+{
+    if (braid_ranks_open(NULL, &ranks)) {
+        fprintf(stderr, "%s\n", braid_error_message());
+        return EXIT_FAILURE;
+    }
+    rank = braid_ranks_rank(ranks);
+    if (rank != 0 && !freopen("/dev/null", "w", stdout))
+        return EXIT_FAILURE;
+    bool opened = braid_ranks_num_ranks(ranks) == NUM_RANKS &&
+                  !braid_communicator_create(ranks, "world", 0, &world) &&
+                  !braid_communicator_create(ranks, "other", 0, &other);
+    return opened ? 0 : EXIT_FAILURE;
+}
+
+int close_ranks(int num_failed)
+{
+    if (braid_ranks_close(ranks))
+        num_failed++;
+    return num_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
 
 int begin_job(void **state)
 {

@@ -20,6 +20,12 @@ extern braid_ranks *ranks;
 extern braid_communicator *world, *other;
 extern uint32_t rank;
 
+// Joins the other ranks, of whom rank 0 reports. 0, or an exit status.
+int open_ranks(void);
+int close_ranks(int num_failed); // an exit status
+#define run_on_ranks(tests)                                                                        \
+    (open_ranks() ? EXIT_FAILURE : close_ranks(cmocka_run_group_tests((tests), NULL, NULL)))
+
 int begin_job(void **state);
 int end_job(void **state);
 braid_resource add_buffer(struct job *job, const char *name, const double *memory, uint64_t num);
@@ -34,5 +40,14 @@ void test_communicators_that_cross_are_refused(void **state);
 void test_all_hear_of_a_rank_that_makes_no_exec(void **state);
 void test_a_wrong_operation_is_refused_at_once(void **state);
 void test_an_operation_is_added_whole_or_not_at_all(void **state);
+void test_a_copy_is_sent_once_until_it_is_written(void **state);
+void test_a_neighbour_is_sent_the_rows_it_reads(void **state);
+void test_a_rank_has_nothing_of_what_it_has_no_part_in(void **state);
+void test_a_task_left_out_is_told_before_anything_runs(void **state);
+void test_what_is_received_is_what_was_sent(void **state);
+void test_bundles_run_where_their_main_node_runs(void **state);
+void test_a_task_that_breaks_the_rule_is_refused(void **state);
+void test_an_owned_buffer_is_declared_right_or_not_at_all(void **state);
+void test_a_task_is_added_with_its_transfers_or_not_at_all(void **state);
 
 #endif

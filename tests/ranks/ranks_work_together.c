@@ -2,7 +2,6 @@
 // Four ranks, started by mpirun: what they send, receive and reduce arrives, and what would hang is
 // refused on all of them. Every rank makes every test; rank 0 reports.
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -293,19 +292,5 @@ int main(void)
         cmocka_unit_test(test_a_thread_without_work_sleeps),
         test_job(test_ranks_are_not_left_while_they_are_used),
     };
-    if (braid_ranks_open(NULL, &ranks)) {
-        fprintf(stderr, "%s\n", braid_error_message());
-        return EXIT_FAILURE;
-    }
-    rank = braid_ranks_rank(ranks);
-    if (rank != 0 && !freopen("/dev/null", "w", stdout))
-        return EXIT_FAILURE;
-    if (braid_ranks_num_ranks(ranks) != NUM_RANKS ||
-        braid_communicator_create(ranks, "world", 0, &world) ||
-        braid_communicator_create(ranks, "other", 0, &other))
-        return EXIT_FAILURE;
-    int num_failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (braid_ranks_close(ranks))
-        num_failed++;
-    return num_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_on_ranks(tests);
 }
