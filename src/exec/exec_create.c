@@ -72,6 +72,7 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
         .frame = &slot->frame,
         .slot = index,
         .num_slots = exec->num_slots,
+        .first = index ? exec->slots[0].playing : NULL,
         .num_profiled = exec_times_of_slot(options->profile, exec->num_slots),
         .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
     };

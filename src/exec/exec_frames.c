@@ -102,6 +102,12 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
                  exec->info.num_frame_waits);
 }
 
+static bool orders_frames(const braid_exec *exec)
+{
+    return exec->player->orders_frames &&
+           exec->player->orders_frames(exec->device->backend, exec->placed);
+}
+
 braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 {
     struct array links = { 0 };
@@ -115,7 +121,7 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
     braid_status status = braid_graph_find_frame_links(graph, &links, &undeclared);
     drop_far_links(exec, &links);
     if (!status) {
-        exec->whole_frames = undeclared != GRAPH_NONE || (links.num && !exec->player->follow);
+        exec->whole_frames = undeclared != GRAPH_NONE || (links.num && !orders_frames(exec));
         exec->info.whole_frames = exec->whole_frames;
         if (!exec->whole_frames && links.num)
             status = order_nodes(exec, graph, &links);

@@ -28,6 +28,7 @@ struct stage {
     uint32_t num_profiled;    // how many of its last frames' times are kept; 0: none
     bool must_have_islands;   // one that cannot be made is an error, not left out
     uint32_t slot, num_slots; // which of the frames in flight it plays
+    struct playing *first;    // of slot 0, for the others; NULL: this is it
 };
 
 // What a launch left behind, also where it failed. Zeroed before.
@@ -70,8 +71,10 @@ struct player {
     // launches: arguments, grid, work, whether it is disabled. `task` is the frame's; if it fails,
     // the old ones stand. BRAID_UNSUPPORTED, and why, where it cannot be.
     braid_status (*set_bindings)(struct playing *playing, const struct backend_task *task);
-    // Optional: understands frame positions. Once, before any launch, with the playing of the slot
-    // before: frames of this one await positions of the frame launched before, on that one.
+    // Whether it does what frame positions say, on this device. NULL: it does not.
+    bool (*orders_frames)(struct backend *backend, bool several_places);
+    // Optional, for those: once, before any launch, with the playing of the slot before: frames of
+    // this one await positions of the frame launched before, on that one.
     void (*follow)(struct playing *playing, struct playing *before);
     // Queues one frame: it starts after earlier work on the stream, and later work on the stream
     // starts after it, also where the launch fails half-way.

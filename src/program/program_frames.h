@@ -8,13 +8,7 @@
 #ifndef BRAID_PROGRAM_PROGRAM_FRAMES_H
 #define BRAID_PROGRAM_PROGRAM_FRAMES_H
 
-#include "program/program.h"
-
-// A task of a frame that starts when one of an earlier frame has ended. Both have work.
-struct program_frame_link {
-    uint32_t from, to;
-    uint32_t frames_before; // how much earlier; 1: of the frame before
-};
+#include "program/frame_waits.h"
 
 // Adds the operations that order frames by the links, and none that the lanes' order and waits
 // imply together with others. Takes memory for tasks that are waited for times lanes. If it fails,

@@ -233,5 +233,5 @@ braid_status braid_program_verify_frames(const struct program *program, const br
     if (!status)
         status = verify_unrolled(program, unrolled, NULL, num_frames);
     braid_graph_destroy(unrolled);
-    return status;
+    return status ? status : check_islands(program);
 }

@@ -70,8 +70,20 @@ static uint32_t choose_before(struct random *random, uint32_t node, uint32_t mos
     return num_before[node];
 }
 
+// A node counts in a cell of its own, and reads those of what it runs after.
+static uint32_t declare(braid_graph *graph, uint32_t node, braid_resource *cells,
+                        braid_access *accesses)
+{
+    check_ok(braid_graph_add_resource(graph, "counter", &cells[node]));
+    accesses[0] = (braid_access){ cells[node], BRAID_READ_WRITE };
+    for (uint32_t i = 0; i < num_before[node]; i++)
+        accesses[i + 1] = (braid_access){ cells[before[node][i]], BRAID_READ };
+    return num_before[node] + 1;
+}
+
 void island_graph_make(struct island_graph *made, braid_device *device)
 {
+    braid_resource cells[ISLAND_NODES];
     struct random random = { made->seed };
     void *ran;
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, ISLAND_NODES * 4, &ran));
@@ -87,9 +99,14 @@ void island_graph_make(struct island_graph *made, braid_device *device)
         bool is_outsider = made->has_outsiders && random_below(&random, 8) == 0;
         bool is_other = is_outsider || i % 3 == 0;
         const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(i), BRAID_ARG(unused) };
+        braid_access accesses[ISLAND_NODES];
+        uint32_t num_after = choose_before(&random, i, most, made->nodes, after);
+        uint32_t num_accesses = made->has_accesses ? declare(made->graph, i, cells, accesses) : 0;
         const braid_launch launch = {
             .node = { .after = after,
-                      .num_after = choose_before(&random, i, most, made->nodes, after),
+                      .num_after = num_after,
+                      .accesses = accesses,
+                      .num_accesses = num_accesses,
                       .cost_ns = made->cost_ns ? made->cost_ns : 2000 },
             .kernel = is_outsider ? &island_outsider
                       : is_other  ? &island_other

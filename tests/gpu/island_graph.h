@@ -14,6 +14,7 @@ extern const braid_kernel island_note, island_other, island_outsider;
 struct island_graph {
     uint64_t seed;
     bool has_outsiders; // some nodes have no source
+    bool has_accesses;  // that say the same, so that frames may overlap
     uint32_t most_before;
     uint64_t cost_ns; // of each node; 0: 2000
     braid_graph *graph;

@@ -38,12 +38,16 @@ static braid_exec_info run_random(struct island_graph *made, braid_exec_options 
     island_graph_make(made, device);
     check_ok(braid_exec_create(device, made->graph, &options, &exec));
     check_ok(braid_schedule_verify(braid_exec_schedule(exec), made->graph));
+    braid_stream *stream = NULL;
+    if (options.frames > 1) // on the default stream they would not overlap
+        check_ok(braid_stream_create(device, NULL, &stream));
     for (int frame = 0; frame < FRAMES; frame++)
-        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_exec_wait(exec));
     island_graph_check(made, FRAMES);
     braid_exec_info info = info_of(exec);
     braid_exec_destroy(exec);
+    braid_stream_destroy(stream);
     island_graph_finish(made, device);
     braid_device_close(device);
     check_nothing_is_left();
@@ -68,6 +72,28 @@ static void every_order_is_kept_beside_ordinary_nodes(void **state)
     }
     print_message("summary: %u islands of %u nodes in 20 graphs\n", num_islands, num_inside);
     assert_true(num_islands > 40);
+}
+
+// What a frame awaits of the one before stands around islands, not in them.
+static void frames_overlap_round_islands(void **state)
+{
+    (void)state;
+    uint32_t num_islands = 0, num_waits = 0;
+    for (unsigned seed = 1; seed <= 20; seed++) {
+        struct island_graph made = { .seed = seed, .has_outsiders = true, .has_accesses = true };
+        const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+                                             .islands = BRAID_ISLANDS_ALWAYS,
+                                             .frames = 2 + seed % 2,
+                                             .plan = { .max_lanes = 1 + seed % 3,
+                                                       .fixed_lanes = true } };
+        braid_exec_info info = run_random(&made, options, seed);
+        assert_false(info.whole_frames);
+        num_islands += info.num_islands;
+        num_waits += info.num_frame_waits;
+    }
+    print_message("summary: %u islands, %u waits for frames before\n", num_islands, num_waits);
+    assert_true(num_islands > 40);
+    assert_true(num_waits > 20);
 }
 
 static braid_exec_info run_chain(uint64_t cost_ns, braid_islands islands, braid_exec_mode mode)
@@ -398,6 +424,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_order_is_kept_beside_ordinary_nodes),
+        cmocka_unit_test(frames_overlap_round_islands),
         cmocka_unit_test(islands_are_made_where_they_pay),
         cmocka_unit_test(short_nodes_are_one_lane_of_an_island),
         cmocka_unit_test(a_narrow_graph_is_one_island_where_that_is_shorter),

@@ -209,6 +209,10 @@ struct gpu_api {
                                               const void *parameters); // CUDA
     gpu_result (*graph_add_empty)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                   size_t num_after);
+    gpu_result (*graph_add_record)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                   size_t num_after, gpu_event event); // CUDA
+    gpu_result (*graph_add_wait)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                 size_t num_after, gpu_event event); // CUDA
     gpu_result (*graph_add_child)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                   size_t num_after, gpu_graph child);
     gpu_result (*graph_add_edges)(gpu_graph graph, const gpu_node *from, const gpu_node *to,

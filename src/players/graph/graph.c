@@ -14,6 +14,7 @@
 #include "backends/gpu/gpu_island_fit.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "players/graph/graph_frames.h"
 #include "players/players.h"
 
 static void destroy_handles(struct gpu_backend *gpu, struct graph_playing *playing)
@@ -32,6 +33,7 @@ static void free_playing(struct graph_playing *playing)
 {
     braid_graph_islands_finish(playing->gpu, &playing->islands, false);
     braid_graph_times_destroy(playing->times);
+    braid_graph_frames_leave(playing->frames);
     free(playing->nodes);
     free(playing->states);
     free(playing);
@@ -103,6 +105,12 @@ static braid_status build(const struct stage *stage, struct graph_playing *playi
     return status;
 }
 
+static braid_status create_frames(const struct stage *stage, struct graph_playing *playing)
+{
+    const struct graph_playing *first = (const struct graph_playing *)stage->first;
+    return braid_graph_frames_create(stage, first ? first->frames : NULL, &playing->frames);
+}
+
 static braid_status fill(const struct stage *stage, struct graph_playing *playing)
 {
     const struct gpu_backend *gpu = playing->gpu;
@@ -113,6 +121,10 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     braid_status status = braid_graph_islands_create(stage->program, &playing->islands);
     if (!status && stage->num_profiled)
         status = braid_graph_times_create(stage, &playing->times);
+    if (!status)
+        status = create_frames(stage, playing);
+    if (playing->frames)
+        playing->base.num_events = stage->program->num_frame_positions;
     if (status)
         return status;
     gpu_result result = gpu->api->graph_create(&playing->graph, 0);
@@ -268,8 +280,8 @@ static braid_status find_fits(struct backend *backend, const struct backend_task
 
 #define GRAPH_PLAYER                                                                               \
     .name = "graph", .mode = BRAID_MODE_NATIVE, .get_cost_model = get_cost_model, .check = check,  \
-    .find_fits = find_fits, .create = create, .set_bindings = set_bindings, .launch = launch,      \
-    .destroy = destroy
+    .find_fits = find_fits, .orders_frames = braid_graph_frames_orders, .create = create,          \
+    .set_bindings = set_bindings, .launch = launch, .destroy = destroy
 
 const struct player braid_graph_player = { GRAPH_PLAYER, .read_times = read_times,
                                            .read_clock = read_clock };

@@ -24,8 +24,9 @@ struct graph_playing {
     gpu_node *nodes; // by task index; NULL: in an island, or without work
     struct graph_node_state *states;
     struct graph_islands islands;
-    struct graph_times *times; // NULL: nobody asked for times
-    uint32_t num_nodes;        // for messages
+    struct graph_times *times;   // NULL: nobody asked for times
+    struct graph_frames *frames; // shared; NULL: no nodes of two frames are ordered
+    uint32_t num_nodes;          // for messages
 };
 
 // Adds the program's nodes and edges to playing->graph: exactly the lane orders and the waits, and

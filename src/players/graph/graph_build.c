@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turning a program into nodes and edges of the driver's graph.
-#include "players/graph/graph.h"
+#include "players/graph/graph_builder.h"
 
 #include <stdlib.h>
 
@@ -8,34 +8,12 @@
 #include "base/error.h"
 #include "base/ranges.h"
 #include "players/graph/graph_capture.h"
+#include "players/graph/graph_frames.h"
 #include "players/graph/graph_nodes.h"
 
 // Each root of a native graph costs the host about 0.65 us a launch (measured on an H200), and one
 // kernel before them all makes them ordinary nodes at the price of one more node on every path.
 enum { ROOTS_WORTH_A_KERNEL = 5 };
-
-// A lane while the operations are walked in issue order.
-struct lane_state {
-    size_t first_wait; // the first operation after the lane's last node
-    gpu_node last;     // NULL: none yet
-    bool last_is_kernel;
-    uint32_t last_task; // whose node the last one is
-    uint32_t island;    // the next of the program's that is on it or on a later lane
-};
-
-struct builder {
-    struct gpu_backend *gpu; // of the place that nodes are added for, whose device is current
-    uint32_t place;
-    struct gpu_scope scope; // of that place, where it is another than 0
-    const struct stage *stage;
-    struct graph_playing *playing;
-    const gpu_stream *capture_streams; // by place; NULL where no task needs one
-    gpu_node *roots;                   // by place; NULL: none
-    struct lane_state *lanes;          // by lane
-    gpu_node *published;               // by position: the node that it is the end of
-    gpu_node *after;                   // what the next node runs after
-    size_t num_after;
-};
 
 static uint32_t count_roots(const struct program *program, uint32_t place)
 {
@@ -51,7 +29,7 @@ static uint32_t count_places(const struct stage *stage)
 }
 
 // Makes the device of a place current, which place 0's is when there is no other.
-static braid_status enter_place(struct builder *builder, uint32_t place)
+static braid_status enter_place(struct graph_builder *builder, uint32_t place)
 {
     if (builder->place == place)
         return BRAID_OK;
@@ -70,7 +48,7 @@ static braid_status enter_place(struct builder *builder, uint32_t place)
     return BRAID_OK;
 }
 
-static braid_status add_root(struct builder *builder, uint32_t place)
+static braid_status add_root(struct graph_builder *builder, uint32_t place)
 {
     gpu_function function = NULL;
     braid_status status = BRAID_OK;
@@ -95,7 +73,7 @@ static braid_status add_root(struct builder *builder, uint32_t place)
     return braid_gpu_check(gpu, result, slot, "adding the root of a graph");
 }
 
-static braid_status add_roots(struct builder *builder)
+static braid_status add_roots(struct graph_builder *builder)
 {
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < count_places(builder->stage) && !status; i++)
@@ -104,7 +82,7 @@ static braid_status add_roots(struct builder *builder)
 }
 
 // Collects what the lane's next node runs after: the node before it and the waits between.
-static void collect_after(struct builder *builder, const struct lane_state *state, size_t op)
+static void collect_after(struct graph_builder *builder, const struct graph_lane *state, size_t op)
 {
     const struct program_op *ops = builder->stage->program->ops;
     builder->num_after = 0;
@@ -120,31 +98,24 @@ static void collect_after(struct builder *builder, const struct lane_state *stat
         builder->after[builder->num_after++] = root;
 }
 
-static struct gpu_place place_here(const struct builder *builder)
-{
-    return (struct gpu_place){ .graph = builder->playing->graph,
-                               .after = builder->after,
-                               .num_after = builder->num_after };
-}
-
 // Only the edge from the lane's task before it, a kernel, is programmatic; those of waits stay
 // ordinary. On an H200 both beside each other were right, and faster than with all of them
 // programmatic: a kernel pays for each such edge that leaves it (docs/cuda.md).
-static bool may_start_early(const struct builder *builder, const struct backend_launch *launch,
-                            const struct lane_state *state)
+static bool may_start_early(const struct graph_builder *builder,
+                            const struct backend_launch *launch, const struct graph_lane *state)
 {
     return launch->starts_early && builder->gpu->api->graph_add_edges && state->last &&
            state->last_is_kernel;
 }
 
-static braid_status add_kernel(struct builder *builder, const struct backend_task *task,
-                               const struct backend_launch *launch, const struct lane_state *state,
+static braid_status add_kernel(struct graph_builder *builder, const struct backend_task *task,
+                               const struct backend_launch *launch, const struct graph_lane *state,
                                gpu_node *out_node)
 {
     static const struct gpu_edge_data early = { .from_port = GPU_EDGE_PORT_PROGRAMMATIC,
                                                 .type = GPU_EDGE_PROGRAMMATIC };
     struct gpu_backend *gpu = builder->gpu;
-    struct gpu_place place = place_here(builder);
+    struct gpu_place place = graph_place_here(builder);
     bool starts_early = may_start_early(builder, launch, state);
     if (starts_early) { // what it is launched early behind comes first
         place.after++;
@@ -167,38 +138,39 @@ static braid_status add_kernel(struct builder *builder, const struct backend_tas
     return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_edges, task, NULL);
 }
 
-static braid_status add_native(struct builder *builder, const struct backend_task *task,
+static braid_status add_native(struct graph_builder *builder, const struct backend_task *task,
                                gpu_node *out_node)
 {
-    const struct gpu_place place = place_here(builder);
+    const struct gpu_place place = graph_place_here(builder);
     struct stage stage = *builder->stage;
     stage.device = places_device(stage.places, stage.device, task->place);
     gpu_stream stream = builder->capture_streams[task->place];
     return braid_graph_add_captured(&stage, &place, task, stream, out_node);
 }
 
-static braid_status add_node(struct builder *builder, const struct backend_task *task,
-                             const struct lane_state *state, gpu_node *out_node)
+static braid_status add_node(struct graph_builder *builder, const struct backend_task *task,
+                             const struct graph_lane *state, gpu_node *out_node)
 {
     if (task->kind == WORK_KERNEL)
         return add_kernel(builder, task, &task->launch, state, out_node);
     if (task->kind == WORK_NATIVE)
         return add_native(builder, task, out_node);
-    const struct gpu_place place = place_here(builder);
+    const struct gpu_place place = graph_place_here(builder);
     return braid_graph_add_plain(builder->gpu, &place, task, out_node);
 }
 
-static braid_status add_stamp(struct builder *builder, const struct backend_task *task, bool ended,
-                              gpu_node *out_node)
+static braid_status add_stamp(struct graph_builder *builder, const struct backend_task *task,
+                              bool ended, gpu_node *out_node)
 {
-    const struct gpu_place place = place_here(builder);
+    const struct gpu_place place = graph_place_here(builder);
     builder->playing->num_nodes++;
     return braid_graph_times_add_stamp(builder->playing->times, &place, task, ended, out_node);
 }
 
 // The node between two that write the time; *state then ends with the second.
-static braid_status add_between_stamps(struct builder *builder, const struct backend_task *task,
-                                       struct lane_state *state, gpu_node *out_node)
+static braid_status add_between_stamps(struct graph_builder *builder,
+                                       const struct backend_task *task, struct graph_lane *state,
+                                       gpu_node *out_node)
 {
     gpu_node stamp;
     state->last_is_kernel = false; // it does not start early behind what it is parted from
@@ -212,8 +184,8 @@ static braid_status add_between_stamps(struct builder *builder, const struct bac
 }
 
 // A kernel that can writes its times itself.
-static braid_status add_timed(struct builder *builder, const struct backend_task *task,
-                              struct lane_state *state, gpu_node *out_node)
+static braid_status add_timed(struct graph_builder *builder, const struct backend_task *task,
+                              struct graph_lane *state, gpu_node *out_node)
 {
     struct backend_launch launch;
     struct error_attempt attempt;
@@ -232,8 +204,8 @@ static braid_status add_timed(struct builder *builder, const struct backend_task
 }
 
 // The island that an operation is in, or NULL.
-static const struct program_island *island_at(const struct builder *builder,
-                                              struct lane_state *state, size_t op)
+static const struct program_island *island_at(const struct graph_builder *builder,
+                                              struct graph_lane *state, size_t op)
 {
     const struct program *program = builder->stage->program;
     const struct program_island *islands = program->islands;
@@ -245,7 +217,7 @@ static const struct program_island *island_at(const struct builder *builder,
 }
 
 // All that an island waits for stands before its first operation, where its node is added.
-static braid_status begin_island(struct builder *builder, struct lane_state *state, size_t op)
+static braid_status begin_island(struct graph_builder *builder, struct graph_lane *state, size_t op)
 {
     const struct program_island *island = &builder->stage->program->islands[state->island];
     struct graph_playing *playing = builder->playing;
@@ -258,7 +230,7 @@ static braid_status begin_island(struct builder *builder, struct lane_state *sta
     status = add_kernel(builder, &item->task, &item->task.launch, state, &item->node);
     if (status)
         return status;
-    *state = (struct lane_state){ op + island->num_ops, item->node, true, item->task.node,
+    *state = (struct graph_lane){ op + island->num_ops, item->node, true, item->task.node,
                                   state->island };
     playing->num_nodes++;
     playing->base.num_islands++;
@@ -266,7 +238,7 @@ static braid_status begin_island(struct builder *builder, struct lane_state *sta
     return BRAID_OK;
 }
 
-static braid_status run_task(struct builder *builder, struct lane_state *state, size_t op,
+static braid_status run_task(struct graph_builder *builder, struct graph_lane *state, size_t op,
                              uint32_t index)
 {
     const struct backend_task *task = &builder->stage->frame->tasks[index];
@@ -289,9 +261,9 @@ static braid_status run_task(struct builder *builder, struct lane_state *state, 
     return BRAID_OK;
 }
 
-static braid_status run(struct builder *builder, uint32_t lane, size_t op, uint32_t index)
+static braid_status run(struct graph_builder *builder, uint32_t lane, size_t op, uint32_t index)
 {
-    struct lane_state *state = &builder->lanes[lane];
+    struct graph_lane *state = &builder->lanes[lane];
     const struct program_island *island = island_at(builder, state, op);
     braid_status status = enter_place(builder, builder->stage->program->lanes[lane].place);
     if (!status && island && island->first_op == op)
@@ -303,15 +275,16 @@ static braid_status run(struct builder *builder, uint32_t lane, size_t op, uint3
 
 // Behind waits that no task follows a position is the end of nodes of other lanes: one without work
 // joins them, so that every lane has nodes of its own and no node runs after another twice.
-static braid_status publish(struct builder *builder, uint32_t lane, size_t op, uint32_t position)
+static braid_status publish(struct graph_builder *builder, uint32_t lane, size_t op,
+                            uint32_t position)
 {
     const struct program *program = builder->stage->program;
-    struct lane_state *state = &builder->lanes[lane];
+    struct graph_lane *state = &builder->lanes[lane];
     collect_after(builder, state, op);
     braid_status status = BRAID_OK;
     if (builder->num_after > 1 || !state->last) {
         const uint32_t task = program->positions[position].task;
-        const struct gpu_place place = place_here(builder);
+        const struct gpu_place place = graph_place_here(builder);
         status = braid_graph_add_empty_node(builder->gpu, &place, &program->tasks->items[task],
                                             &state->last);
         state->last_is_kernel = false;
@@ -322,7 +295,29 @@ static braid_status publish(struct builder *builder, uint32_t lane, size_t op, u
     return status;
 }
 
-static braid_status walk_ops(struct builder *builder, struct program_walk *walk)
+// A record is a leaf, which holds up nothing of its lane; a wait is what the lane's next node is
+// behind.
+static braid_status order_frames(struct graph_builder *builder, uint32_t lane, size_t op)
+{
+    const struct program_op *at = &builder->stage->program->ops[op];
+    struct graph_lane *state = &builder->lanes[lane];
+    gpu_node node;
+    collect_after(builder, state, op);
+    const struct gpu_place place = graph_place_here(builder);
+    braid_status status =
+        braid_graph_frames_add(builder->playing->frames, builder->stage, &place, at, &node);
+    if (status)
+        return status;
+    builder->playing->num_nodes++;
+    if (at->kind == PROGRAM_AWAIT_FRAME) {
+        state->last = node;
+        state->last_is_kernel = false;
+        state->first_wait = op + 1;
+    }
+    return BRAID_OK;
+}
+
+static braid_status walk_ops(struct graph_builder *builder, struct program_walk *walk)
 {
     const struct program *program = builder->stage->program;
     const struct program_op *op;
@@ -335,24 +330,26 @@ static braid_status walk_ops(struct builder *builder, struct program_walk *walk)
             status = run(builder, walk->lane, (size_t)(op - program->ops), op->index);
         else if (op->kind == PROGRAM_PUBLISH)
             status = publish(builder, walk->lane, (size_t)(op - program->ops), op->index);
+        else if (op->kind != PROGRAM_WAIT)
+            status = order_frames(builder, walk->lane, (size_t)(op - program->ops));
     }
     return status;
 }
 
 // Behind the last node of every lane.
-static braid_status add_keep(struct builder *builder)
+static braid_status add_keep(struct graph_builder *builder)
 {
     builder->num_after = 0;
     for (uint32_t i = 0; i < builder->stage->program->num_lanes; i++) {
         if (builder->lanes[i].last)
             builder->after[builder->num_after++] = builder->lanes[i].last;
     }
-    const struct gpu_place place = place_here(builder);
+    const struct gpu_place place = graph_place_here(builder);
     builder->playing->num_nodes++;
     return braid_graph_times_add_keep(builder->playing->times, &place);
 }
 
-static braid_status build(struct builder *builder, struct program_walk *walk)
+static braid_status build(struct graph_builder *builder, struct program_walk *walk)
 {
     braid_status status = add_roots(builder);
     if (!status)
@@ -368,7 +365,7 @@ braid_status braid_graph_playing_build(const struct stage *stage, struct graph_p
 {
     const struct program *program = stage->program;
     struct program_walk walk;
-    struct builder builder = {
+    struct graph_builder builder = {
         .gpu = playing->gpu,
         .stage = stage,
         .playing = playing,

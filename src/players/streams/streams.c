@@ -220,6 +220,12 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     return status;
 }
 
+static bool orders_frames(struct backend *backend, bool several_places)
+{
+    (void)backend, (void)several_places;
+    return true;
+}
+
 static void follow(struct playing *playing, struct playing *before)
 {
     ((struct streams_playing *)playing)->before = (const struct streams_playing *)before;
@@ -247,8 +253,9 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
     .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
-    .follow = follow, .launch = braid_streams_launch, .read_times = braid_streams_times_read,      \
-    .read_clock = braid_streams_read_clock, .synchronize = synchronize, .destroy = destroy
+    .orders_frames = orders_frames, .follow = follow, .launch = braid_streams_launch,              \
+    .read_times = braid_streams_times_read, .read_clock = braid_streams_read_clock,                \
+    .synchronize = synchronize, .destroy = destroy
 
 const struct player braid_streams_player = { STREAMS_PLAYER };
 const struct player braid_renewing_streams_player = { STREAMS_PLAYER, .renews_events = true };

@@ -204,6 +204,12 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     out_model->wait_ns = 300;
 }
 
+static bool orders_frames(struct backend *backend, bool several_places)
+{
+    (void)backend, (void)several_places;
+    return true;
+}
+
 const struct player braid_walker_player = {
     .name = "walker",
     .mode = BRAID_MODE_NATIVE,
@@ -211,6 +217,7 @@ const struct player braid_walker_player = {
     .check = refuse_native_tasks,
     .create = create,
     .set_bindings = braid_cpu_program_set,
+    .orders_frames = orders_frames,
     .follow = follow,
     .launch = launch,
     .read_times = braid_cpu_profile_read,

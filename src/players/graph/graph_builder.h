@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program's nodes and edges are made with, while its operations are walked in issue order.
+#ifndef BRAID_PLAYERS_GRAPH_GRAPH_BUILDER_H
+#define BRAID_PLAYERS_GRAPH_GRAPH_BUILDER_H
+
+#include "players/graph/graph.h"
+
+struct graph_lane {
+    size_t first_wait; // the first operation after the lane's last node
+    gpu_node last;     // NULL: none yet
+    bool last_is_kernel;
+    uint32_t last_task; // whose node the last one is
+    uint32_t island;    // the next of the program's that is on it or on a later lane
+};
+
+struct graph_builder {
+    struct gpu_backend *gpu; // of the place that nodes are added for, whose device is current
+    uint32_t place;
+    struct gpu_scope scope; // of that place, where it is another than 0
+    const struct stage *stage;
+    struct graph_playing *playing;
+    const gpu_stream *capture_streams; // by place; NULL where no task needs one
+    gpu_node *roots;                   // by place; NULL: none
+    struct graph_lane *lanes;          // by lane
+    gpu_node *published;               // by position: the node that it is the end of
+    gpu_node *after;                   // what the next node runs after
+    size_t num_after;
+};
+
+static inline struct gpu_place graph_place_here(const struct graph_builder *builder)
+{
+    return (struct gpu_place){ .graph = builder->playing->graph,
+                               .after = builder->after,
+                               .num_after = builder->num_after };
+}
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What orders nodes of two frames in graphs of the driver: events, recorded and waited for by
+// nodes.
+//
+// Each slot has an event for each frame position, which its graph records behind the node that the
+// position follows, and which graphs of other slots wait for. A launch of a graph captures, on the
+// host, the latest record of each event that it waits for and makes those that it records the
+// latest (as cuStreamWaitEvent and cuEventRecord do when they are called). Frames are launched one
+// after another, and a slot's next frame after all that wait for its last one: so the record that
+// is captured is that of the frame which is meant. Of an event that was never recorded there is
+// nothing to wait for, which is right for the frames before the first.
+//
+// A frame waits for earlier ones alone, so that no wait can be behind what it waits for, in
+// whatever queues of the device the two graphs share.
+#include "players/graph/graph_frames.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
+struct graph_frames {
+    uint32_t num_users; // playings
+    uint32_t num_slots, num_positions;
+    braid_event **events; // leased; num_positions of each slot
+};
+
+bool braid_graph_frames_orders(struct backend *backend, bool several_places)
+{
+    const struct gpu_api *api = gpu_from(backend)->api;
+    return !several_places && api->graph_add_record && api->graph_add_wait;
+}
+
+static braid_status lease(const struct stage *stage, struct graph_frames *frames)
+{
+    braid_status status = BRAID_OK;
+    size_t num = (size_t)frames->num_slots * frames->num_positions;
+    frames->events = braid_allocate_zeroed(num, sizeof(*frames->events));
+    if (!frames->events)
+        return braid_error_no_memory("the order of frames");
+    for (size_t i = 0; i < num && !status; i++)
+        status = braid_device_lease_event(stage->device, &frames->events[i]);
+    return status;
+}
+
+braid_status braid_graph_frames_create(const struct stage *stage, struct graph_frames *of_first,
+                                       struct graph_frames **out_frames)
+{
+    *out_frames = of_first;
+    if (of_first)
+        of_first->num_users++;
+    if (of_first || !stage->program->num_frame_positions)
+        return BRAID_OK;
+    struct graph_frames *frames = calloc(1, sizeof(*frames));
+    if (!frames)
+        return braid_error_no_memory("the order of frames");
+    frames->num_users = 1;
+    frames->num_slots = stage->num_slots;
+    frames->num_positions = stage->program->num_frame_positions;
+    braid_status status = lease(stage, frames);
+    if (status)
+        braid_graph_frames_leave(frames);
+    else
+        *out_frames = frames;
+    return status;
+}
+
+void braid_graph_frames_leave(struct graph_frames *frames)
+{
+    if (!frames || --frames->num_users > 0)
+        return;
+    size_t num = (size_t)frames->num_slots * frames->num_positions;
+    for (size_t i = 0; frames->events && i < num && frames->events[i]; i++)
+        braid_device_return_event(frames->events[i]->device, frames->events[i]);
+    free(frames->events);
+    free(frames);
+}
+
+static gpu_event event_of(const struct graph_frames *frames, uint32_t slot,
+                          const struct program_op *op)
+{
+    uint32_t from = (slot + frames->num_slots - op->frames_before) % frames->num_slots;
+    const braid_event *event = frames->events[(size_t)from * frames->num_positions + op->index];
+    return gpu_event_from(event->backend)->handle;
+}
+
+braid_status braid_graph_frames_add(const struct graph_frames *frames, const struct stage *stage,
+                                    const struct gpu_place *place, const struct program_op *op,
+                                    gpu_node *out_node)
+{
+    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    const struct gpu_api *api = gpu->api;
+    bool waits = op->kind == PROGRAM_AWAIT_FRAME;
+    gpu_event event = event_of(frames, stage->slot, op);
+    gpu_result result =
+        waits
+            ? api->graph_add_wait(out_node, place->graph, place->after, place->num_after, event)
+            : api->graph_add_record(out_node, place->graph, place->after, place->num_after, event);
+    uint32_t task = stage->program->frame_positions[op->index].task;
+    return braid_gpu_check_task(gpu, result,
+                                waits ? (const void *)&api->graph_add_wait
+                                      : (const void *)&api->graph_add_record,
+                                &stage->program->tasks->items[task], NULL);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What orders nodes of two frames in graphs of the driver: events, recorded and waited for by
+// nodes.
+#ifndef BRAID_PLAYERS_GRAPH_GRAPH_FRAMES_H
+#define BRAID_PLAYERS_GRAPH_GRAPH_FRAMES_H
+
+#include "backends/gpu/gpu_backend.h"
+#include "program/player.h"
+
+struct graph_frames;
+
+// Whether the driver has such nodes.
+bool braid_graph_frames_orders(struct backend *backend, bool several_places);
+
+// The events of all slots, for the playing of a stage: *out_frames is NULL where there are none.
+// Slot 0's makes them, and the others, which are given those, share them; each is counted as a
+// user. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_graph_frames_create(const struct stage *stage, struct graph_frames *of_first,
+                                       struct graph_frames **out_frames);
+void braid_graph_frames_leave(struct graph_frames *frames); // NULL does nothing
+
+// Adds the node that records or waits for what an operation between frames names.
+braid_status braid_graph_frames_add(const struct graph_frames *frames, const struct stage *stage,
+                                    const struct gpu_place *place, const struct program_op *op,
+                                    gpu_node *out_node);
+
+#endif
