@@ -153,13 +153,15 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 // changes all it says or, with an error, nothing. None is part of the plan: the node's accesses and
 // edges stay and must hold for what it does now, and so do the lifetimes of transient buffers.
 // Where an exec cannot make the change the message names the node and says why, and nothing was
-// queued (BRAID_UNSUPPORTED): a grid or a disabled node inside an island, and in CUDA and HIP
-// graphs copies of pageable memory, which are several nodes there, and what the driver refuses.
-// After the first times they allocate nothing, but where a copy of pageable memory changes. On GPUs
-// such a copy and, on CUDA, a call that blocks keep what they had for the frames in flight; when
-// that is much, a change waits for them.
-// Errors of all: BRAID_INVALID_ARGUMENT (no node of the exec's graph, another kind of node, a value
-// that the graph would not take), BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// queued (BRAID_UNSUPPORTED): in an island several blocks of a kernel whose blocks may wait for
+// each other, and in CUDA and HIP graphs copies of pageable memory, which are several nodes there,
+// and what the driver refuses. After the first times they allocate nothing, but where a copy of
+// pageable memory changes, and where the first grid or disabled node inside an island has the
+// island made again, which compiles it anew and waits as creating an exec does (no parameter does
+// that). On GPUs such a copy and, on CUDA, a call that blocks keep what they had for the frames in
+// flight; when that is much, a change waits for them. Errors of all: BRAID_INVALID_ARGUMENT (no
+// node of the exec's graph, another kind of node, a value that the graph would not take),
+// BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 
 // The grid of a kernel node, in blocks; y and z of 0 are 1. To run none, disable the node. Of a
 // node with .grid_from it is the largest grid.

@@ -103,9 +103,6 @@ struct player {
     void (*destroy)(struct playing *playing);
 };
 
-// For a task inside an island, where only arguments can change. Errors: BRAID_UNSUPPORTED.
-braid_status braid_player_check_inside(const struct tasks *tasks, const struct backend_task *task);
-
 // Makes the call of a native task, whose device must be current, with a stream to queue on.
 braid_status braid_player_call_native(braid_device *device, const struct backend_task *task,
                                       braid_stream *stream);

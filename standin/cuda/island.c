@@ -125,7 +125,11 @@ static void do_call(struct lane *lane, const uint32_t *call)
         arguments[i] = (void *)(uintptr_t)(walk->arguments + call[1] + at);
         at += function->parameters[i].bytes;
     }
-    const unsigned grid[3] = { shape[4], shape[5], shape[6] };
+    const unsigned *grid = shape + 4;
+    if (shape[3] != 0) // it varies: this frame's stands in front of the arguments
+        grid = (const unsigned *)(const void *)(walk->arguments + call[1]) - 4;
+    if (grid[0] * grid[1] * grid[2] == 0)
+        return;
     const unsigned block[3] = { shape[7], shape[8], shape[9] };
     if (usable(walk, function, arguments))
         callee->body(grid, block, 0, arguments);

@@ -8,11 +8,12 @@
 #include "backends/gpu/gpu_island_maker.h"
 #include "base/error.h"
 
-// What a call inside cannot have changed.
-enum {
-    ISLAND_FIXED = 1 << BRAID_TARGET_GRID | 1 << BRAID_TARGET_GRID_X | 1 << BRAID_TARGET_GRID_Y |
-                   1 << BRAID_TARGET_GRID_Z | 1 << BRAID_TARGET_ENABLED,
-};
+const char *braid_gpu_island_grid_refusal(braid_dim3 grid)
+{
+    bool fits =
+        (uint64_t)grid.x * grid.y <= INT32_MAX && (uint64_t)grid.x * grid.y * grid.z <= INT32_MAX;
+    return fits ? NULL : "its grid is too large";
+}
 
 const char *braid_gpu_island_refusal(const struct gpu_backend *gpu, const struct backend_task *task)
 {
@@ -27,13 +28,11 @@ const char *braid_gpu_island_refusal(const struct gpu_backend *gpu, const struct
         return "it has a cluster";
     if (task->launch.grid_from)
         return "its grid is read from memory";
-    if (task->varies & ISLAND_FIXED)
-        return "a parameter changes its grid or disables it";
     if (task->launch.shared_bytes)
         return "it uses dynamic shared memory";
     if ((uint64_t)block.x * block.y * block.z > ISLAND_MOST_THREADS)
         return "its blocks are too large";
-    return NULL;
+    return braid_gpu_island_grid_refusal(task->launch.grid);
 }
 
 braid_status braid_gpu_island_check(const struct gpu_backend *gpu, const struct backend_task *task)
@@ -147,6 +146,16 @@ static braid_status check_room(struct gpu_island_maker *maker)
     return BRAID_OK;
 }
 
+void braid_gpu_island_put_call(struct gpu_island *island, uint32_t call,
+                               const struct backend_task *task)
+{
+    unsigned char *args = island->args + island->args_of[call];
+    if (island->layout.grids_vary)
+        braid_island_put_grid(task, args - ISLAND_GRID_BYTES);
+    if (task)
+        braid_island_put_args(&task->launch, args);
+}
+
 static braid_status make(struct gpu_island_maker *maker, bool chain)
 {
     struct gpu_island *island = maker->island;
@@ -168,10 +177,8 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
     if (status)
         return status;
     describe_launch(island);
-    for (uint32_t i = 0; i < island->lists.num_calls; i++) {
-        if (island->lists.calls[i].task)
-            braid_gpu_island_set_args(island, i, &island->lists.calls[i].task->launch);
-    }
+    for (uint32_t i = 0; i < island->lists.num_calls; i++)
+        braid_gpu_island_put_call(island, i, island->lists.calls[i].task);
     return check_room(maker);
 }
 
@@ -199,8 +206,8 @@ static bool allocate_maker(struct gpu_island_maker *maker)
            maker->entry_of && maker->island->args_of;
 }
 
-braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_lists *lists,
-                                     bool chain, struct gpu_island **out_island)
+braid_status braid_gpu_island_make(struct gpu_backend *gpu, struct island_lists *lists, bool chain,
+                                   bool grids_vary, struct gpu_island **out_island)
 {
     struct gpu_island *island = calloc(1, sizeof(*island));
     if (!island) {
@@ -208,6 +215,7 @@ braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_list
         return braid_error_no_memory("an island");
     }
     island->lists = *lists;
+    island->layout.grids_vary = grids_vary;
     *lists = (struct island_lists){ 0 };
     struct gpu_island_maker maker = { .gpu = gpu, .island = island, .least_threads = UINT32_MAX };
     braid_status status =
@@ -220,10 +228,21 @@ braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_list
     return status;
 }
 
+braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_lists *lists,
+                                     bool chain, struct gpu_island **out_island)
+{
+    bool vary = false;
+    for (uint32_t i = 0; i < lists->num_calls; i++)
+        vary =
+            vary || (lists->calls[i].task && lists->calls[i].task->varies & ISLAND_SHAPE_TARGETS);
+    return braid_gpu_island_make(gpu, lists, chain, vary, out_island);
+}
+
 void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island)
 {
     if (!island)
         return;
+    braid_gpu_island_destroy(gpu, island->replaced);
     braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_DEVICE, island->words);
     braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_DEVICE, island->progress);
     braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_DEVICE, island->rows);
@@ -234,12 +253,6 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
     free(island->args);
     free(island->host_rows);
     free(island);
-}
-
-void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call,
-                               const struct backend_launch *launch)
-{
-    braid_island_put_args(launch, island->args + island->args_of[call]);
 }
 
 const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island, uint32_t num_frames)

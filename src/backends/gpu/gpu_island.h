@@ -7,6 +7,13 @@
 
 struct gpu_island;
 
+// What of a task is its grid, or whether it runs: targets of parameters, as in backend_task.varies.
+enum {
+    ISLAND_SHAPE_TARGETS = 1 << BRAID_TARGET_GRID | 1 << BRAID_TARGET_GRID_X |
+                           1 << BRAID_TARGET_GRID_Y | 1 << BRAID_TARGET_GRID_Z |
+                           1 << BRAID_TARGET_ENABLED,
+};
+
 // Why a task cannot be inside an island, as far as can be told without reading its source: a
 // constant, or NULL.
 const char *braid_gpu_island_refusal(const struct gpu_backend *gpu,
@@ -24,9 +31,19 @@ braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_list
 // No launch is in flight. NULL is destroyed to no effect.
 void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island);
 
-// Takes new arguments of a call, for later launches.
-void braid_gpu_island_set_args(struct gpu_island *island, uint32_t call,
-                               const struct backend_launch *launch);
+// Takes what its task has now for a call, for later launches: arguments, grid, whether it is
+// disabled. Errors: BRAID_UNSUPPORTED (its blocks, which may wait for each other, would be several;
+// the grid is too large); it stays as it was.
+braid_status braid_gpu_island_set(struct gpu_island *island, uint32_t call,
+                                  const struct backend_task *task);
+// Whether the grid of the call may have become another than the one that the island was made with,
+// or the call disabled: then the island must be made again before.
+bool braid_gpu_island_must_change(const struct gpu_island *island, uint32_t call,
+                                  const struct backend_task *task);
+// Makes it again, so that grids may vary, with what its tasks have now. Compiles, where no island
+// was of the same text. Frames in flight keep the one before, which lives as long. The device is
+// current. Errors: as for braid_gpu_island_create; then *island is as it was.
+braid_status braid_gpu_island_let_grids_vary(struct gpu_backend *gpu, struct gpu_island **island);
 
 // The launch that runs it, for one frame or several with equal arguments; its args are read when it
 // is submitted. Valid until the next call for the island.

@@ -74,6 +74,8 @@ braid_status braid_gpu_island_fits(const struct gpu_backend *gpu, const struct b
         if (out_fits[i].is_empty)
             continue;
         out_fits[i].why_not = braid_gpu_island_refusal(gpu, task);
+        if (!out_fits[i].why_not && task->varies & ISLAND_SHAPE_TARGETS) // its length is not known
+            out_fits[i].why_not = "a parameter changes its grid or disables it";
         if (!out_fits[i].why_not)
             status = fit_kernel(&sources, &task->launch, &out_fits[i]);
     }

@@ -20,7 +20,7 @@ static size_t row_bytes(const struct gpu_island *island)
 }
 
 // HIP's runtime waits for the stream where the memory that is copied from is not its own.
-static braid_status reserve_rows(struct gpu_backend *gpu, struct gpu_island *island)
+braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_island *island)
 {
     uint32_t most = (uint32_t)(ROWS_BYTES / row_bytes(island));
     if (most < 2 || gpu->vendor->index != GPU_CUDA)
@@ -52,7 +52,7 @@ static braid_status reserve_notes(struct gpu_backend *gpu, struct gpu_island *is
 
 braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island)
 {
-    braid_status status = reserve_rows(gpu, island);
+    braid_status status = braid_gpu_island_reserve_rows(gpu, island);
     return status ? status : reserve_notes(gpu, island);
 }
 

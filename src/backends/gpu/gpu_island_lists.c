@@ -9,7 +9,7 @@
 
 enum {
     UNIT_WORDS = 4,  // 16 bytes
-    SHAPE_UNITS = 3, // entry, threads, blocks, -, grid, block, -, -
+    SHAPE_UNITS = 3, // entry, threads, blocks, whether the grid varies, grid, block, -, -
     MOST_SHAPES = 1 << 16,
     MOST_WAITS = 1 << 15, // of one call
     WAIT_LANE_SHIFT = 20,
@@ -95,6 +95,17 @@ void braid_island_put_args(const struct backend_launch *launch, unsigned char *t
     }
 }
 
+void braid_island_put_grid(const struct backend_task *task, unsigned char *to)
+{
+    uint32_t words[ISLAND_GRID_BYTES / 4] = { 0 };
+    if (task && !task->disabled) {
+        words[0] = task->launch.grid.x;
+        words[1] = task->launch.grid.y;
+        words[2] = task->launch.grid.z;
+    }
+    memcpy(to, words, sizeof(words));
+}
+
 // A block's words while they are written.
 struct writer {
     uint32_t *words;
@@ -137,16 +148,16 @@ struct shapes {
     uint32_t num;
 };
 
-static struct shape shape_of(const struct island_call *call, uint32_t entry)
+static struct shape shape_of(const struct island_call *call, uint32_t entry, bool grids_vary)
 {
     if (!call->task) // no thread takes part
-        return (struct shape){ { 0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0 } };
+        return (struct shape){ { 0, 0, 1, grids_vary, 1, 1, 1, 1, 1, 1, 0, 0 } };
     const struct backend_launch *launch = &call->task->launch;
     return (struct shape){ {
         entry,
         launch->block.x * launch->block.y * launch->block.z,
         launch->grid.x * launch->grid.y * launch->grid.z,
-        0,
+        grids_vary,
         launch->grid.x,
         launch->grid.y,
         launch->grid.z,
@@ -208,11 +219,11 @@ struct block_parts {
 };
 
 static braid_status put_lane(const struct island_lists *lists, uint32_t lane,
-                             const uint32_t *entry_of, const uint32_t *args_of,
+                             const uint32_t *entry_of, const uint32_t *args_of, bool grids_vary,
                              struct block_parts *parts)
 {
     for (uint32_t i = lists->lane_first[lane]; i < lists->lane_first[lane + 1]; i++) {
-        struct shape wanted = shape_of(&lists->calls[i], entry_of[i]);
+        struct shape wanted = shape_of(&lists->calls[i], entry_of[i], grids_vary);
         uint32_t shape = find_shape(&parts->shapes, &wanted);
         if (shape == UINT32_MAX)
             return braid_error_no_memory("an island");
@@ -266,7 +277,7 @@ static braid_status put_block(const struct island_lists *lists, const struct blo
     struct block_parts parts = { 0 };
     braid_status status = BRAID_OK;
     for (uint32_t lane = block->first_lane; lane < block->end_lane && !status; lane++)
-        status = put_lane(lists, lane, entry_of, args_of, &parts);
+        status = put_lane(lists, lane, entry_of, args_of, layout->grids_vary, &parts);
     if (!status && (parts.calls.failed || parts.waits.failed))
         status = braid_error_no_memory("an island");
     if (!status) {

@@ -17,6 +17,8 @@ struct island_call {
     const struct backend_task *task; // a kernel; NULL: nothing to run, only to wait or publish
     uint32_t first_wait, num_waits;  // of island_lists.waits
     bool publishes;
+    bool fences;     // its blocks, were they several, might wait for each other
+    braid_dim3 grid; // with which the island was made
 };
 
 struct island_lists {
@@ -38,12 +40,13 @@ struct island_layout {
     uint32_t most_units;  // of any block's list, in 16 bytes
     uint32_t span;        // by how much each lane's progress grows in a frame
     bool chain;
-    bool flat;      // all blocks are one-dimensional
-    bool wide;      // some call has several blocks
-    bool early;     // it may be launched early: it waits for what is before it
-    bool timed;     // calls write when they begin and end
-    uint32_t small; // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
-    bool whole;     // every call that runs something takes all threads of its group
+    bool flat;       // all blocks are one-dimensional
+    bool wide;       // some call has several blocks
+    bool early;      // it may be launched early: it waits for what is before it
+    bool timed;      // calls write when they begin and end
+    uint32_t small;  // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
+    bool whole;      // every call that runs something takes all threads of its group
+    bool grids_vary; // every call's grid of now is in front of its arguments; (0, 0, 0): skipped
 };
 
 // All that the island's kernel reads: for each block a head, then its shapes, lists and waits.
@@ -69,6 +72,11 @@ static inline uint32_t island_arg_place(uint32_t at, uint32_t bytes)
 // The bytes of a call's arguments, in whole 16 bytes.
 uint32_t braid_island_arg_bytes(const struct backend_launch *launch);
 void braid_island_put_args(const struct backend_launch *launch, unsigned char *to);
+
+// Where grids vary, what is in front of the arguments of a call: its grid, of no block if it is
+// disabled. `task` is NULL for calls that run nothing.
+enum { ISLAND_GRID_BYTES = 16 };
+void braid_island_put_grid(const struct backend_task *task, unsigned char *to);
 
 // Writes the words. entry_of[call] and args_of[call] (in bytes) belong to lists->calls; fills
 // layout->most_units. Errors: BRAID_NO_MEMORY, BRAID_UNSUPPORTED (too many shapes or waits).

@@ -85,6 +85,8 @@ static braid_status read_call(struct gpu_island_maker *maker, uint32_t call)
     if (!braid_island_entry_fits(&maker->sources[kernel->source], kernel->name, threads, blocks,
                                  &facts, &reason))
         return braid_gpu_island_refuse(task, reason);
+    maker->island->lists.calls[call].fences = facts.fences;
+    maker->island->lists.calls[call].grid = task->launch.grid;
     maker->facts.shared |= facts.shared;
     maker->most_threads = threads > maker->most_threads ? (uint32_t)threads : maker->most_threads;
     maker->least_threads =
@@ -115,7 +117,8 @@ static uint32_t small_args(const struct gpu_island_maker *maker)
 {
     uint32_t most = maker->most_arg_bytes, bytes = most <= 4 ? 4 : most <= 8 ? 8 : 16;
     bool has_room = (uint64_t)maker->island->lists.num_calls * bytes <= MOST_SMALL;
-    return most <= 16 && maker->most_blocks <= 1 && has_room ? bytes : 0;
+    bool narrow = maker->most_blocks <= 1 && !maker->island->layout.grids_vary;
+    return most <= 16 && narrow && has_room ? bytes : 0;
 }
 
 // Static shared memory is one for the whole block, so kernels that use it run one at a time there.
@@ -134,7 +137,7 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
     layout->timed = maker->island->lists.timed;
     layout->early = maker->gpu->attributes[GPU_MAJOR] >= 9;
     layout->num_blocks = 1;
-    layout->wide = maker->most_blocks > 1;
+    layout->wide = maker->most_blocks > 1 || layout->grids_vary;
     layout->whole = maker->least_threads == group;
     layout->small = small_args(maker);
     if (chain) {
@@ -171,6 +174,8 @@ braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker)
     uint64_t at = 0;
     for (uint32_t i = 0; i < island->lists.num_calls; i++) {
         const struct backend_task *task = island->lists.calls[i].task;
+        if (island->layout.grids_vary)
+            at = (at + 15) / 16 * 16 + ISLAND_GRID_BYTES;
         island->args_of[i] = (uint32_t)at;
         if (!task)
             continue;

@@ -27,6 +27,7 @@ struct gpu_island {
     struct backend_launch launch;
     void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
     uint32_t times_of_lane, times_room, times_first;
+    struct gpu_island *replaced; // what it was before; a frame in flight may still run it
     void *parameters[ISLAND_PARAMETERS + ISLAND_TIMES_PARAMETERS];
 };
 
@@ -43,6 +44,18 @@ struct gpu_island_maker {
     struct island_facts facts;
     uint32_t most_threads, least_threads, most_blocks, most_arg_bytes;
 };
+
+// As braid_gpu_island_create; `grids_vary`: see island_layout.
+braid_status braid_gpu_island_make(struct gpu_backend *gpu, struct island_lists *lists, bool chain,
+                                   bool grids_vary, struct gpu_island **out_island);
+// Takes what the task has now for a call; NULL: the call runs nothing.
+void braid_gpu_island_put_call(struct gpu_island *island, uint32_t call,
+                               const struct backend_task *task);
+// Why a call cannot have the grid: a constant, or NULL.
+const char *braid_gpu_island_grid_refusal(braid_dim3 grid);
+// Makes room for the arguments of several frames of one launch. Errors: BRAID_NO_MEMORY,
+// BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_island *island);
 
 // Writes why a task cannot be inside; BRAID_UNSUPPORTED.
 braid_status braid_gpu_island_refuse(const struct backend_task *task, const char *reason);

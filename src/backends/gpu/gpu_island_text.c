@@ -143,6 +143,7 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         { "WIDE", layout->wide },           { "WHOLE", layout->whole },
         { "THREADS", layout->num_threads }, { "ARGS", layout->num_args },
         { "EARLY", layout->early },         { "SMALL", layout->small },
+        { "GRIDS", layout->grids_vary },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);

@@ -16,12 +16,15 @@
 // which the frame before may still write. The lists are constant, and read before. All threads of
 // all blocks wait, so that an island that has ended stands for everything before it (gpu_ptx.h).
 //
+// Where grids vary, the grid of a call of this frame is in front of its arguments: it is part of the
+// frame as they are.
+//
 // Lines with a question mark are only in islands that are timed: one thread of each lane writes for
 // each call when it began, as a complement, and ended. It begins when its waits have ended, or what
 // was before it on its lane.
 const char *const braid_island_walker_text[] = {
     "struct braid_island_shape {\n",
-    "    unsigned entry, threads, blocks, unused;\n",
+    "    unsigned entry, threads, blocks, varies;\n",
     "    uint3 grid, dim;\n",
     "    unsigned pad[2];\n",
     "};\n",
@@ -143,14 +146,22 @@ const char *const braid_island_walker_text[] = {
     "                }\n",
     "                braid_island_join(BRAID_GROUP);\n",
     "            }\n",
-    "            if (!BRAID_WIDE || blocks == 1) {\n",
+    "            uint4 now = make_uint4(0, 0, 0, 0);\n",
+    "            if (BRAID_GRIDS) {\n",
+    "                now = *(const uint4 *)(args_here - 16);\n",
+    "                blocks = now.x * now.y * now.z;\n",
+    "            }\n",
+    "            if (!BRAID_GRIDS && (!BRAID_WIDE || blocks == 1)) {\n",
     "                if ((BRAID_WHOLE || index < threads) && (!BRAID_CHAIN || group == 0))\n",
     "                    braid_island_call(entry, args_here);\n",
     "            } else {\n",
     "                for (unsigned b = BRAID_CHAIN ? group : 0; b < blocks;\n",
     "                     b += BRAID_CHAIN ? BRAID_GROUPS : 1) {\n",
     "                    if (index == 0) {\n",
-    "                        const uint3 grid = shapes[shape].grid;\n",
+    "                        const uint3 grid = BRAID_GRIDS ? make_uint3(now.x, now.y, now.z)\n",
+    "                                                       : shapes[shape].grid;\n",
+    "                        if (BRAID_GRIDS)\n",
+    "                            braid_island_here[group].grid = grid;\n",
     "                        braid_island_here[group].block =\n",
     "                            make_uint3(b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y);\n",
     "                    }\n",

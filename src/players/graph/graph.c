@@ -189,7 +189,6 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     playing->gpu = gpu;
     playing->device = stage->device;
     playing->places = stage->places;
-    playing->tasks = stage->program->tasks;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "creation of a program");
     if (status) {
@@ -210,12 +209,9 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
 static braid_status set_bindings(struct playing *base, const struct backend_task *task)
 {
     struct graph_playing *playing = (struct graph_playing *)base;
-    if (!braid_graph_islands_have(&playing->islands, task->node))
-        return braid_graph_playing_set(playing, task);
-    braid_status status = braid_player_check_inside(playing->tasks, task);
-    if (!status)
-        braid_graph_islands_set(&playing->islands, task);
-    return status;
+    return braid_graph_islands_have(&playing->islands, task->node)
+               ? braid_graph_islands_set(&playing->islands, playing->gpu, task)
+               : braid_graph_playing_set(playing, task);
 }
 
 static braid_status launch(struct playing *base, braid_stream *stream,

@@ -18,8 +18,7 @@ struct graph_playing {
     struct gpu_backend *gpu; // of place 0, like the next
     braid_device *device;
     const struct places *places; // NULL: there is no other
-    const struct tasks *tasks;
-    gpu_graph graph; // owns the nodes; kept because changes name nodes of it
+    gpu_graph graph;             // owns the nodes; kept because changes name nodes of it
     gpu_executable executable;
     gpu_node *nodes; // by task index; NULL: in an island, or without work
     struct graph_node_state *states;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stretches of lanes that are one kernel node of the driver's graph.
 //
-// Arguments of all its calls are parameters of that node. A change is a copy of some bytes here;
-// the driver is told once, before the next launch, and a frame in flight keeps its own.
+// Arguments of all its calls are parameters of that node, and their grids where these may vary. A
+// change is a copy of some bytes here; the driver is told once, before the next launch, and a frame
+// in flight keeps its own.
 #include "players/graph/graph_islands.h"
 
 #include <stdlib.h>
@@ -88,6 +89,13 @@ static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *sta
     return status;
 }
 
+static void describe(struct graph_island *item, const struct backend_launch *first)
+{
+    item->task.launch = *braid_gpu_island_launch(item->island, 1);
+    item->task.launch.priority = first->priority;
+    item->task.launch.starts_early = first->starts_early && item->task.launch.kernel->waits_first;
+}
+
 static void tell_times(struct gpu_island *island, struct graph_times *times,
                        const struct program_op *ops, size_t num_ops)
 {
@@ -111,10 +119,7 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
         tell_times(item->island, times, ops, island->num_ops);
     const struct backend_task *first = &stage->frame->tasks[ops[0].index];
     item->task = *first;
-    item->task.launch = *braid_gpu_island_launch(item->island, 1);
-    item->task.launch.priority = first->launch.priority;
-    item->task.launch.starts_early =
-        first->launch.starts_early && item->task.launch.kernel->waits_first;
+    describe(item, &first->launch);
     for (uint32_t i = 0; i < island->num_ops; i++) {
         islands->island_of[ops[i].index] = index;
         islands->call_of[ops[i].index] = i;
@@ -127,11 +132,35 @@ bool braid_graph_islands_have(const struct graph_islands *islands, uint32_t task
     return islands->island_of && islands->island_of[task] != OUTSIDE;
 }
 
-void braid_graph_islands_set(struct graph_islands *islands, const struct backend_task *task)
+// The executable's node gets the new kernel with the next changes.
+static braid_status let_grids_vary(struct graph_island *item, struct gpu_backend *gpu,
+                                   const struct backend_task *task)
+{
+    const struct backend_launch before = item->task.launch;
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter_task(gpu, &scope, task);
+    if (status)
+        return status;
+    status = braid_gpu_island_let_grids_vary(gpu, &item->island);
+    if (!status)
+        describe(item, &before);
+    braid_gpu_leave(gpu, &scope);
+    return status;
+}
+
+braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_backend *gpu,
+                                     const struct backend_task *task)
 {
     struct graph_island *item = &islands->items[islands->island_of[task->node]];
-    braid_gpu_island_set_args(item->island, islands->call_of[task->node], &task->launch);
-    item->changed = islands->changed = true;
+    uint32_t call = islands->call_of[task->node];
+    braid_status status = BRAID_OK;
+    if (braid_gpu_island_must_change(item->island, call, task))
+        status = let_grids_vary(item, gpu, task);
+    if (!status)
+        status = braid_gpu_island_set(item->island, call, task);
+    if (!status)
+        item->changed = islands->changed = true;
+    return status;
 }
 
 braid_status braid_graph_islands_apply(struct graph_islands *islands, const struct gpu_backend *gpu,

@@ -17,7 +17,6 @@ struct island_playing {
     struct playing base;
     struct gpu_backend *gpu;
     struct gpu_island *island;
-    const struct tasks *tasks;
     uint32_t *call_of;          // by node
     struct island_times *times; // NULL: nobody asked for times
 };
@@ -76,7 +75,6 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     if (!playing)
         return braid_error_no_memory("an island");
     playing->gpu = gpu_from(stage->device->backend);
-    playing->tasks = stage->program->tasks;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(playing->gpu, &scope, "creation of an island");
     if (!status) {
@@ -90,16 +88,27 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     return status;
 }
 
+static braid_status let_grids_vary(struct island_playing *playing, const struct backend_task *task)
+{
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter_task(playing->gpu, &scope, task);
+    if (status)
+        return status;
+    status = braid_gpu_island_let_grids_vary(playing->gpu, &playing->island);
+    braid_gpu_leave(playing->gpu, &scope);
+    return status;
+}
+
 static braid_status set_bindings(struct playing *base, const struct backend_task *task)
 {
     struct island_playing *playing = (struct island_playing *)base;
+    braid_status status = BRAID_OK;
+    uint32_t call = playing->call_of[task->node];
     if (task->kind == WORK_EMPTY)
         return BRAID_OK;
-    braid_status status = braid_player_check_inside(playing->tasks, task);
-    if (status)
-        return status;
-    braid_gpu_island_set_args(playing->island, playing->call_of[task->node], &task->launch);
-    return BRAID_OK;
+    if (braid_gpu_island_must_change(playing->island, call, task))
+        status = let_grids_vary(playing, task);
+    return status ? status : braid_gpu_island_set(playing->island, call, task);
 }
 
 // *out_slot is the call that failed.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changing calls of an island beyond their arguments: their grid, and whether they run.
+//
+// In an island whose grids may vary a call's grid of a frame is in front of its arguments, among
+// the launch's parameters, and one of no block skips it. That costs each call a little, so islands
+// are made so where a parameter asks for it, and made again when a program changes a call directly.
+#include <string.h>
+
+#include "backends/gpu/gpu_island.h"
+#include "backends/gpu/gpu_island_maker.h"
+#include "base/array.h"
+#include "base/error.h"
+
+bool braid_gpu_island_must_change(const struct gpu_island *island, uint32_t call,
+                                  const struct backend_task *task)
+{
+    const braid_dim3 made = island->lists.calls[call].grid, grid = task->launch.grid;
+    bool same = grid.x == made.x && grid.y == made.y && grid.z == made.z;
+    return !island->layout.grids_vary && (task->disabled || !same);
+}
+
+braid_status braid_gpu_island_set(struct gpu_island *island, uint32_t call,
+                                  const struct backend_task *task)
+{
+    const braid_dim3 grid = task->launch.grid;
+    const char *reason = braid_gpu_island_grid_refusal(grid);
+    const struct island_facts facts = { .fences = island->lists.calls[call].fences };
+    if (!reason)
+        reason = braid_island_facts_refuse(&facts, 32, (uint64_t)grid.x * grid.y * grid.z);
+    if (reason && !task->disabled)
+        return braid_gpu_island_refuse(task, reason);
+    braid_gpu_island_put_call(island, call, task);
+    return BRAID_OK;
+}
+
+static void *copy_of(const void *items, size_t num, size_t bytes)
+{
+    void *copy = braid_allocate_zeroed(num, bytes);
+    if (copy && num)
+        memcpy(copy, items, num * bytes);
+    return copy;
+}
+
+static braid_status copy_lists(const struct island_lists *lists, struct island_lists *out_lists)
+{
+    struct island_lists copy = *lists;
+    size_t num_firsts = (size_t)lists->num_lanes + 1;
+    copy.calls = copy_of(lists->calls, lists->num_calls, sizeof(*copy.calls));
+    copy.lane_first = copy_of(lists->lane_first, num_firsts, sizeof(*copy.lane_first));
+    copy.waits = copy_of(lists->waits, lists->num_waits, sizeof(*copy.waits));
+    if (!copy.calls || !copy.lane_first || !copy.waits) {
+        braid_island_lists_finish(&copy);
+        return braid_error_no_memory("an island");
+    }
+    *out_lists = copy;
+    return BRAID_OK;
+}
+
+static void take_over(struct gpu_island *island, struct gpu_island *old)
+{
+    island->notes = old->notes;
+    island->times = old->times;
+    island->times_of_lane = old->times_of_lane;
+    island->times_room = old->times_room;
+    old->notes = NULL; // a frame in flight writes to what it was given
+    island->replaced = old;
+}
+
+braid_status braid_gpu_island_let_grids_vary(struct gpu_backend *gpu, struct gpu_island **island)
+{
+    struct gpu_island *old = *island, *made = NULL;
+    struct island_lists lists;
+    braid_status status = copy_lists(&old->lists, &lists);
+    if (!status)
+        status = braid_gpu_island_make(gpu, &lists, old->layout.chain, true, &made);
+    if (!status && old->rows)
+        status = braid_gpu_island_reserve_rows(gpu, made);
+    if (status) {
+        braid_gpu_island_destroy(gpu, made);
+        return status;
+    }
+    take_over(made, old);
+    *island = made;
+    return BRAID_OK;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grid of a call inside an island changes for later frames, and calls are disabled and enabled
+// again: by the program between frames and by parameters; whatever fails leaves all as it was.
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_loader.h"
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+#include "support/random.h"
+
+enum { NUM_NODES = 8, UNKNOWN_ERROR = 999 };
+
+#define SOURCE                                                                                     \
+    "extern \"C\" __global__ void island_count(unsigned *sums, unsigned node) {}\n"                \
+    "extern \"C\" __global__ void island_fence(unsigned *sums, unsigned node)\n"                   \
+    "{ __threadfence(); }\n"
+static const braid_kernel count = { .name = "island_count", .source = SOURCE };
+static const braid_kernel fence = { .name = "island_fence", .source = SOURCE };
+
+typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                             void **args);
+BRAID_API kernel_function braid_standin_island_count, braid_standin_island_fence;
+
+// Adds the number of blocks.
+void braid_standin_island_count(const unsigned grid[3], const unsigned block[3],
+                                unsigned shared_bytes, void **args)
+{
+    (void)block, (void)shared_bytes;
+    (*(unsigned **)args[0])[*(unsigned *)args[1]] += grid[0] * grid[1] * grid[2];
+}
+
+void braid_standin_island_fence(const unsigned grid[3], const unsigned block[3],
+                                unsigned shared_bytes, void **args)
+{
+    braid_standin_island_count(grid, block, shared_bytes, args);
+}
+
+struct setup {
+    braid_device *device;
+    braid_graph *graph;
+    braid_node nodes[NUM_NODES];
+    unsigned *sums, expected[NUM_NODES];
+};
+
+static struct setup set_up(const braid_kernel *kernel)
+{
+    struct setup setup = { 0 };
+    void *memory;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &setup.device));
+    check_ok(
+        braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE, sizeof(setup.expected), &memory));
+    setup.sums = memory;
+    memset(memory, 0, sizeof(setup.expected));
+    check_ok(braid_graph_create(&setup.graph));
+    for (uint32_t i = 0; i < NUM_NODES; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "count %u", i);
+        const braid_launch launch = {
+            .node = { .name = name,
+                      .after = setup.nodes + i - (i > 1 ? 2 : i),
+                      .num_after = i > 1 ? 2 : i,
+                      .cost_ns = 300 },
+            .kernel = kernel,
+            BRAID_ARGS(BRAID_ARG(setup.sums), BRAID_ARG(i)),
+        };
+        check_ok(braid_graph_add_kernel(setup.graph, &launch, &setup.nodes[i]));
+    }
+    return setup;
+}
+
+static void tear_down(struct setup *setup)
+{
+    braid_graph_destroy(setup->graph);
+    braid_memory_free(setup->device, BRAID_MEMORY_DEVICE, setup->sums);
+    braid_device_close(setup->device);
+    check_nothing_is_left();
+}
+
+static braid_exec *make(const struct setup *setup, braid_islands islands, uint32_t depth)
+{
+    braid_exec *exec;
+    braid_exec_info info;
+    const braid_exec_options options = { .islands = islands,
+                                         .frames = depth,
+                                         .when_full = BRAID_FULL_WAITS };
+    check_ok(braid_exec_create(setup->device, setup->graph, &options, &exec));
+    braid_exec_get_info(exec, &info);
+    assert_int_equal(info.num_island_nodes, NUM_NODES);
+    return exec;
+}
+
+static void check_sums(const struct setup *setup)
+{
+    for (uint32_t i = 0; i < NUM_NODES; i++)
+        assert_int_equal(setup->sums[i], setup->expected[i]);
+}
+
+// What the program has asked for, and whether the exec was told.
+struct wish {
+    braid_dim3 grid;
+    bool disabled;
+};
+
+static void change(struct random *random, const struct setup *setup, braid_exec *exec,
+                   struct wish *wishes)
+{
+    uint32_t i = random_below(random, NUM_NODES);
+    if (random_below(random, 2)) {
+        wishes[i].disabled = random_below(random, 2);
+        check_ok(braid_exec_set_enabled(exec, setup->nodes[i], !wishes[i].disabled));
+    } else {
+        wishes[i].grid = (braid_dim3){ 1 + random_below(random, 3), 1 + random_below(random, 3),
+                                       1 + random_below(random, 2) };
+        check_ok(braid_exec_set_grid(exec, setup->nodes[i], wishes[i].grid));
+    }
+}
+
+static void expect_frame(struct setup *setup, const struct wish *wishes)
+{
+    for (uint32_t i = 0; i < NUM_NODES; i++) {
+        const braid_dim3 grid = wishes[i].grid;
+        setup->expected[i] += wishes[i].disabled ? 0 : grid.x * grid.y * grid.z;
+    }
+}
+
+static void change_at_random(uint64_t seed, braid_islands islands, uint32_t depth)
+{
+    struct random random = { seed };
+    struct setup setup = set_up(&count);
+    struct wish wishes[NUM_NODES];
+    braid_exec *exec = make(&setup, islands, depth);
+    for (uint32_t i = 0; i < NUM_NODES; i++)
+        wishes[i] = (struct wish){ { 1, 1, 1 }, false };
+    assert_true(standin_configure("BRAID_STANDIN_SLOW_US", "100"));
+    for (int frame = 0; frame < 20; frame++) {
+        for (uint32_t num = frame > 2 ? random_below(&random, 3) : 0; num > 0; num--)
+            change(&random, &setup, exec, wishes);
+        check_ok(braid_exec_launch(exec, NULL));
+        expect_frame(&setup, wishes);
+    }
+    check_ok(braid_exec_wait(exec));
+    check_sums(&setup);
+    braid_exec_destroy(exec);
+    tear_down(&setup);
+}
+
+static void every_frame_has_the_grids_of_its_launch(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        for (uint32_t depth = 1; depth <= 3; depth += 2) {
+            change_at_random(seed, BRAID_ISLANDS_ALWAYS, depth);
+            change_at_random(seed, BRAID_ISLANDS_WHOLE, depth);
+        }
+    }
+}
+
+// Only the first change compiles and loads; where parameters ask for changes, none does.
+static void only_the_first_change_makes_it_again(void **state)
+{
+    (void)state;
+    struct setup setup = set_up(&count);
+    braid_parameter enabled;
+    braid_exec *exec = make(&setup, BRAID_ISLANDS_ALWAYS, 1);
+    long before = standin_calls("cuModuleLoadData");
+    for (uint32_t i = 0; i < NUM_NODES; i++)
+        check_ok(braid_exec_set_enabled(exec, setup.nodes[i], i % 2));
+    check_ok(braid_exec_set_grid(exec, setup.nodes[3], (braid_dim3){ 5 }));
+    assert_int_equal(standin_calls("cuModuleLoadData"), before + 1);
+    braid_exec_destroy(exec);
+    check_ok(braid_graph_add_parameter(setup.graph, "enabled", 4, &enabled));
+    check_ok(braid_graph_use_parameter(
+        setup.graph, enabled,
+        &(braid_parameter_use){ .node = setup.nodes[4], .target = BRAID_TARGET_ENABLED }));
+    exec = make(&setup, BRAID_ISLANDS_WHOLE, 1);
+    before = standin_calls("cuModuleLoadData");
+    for (uint32_t i = 0; i < NUM_NODES; i++)
+        check_ok(braid_exec_set_enabled(exec, setup.nodes[i], i == 6));
+    assert_int_equal(standin_calls("cuModuleLoadData"), before);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    setup.expected[6] = 1;
+    check_sums(&setup);
+    braid_exec_destroy(exec);
+    tear_down(&setup);
+}
+
+// In one launch each frame has its own.
+static void parameters_change_frames_of_one_launch(void **state)
+{
+    (void)state;
+    enum { FRAMES = 30 };
+    uint32_t rows[FRAMES], columns[FRAMES];
+    struct setup setup = set_up(&count);
+    braid_parameter enabled, grid;
+    check_ok(braid_graph_add_parameter(setup.graph, "enabled", 4, &enabled));
+    check_ok(braid_graph_add_parameter(setup.graph, "grid", 4, &grid));
+    check_ok(braid_graph_use_parameter(
+        setup.graph, enabled,
+        &(braid_parameter_use){ .node = setup.nodes[2], .target = BRAID_TARGET_ENABLED }));
+    check_ok(braid_graph_use_parameter(
+        setup.graph, grid,
+        &(braid_parameter_use){ .node = setup.nodes[5], .target = BRAID_TARGET_GRID_X }));
+    braid_exec *exec = make(&setup, BRAID_ISLANDS_WHOLE, 1);
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        rows[i] = i % 3 != 0;
+        columns[i] = 1 + i % 7;
+        for (uint32_t node = 0; node < NUM_NODES; node++)
+            setup.expected[node] += node == 2 ? rows[i] : node == 5 ? columns[i] : 1;
+    }
+    check_ok(braid_exec_set_param_rows(exec, enabled, rows, FRAMES));
+    check_ok(braid_exec_set_param_rows(exec, grid, columns, FRAMES));
+    check_ok(braid_exec_launch_many(exec, NULL, FRAMES));
+    check_ok(braid_exec_wait(exec));
+    check_sums(&setup);
+    braid_exec_destroy(exec);
+    tear_down(&setup);
+}
+
+static void what_an_island_cannot_run_is_refused(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        struct setup setup = set_up(&fence);
+        braid_exec *exec = make(&setup, whole ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_ALWAYS, 1);
+        for (int again = 0; again < 2; again++) {
+            check_fails(braid_exec_set_grid(exec, setup.nodes[2], (braid_dim3){ .x = 2 }),
+                        BRAID_UNSUPPORTED,
+                        "'count 2' cannot be in an island: its blocks may wait for each other");
+            check_fails(braid_exec_set_grid(exec, setup.nodes[3], (braid_dim3){ 65536, 65535, 1 }),
+                        BRAID_UNSUPPORTED,
+                        "'count 3' cannot be in an island: its grid is too large");
+            check_ok(braid_exec_set_enabled(exec, setup.nodes[1], again == 1));
+        }
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        for (uint32_t i = 0; i < NUM_NODES; i++)
+            setup.expected[i] = 1;
+        check_sums(&setup);
+        braid_exec_destroy(exec);
+        tear_down(&setup);
+    }
+}
+
+// False when there is no such call in the change.
+static bool fail_nth(braid_islands islands, const char *function, long nth)
+{
+    char rule[96];
+    struct setup setup = set_up(&count);
+    braid_exec *exec = make(&setup, islands, 1);
+    long before = standin_calls(function);
+    snprintf(rule, sizeof(rule), "%s:%ld=%d", function, nth, UNKNOWN_ERROR);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    braid_status status = braid_exec_set_grid(exec, setup.nodes[2], (braid_dim3){ 3, 2, 1 });
+    bool called = standin_calls(function) - before >= nth;
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    if (status)
+        assert_non_null(strstr(braid_error_message(), function));
+    check_ok(braid_exec_set_enabled(exec, setup.nodes[5], false));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    for (uint32_t i = 0; i < NUM_NODES; i++)
+        setup.expected[i] = i == 2 && !status ? 6 : i != 5;
+    check_sums(&setup);
+    braid_exec_destroy(exec);
+    tear_down(&setup);
+    return called;
+}
+
+static void a_change_that_fails_leaves_all_as_it_was(void **state)
+{
+    (void)state;
+    int num = 0;
+    for (size_t i = 0; i < braid_gpu_symbols.num_rows; i++) {
+        char function[64];
+        const char *name = braid_gpu_symbols.rows[i].names[GPU_CUDA][0];
+        if (!name || strncmp(name, "cuCtx", 5) == 0 || strstr(name, "Destroy"))
+            continue; // what cannot be destroyed is left
+        snprintf(function, sizeof(function), "%.*s", (int)strcspn(name, "_"), name);
+        for (long nth = 1; fail_nth(BRAID_ISLANDS_ALWAYS, function, nth); nth++)
+            num++;
+        for (long nth = 1; fail_nth(BRAID_ISLANDS_WHOLE, function, nth); nth++)
+            num++;
+    }
+    print_message("summary: %d failures\n", num);
+    assert_true(num > 6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_frame_has_the_grids_of_its_launch),
+        cmocka_unit_test(only_the_first_change_makes_it_again),
+        cmocka_unit_test(parameters_change_frames_of_one_launch),
+        cmocka_unit_test(what_an_island_cannot_run_is_refused),
+        cmocka_unit_test(a_change_that_fails_leaves_all_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
