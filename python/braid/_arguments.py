@@ -123,14 +123,15 @@ def _repeats(data: bytes, size: int) -> bool:
 
 
 def _element(value: Any, typestr: str, where: str) -> bytes:
-    if is_numpy_scalar(value):
+    is_numpy = is_numpy_scalar(value)
+    code = _CODES.get(typestr[1:] or "u1")
+    if is_numpy and (not typestr or (code is None and value.dtype.str == typestr)):
         data: bytes = value.tobytes()
         return data
-    code = _CODES.get(typestr[1:] or "u1")
     if code is None:
-        raise refuse(f"{where}: elements of type '{typestr}' cannot be filled by value; give a NumPy number")
+        raise refuse(f"{where}: elements of type '{typestr}' cannot be filled by value; give a NumPy number of it")
     try:
-        return struct.pack("=" + code, value)
+        return struct.pack((">" if typestr[:1] == ">" else "=") + code, value.item() if is_numpy else value)
     except (struct.error, OverflowError, TypeError) as error:
         raise refuse(f"{where}: {value!r} is no element of type '{typestr}': {error}") from error
 

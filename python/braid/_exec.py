@@ -158,6 +158,8 @@ class Exec(Owned):
 
     def run(self, frames: int = 1, stream: Any = None) -> None:
         """Launches so many frames on `stream`, or the default stream, and waits for them."""
+        if frames < 0:
+            raise refuse(f"an exec runs 0 frames and more, not {frames}")
         for _ in range(frames):
             self.launch(stream)
         self.wait()

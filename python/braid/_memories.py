@@ -40,7 +40,7 @@ class Memory(Owned):
     def __braid_span__(self) -> Span:
         begin = self.address
         end = begin + self.nbytes
-        return Span(begin, begin, end, begin, end, self, "memory of braid", on_gpu=self._on_gpu, typestr="|u1")
+        return Span(begin, begin, end, begin, end, self, "memory of braid", on_gpu=self._on_gpu)
 
     @property
     def __cuda_array_interface__(self) -> Dict[str, Any]:

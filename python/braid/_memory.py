@@ -130,6 +130,14 @@ def _bounds(address: int, shape: Tuple[int, ...], strides: Optional[Tuple[int, .
     return address + low, address + high + item, contiguous
 
 
+def _item_bytes(typestr: str, array: Any) -> int:
+    """Of a typestr, which for times ends with their unit: <M8[ns]."""
+    digits = typestr[2:].split("[")[0]
+    if typestr[1:2] == "O" or not digits.isdigit():
+        raise refuse(f"a {_name_type(array)} of type '{typestr}' has Python objects for elements, not their bytes")
+    return int(digits)
+
+
 def _get(array: Any, interface: str) -> Optional[Mapping[str, Any]]:
     value = getattr(array, interface, None)
     return value if isinstance(value, dict) else None
@@ -141,7 +149,7 @@ def _by_interface(array: Any, interface: str) -> Optional[Span]:
         return None
     address, readonly = known["data"]
     typestr = known["typestr"]
-    begin, end, contiguous = _bounds(address, known["shape"], known.get("strides"), int(typestr[2:]))
+    begin, end, contiguous = _bounds(address, known["shape"], known.get("strides"), _item_bytes(typestr, array))
     root = array
     while _get(getattr(root, "base", None), interface) is not None:
         root = root.base
@@ -164,7 +172,7 @@ def _whole(root: Any, interface: str, least: Tuple[int, int]) -> Tuple[int, int]
         if known is None:
             return least
         begin, end, _ = _bounds(known["data"][0], known["shape"], known.get("strides"),
-                                int(known["typestr"][2:]))
+                                _item_bytes(known["typestr"], root))
     return min(begin, least[0]), max(end, least[1])
 
 

@@ -108,6 +108,24 @@ def test_a_fill_gets_another_value_and_another_array(device):
             frame.set_fill(node, value, to)
 
 
+@pytest.mark.parametrize("dtype", [">f4", "<f4", ">i2", "f2", "u1", "?", "m8[s]"])
+@pytest.mark.parametrize("kind", [int, np.int32, np.float64, np.uint8])
+def test_a_fill_sets_elements_to_what_a_number_is_not_to_its_bytes(device, dtype, kind):
+    if dtype in (">i2", "u1") and kind is np.float64 or dtype == "m8[s]":
+        with pytest.raises(braid.InvalidArgumentError, match="clear"):
+            braid.Graph().fill(np.zeros(8, dtype), kind(1), name="clear")
+        return
+    x = np.zeros(8, dtype)
+    graph = braid.Graph()
+    node = graph.fill(x, kind(1), name="clear")
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert x.tolist() == [1] * 8
+    frame.set_fill(node, kind(0))
+    frame.run()
+    assert x.tolist() == [0] * 8
+
+
 def test_a_call_gets_another_function(device):
     heard = []
     graph = braid.Graph()
