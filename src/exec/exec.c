@@ -189,12 +189,23 @@ static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct bac
     return status;
 }
 
+// Where no launch has been made meanwhile.
+static void settle(braid_exec *exec)
+{
+    pthread_mutex_lock(&exec->lock);
+    if (exec->is_unsettled && !ask_all(exec, exec->device->backend->ops->event_query))
+        braid_exec_settle_communicators(exec);
+    pthread_mutex_unlock(&exec->lock);
+}
+
 braid_status braid_exec_wait(braid_exec *exec)
 {
     braid_status status = check_exec("braid_exec_wait", exec);
     if (status)
         return status;
     status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
+    if (!status && exec->tasks.num_communicators)
+        settle(exec);
     if (!status)
         status = braid_exec_check_ranks(exec);
     return status ? status : braid_exec_check_lost(exec);

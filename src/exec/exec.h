@@ -87,6 +87,7 @@ struct braid_exec {
     // not stand for it, and the stream it was launched on. See exec_lost.c.
     bool lost;
     struct exec_communicator *communicators; // one a communicator of the graph
+    bool is_unsettled;                       // guarded by lock: a launch with communicators failed
     braid_stream *lost_stream;               // never looked at, only compared: it may be gone
 };
 
@@ -203,6 +204,10 @@ braid_status braid_exec_count_operations(braid_exec *exec);
 // Errors: BRAID_BUSY, BRAID_DEVICE_ERROR.
 braid_status braid_exec_claim_communicators(braid_exec *exec, uint32_t num_frames);
 void braid_exec_unclaim_communicators(braid_exec *exec, uint32_t num_frames);
+// Once all that the exec has queued has ended, with the lock held. Of a launch that failed halfway
+// some operations were posted, nobody knows which, and perhaps nothing waits for one: it is
+// awaited.
+void braid_exec_settle_communicators(braid_exec *exec);
 // BRAID_DEVICE_ERROR where ranks have failed.
 braid_status braid_exec_check_ranks(const braid_exec *exec);
 

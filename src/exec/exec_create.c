@@ -155,6 +155,7 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
 // Frees an exec without waiting, half-made or not.
 static void free_exec(braid_exec *exec)
 {
+    braid_exec_settle_communicators(exec);
     finish_program(exec);
     braid_tasks_finish(&exec->tasks);
     braid_exec_return_queues(exec);
