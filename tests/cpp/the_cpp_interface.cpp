@@ -284,6 +284,34 @@ static void failures_are_exceptions_or_values()
     expect(braid_graph_num_nodes(checked->get()) == 1);
 }
 
+// What was moved away answers as C does to NULL.
+static void moved_objects_are_refused(braid::device &device)
+{
+    braid::checked::graph graph = std::move(*braid::checked::graph::create());
+    braid::checked::graph other = std::move(graph);
+    expect(graph.host(braid::task("call"), [] {}).status() == BRAID_INVALID_ARGUMENT);
+    expect(
+        graph.native(braid::task("native"), [](braid_device *, braid_stream *) { return BRAID_OK; })
+            .status() == BRAID_INVALID_ARGUMENT);
+    braid::kernel kernel("add", add_to_each);
+    int number = 0;
+    expect(graph.add(kernel, 1, braid::task("kernel"), &number, 1).status() ==
+           BRAID_INVALID_ARGUMENT);
+    expect(!graph.empty(braid::task("empty")) && !graph.buffer("b", &number, sizeof(number)));
+    expect(braid::checked::exec::create(device, graph).status() == BRAID_INVALID_ARGUMENT);
+    bool ran = false;
+    expect(!!other.host(braid::task("call"), [&ran] { ran = true; }));
+    auto exec = std::move(*braid::checked::exec::create(device, other));
+    auto elsewhere = std::move(exec);
+    expect(!exec.launch() && !exec.wait() && exec.num_frames() == 0);
+    expect(!!elsewhere.launch());
+    auto &same = elsewhere;
+    elsewhere = std::move(same);
+    expect(!!elsewhere.wait() && ran);
+    exec = std::move(elsewhere);
+    expect(!!exec.launch() && !!exec.wait());
+}
+
 int main()
 {
     auto device = braid::device::open("cpu", 2);
@@ -298,5 +326,6 @@ int main()
     plans_can_be_read();
     several_devices_are_planned_for();
     failures_are_exceptions_or_values();
+    moved_objects_are_refused(device);
     return 0;
 }

@@ -173,7 +173,7 @@ template <class Errors> class basic_graph
                                               kept.get(),
                                               {},
                                               blocking };
-        keep_->push_back(kept);
+        keep(kept);
         return added(&braid_graph_add_host_call, description);
     }
     // Runs a function whose user is the address of a resource: memory of the frame.
@@ -201,7 +201,7 @@ template <class Errors> class basic_graph
                                            },
                                            kept.get(),
                                            {} };
-        keep_->push_back(kept);
+        keep(kept);
         return added(&braid_graph_add_native, description);
     }
     result<braid_node> empty(const task &what)
@@ -298,7 +298,7 @@ template <class Errors> class basic_graph
         launch.grid_from_resource = size.grid_from_resource;
         launch.args = list.data();
         launch.num_args = list.size();
-        keep_->push_back(code.keep());
+        keep(code.keep());
         kernel_node<Args...> node = {};
         braid_status status = braid_graph_add_kernel(get(), &launch, &node);
         return Errors::template from<kernel_node<Args...>>(status, [&] { return node; });
@@ -311,6 +311,13 @@ template <class Errors> class basic_graph
         braid_node node = {};
         braid_status status = adder(get(), &description, &node);
         return Errors::template from<braid_node>(status, [&] { return node; });
+    }
+
+    // A graph that was moved away has nothing to keep, and takes no node.
+    void keep(std::shared_ptr<const void> what)
+    {
+        if (keep_)
+            keep_->push_back(std::move(what));
     }
 
     // Destroyed after the graph, which is declared behind it.
