@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers without work sleep, wake for new work, and a repeated launch allocates nothing.
+// Workers without work sleep, no more wake than have work, and a repeated launch allocates nothing.
 #include <sched.h>
 
 #include "backends/cpu/cpu.h"
@@ -95,12 +95,50 @@ static void repeated_frames_allocate_nothing(void **state)
     close_cpu(backend);
 }
 
+static uint32_t num_listed(const struct cpu_sleeper *list)
+{
+    uint32_t num = 0;
+    for (; list; list = list->next)
+        num++;
+    return num;
+}
+
+// Three threads of two workers sleep. Whoever queues a lane and then opens a grid asks for a worker
+// twice, but no more than one has anything to do.
+static void a_worker_on_its_way_is_counted_on(void **state)
+{
+    (void)state;
+    struct backend *base = open_cpu(2);
+    struct cpu_backend *backend = cpu_backend_of(base);
+    wait_until_all_sleep(base);
+    for (int round = 0; round < 20; round++) {
+        cpu_lock(backend);
+        uint32_t num_asleep = num_listed(backend->parked);
+        assert_int_equal(num_asleep, 3);
+        braid_cpu_workers_wake(backend, 1);
+        assert_int_equal(num_listed(backend->parked), 2);
+        braid_cpu_workers_wake(backend, 1);
+        assert_int_equal(num_listed(backend->parked), 2);
+        braid_cpu_workers_wake(backend, 2); // there is something for a second one
+        assert_int_equal(num_listed(backend->parked), 1);
+        cpu_unlock(backend);
+        do {
+            sched_yield();
+            cpu_lock(backend);
+            num_asleep = num_listed(backend->parked);
+            cpu_unlock(backend);
+        } while (num_asleep < 3);
+    }
+    close_cpu(base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_sleep_and_wake),
         cmocka_unit_test(no_work_is_overlooked_on_the_way_to_sleep),
         cmocka_unit_test(repeated_frames_allocate_nothing),
+        cmocka_unit_test(a_worker_on_its_way_is_counted_on),
     };
     return cmocka_run_group_tests_name("cpu: idle workers sleep", tests, NULL, NULL);
 }

@@ -71,16 +71,25 @@ void braid_cpu_post_all(struct cpu_backend *backend, struct cpu_sleeper *woken)
     }
 }
 
-// Spinning threads see the new epoch by themselves; sleeping ones are woken for the rest. A thread
-// that stops spinning looks for work under lock before it sleeps, so none is overlooked. One that
-// was woken a moment ago does not count: systems put it behind a thread that runs as often as not,
-// while another core is idle.
+// Those that are about to look for work: that spin, or were woken and are on their way.
+uint32_t braid_cpu_num_looking(const struct cpu_backend *backend)
+{
+    return backend->num_spinning + backend->num_waking;
+}
+
+// Threads that look for work see the new epoch by themselves, or come to it; sleeping ones are
+// woken for the rest. A thread that stops spinning looks for work under lock before it sleeps, and
+// one that was woken does so first of all, so none is overlooked. To wake another for what the one
+// on its way will do is worse than a call for nothing: the first was put on the free core, so the
+// second lands on its waker's, and takes that from it.
 void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
 {
     atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
-    for (uint32_t i = backend->num_spinning; i < num_wanted; i++)
+    for (uint32_t i = braid_cpu_num_looking(backend); i < num_wanted; i++) {
         if (!braid_cpu_wake_one(backend, &backend->parked))
             return;
+        backend->num_waking++;
+    }
 }
 
 bool braid_cpu_worker_is_idle(const struct cpu_backend *backend)

@@ -82,7 +82,7 @@ void braid_cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job)
 
 bool braid_cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream)
 {
-    return num_workers_wanted(backend, stream) > backend->num_spinning;
+    return num_workers_wanted(backend, stream) > braid_cpu_num_looking(backend);
 }
 
 void braid_cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream)
@@ -258,6 +258,7 @@ static void park(struct cpu_backend *backend, struct cpu_sleeper *sleeper)
     backend->num_parked++;
     braid_cpu_sleep(backend, sleeper, &backend->parked);
     backend->num_parked--;
+    backend->num_waking--;
 }
 
 bool braid_cpu_worker_is_in_the_way(struct cpu_backend *backend)
@@ -336,8 +337,7 @@ void braid_cpu_workers_stop(struct cpu_backend *backend)
 {
     cpu_lock(backend);
     backend->stop = true;
-    atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
-    braid_cpu_wake_all(backend, &backend->parked);
+    braid_cpu_workers_wake(backend, UINT32_MAX);
     cpu_unlock(backend);
     for (uint32_t i = 0; i < backend->num_threads; i++)
         pthread_join(backend->threads[i].handle, NULL);
