@@ -86,6 +86,7 @@ struct braid_exec {
     // Guarded by lock: some frame's end could be neither recorded nor awaited, so that `done` does
     // not stand for it, and the stream it was launched on. See exec_lost.c.
     bool lost;
+    uint64_t num_lost; // frames so far
     struct exec_communicator *communicators; // one a communicator of the graph
     bool is_unsettled;                       // guarded by lock: a launch with communicators failed
     braid_stream *lost_stream;               // never looked at, only compared: it may be gone
@@ -96,8 +97,8 @@ struct braid_exec {
 void braid_exec_await_or_lose(braid_exec *exec, braid_stream *stream);
 void braid_exec_lose(braid_exec *exec, braid_stream *stream);
 
-// Before a launch on `stream`, with the lock held: waits for a lost frame, if it was on this stream
-// too. Errors: BRAID_DEVICE_ERROR, and the frame is still lost.
+// Before a launch on `stream`, with the lock held, but not while it waits: waits for a lost frame,
+// if it was on this stream too. Errors: BRAID_DEVICE_ERROR, and the frame is still lost.
 braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream);
 
 // BRAID_DEVICE_ERROR where a frame is lost. Takes the lock.

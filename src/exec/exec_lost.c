@@ -12,6 +12,7 @@
 void braid_exec_lose(braid_exec *exec, braid_stream *stream)
 {
     exec->lost = true;
+    exec->num_lost++;
     exec->lost_stream = stream;
 }
 
@@ -40,26 +41,41 @@ static braid_status synchronize_lanes(braid_exec *exec)
     return status;
 }
 
-braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream)
+// The lock is left meanwhile: the frame may wait for a thread that asks the exec for something.
+static braid_status wait_for_lost(braid_exec *exec, braid_stream *stream, bool has_queues)
 {
     struct backend *backend = exec->device->backend;
-    if (!exec->lost)
-        return BRAID_OK;
-    bool has_queues = exec->num_slots > 1; // which are the exec's, and can always be waited for
-    if (!has_queues && stream != exec->lost_stream)
-        return braid_error(BRAID_DEVICE_ERROR,
-                           "launch on %s: an earlier frame of the exec could be neither recorded "
-                           "nor awaited; only a launch on the same stream can wait for it",
-                           exec->device->label);
     braid_status status = BRAID_OK;
+    pthread_mutex_unlock(&exec->lock);
     if (!has_queues)
         status = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
     if (!status)
         status = synchronize_lanes(exec);
-    exec->lost = status != BRAID_OK;
-    if (!status)
-        braid_exec_tell_rest(exec, stream);
+    pthread_mutex_lock(&exec->lock);
     return status;
+}
+
+braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream)
+{
+    bool has_queues = exec->num_slots > 1; // which are the exec's, and can always be waited for
+    while (exec->lost) {
+        if (!has_queues && stream != exec->lost_stream)
+            return braid_error(
+                BRAID_DEVICE_ERROR,
+                "launch on %s: an earlier frame of the exec could be neither recorded "
+                "nor awaited; only a launch on the same stream can wait for it",
+                exec->device->label);
+        uint64_t number = exec->num_lost;
+        braid_status status = wait_for_lost(exec, stream, has_queues);
+        if (status)
+            return status;
+        exec->lost = exec->num_lost != number; // by another launch, which came first
+        if (!exec->lost) {
+            braid_exec_tell_rest(exec, stream);
+            break;
+        }
+    }
+    return BRAID_OK;
 }
 
 braid_status braid_exec_check_lost(braid_exec *exec)

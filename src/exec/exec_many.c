@@ -98,9 +98,9 @@ braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size
     if (status || num_frames == 0)
         return status;
     braid_exec_begin_launch(exec);
-    status = check_rows(&exec->params, num_frames);
+    status = braid_exec_find_lost(exec, stream); // others may set rows meanwhile
     if (!status)
-        status = braid_exec_find_lost(exec, stream);
+        status = check_rows(&exec->params, num_frames);
     if (!status)
         status = launch_many(exec, stream, num_frames);
     braid_exec_end_launch(exec);

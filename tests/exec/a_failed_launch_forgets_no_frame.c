@@ -3,6 +3,9 @@
 // frame in flight, on whatever streams they are.
 #include "support/check.h"
 
+#include <time.h>
+
+#include "base/error.h"
 #include "trace_backend.h"
 
 static void nothing(const braid_blocks *blocks, void *const *args)
@@ -232,6 +235,97 @@ static void every_frame_that_counts_is_told_of_by_its_number(void **state)
     }
 }
 
+
+static braid_status cannot_wait(void *user)
+{
+    (void)user;
+    return braid_error(BRAID_DEVICE_ERROR, "planted failure of a wait");
+}
+
+static void *ask(void *user)
+{
+    struct fixture *fixture = user;
+    assert_int_equal(braid_exec_num_frames(fixture->exec), 1);
+    check_fails(braid_exec_query(fixture->exec), BRAID_DEVICE_ERROR, "neither recorded");
+    return NULL;
+}
+
+// The frame waits for another thread, say, which asks the exec for something.
+static braid_status wait_for_one_who_asks(void *user)
+{
+    enum { FAR_TOO_LONG_S = 30 };
+    struct fixture *fixture = user;
+    fixture->trace.while_waiting = NULL;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, ask, fixture), 0);
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += FAR_TOO_LONG_S;
+    assert_int_equal(pthread_timedjoin_np(thread, NULL, &end), 0);
+    return BRAID_OK;
+}
+
+static void lose_a_frame(struct fixture *fixture)
+{
+    fixture->trace.num_calls = 0;
+    fixture->trace.fail_at = 2;
+    fixture->trace.while_waiting = cannot_wait;
+    check_fails(braid_exec_launch(fixture->exec, fixture->streams[0]), BRAID_DEVICE_ERROR,
+                "planted failure of event_record");
+    fixture->trace.fail_at = 0;
+}
+
+static void a_lost_frame_may_wait_for_who_uses_the_exec(void **state)
+{
+    (void)state;
+    for (int many = 0; many < 2; many++) {
+        struct fixture fixture;
+        set_up(&fixture, BRAID_MODE_NATIVE, 2);
+        fixture.trace.user = &fixture;
+        lose_a_frame(&fixture);
+        check_fails(braid_exec_launch(fixture.exec, fixture.streams[1]), BRAID_DEVICE_ERROR,
+                    "only a launch on the same stream");
+        check_fails(braid_exec_launch(fixture.exec, fixture.streams[0]), BRAID_DEVICE_ERROR,
+                    "planted failure of a wait");
+        fixture.trace.while_waiting = wait_for_one_who_asks;
+        if (many)
+            check_ok(braid_exec_launch_many(fixture.exec, fixture.streams[0], 2));
+        else
+            check_ok(braid_exec_launch(fixture.exec, fixture.streams[0]));
+        check_ok(braid_exec_query(fixture.exec));
+        braid_exec_destroy(fixture.exec);
+        tear_down(&fixture);
+    }
+}
+
+// Another launch that is lost while one waits for a frame is waited for as well.
+static braid_status lose_another(void *user)
+{
+    struct fixture *fixture = user;
+    fixture->trace.while_waiting = NULL;
+    check_ok(braid_exec_launch(fixture->exec, fixture->streams[0])); // finds the first, too
+    lose_a_frame(fixture);
+    fixture->trace.while_waiting = NULL;
+    return BRAID_OK;
+}
+
+static void a_frame_lost_meanwhile_is_awaited_too(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, BRAID_MODE_NATIVE, 2);
+    fixture.trace.user = &fixture;
+    lose_a_frame(&fixture);
+    fixture.trace.while_waiting = lose_another;
+    int from = fixture.trace.num_entries;
+    check_ok(braid_exec_launch(fixture.exec, fixture.streams[0]));
+    // By the first, by the launch in between, by the one that is lost, and again by the first.
+    assert_int_equal(trace_count(&fixture.trace, TRACE_STREAM_SYNCHRONIZE, from), 4);
+    check_ok(braid_exec_query(fixture.exec));
+    braid_exec_destroy(fixture.exec);
+    tear_down(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +336,8 @@ int main(void)
         cmocka_unit_test(a_frame_whose_end_cannot_be_recorded_is_awaited_at_once),
         cmocka_unit_test(every_frame_that_counts_is_told_of_by_its_number),
         cmocka_unit_test(the_first_failure_of_a_launch_is_the_one_it_reports),
+        cmocka_unit_test(a_lost_frame_may_wait_for_who_uses_the_exec),
+        cmocka_unit_test(a_frame_lost_meanwhile_is_awaited_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

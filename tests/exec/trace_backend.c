@@ -128,7 +128,7 @@ static braid_status stream_synchronize(struct backend *backend, struct backend_s
     struct trace *trace = trace_of(backend);
     write_down(trace,
                (struct trace_entry){ TRACE_STREAM_SYNCHRONIZE, stream_number(stream), 0, NULL });
-    return BRAID_OK;
+    return trace->while_waiting ? trace->while_waiting(trace->user) : BRAID_OK;
 }
 
 static braid_status stream_query(struct backend *backend, struct backend_stream *stream)

@@ -46,6 +46,10 @@ struct trace {
     bool fails_on; // and so do all after it
     int num_calls;
     bool failed;           // whether it came to that
+    // What the host does while it waits for a stream, which it is told has failed where this says
+    // so. NULL: nothing.
+    braid_status (*while_waiting)(void *user);
+    void *user;
     bool refuses_programs; // program_create returns BRAID_UNSUPPORTED
     bool closed;
 };
