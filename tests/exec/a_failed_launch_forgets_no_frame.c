@@ -235,7 +235,6 @@ static void every_frame_that_counts_is_told_of_by_its_number(void **state)
     }
 }
 
-
 static braid_status cannot_wait(void *user)
 {
     (void)user;

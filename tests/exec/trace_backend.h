@@ -45,7 +45,7 @@ struct trace {
     int fail_at;   // the call with this number (from 1, destroys not counted) fails; 0: none
     bool fails_on; // and so do all after it
     int num_calls;
-    bool failed;           // whether it came to that
+    bool failed; // whether it came to that
     // What the host does while it waits for a stream, which it is told has failed where this says
     // so. NULL: nothing.
     braid_status (*while_waiting)(void *user);

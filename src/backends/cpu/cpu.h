@@ -170,7 +170,7 @@ struct cpu_backend {
     struct cpu_split *open_splits;                // lock
     bool stop;                                    // lock
     uint32_t num_spinning, num_parked;            // lock
-    uint32_t num_waking; // lock; of the parked: woken, but not yet running
+    uint32_t num_waking;                          // lock; of the parked: woken, but not yet running
     bool in_the_way;    // lock; the thread that has just stopped walking had better sleep than spin
     uint32_t num_heads; // lock; threads that run a job
     uint32_t num_helpers;                                     // lock; threads that help with a grid
@@ -221,7 +221,7 @@ bool braid_cpu_wake_one(struct cpu_backend *backend, struct cpu_sleeper **list);
 void braid_cpu_wake_all(struct cpu_backend *backend, struct cpu_sleeper **list);
 void braid_cpu_post_all(struct cpu_backend *backend, struct cpu_sleeper *woken);
 void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted); // lock held
-uint32_t braid_cpu_num_looking(const struct cpu_backend *backend); // workers; lock held
+uint32_t braid_cpu_num_looking(const struct cpu_backend *backend);             // workers; lock held
 bool braid_cpu_worker_is_idle(const struct cpu_backend *backend);              // a hint
 
 // Threads are woken without the lock, which they take first of all.
