@@ -86,7 +86,7 @@ struct braid_exec {
     // Guarded by lock: some frame's end could be neither recorded nor awaited, so that `done` does
     // not stand for it, and the stream it was launched on. See exec_lost.c.
     bool lost;
-    uint64_t num_lost; // frames so far
+    uint64_t num_lost;                       // frames so far
     struct exec_communicator *communicators; // one a communicator of the graph
     bool is_unsettled;                       // guarded by lock: a launch with communicators failed
     braid_stream *lost_stream;               // never looked at, only compared: it may be gone
