@@ -136,7 +136,13 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communicator(
 // A launch while the frames of another exec with the same communicator are in flight is
 // BRAID_BUSY. After a failure waits for the exec return BRAID_DEVICE_ERROR, with the rank that does
 // not answer and what was pending, and what ran behind the operations ran on what was there.
-// The CPU only: other devices have no engine yet, and creating the exec is BRAID_UNSUPPORTED.
+// On the CPU memory is the host's, on CUDA and HIP the device's: NCCL or RCCL moves it, which is
+// opened when the first such exec is created, and which all ranks must play such a graph with (one
+// device each, which is held until braid_ranks_close). Creating an exec is BRAID_UNAVAILABLE where
+// there is no such library; BRAID_NCCL and BRAID_RCCL in the environment name its file. There an
+// operation begins only behind the end of the one before on its communicator, but neighbouring
+// sends and receives that do not depend on each other are one; tags only have to agree; and
+// braid_exec_options.schedule is BRAID_UNSUPPORTED.
 // Such nodes cannot be disabled, nor their operation changed.
 // Errors: BRAID_INVALID_ARGUMENT (the message names the node), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(

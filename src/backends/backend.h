@@ -104,8 +104,8 @@ struct backend_ops {
     void (*get_info)(struct backend *backend, braid_device_info *out_info);
     // What ordering costs on streams; of other ways the players know.
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
-    // Whether it plays posts and what awaits them.
-    bool communicates;
+    // How it plays posts and what awaits them.
+    enum rank_engine_kind rank_engine;
     // What events with timing between the tasks of a stream add to what each is seen to take.
     uint64_t timing_adds_ns;
 

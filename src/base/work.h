@@ -54,6 +54,14 @@ struct work_native {
     void *user;
 };
 
+// What moves data between ranks for a backend.
+enum rank_engine_kind {
+    RANK_ENGINE_NONE,
+    RANK_ENGINE_HOST, // MPI: operations are begun by the communication thread
+    RANK_ENGINE_NCCL, // operations are queued on streams of the device
+    RANK_ENGINE_RCCL, // likewise
+};
+
 struct rank_operation; // src/rank
 
 // Graphs have descriptions, and execs operations made by them.

@@ -33,6 +33,7 @@ static braid_status check_unused(braid_device *device)
     add_left(left, sizeof(left), num_public(&device->events), "event");
     add_left(left, sizeof(left), device->num_allocations, "allocation");
     add_left(left, sizeof(left), device->num_groups, "group");
+    add_left(left, sizeof(left), device->num_links, "communicator of ranks");
     pthread_mutex_unlock(&device->lock);
     if (!left[0])
         return BRAID_OK;

@@ -16,6 +16,7 @@ struct braid_device {
     pthread_mutex_t lock;
     struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
     struct pool events;  // struct braid_event, likewise
+    uint64_t num_links;  // likewise: communicators of ranks
     uint64_t num_execs;  // guarded by lock; what the program holds besides streams and events
     uint64_t num_allocations;
     uint64_t num_groups;

@@ -11,6 +11,7 @@
 #include "exec/exec_params.h"
 #include "exec/exec_times.h"
 #include "program/player.h"
+#include "rank/link.h"
 
 enum { EXEC_MOST_FRAMES = 16 }; // in flight
 
@@ -88,8 +89,10 @@ struct braid_exec {
     bool lost;
     uint64_t num_lost;                       // frames so far
     struct exec_communicator *communicators; // one a communicator of the graph
-    bool is_unsettled;                       // guarded by lock: a launch with communicators failed
-    braid_stream *lost_stream;               // never looked at, only compared: it may be gone
+    struct rank_watch watch;                 // of frames on a device
+    bool is_watched;
+    bool is_unsettled;         // guarded by lock: a launch with communicators failed
+    braid_stream *lost_stream; // never looked at, only compared: it may be gone
 };
 
 // Waits for the frame just queued on `stream`, since no event can be recorded on it: the message
@@ -199,11 +202,22 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
 // again.
 braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool may_plan_again,
                               braid_status status, bool *out_plan_again);
+// exec_connect.c: whether a device makes the operations, and such an exec.
+bool braid_exec_is_linked(const braid_exec *exec, const braid_graph *graph);
+braid_status braid_exec_make_linked(braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options);
+// Nobody asks for the end of its frames any more.
+void braid_exec_unwatch(braid_exec *exec);
+// exec_create.c: makes all of an exec, without asking other ranks.
+braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
+                             const braid_exec_options *options);
 // Once the tasks are made. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_count_operations(braid_exec *exec);
 // Before a launch of so many frames, and where nothing of it was queued, with the lock held.
 // Errors: BRAID_BUSY, BRAID_DEVICE_ERROR.
 braid_status braid_exec_claim_communicators(braid_exec *exec, uint32_t num_frames);
+// Behind a launch, whatever came of it.
+void braid_exec_watch_launched(braid_exec *exec);
 void braid_exec_unclaim_communicators(braid_exec *exec, uint32_t num_frames);
 // Once all that the exec has queued has ended, with the lock held. Of a launch that failed halfway
 // some operations were posted, nobody knows which, and perhaps nothing waits for one: it is

@@ -156,6 +156,7 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
 static void free_exec(braid_exec *exec)
 {
     braid_exec_settle_communicators(exec);
+    braid_exec_unwatch(exec);
     finish_program(exec);
     braid_tasks_finish(&exec->tasks);
     braid_exec_return_queues(exec);
@@ -220,8 +221,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
 }
 
 // The graph that is planned is the one that was placed, where there are several places.
-static braid_status make_exec(braid_exec *exec, const braid_graph *graph,
-                              const braid_exec_options *options)
+braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
+                             const braid_exec_options *options)
 {
     braid_status status = braid_exec_place(exec, graph, options);
     if (status)
@@ -245,7 +246,9 @@ static braid_status make_agreed(braid_exec *exec, const braid_graph *graph,
                                 const braid_exec_options *options)
 {
     bool again;
-    braid_status status = make_exec(exec, graph, options);
+    if (braid_exec_is_linked(exec, graph))
+        return braid_exec_make_linked(exec, graph, options);
+    braid_status status = braid_exec_make(exec, graph, options);
     status = braid_exec_agree(exec, graph, !options->schedule, status, &again);
     if (!again)
         return status;

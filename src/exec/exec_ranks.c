@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execs of graphs with communicators: what all ranks must agree on before anything runs, and what
-// stands in the way of a launch.
+// Execs of graphs with communicators: what all ranks must agree on before anything runs.
 #include "rank/ranks.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "exec/exec.h"
+#include "graph/join.h"
 #include "plan/schedule.h"
 #include "rank/rank_plan.h"
 
@@ -19,6 +18,7 @@ struct telling {
     struct rank_plan_parts parts;
     uint32_t *vertex_of; // by node; GRAPH_NONE: nobody needs to know of it
     bool *is_behind;     // by node: some operation comes before it
+    bool is_linked;      // a device makes the operations
 };
 
 static braid_ranks *find_ranks(const braid_graph *graph)
@@ -129,6 +129,14 @@ static bool tell_edges(struct telling *telling)
     return told;
 }
 
+static const braid_communicator *communicator_of(const braid_graph *graph, uint32_t post)
+{
+    const union work *works = graph->works.items;
+    const struct rank_description *descriptions = graph->communications.items;
+    uint32_t index = works[graph_nodes(graph)[post].payload].post.description;
+    return descriptions[index].communicator;
+}
+
 static bool tell_operation(struct telling *telling, uint32_t node)
 {
     const union work *works = telling->graph->works.items;
@@ -150,27 +158,35 @@ static bool tell_operation(struct telling *telling, uint32_t node)
         .element = what->element,
         .reduction = what->reduction,
         .peer = has_peer ? what->communicator->members[what->peer] : 0,
-        .tag = what->tag,
-        .post = telling->vertex_of[node],
+        .tag = telling->is_linked ? 0 : what->tag, // a device takes what comes first
+        .own_tag = what->tag,
+        .post = telling->vertex_of[braid_graph_queued_with(telling->graph, node)],
         .await = telling->vertex_of[node + 1],
         .name = name,
     };
     return true;
 }
 
-static bool tell_communicator(struct telling *telling, const braid_communicator *communicator)
+// What a device queues comes behind the end of what it queued before on the communicator.
+static bool tell_queue(struct telling *telling, const braid_communicator *communicator)
 {
-    struct rank_plan_parts *parts = &telling->parts;
-    uint32_t name = braid_rank_plan_add_text(parts, communicator->name);
-    struct rank_plan_communicator *told =
-        braid_array_append(&parts->communicators, 1, sizeof(*told));
-    uint32_t first = (uint32_t)parts->members.num;
-    uint32_t *members = braid_array_append(&parts->members, communicator->num, sizeof(*members));
-    if (!told || !members || name == UINT32_MAX)
-        return false;
-    memcpy(members, communicator->members, communicator->num * sizeof(*members));
-    *told = (struct rank_plan_communicator){ communicator->number, name, first, communicator->num };
-    return true;
+    const braid_graph *graph = telling->graph;
+    uint32_t before = 0, own = 0; // first nodes of two groups
+    bool told = true, has_before = false, begins = true;
+    for (uint32_t i = 0; i < graph_num_nodes(graph) && told; i++) {
+        if (graph_nodes(graph)[i].kind != WORK_POST || communicator_of(graph, i) != communicator)
+            continue;
+        own = begins ? i : own;
+        begins = braid_graph_queued_with(graph, i) == i;
+        for (uint32_t k = before; begins && has_before && k < own && told; k++) {
+            if (graph_nodes(graph)[k].kind == WORK_POST &&
+                communicator_of(graph, k) == communicator)
+                told = tell_edge(telling, k + 1, i, false);
+        }
+        before = begins ? own : before;
+        has_before |= begins;
+    }
+    return told;
 }
 
 static bool tell_plan(struct telling *telling)
@@ -183,7 +199,8 @@ static bool tell_plan(struct telling *telling)
         telling->vertex_of && telling->is_behind && choose_vertices(telling) && tell_edges(telling);
     for (size_t i = 0; i < telling->graph->resources.num && told; i++) {
         if (resources[i].communicator)
-            told = tell_communicator(telling, resources[i].communicator);
+            told = braid_rank_plan_add_communicator(&telling->parts, resources[i].communicator) &&
+                   (!telling->is_linked || tell_queue(telling, resources[i].communicator));
     }
     for (uint32_t i = 0; i < num && told; i++) {
         if (graph_nodes(telling->graph)[i].kind == WORK_POST)
@@ -195,7 +212,7 @@ static bool tell_plan(struct telling *telling)
 static void tell_failure(struct telling *telling, braid_status status)
 {
     braid_rank_plan_finish(&telling->parts);
-    telling->parts = (struct rank_plan_parts){ .status = status };
+    telling->parts = (struct rank_plan_parts){ .status = status, .engine = telling->parts.engine };
     (void)braid_rank_plan_add_text(&telling->parts, braid_error_message());
 }
 
@@ -211,13 +228,16 @@ braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool m
                               braid_status status, bool *out_plan_again)
 {
     braid_ranks *ranks = find_ranks(graph);
-    struct telling telling = { .exec = exec, .graph = graph };
+    struct telling telling = { .exec = exec,
+                               .graph = graph,
+                               .is_linked = braid_exec_is_linked(exec, graph) };
     struct rank_verdict verdict;
     uint64_t num_bytes;
     *out_plan_again = false;
     if (!ranks)
         return status;
     telling.parts.may_plan_again = may_plan_again;
+    telling.parts.engine = exec->device->backend->ops->rank_engine;
     if (!status && !tell_plan(&telling))
         status = braid_error_no_memory("what a rank tells of its plan");
     if (status)
@@ -236,135 +256,4 @@ braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool m
     free(telling.vertex_of);
     free(telling.is_behind);
     return status ? status : agreed;
-}
-
-static uint32_t count_operations(const braid_exec *exec, const braid_communicator *communicator)
-{
-    uint32_t num = 0;
-    for (uint32_t i = 0; i < exec->tasks.num_operations; i++)
-        num += exec->tasks.operations[i].what.communicator == communicator;
-    return num;
-}
-
-braid_status braid_exec_count_operations(braid_exec *exec)
-{
-    uint32_t num = exec->tasks.num_communicators;
-    exec->communicators = braid_allocate_zeroed(num, sizeof(*exec->communicators));
-    if (!exec->communicators)
-        return braid_error_no_memory("the communicators of an exec");
-    for (uint32_t i = 0; i < num; i++) {
-        braid_communicator *communicator = exec->tasks.communicators[i];
-        exec->communicators[i] =
-            (struct exec_communicator){ communicator, count_operations(exec, communicator) };
-    }
-    return BRAID_OK;
-}
-
-// All of an exec are of the same ranks, and so have one lock.
-static braid_ranks *ranks_of(const braid_exec *exec)
-{
-    return exec->communicators[0].communicator->ranks;
-}
-
-// With the lock of the ranks held. NULL: none.
-static const braid_communicator *find_in_flight_elsewhere(const braid_exec *exec)
-{
-    for (uint32_t i = 0; i < exec->tasks.num_communicators; i++) {
-        const braid_communicator *communicator = exec->communicators[i].communicator;
-        if (communicator->exec != exec && communicator->num_due != communicator->num_ended)
-            return communicator;
-    }
-    return NULL;
-}
-
-// Adds to what is due of all, or takes back. With the lock of the ranks held.
-static void count_due(braid_exec *exec, uint64_t num_frames)
-{
-    for (uint32_t i = 0; i < exec->tasks.num_communicators; i++) {
-        braid_communicator *communicator = exec->communicators[i].communicator;
-        communicator->num_due += num_frames * exec->communicators[i].num;
-        communicator->exec = exec;
-    }
-}
-
-// An operation is posted anew only when it has ended.
-static braid_status await_failed_launch(braid_exec *exec)
-{
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
-    if (!status)
-        braid_exec_settle_communicators(exec);
-    return status;
-}
-
-braid_status braid_exec_claim_communicators(braid_exec *exec, uint32_t num_frames)
-{
-    braid_status status = exec->is_unsettled ? await_failed_launch(exec) : BRAID_OK;
-    if (!status)
-        status = braid_exec_check_ranks(exec);
-    if (status || !exec->tasks.num_communicators)
-        return status;
-    braid_ranks *ranks = ranks_of(exec);
-    rank_lock(ranks);
-    const braid_communicator *busy = find_in_flight_elsewhere(exec);
-    if (!busy)
-        count_due(exec, num_frames);
-    rank_unlock(ranks);
-    if (!busy)
-        return BRAID_OK;
-    return braid_error(BRAID_BUSY,
-                       "launch on %s: communicator '%s' is in flight in another exec; wait for "
-                       "that one first",
-                       exec->device->label, busy->name);
-}
-
-void braid_exec_unclaim_communicators(braid_exec *exec, uint32_t num_frames)
-{
-    if (!exec->tasks.num_communicators)
-        return;
-    rank_lock(ranks_of(exec));
-    count_due(exec, 0 - (uint64_t)num_frames);
-    rank_unlock(ranks_of(exec));
-    exec->is_unsettled = true;
-}
-
-// With the lock of the ranks held.
-static bool is_under_way(const braid_exec *exec)
-{
-    bool is = false;
-    for (uint32_t i = 0; i < exec->tasks.num_operations; i++)
-        is |= exec->tasks.operations[i].state == RANK_POSTED;
-    return is;
-}
-
-// Such an operation ends soon, or when the ranks fail.
-void braid_exec_settle_communicators(braid_exec *exec)
-{
-    const struct timespec nap = { .tv_nsec = 100000 };
-    if (!exec->communicators || !exec->tasks.num_communicators)
-        return;
-    rank_lock(ranks_of(exec));
-    while (is_under_way(exec)) {
-        rank_unlock(ranks_of(exec));
-        nanosleep(&nap, NULL);
-        rank_lock(ranks_of(exec));
-    }
-    for (uint32_t i = 0; i < exec->tasks.num_communicators; i++) {
-        braid_communicator *communicator = exec->communicators[i].communicator;
-        if (communicator->exec != exec)
-            continue;
-        communicator->num_due = communicator->num_ended;
-        communicator->exec = NULL;
-    }
-    rank_unlock(ranks_of(exec));
-    exec->is_unsettled = false;
-}
-
-braid_status braid_exec_check_ranks(const braid_exec *exec)
-{
-    if (!exec->tasks.num_communicators)
-        return BRAID_OK;
-    return braid_ranks_check(exec->tasks.communicators[0]->ranks);
 }

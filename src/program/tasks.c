@@ -225,11 +225,6 @@ static braid_status make_communicators(const braid_graph *graph, struct tasks *t
     uint32_t num = 0;
     for (size_t i = 0; i < graph->resources.num; i++)
         num += resources[i].communicator != NULL;
-    if (num && !tasks->backend->ops->communicates)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "%s: no engine moves data between ranks here yet: communicators are for "
-                           "the CPU",
-                           tasks->backend->ops->name);
     tasks->communicators = braid_allocate_zeroed(num, sizeof(*tasks->communicators));
     tasks->operations =
         braid_allocate_zeroed(graph->communications.num, sizeof(*tasks->operations));

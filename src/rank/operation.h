@@ -14,6 +14,9 @@ struct rank_description {
     uint64_t key; // of a transfer of what a rank owns: what it is of, the same on both ends; else 0
     uint32_t peer, tag;
     uint8_t operation, element, reduction; // as in braid_communication
+    // On a device: queued together with the next one of the exec; and how many are with this one.
+    bool joins_next;
+    uint32_t num_joined;
 };
 
 enum rank_state {
@@ -52,6 +55,11 @@ void braid_rank_operation_post(struct rank_operation *operation, const void *fro
 // operation must not be touched before that.
 bool braid_rank_operation_await(struct rank_operation *operation, rank_resume_function *resume,
                                 void *of, void *job);
+
+// On a device instead of both: queues it on a stream, with those that join it. Posts come in their
+// order. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_rank_operation_enqueue(struct rank_operation *operation, const void *from,
+                                          void *to, void *stream);
 
 // For messages: "receive 'left' of 80 elements from rank 2". `name` and the peer as the caller
 // counts ranks.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether what all ranks plan can run: rank 0 says so for all.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "rank/rank_plan.h"
 
@@ -23,6 +24,54 @@ static bool read_plans(const void *const *bytes, const uint64_t *num_bytes, uint
                      plans[i].text);
             return false;
         }
+    }
+    return true;
+}
+
+// Ranks that play in other ways would wait for each other in another order.
+static bool check_engines(const struct rank_plan *plans, uint32_t num, struct rank_verdict *verdict)
+{
+    static const char *const words[] = { "no", "the host", "a device (nccl)", "a device (rccl)" };
+    for (uint32_t i = 1; i < num; i++) {
+        if (plans[i].engine == plans[0].engine && plans[i].introduces == plans[0].introduces)
+            continue;
+        verdict->status = BRAID_UNSUPPORTED;
+        snprintf(verdict->message, sizeof(verdict->message),
+                 "rank 0 makes its operations on %s, and rank %u on %s: all ranks need one way",
+                 words[plans[0].engine], i, words[plans[i].engine]);
+        return false;
+    }
+    return true;
+}
+
+static const struct rank_plan_communicator *find_communicator(const struct rank_plan *plan,
+                                                              uint32_t number)
+{
+    for (uint32_t i = 0; i < plan->num_communicators; i++) {
+        if (plan->communicators[i].number == number)
+            return &plan->communicators[i];
+    }
+    return NULL;
+}
+
+// Of one communicator of a rank: whether all its ranks connect it now, or none.
+static bool check_link(const struct rank_plan *plans, uint32_t rank,
+                       const struct rank_plan_communicator *communicator,
+                       struct rank_verdict *verdict)
+{
+    for (uint32_t i = 0; i < communicator->num_members; i++) {
+        uint32_t member = plans[rank].members[communicator->first_member + i];
+        const struct rank_plan_communicator *there =
+            find_communicator(&plans[member], communicator->number);
+        if (there && there->is_linked == communicator->is_linked)
+            continue;
+        verdict->status = BRAID_INVALID_ARGUMENT;
+        snprintf(verdict->message, sizeof(verdict->message),
+                 "communicator '%s' is %s of rank %u, but not %s of rank %u",
+                 plans[rank].text + communicator->name,
+                 there ? "connected on the device" : "in the graph", rank,
+                 there ? "on that" : "in that", member);
+        return false;
     }
     return true;
 }
@@ -68,6 +117,7 @@ void braid_rank_judge(const void *const *bytes, const uint64_t *num_bytes, uint3
     bool judged = plans != NULL;
     *out_verdict = (struct rank_verdict){ .status = BRAID_OK };
     if (plans && read_plans(bytes, num_bytes, num, plans, out_verdict) &&
+        check_engines(plans, num, out_verdict) &&
         braid_rank_match(plans, num, &match, out_verdict)) {
         judged = judge_cycles(plans, num, &match, out_verdict);
         braid_rank_match_finish(&match);
@@ -76,6 +126,20 @@ void braid_rank_judge(const void *const *bytes, const uint64_t *num_bytes, uint3
         out_verdict->status = BRAID_NO_MEMORY;
         snprintf(out_verdict->message, sizeof(out_verdict->message),
                  "out of host memory on rank 0 for comparing what ranks plan");
+    }
+    free(plans);
+}
+
+void braid_rank_judge_links(const void *const *bytes, const uint64_t *num_bytes, uint32_t num,
+                            struct rank_verdict *out_verdict)
+{
+    struct rank_plan *plans = braid_allocate_zeroed(num, sizeof(*plans));
+    *out_verdict = (struct rank_verdict){ .status = plans ? BRAID_OK : BRAID_NO_MEMORY };
+    bool goes_on = plans && read_plans(bytes, num_bytes, num, plans, out_verdict) &&
+                   check_engines(plans, num, out_verdict);
+    for (uint32_t rank = 0; rank < num && goes_on; rank++) {
+        for (uint32_t i = 0; i < plans[rank].num_communicators && goes_on; i++)
+            goes_on = check_link(plans, rank, &plans[rank].communicators[i], out_verdict);
     }
     free(plans);
 }

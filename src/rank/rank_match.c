@@ -259,6 +259,11 @@ static bool match_pair(const struct rank_plan *plans, const struct half *send,
                       "did not add the same tasks in the same order: they send and receive what is "
                       "not the same",
                       verdict);
+    if (a->own_tag != b->own_tag)
+        return refuse(plans, (uint32_t[]){ send->rank, receive->rank }, send->number,
+                      (uint32_t[]){ send->index, receive->index },
+                      "differ in tags, which devices do not look at: they take what comes first",
+                      verdict);
     uint32_t from = match->first_vertex[send->rank], to = match->first_vertex[receive->rank];
     return (add_edge(match, from + a->post, to + b->await) &&
             add_edge(match, to + b->post, from + a->await)) ||

@@ -163,6 +163,68 @@ static void describe_pending(const braid_ranks *ranks, char *text, size_t size)
     }
 }
 
+// Of frames on a device nobody knows how far they are: all that they have may be pending.
+static void describe_frames(const braid_ranks *ranks, const struct rank_watch *watch, char *text,
+                            size_t size)
+{
+    const braid_communicator *communicator = watch->operations[0].what.communicator;
+    char one[160];
+    bool found = false;
+    for (uint32_t i = 0; i < communicator->num; i++) {
+        uint32_t member = communicator->members[i];
+        const struct rank_answer *answer = &ranks->answers[member];
+        if (member == ranks->rank ||
+            (answer->answered && answer->num_posted >= communicator->num_posted))
+            continue;
+        if (answer->answered)
+            snprintf(one, sizeof(one),
+                     "%srank %u answers, and has launched %llu operations of '%.30s', not %llu",
+                     found ? ", " : "", member, (unsigned long long)answer->num_posted,
+                     communicator->name, (unsigned long long)communicator->num_posted);
+        else
+            snprintf(one, sizeof(one), "%srank %u does not answer", found ? ", " : "", member);
+        append(text, size, one);
+        found = true;
+    }
+    if (!found)
+        return;
+    for (uint32_t i = 0; i < watch->num_operations && i < 3; i++) {
+        const struct rank_description *what = &watch->operations[i].what;
+        uint32_t peer =
+            what->operation <= BRAID_RANK_BROADCAST ? what->communicator->members[what->peer] : 0;
+        append(text, size, i ? ", " : "; pending among: ");
+        braid_rank_describe(one, sizeof(one), what->operation, watch->operations[i].name,
+                            what->count, peer);
+        append(text, size, one);
+    }
+    if (watch->num_operations > 3) {
+        snprintf(one, sizeof(one), " and %u more", watch->num_operations - 3);
+        append(text, size, one);
+    }
+}
+
+// A device may be long at work that all ranks have launched: that is no failure, and the time
+// begins again.
+static void give_up_frames(braid_ranks *ranks, const struct rank_watch *late)
+{
+    char why[RANK_WHY_BYTES], text[RANK_WHY_BYTES - 100] = "";
+    struct rank_watch *watch;
+    rank_lock(ranks);
+    for (watch = ranks->watches; watch && watch != late;)
+        watch = watch->next; // an exec may have been destroyed meanwhile
+    if (!watch || !watch->is_pending) {
+        rank_unlock(ranks);
+        return;
+    }
+    describe_frames(ranks, watch, text, sizeof(text));
+    watch->since_ns = braid_rank_now_ns();
+    snprintf(why, sizeof(why), "frames on %s have waited for %llu ms on rank %u: %s", watch->label,
+             (unsigned long long)(ranks->timeout_ns / 1000000), ranks->rank, text);
+    rank_unlock(ranks);
+    if (*text)
+        braid_rank_fail(ranks, why, true);
+}
+
 static void give_up(braid_ranks *ranks, const struct rank_operation *oldest)
 {
     char why[RANK_WHY_BYTES];
@@ -175,24 +237,41 @@ static void give_up(braid_ranks *ranks, const struct rank_operation *oldest)
     braid_rank_fail(ranks, why, true);
 }
 
-void braid_rank_news_check_time(braid_ranks *ranks)
+static void ask_all(braid_ranks *ranks, uint64_t since_ns, uint32_t communicator)
+{
+    if (ranks->asked_for_ns == since_ns)
+        return;
+    ranks->asked_for_ns = since_ns;
+    memset(ranks->answers, 0, ranks->num * sizeof(*ranks->answers));
+    struct rank_news news = { .kind = RANK_NEWS_ASK,
+                              .from = ranks->rank,
+                              .communicator = communicator };
+    tell_all(ranks, &news);
+}
+
+static void check_frames(braid_ranks *ranks, uint64_t now)
 {
     uint64_t since_ns;
+    uint32_t number = 0;
+    struct rank_watch *watch = braid_rank_watch_find(ranks, &since_ns, &number);
+    if (!watch || braid_rank_watch_check_links(ranks))
+        return;
+    if (now > since_ns && now - since_ns > ranks->timeout_ns)
+        give_up_frames(ranks, watch);
+    else if (now > since_ns && now - since_ns > ranks->timeout_ns / 2)
+        ask_all(ranks, since_ns, number);
+}
+
+void braid_rank_news_check_time(braid_ranks *ranks)
+{
+    uint64_t since_ns, now = braid_rank_now_ns();
     const struct rank_operation *oldest = find_oldest(ranks, &since_ns);
     if (!since_ns)
-        return;
-    uint64_t now = braid_rank_now_ns();
-    if (now - since_ns > ranks->timeout_ns) {
+        check_frames(ranks, now);
+    else if (now - since_ns > ranks->timeout_ns)
         give_up(ranks, oldest);
-    } else if (now - since_ns > ranks->timeout_ns / 2 && ranks->asked_for_ns != since_ns) {
-        ranks->asked_for_ns = since_ns;
-        memset(ranks->answers, 0, ranks->num * sizeof(*ranks->answers));
-        struct rank_news news = { .kind = RANK_NEWS_ASK,
-                                  .from = ranks->rank,
-                                  .communicator =
-                                      oldest ? oldest->what.communicator->number : UINT32_MAX };
-        tell_all(ranks, &news);
-    }
+    else if (now - since_ns > ranks->timeout_ns / 2)
+        ask_all(ranks, since_ns, oldest ? oldest->what.communicator->number : UINT32_MAX);
 }
 
 // Those that are told may be gone: what MPI does with it in a tenth of a second is enough.
@@ -224,12 +303,23 @@ static struct rank_operation *take_all(braid_ranks *ranks)
     return all;
 }
 
+static void abort_links(braid_ranks *ranks)
+{
+    rank_lock(ranks);
+    for (braid_communicator *it = ranks->communicators; it; it = it->next) {
+        if (it->link)
+            braid_rank_link_abort(it->link);
+    }
+    rank_unlock(ranks);
+}
+
 void braid_rank_fail(braid_ranks *ranks, const char *why, bool tell)
 {
     if (ranks->failed)
         return;
     snprintf(ranks->why, sizeof(ranks->why), "%s", why);
     struct rank_operation *all = take_all(ranks);
+    abort_links(ranks);
     if (tell)
         tell_failure(ranks);
     while (all) {

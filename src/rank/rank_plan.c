@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#define MAGIC 0x62726432u // and version
+#define MAGIC 0x62726433u // and version
 
 struct header {
-    uint32_t magic, status, may_plan_again, num_vertices;
+    uint32_t magic, status, may_plan_again, introduces, engine, num_vertices;
     uint32_t num_operations, num_communicators, num_members, num_edges;
     uint64_t num_text;
 };
@@ -20,6 +20,22 @@ uint32_t braid_rank_plan_add_text(struct rank_plan_parts *parts, const char *tex
         return UINT32_MAX;
     memcpy(copy, text, bytes);
     return (uint32_t)place;
+}
+
+bool braid_rank_plan_add_communicator(struct rank_plan_parts *parts,
+                                      const braid_communicator *communicator)
+{
+    uint32_t name = braid_rank_plan_add_text(parts, communicator->name);
+    struct rank_plan_communicator *told =
+        braid_array_append(&parts->communicators, 1, sizeof(*told));
+    uint32_t first = (uint32_t)parts->members.num;
+    uint32_t *members = braid_array_append(&parts->members, communicator->num, sizeof(*members));
+    if (!told || !members || name == UINT32_MAX)
+        return false;
+    memcpy(members, communicator->members, communicator->num * sizeof(*members));
+    *told = (struct rank_plan_communicator){ communicator->number, name, first, communicator->num,
+                                             communicator->link != NULL };
+    return true;
 }
 
 static char *put(char *at, const struct array *array, size_t item_bytes)
@@ -36,6 +52,8 @@ void *braid_rank_plan_write(const struct rank_plan_parts *parts, uint64_t *out_n
         .magic = MAGIC,
         .status = parts->status,
         .may_plan_again = parts->may_plan_again,
+        .introduces = parts->introduces,
+        .engine = parts->engine,
         .num_vertices = parts->num_vertices,
         .num_operations = (uint32_t)parts->operations.num,
         .num_communicators = (uint32_t)parts->communicators.num,
@@ -76,6 +94,8 @@ bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_pla
         return false;
     struct rank_plan plan = { header.status,
                               header.may_plan_again,
+                              header.introduces,
+                              header.engine,
                               header.num_vertices,
                               header.num_operations,
                               header.num_communicators,

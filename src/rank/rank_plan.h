@@ -16,6 +16,7 @@ struct rank_plan_operation {
     uint32_t number;                        // of its communicator
     uint32_t operation, element, reduction; // as in braid_communication
     uint32_t peer, tag;
+    uint32_t own_tag;     // of both ends the same; `tag` may be left out
     uint32_t post, await; // vertices
     uint32_t name;        // in the text
 };
@@ -23,6 +24,7 @@ struct rank_plan_operation {
 struct rank_plan_communicator {
     uint32_t number, name;
     uint32_t first_member, num_members;
+    uint32_t is_linked; // its ranks are connected on their devices
 };
 
 struct rank_plan_edge {
@@ -34,13 +36,15 @@ struct rank_plan_edge {
 struct rank_plan_parts {
     uint32_t status; // braid_status: its exec could not be made, and the text begins with why
     bool may_plan_again;
+    bool introduces; // it has communicators alone, which are to be connected
+    uint32_t engine; // enum rank_engine_kind
     uint32_t num_vertices;
     struct array operations, communicators, members, edges, text; // members: uint32_t
 };
 
 // As read from bytes, which it points into.
 struct rank_plan {
-    uint32_t status, may_plan_again, num_vertices;
+    uint32_t status, may_plan_again, introduces, engine, num_vertices;
     uint32_t num_operations, num_communicators, num_members, num_edges;
     const struct rank_plan_operation *operations;
     const struct rank_plan_communicator *communicators;
@@ -51,6 +55,8 @@ struct rank_plan {
 
 // Where the text begins in the plan's; UINT32_MAX: no memory.
 uint32_t braid_rank_plan_add_text(struct rank_plan_parts *parts, const char *text);
+bool braid_rank_plan_add_communicator(struct rank_plan_parts *parts,
+                                      const braid_communicator *communicator);
 // NULL: no memory. To be freed.
 void *braid_rank_plan_write(const struct rank_plan_parts *parts, uint64_t *out_num_bytes);
 bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_plan *out_plan);
@@ -78,5 +84,8 @@ bool braid_rank_find_cycle(const struct rank_plan *plans, uint32_t num,
 // rank_judge.c
 void braid_rank_judge(const void *const *bytes, const uint64_t *num_bytes, uint32_t num,
                       struct rank_verdict *out_verdict);
+// Whether all ranks are about to connect the same communicators.
+void braid_rank_judge_links(const void *const *bytes, const uint64_t *num_bytes, uint32_t num,
+                            struct rank_verdict *out_verdict);
 
 #endif

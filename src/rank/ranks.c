@@ -91,6 +91,7 @@ static void free_ranks(braid_ranks *ranks)
 {
     while (ranks->communicators) {
         braid_communicator *communicator = ranks->communicators;
+        braid_rank_link_close(communicator->link);
         ranks->communicators = communicator->next;
         free(communicator->members);
         free(communicator);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "rank/engine.h"
+#include "rank/link.h"
 #include "rank/operation.h"
 
 enum {
@@ -24,7 +25,8 @@ struct braid_communicator {
     braid_ranks *ranks;
     char name[RANK_NAME_BYTES];
     void *engine;
-    uint32_t number; // how many were made before: the same on all ranks
+    struct rank_link *link; // lock; on a device; NULL: none yet
+    uint32_t number;        // how many were made before: the same on all ranks
     uint32_t rank, num;
     uint32_t *members;   // which of all ranks each is
     uint64_t num_users;  // lock; graphs and execs
@@ -86,6 +88,7 @@ struct braid_ranks {
     struct rank_operation *first, *last;      // lock; posted, not begun
     struct rank_call *call;                   // lock
     braid_communicator *communicators, *tail; // lock
+    struct rank_watch *watches;               // lock
     // The thread's own.
     uint32_t num_communicators;
     struct rank_operation *begun;
@@ -136,6 +139,14 @@ void braid_rank_news_hear(braid_ranks *ranks); // one was received
 void braid_rank_news_check_time(braid_ranks *ranks);
 // The first reason stands. All that waits ends. With `tell` the other ranks are told.
 void braid_rank_fail(braid_ranks *ranks, const char *why, bool tell);
+
+// rank_watch.c: all on the communication thread.
+// What has waited longest of the frames on devices, and since when; NULL: nothing waits.
+// And the number of its first operation's communicator.
+struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since_ns,
+                                         uint32_t *out_communicator);
+// What an engine of a device has noticed itself. True: the ranks have failed.
+bool braid_rank_watch_check_links(braid_ranks *ranks);
 
 // exchange.c: bytes of every rank go to rank 0, which judges them, and its verdict to all.
 struct rank_verdict {

@@ -294,6 +294,10 @@ braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, const struct
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);
 void braid_gpu_task_finish(struct backend *backend, struct backend_task *task);
 
+// gpu_submit.c: queues a post, with those that join it; whether it joins the next, which queues it.
+braid_status braid_gpu_post(gpu_stream stream, const struct backend_task *task);
+bool braid_gpu_post_joins(const struct backend_task *task);
+
 braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,
                               const struct backend_task *task);
 

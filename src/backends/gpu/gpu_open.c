@@ -266,6 +266,7 @@ static braid_status create_backend(const struct gpu_vendor *vendor,
     gpu->ops = common_ops;
     gpu->ops.name = vendor->name;
     gpu->ops.players = vendor->players;
+    gpu->ops.rank_engine = vendor->index == GPU_CUDA ? RANK_ENGINE_NCCL : RANK_ENGINE_RCCL;
     // On an H200 kernels of 1, 10 and 50 us are seen to take 6.9, 14.4 and 55.5 us. HIP: unknown.
     gpu->ops.timing_adds_ns = vendor->index == GPU_CUDA ? 4400 : 0;
     gpu->base.ops = &gpu->ops;

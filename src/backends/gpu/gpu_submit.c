@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/node_text.h"
+#include "rank/operation.h"
 
 enum { MAX_LAUNCH_ATTRIBUTES = 4 };
 
@@ -125,6 +126,17 @@ static braid_status submit_host(struct gpu_backend *gpu, gpu_stream stream,
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
+braid_status braid_gpu_post(gpu_stream stream, const struct backend_task *task)
+{
+    return braid_rank_operation_enqueue(task->post.operation, task->post.from, task->post.to,
+                                        stream);
+}
+
+bool braid_gpu_post_joins(const struct backend_task *task)
+{
+    return task->post.operation->what.joins_next;
+}
+
 static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,
                                 const struct backend_task *task)
 {
@@ -141,9 +153,11 @@ static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,
         return submit_host(gpu, stream, task);
     case WORK_EMPTY:
         return BRAID_OK; // its place in the stream is all there is to it
-    case WORK_NATIVE:
     case WORK_POST:
+        return braid_gpu_post(stream, task);
     case WORK_AWAIT:
+        return BRAID_OK; // likewise: it is behind its post
+    case WORK_NATIVE:
         break;
     }
     return braid_error(BRAID_INTERNAL, "'%s' was submitted to the device", task->name);

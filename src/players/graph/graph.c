@@ -56,7 +56,9 @@ static braid_status instantiate(const struct gpu_backend *gpu, struct graph_play
 static bool has_native_calls(const struct tasks *tasks, uint32_t place)
 {
     for (uint32_t i = 0; i < tasks->num; i++) {
-        if (tasks->items[i].kind == WORK_NATIVE && tasks->items[i].place == place)
+        const struct backend_task *task = &tasks->items[i];
+        bool is_captured = task->kind == WORK_NATIVE || task->kind == WORK_POST;
+        if (is_captured && task->place == place)
             return true;
     }
     return false;

@@ -153,10 +153,13 @@ static braid_status add_node(struct graph_builder *builder, const struct backend
 {
     if (task->kind == WORK_KERNEL)
         return add_kernel(builder, task, &task->launch, state, out_node);
-    if (task->kind == WORK_NATIVE)
+    bool joins =
+        task->kind == WORK_POST && braid_gpu_post_joins(task); // with what is captured later
+    if (task->kind == WORK_NATIVE || (task->kind == WORK_POST && !joins))
         return add_native(builder, task, out_node);
     const struct gpu_place place = graph_place_here(builder);
-    return braid_graph_add_plain(builder->gpu, &place, task, out_node);
+    braid_status status = joins ? braid_gpu_post(NULL, task) : BRAID_OK;
+    return status ? status : braid_graph_add_plain(builder->gpu, &place, task, out_node);
 }
 
 static braid_status add_stamp(struct graph_builder *builder, const struct backend_task *task,

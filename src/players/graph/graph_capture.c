@@ -34,7 +34,9 @@ braid_status braid_graph_capture(const struct stage *stage, const struct backend
     if (result)
         return braid_gpu_check_task(gpu, result, &gpu->api->capture_begin, task, NULL);
     braid_stream wrapper = { .device = stage->device, .backend = &stream.base };
-    braid_status status = braid_player_call_native(wrapper.device, task, &wrapper);
+    braid_status status = task->kind == WORK_POST
+                              ? braid_gpu_post(stream.handle, task)
+                              : braid_player_call_native(wrapper.device, task, &wrapper);
     gpu_graph graph = NULL;
     result = gpu->api->capture_end(stream.handle, &graph);
     if ((status || result) && graph)

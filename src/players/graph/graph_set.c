@@ -36,8 +36,9 @@ static const char *find_reason(const struct gpu_api *api, const struct backend_t
         return api->executable_set_host ? NULL : no_call;
     case WORK_NATIVE:
         return api->executable_set_child ? NULL : no_call;
+    case WORK_POST:
+        return "what is captured of operations between ranks keeps their addresses";
     case WORK_KERNEL:
-    case WORK_POST: // of the CPU alone
     case WORK_AWAIT:
     case WORK_EMPTY:
         break;
@@ -187,7 +188,7 @@ static braid_status set_values(const struct graph_playing *playing,
         return set_host(playing, node, task);
     case WORK_NATIVE:
         return set_native(playing, node, task);
-    case WORK_POST: // of the CPU alone
+    case WORK_POST: // refused above
     case WORK_AWAIT:
     case WORK_EMPTY:
         break;

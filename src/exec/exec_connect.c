@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Execs on devices with communicators: their ranks are connected there first, and agree on their
+// plans before operations are captured, since capturing may wait for the other ranks already.
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "exec/exec.h"
+#include "graph/join.h"
+#include "plan/cost_model.h"
+#include "plan/schedule.h"
+#include "rank/rank_plan.h"
+
+static bool has_communicators(const braid_graph *graph)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    for (size_t i = 0; i < graph->resources.num; i++) {
+        if (resources[i].communicator)
+            return true;
+    }
+    return false;
+}
+
+bool braid_exec_is_linked(const braid_exec *exec, const braid_graph *graph)
+{
+    enum rank_engine_kind kind = exec->device->backend->ops->rank_engine;
+    return kind > RANK_ENGINE_HOST && exec->places.num == 1 && has_communicators(graph);
+}
+
+static braid_status call_current(void *device, braid_status (*call)(void *user), void *user)
+{
+    struct backend *backend = ((braid_device *)device)->backend;
+    return backend->ops->call_current ? backend->ops->call_current(backend, call, user)
+                                      : call(user);
+}
+
+static void hold(void *device, int change)
+{
+    braid_device_hold(device, &((braid_device *)device)->num_links, change);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const braid_communicator *x = *(braid_communicator *const *)a;
+    const braid_communicator *y = *(braid_communicator *const *)b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+// Those of the graph, in the order in which all ranks have made them.
+static bool list_communicators(const braid_graph *graph, struct array *list)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    for (size_t i = 0; i < graph->resources.num; i++) {
+        if (!resources[i].communicator)
+            continue;
+        braid_communicator **next = braid_array_append(list, 1, sizeof(*next));
+        if (!next)
+            return false;
+        *next = resources[i].communicator;
+    }
+    qsort(list->items, list->num, sizeof(braid_communicator *), compare_numbers);
+    return true;
+}
+
+static braid_status check_device(const braid_exec *exec, const struct array *list)
+{
+    braid_communicator *const *communicators = list->items;
+    for (size_t i = 0; i < list->num; i++) {
+        const struct rank_link *link = communicators[i]->link;
+        if (link && link->device.device != exec->device)
+            return braid_error(BRAID_UNSUPPORTED,
+                               "braid_exec_create: communicator '%s' is connected on %s, not on %s",
+                               communicators[i]->name, link->device.label, exec->device->label);
+    }
+    return BRAID_OK;
+}
+
+// What all ranks know of each other before any of them waits inside of the engine.
+static braid_status introduce(const braid_exec *exec, const struct array *list, braid_status status)
+{
+    braid_communicator *const *communicators = list->items;
+    struct rank_plan_parts parts = { .engine = exec->device->backend->ops->rank_engine,
+                                     .introduces = true,
+                                     .status = status };
+    bool told = !status || braid_rank_plan_add_text(&parts, braid_error_message()) != UINT32_MAX;
+    for (size_t i = 0; i < list->num && !status && told; i++)
+        told = braid_rank_plan_add_communicator(&parts, communicators[i]);
+    uint64_t num_bytes;
+    struct rank_verdict verdict;
+    void *bytes = told ? braid_rank_plan_write(&parts, &num_bytes) : NULL;
+    braid_status agreed = bytes ? braid_rank_exchange(communicators[0]->ranks, bytes, num_bytes,
+                                                      braid_rank_judge_links, &verdict)
+                                : braid_error_no_memory("what a rank tells of its plan");
+    if (!agreed && verdict.status && !status)
+        agreed =
+            braid_error((braid_status)verdict.status, "braid_exec_create: %s", verdict.message);
+    braid_rank_plan_finish(&parts);
+    free(bytes);
+    return agreed;
+}
+
+static braid_status connect_all(const braid_exec *exec, const struct nccl_api *api,
+                                const struct array *list)
+{
+    braid_communicator *const *communicators = list->items;
+    const struct rank_device device = { .kind = exec->device->backend->ops->rank_engine,
+                                        .device = exec->device,
+                                        .label = exec->device->label,
+                                        .call = call_current,
+                                        .hold = hold };
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < list->num && !status; i++) {
+        if (!communicators[i]->link)
+            status = braid_rank_link_connect(communicators[i], api, &device);
+    }
+    return status;
+}
+
+static braid_status connect_graph(const braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options)
+{
+    const struct nccl_api *api = NULL;
+    struct array list = { 0 };
+    if (!list_communicators(graph, &list)) {
+        braid_array_finish(&list);
+        return braid_error_no_memory("the communicators of an exec");
+    }
+    braid_status status = braid_nccl_open(exec->device->backend->ops->rank_engine, &api);
+    if (!status)
+        status = check_device(exec, &list);
+    if (!status && options->schedule)
+        status = braid_error(BRAID_UNSUPPORTED,
+                             "braid_exec_create: %s: a schedule of the program's own does not know "
+                             "which operations between ranks are queued together",
+                             exec->device->label);
+    braid_status agreed = introduce(exec, &list, status);
+    status = status ? status : agreed;
+    if (!status)
+        status = connect_all(exec, api, &list);
+    braid_array_finish(&list);
+    return status;
+}
+
+static braid_status plan(braid_exec *exec, const braid_graph *graph,
+                         const braid_exec_options *options)
+{
+    const struct backend_ops *ops = exec->device->backend->ops;
+    const struct player *const *player = braid_exec_find_player(ops->players, options->mode);
+    braid_schedule_options own = options->plan;
+    if (!*player)
+        return braid_error(BRAID_UNSUPPORTED, "%s cannot be played in mode %d", exec->device->label,
+                           (int)options->mode);
+    if (plan_costs_are_zero(&own.costs))
+        (*player)->get_cost_model(exec->device->backend, &own.costs);
+    own.places = NULL;
+    own.costs.island_call_ns = 0;
+    return braid_schedule_create(graph, &own, &exec->schedule);
+}
+
+// One plan for whichever player; see make_agreed, which does the same with whole execs.
+static braid_status plan_agreed(braid_exec *exec, const braid_graph *graph,
+                                const braid_exec_options *options)
+{
+    bool again;
+    braid_status status = plan(exec, graph, options);
+    status = braid_exec_agree(exec, graph, true, status, &again);
+    if (!again)
+        return status;
+    braid_exec_options apart = *options;
+    apart.plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
+    apart.plan.fixed_lanes = false;
+    apart.plan.max_lanes = 0;
+    braid_schedule_destroy(exec->schedule);
+    exec->schedule = NULL;
+    status = plan(exec, graph, &apart);
+    return braid_exec_agree(exec, graph, false, status, &again);
+}
+
+// Of the joined graph. What a rank could not make, all hear of.
+static braid_status make_planned(braid_exec *exec, const braid_graph *graph,
+                                 const braid_exec_options *options, braid_status status)
+{
+    bool again;
+    braid_exec_options own = *options;
+    if (!status)
+        status = plan_agreed(exec, graph, options);
+    else
+        return braid_exec_agree(exec, graph, false, status, &again);
+    own.schedule = exec->schedule;
+    exec->schedule = NULL;
+    own.islands = BRAID_ISLANDS_NEVER; // none has an operation inside
+    if (!status) {
+        status = braid_exec_make(exec, graph, &own);
+        status = braid_exec_agree(exec, graph, false, status, &again);
+    }
+    braid_schedule_destroy((braid_schedule *)(uintptr_t)own.schedule);
+    return status;
+}
+
+static bool has_ended(void *of)
+{
+    braid_exec *exec = of;
+    struct backend *backend = exec->device->backend;
+    bool ended = true;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    for (uint32_t i = 0; i < exec->num_slots && ended; i++)
+        ended = backend->ops->event_query(backend, exec->slots[i].done->backend) != BRAID_NOT_READY;
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return ended;
+}
+
+static void watch(braid_exec *exec)
+{
+    struct tasks *tasks = &exec->tasks;
+    if (!tasks->num_operations)
+        return;
+    exec->watch = (struct rank_watch){ .has_ended = has_ended,
+                                       .of = exec,
+                                       .label = exec->device->label,
+                                       .operations = tasks->operations,
+                                       .num_operations = tasks->num_operations };
+    exec->is_watched = true;
+    braid_rank_watch_add(tasks->communicators[0]->ranks, &exec->watch);
+}
+
+braid_status braid_exec_make_linked(braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options)
+{
+    braid_graph *joined = NULL;
+    braid_status status = connect_graph(exec, graph, options);
+    if (status)
+        return status;
+    status = braid_graph_join(graph, &joined);
+    status = make_planned(exec, status ? graph : joined, options, status);
+    braid_graph_destroy(joined);
+    if (!status)
+        watch(exec);
+    return status;
+}
+
+void braid_exec_unwatch(braid_exec *exec)
+{
+    if (exec->is_watched)
+        braid_rank_watch_remove(exec->tasks.communicators[0]->ranks, &exec->watch);
+    exec->is_watched = false;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators on devices: the engine's own one beside MPI's, and frames whose operations the
+// device makes by itself, so that nobody but it knows how far they are.
+#ifndef BRAID_RANK_LINK_H
+#define BRAID_RANK_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rank/nccl.h"
+#include "rank/operation.h"
+
+// What a link needs of its device, which it holds until it is closed.
+struct rank_device {
+    enum rank_engine_kind kind;
+    void *device;
+    const char *label;
+    // Makes a call with the device current.
+    braid_status (*call)(void *device, braid_status (*call)(void *user), void *user);
+    void (*hold)(void *device, int change);
+};
+
+// On one device of this process.
+struct rank_link {
+    const struct nccl_api *api;
+    nccl_communicator handle;
+    struct rank_device device;
+    bool aborting; // the communication thread's, like the abort itself
+};
+
+// Connects a communicator's ranks, all of which make this call at about the same time.
+// Errors: BRAID_DEVICE_ERROR (the ranks have failed then), BRAID_NO_MEMORY.
+braid_status braid_rank_link_connect(braid_communicator *communicator, const struct nccl_api *api,
+                                     const struct rank_device *device);
+// Ends what the device still waits for, without waiting for that itself.
+void braid_rank_link_abort(struct rank_link *link);
+// Nothing of it is in flight. What was aborted may be left as it is. NULL does nothing.
+void braid_rank_link_close(struct rank_link *link);
+// Whether the engine has noticed an error, and its words.
+bool braid_rank_link_has_failed(const struct rank_link *link, char *why, size_t size);
+
+// The frames of an exec on a device. The communication thread asks for their end, so that a rank
+// that does not come is noticed whatever the program does.
+struct rank_watch {
+    // Whether all frames have ended, or failed. With the lock of ranks held, on any thread.
+    bool (*has_ended)(void *of);
+    void *of;
+    const char *label;                 // of the device
+    struct rank_operation *operations; // of a frame
+    uint32_t num_operations;
+    // Guarded by the lock of the ranks.
+    bool is_launching; // their end is not asked for
+    bool is_pending;
+    uint64_t since_ns;
+    struct rank_watch *next;
+};
+
+void braid_rank_watch_add(braid_ranks *ranks, struct rank_watch *watch);
+void braid_rank_watch_remove(braid_ranks *ranks, struct rank_watch *watch);
+// Around each launch.
+void braid_rank_watch_begin(braid_ranks *ranks, struct rank_watch *watch);
+void braid_rank_watch_end(braid_ranks *ranks, struct rank_watch *watch);
+// With the lock held: notes what has ended since.
+void braid_rank_watch_refresh(braid_ranks *ranks);
+
+#endif

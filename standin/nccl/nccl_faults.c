@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the stand-in NCCL that fail on demand.
+#include "standin/nccl/nccl_faults.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char known[96]; // lock; the rule that calls are counted for
+static long num_calls; // lock
+
+int standin_nccl_fault(const char *function)
+{
+    const char *rule = getenv("BRAID_STANDIN_NCCL_FAIL");
+    char name[64];
+    long nth;
+    int code = 0, fault = 0;
+    if (!rule || sscanf(rule, "%63[^:]:%ld=%d", name, &nth, &code) != 3)
+        return 0;
+    pthread_mutex_lock(&lock);
+    if (strcmp(known, rule) != 0) {
+        snprintf(known, sizeof(known), "%s", rule);
+        num_calls = 0;
+    }
+    if (strcmp(name, function) == 0 && ++num_calls == nth)
+        fault = code;
+    pthread_mutex_unlock(&lock);
+    return fault;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks on devices of which one is lost: the waits of the others end with an error that says who
+// and what was pending, and all can be destroyed. The last argument says how it is lost:
+//   dies      rank 0 is killed when the others have launched
+//   stays     rank 0 never launches its frame, though it answers
+//   connects  the engine fails to connect rank 1
+//   notices   the engine notices an error by itself
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <braid/braid.h>
+
+// Long enough for ranks that are there to come on a busy machine.
+#define TIMEOUT_MS 6000
+
+#define CHECK(call) check_at((call), #call)
+
+static void check_at(braid_status status, const char *call)
+{
+    if (!status)
+        return;
+    fprintf(stderr, "%s: %s\n", call, braid_error_message());
+    exit(EXIT_FAILURE);
+}
+
+static void expect(braid_status status, const char *text)
+{
+    if (status == BRAID_DEVICE_ERROR && strstr(braid_error_message(), text))
+        return;
+    fprintf(stderr, "status %d, and '%s' is not in the message: %s\n", (int)status, text,
+            braid_error_message());
+    exit(EXIT_FAILURE);
+}
+
+struct job {
+    braid_ranks *ranks;
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    void *memory;
+};
+
+static void open_job(struct job *job)
+{
+    const braid_ranks_options options = { .timeout_ms = TIMEOUT_MS };
+    const char *devices = getenv("BRAID_TEST_DEVICES");
+    braid_communicator *world;
+    braid_resource resource;
+    CHECK(braid_ranks_open(&options, &job->ranks));
+    CHECK(braid_communicator_create(job->ranks, "world", 0, &world));
+    const braid_device_options device = {
+        .backend = "cuda",
+        .ordinal = braid_ranks_rank(job->ranks) % (devices ? (uint32_t)atoi(devices) : 1),
+    };
+    CHECK(braid_device_open(&device, &job->device));
+    CHECK(braid_memory_allocate(job->device, BRAID_MEMORY_DEVICE, 64, &job->memory));
+    CHECK(braid_graph_create(&job->graph));
+    CHECK(braid_graph_add_communicator(job->graph, world, &resource));
+    CHECK(braid_graph_add_communication(job->graph,
+                                        &(braid_communication){ .node.name = "sum",
+                                                                .operation = BRAID_RANK_ALL_REDUCE,
+                                                                .communicator = resource,
+                                                                .from = job->memory,
+                                                                .to = job->memory,
+                                                                .count = 8,
+                                                                .element = BRAID_ELEMENT_DOUBLE },
+                                        NULL));
+}
+
+static void close_job(struct job *job)
+{
+    braid_exec_destroy(job->exec);
+    braid_graph_destroy(job->graph);
+    braid_memory_free(job->device, BRAID_MEMORY_DEVICE, job->memory);
+    (void)braid_ranks_close(job->ranks);
+    CHECK(braid_device_close(job->device));
+}
+
+static void lose_launch(struct job *job, bool dies)
+{
+    if (braid_ranks_rank(job->ranks) == 0 && dies) {
+        raise(SIGKILL);
+    } else if (braid_ranks_rank(job->ranks) == 0) {
+        while (!braid_ranks_check(job->ranks))
+            usleep(20000);
+        expect(braid_ranks_check(job->ranks), "gave up");
+        return;
+    }
+    // Queueing the first operation may wait for the other ranks itself.
+    braid_status status = braid_exec_launch(job->exec, NULL);
+    if (!status)
+        status = braid_exec_wait(job->exec);
+    expect(status, dies ? "rank 0 does not answer" : "rank 0 answers");
+    expect(status, "all-reduce 'sum' of 8 elements");
+    expect(braid_exec_launch(job->exec, NULL), "rank 0");
+}
+
+static void lose_connection(struct job *job, const braid_exec_options *options)
+{
+    bool own = braid_ranks_rank(job->ranks) == 1;
+    if (own)
+        setenv("BRAID_STANDIN_NCCL_FAIL", "ncclCommInitRank:1=2", 1);
+    expect(braid_exec_create(job->device, job->graph, options, &job->exec),
+           "is not connected on rank 1: nccl: ncclCommInitRank: unhandled system error");
+    job->exec = NULL;
+}
+
+// Of an error that the engine notices all ranks hear, in flight or not.
+static void notice(struct job *job)
+{
+    bool own = braid_ranks_rank(job->ranks) == 1;
+    if (own)
+        setenv("BRAID_STANDIN_NCCL_FAIL", "ncclCommGetAsyncError:1=6", 1);
+    if (braid_ranks_rank(job->ranks) > 0 && braid_exec_launch(job->exec, NULL))
+        expect(BRAID_DEVICE_ERROR, "remote process exited");
+    while (!braid_ranks_check(job->ranks))
+        usleep(20000);
+    expect(braid_exec_wait(job->exec), "remote process exited");
+}
+
+int main(int argc, char **argv)
+{
+    struct job job = { 0 };
+    const char *how = argc > 1 ? argv[1] : "dies", *mode = getenv("BRAID_TEST_MODE");
+    const braid_exec_options options = { .mode = mode && strcmp(mode, "native") == 0
+                                                     ? BRAID_MODE_NATIVE
+                                                     : BRAID_MODE_STREAMS };
+    open_job(&job);
+    if (strcmp(how, "connects") == 0) {
+        lose_connection(&job, &options);
+    } else {
+        CHECK(braid_exec_create(job.device, job.graph, &options, &job.exec));
+        if (strcmp(how, "notices") == 0)
+            notice(&job);
+        else
+            lose_launch(&job, strcmp(how, "dies") == 0);
+    }
+    close_job(&job);
+    printf("a rank was told\n");
+    fflush(NULL);
+    _exit(EXIT_SUCCESS); // what was aborted may still be there
+}
