@@ -16,6 +16,9 @@
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, what an
 #                edge and a byte between them cost, and a tiled Cholesky on one and on both
+#     ranks      two GPUs (not among "all of them"): two ranks over NCCL, on streams and captured, one that is
+#                lost, and a stencil by Braid and by hand. NCCL is that of Python's package, if it is in no
+#                folder of the loader's; ranks find each other over the stand-in, so that no MPI is needed
 #
 # Each part ends well inside ten minutes. Logs and tables go to $OUT, or to gpu-results/.
 set -u -o pipefail
@@ -200,6 +203,28 @@ rigid() {
     step rigid "$build/bench/bench_gpu_rigid"
 }
 
+# Two processes, each with a GPU of its own.
+on_ranks() {
+    timeout 45 "$build/standin/ranks/ranks_run" 2 "$@"
+}
+
+ranks() {
+    local nccl
+    nccl=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null)
+    export LD_LIBRARY_PATH=$nccl${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export BRAID_MPI=$build/standin/ranks/libstandin_ranks.so BRAID_TEST_DEVICES=2 NCCL_NVLS_ENABLE=0
+    for mode in streams native; do
+        BRAID_TEST_MODE=$mode step "ranks-$mode" on_ranks "$build/tests/ranks/ranks_work_on_devices"
+    done
+    step ranks-bench on_ranks "$build/bench/bench_gpu_ranks"
+    cat "$results/ranks-bench.log"
+    for mode in streams native; do
+        for how in dies stays; do
+            BRAID_TEST_MODE=$mode step "ranks-$how-$mode" on_ranks "$build/tests/ranks/ranks_fail_on_devices" $how
+        done
+    done
+}
+
 # Creating an island loads code, and the driver may wait for a held-up kernel then: what is tested
 # here is what does not create execs behind one.
 islands() {
@@ -246,7 +271,7 @@ for part in "${@:-build contract hip mpm sanitize launch frames sweep large rigi
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices | ranks) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
