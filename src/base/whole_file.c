@@ -59,14 +59,33 @@ static bool folder_refuses(int reason)
     return reason == EACCES || reason == EPERM || reason == EROFS || reason == ENAMETOOLONG;
 }
 
+// What standard output goes to is a file of the shell's, say, which it goes on writing to.
+static bool is_standard_stream(const struct stat *before)
+{
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
+        struct stat stream;
+        if (fstat(i, &stream) == 0 && stream.st_dev == before->st_dev &&
+            stream.st_ino == before->st_ino)
+            return true;
+    }
+    return false;
+}
+
+// Not where another name of the file would go on naming the old one, or its owner lose it.
+static bool may_replace(const char *path, const struct stat *before)
+{
+    return S_ISREG(before->st_mode) && access(path, W_OK) == 0 && before->st_nlink == 1 &&
+           before->st_uid == geteuid() && !is_standard_stream(before);
+}
+
 bool braid_whole_file_open(const char *path, struct whole_file *out_file)
 {
     struct stat before;
     bool exists = stat(path, &before) == 0;
-    struct whole_file file = { .place = exists ? realpath(path, NULL) : strdup(path) };
+    bool replaces = !exists || may_replace(path, &before);
+    struct whole_file file = { .place = exists && replaces ? realpath(path, NULL) : strdup(path) };
     if (!file.place)
         return false;
-    bool replaces = !exists || (S_ISREG(before.st_mode) && access(path, W_OK) == 0);
     if (!replaces || (!open_beside(&file, exists ? &before : NULL) && folder_refuses(errno)))
         file.stream = fopen(file.place, "w");
     if (file.stream) {

@@ -7,8 +7,9 @@
 #include <stdio.h>
 
 // A full disk takes half of a file, so one that others may want is written beside its place and
-// takes that when it is complete. What is no regular file (a pipe, a terminal) is written directly,
-// and so is a file in a folder that takes no new ones.
+// takes that when it is complete. Written directly is what is no regular file (a pipe, a terminal),
+// what one of the standard streams goes to, a file that has more names than this or another owner,
+// and one in a folder that takes no new ones.
 struct whole_file {
     FILE *stream;
     char *place;      // behind links

@@ -8,6 +8,7 @@
 
 #include <braid/braid.h>
 
+#include "base/whole_file.h"
 #include "dot_cost.h"
 
 // Grows when a field changes its meaning or goes away; new fields do not count.
@@ -35,34 +36,36 @@ void output_print_missing_costs(const struct dot_file *file)
                file->without_cost, file->num_nodes, unit.space, unit.name);
 }
 
-static FILE *open_output(const char *path)
+// Standard output is written as it is, all else whole or not at all.
+static bool open_output(const char *path, struct whole_file *out_file)
 {
-    FILE *file = output_is_stdout(path) ? stdout : fopen(path, "w");
-    if (!file)
-        fail(EXIT_FAILED, "cannot write %s: %s", path, strerror(errno));
-    return file;
+    *out_file = (struct whole_file){ .stream = stdout };
+    if (output_is_stdout(path) || braid_whole_file_open(path, out_file))
+        return true;
+    fail(EXIT_FAILED, "cannot write %s: %s", path, strerror(errno));
+    return false;
 }
 
-static enum exit_status close_output(const char *path, FILE *file, bool written)
+static bool flush(bool written)
 {
     errno = 0;
-    written = fflush(file) == 0 && !ferror(file) && written;
-    int error = errno;
-    if (file != stdout && fclose(file) != 0) {
-        written = false;
-        error = errno;
-    }
-    if (written)
+    return fflush(stdout) == 0 && !ferror(stdout) && written;
+}
+
+static enum exit_status close_output(const char *path, struct whole_file *file, bool written)
+{
+    bool is_stdout = output_is_stdout(path);
+    if (is_stdout ? flush(written) : braid_whole_file_close(file, written))
         return EXIT_DONE;
-    return fail(EXIT_FAILED, "cannot write %s: %s", path, error ? strerror(error) : "write failed");
+    return fail(EXIT_FAILED, "cannot write %s: %s", path, errno ? strerror(errno) : "write failed");
 }
 
 enum exit_status output_write(const char *path, output_writer *write, const void *user)
 {
-    FILE *file = open_output(path);
-    if (!file)
+    struct whole_file file;
+    if (!open_output(path, &file))
         return EXIT_FAILED;
-    return close_output(path, file, write(file, user) == BRAID_OK);
+    return close_output(path, &file, write(file.stream, user) == BRAID_OK);
 }
 
 void output_print_limit(const braid_schedule *schedule)
@@ -81,11 +84,12 @@ json_t *output_start_json(const char *kind)
 
 enum exit_status output_write_json(const char *path, const json_t *json)
 {
-    FILE *file = open_output(path);
-    if (!file)
+    struct whole_file file;
+    if (!open_output(path, &file))
         return EXIT_FAILED;
-    bool written = json_dumpf(json, file, JSON_COMPACT) == 0 && fputc('\n', file) != EOF;
-    return close_output(path, file, written);
+    bool written =
+        json_dumpf(json, file.stream, JSON_COMPACT) == 0 && fputc('\n', file.stream) != EOF;
+    return close_output(path, &file, written);
 }
 
 // More than this, and Graphviz takes minutes, or gives up on a plan.
@@ -95,24 +99,25 @@ enum exit_status output_write_drawing(const char *path, const braid_schedule *sc
 {
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
-    FILE *file = open_output(path);
-    if (!file)
+    struct whole_file file;
+    if (!open_output(path, &file))
         return EXIT_FAILED;
     if (info.num_nodes > MOST_DRAWN)
         fprintf(stderr,
                 "braid: Graphviz may take minutes for %" PRIu32
                 " nodes, or draw no plan of so many; --svg draws a timeline without it\n",
                 info.num_nodes);
-    return close_output(path, file, braid_schedule_write_dot(schedule, file) == BRAID_OK);
+    return close_output(path, &file, braid_schedule_write_dot(schedule, file.stream) == BRAID_OK);
 }
 
 enum exit_status output_write_timeline(const char *path, const braid_schedule *schedule,
                                        const braid_timeline_options *options)
 {
-    FILE *file = open_output(path);
-    if (!file)
+    struct whole_file file;
+    if (!open_output(path, &file))
         return EXIT_FAILED;
-    return close_output(path, file, braid_schedule_write_svg(schedule, options, file) == BRAID_OK);
+    return close_output(path, &file,
+                        braid_schedule_write_svg(schedule, options, file.stream) == BRAID_OK);
 }
 
 enum exit_status output_write_trace(const char *path, const braid_schedule *schedule,
@@ -120,10 +125,11 @@ enum exit_status output_write_trace(const char *path, const braid_schedule *sche
 {
     const char *ending = strrchr(path, '.');
     bool is_json = ending && strcmp(ending, ".json") == 0;
-    FILE *file = open_output(path);
-    if (!file)
+    struct whole_file file;
+    if (!open_output(path, &file))
         return EXIT_FAILED;
-    braid_status written = is_json ? braid_schedule_write_chrome_trace(schedule, options, file)
-                                   : braid_schedule_write_perfetto_trace(schedule, options, file);
-    return close_output(path, file, written == BRAID_OK);
+    braid_status written =
+        is_json ? braid_schedule_write_chrome_trace(schedule, options, file.stream)
+                : braid_schedule_write_perfetto_trace(schedule, options, file.stream);
+    return close_output(path, &file, written == BRAID_OK);
 }
