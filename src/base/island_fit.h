@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What is not empty and has no reason against it is a kernel.
+// What is not empty and has no reason against it is a kernel, or a copy or fill that one stands
+// for.
 struct island_fit {
     const char *why_not; // "it has no source": a constant; NULL: it can
     bool is_empty;       // there is nothing to run

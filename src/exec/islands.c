@@ -2,9 +2,31 @@
 // Dividing an exec's plan into islands.
 #include "exec/islands.h"
 
+#include <string.h>
+
 #include "base/array.h"
 #include "base/error.h"
 #include "plan/plan_divide.h"
+
+// Of copies and fills the player is told what they have as the graph was made; addresses that each
+// frame has of its own are NULL there.
+static braid_status find_fits(const braid_exec *exec, const struct player *player,
+                              struct island_fit *fits)
+{
+    const struct tasks *from = &exec->tasks;
+    struct backend_task *tasks = braid_allocate_zeroed(from->num, sizeof(*tasks));
+    if (!tasks)
+        return braid_error_no_memory("the islands of an exec");
+    for (uint32_t i = 0; i < from->num; i++) {
+        tasks[i] = from->items[i];
+        if (tasks[i].kind == WORK_COPY || tasks[i].kind == WORK_FILL)
+            memcpy(&tasks[i].work, from->slot_bytes[TASK_SLOT_WORKS] + from->offsets[i],
+                   sizeof(tasks[i].work));
+    }
+    braid_status status = player->find_fits(exec->device->backend, tasks, from->num, fits);
+    free(tasks);
+    return status;
+}
 
 // The player knows what of the tasks can be inside, and what islands cost.
 static braid_status divide(braid_exec *exec, const braid_exec_options *options,
@@ -18,7 +40,7 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options,
     struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
     if (!fits)
         return braid_error_no_memory("the islands of an exec");
-    braid_status status = player->find_fits(backend, exec->tasks.items, exec->tasks.num, fits);
+    braid_status status = find_fits(exec, player, fits);
     if (!status)
         status = braid_plan_divide(exec->schedule, &model, fits,
                                    options->islands == BRAID_ISLANDS_ALWAYS);
@@ -111,7 +133,6 @@ braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph
                                        const struct player **out_player)
 {
     enum { LEAST_GAIN = 3 }; // of 100
-    struct backend *backend = exec->device->backend;
     const struct player *divider = find_divider(exec, options);
     *out_player = NULL;
     if (!divider || options->islands != BRAID_ISLANDS_AUTO || options->schedule ||
@@ -120,7 +141,7 @@ braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph
     struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
     if (!fits)
         return braid_error_no_memory("the islands of an exec");
-    braid_status status = divider->find_fits(backend, exec->tasks.items, exec->tasks.num, fits);
+    braid_status status = find_fits(exec, divider, fits);
     bool narrow = !status && are_narrow(exec, graph, fits);
     free(fits);
     if (!narrow)

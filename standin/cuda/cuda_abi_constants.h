@@ -157,7 +157,9 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_MEMORYTYPE_ARRAY, 3)                                                                      \
     X(CU_MEMORYTYPE_UNIFIED, 4)
 
-#define CUDA_ABI_POINTER_ATTRIBUTES(X) X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)
+#define CUDA_ABI_POINTER_ATTRIBUTES(X)                                                             \
+    X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                                                         \
+    X(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9)
 
 #define CUDA_ABI_POOL_ATTRIBUTES(X)                                                                \
     X(CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, 1)                                          \

@@ -12,6 +12,7 @@
 #include "entry.h"
 #include "handles.h"
 #include "island.h"
+#include "moves.h"
 #include "stamps.h"
 #include "stream.h"
 #include "world.h"
@@ -37,7 +38,7 @@ standin_kernel module_find_body(const char *name)
     void *found = dlsym(RTLD_DEFAULT, symbol);
     standin_kernel body = NULL;
     memcpy(&body, &found, sizeof(body)); // ISO C has no cast from an object pointer
-    return body;
+    return body != NULL ? body : moves_find_body(name);
 }
 
 // Of Braid's kernel that only waits, which is not the body's to do.

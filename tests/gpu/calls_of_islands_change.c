@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grid of a call inside an island changes for later frames, and calls are disabled and enabled
 // again: by the program between frames and by parameters; whatever fails leaves all as it was.
+// Copies and fills within the device are calls as well.
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,8 @@ void braid_standin_island_fence(const unsigned grid[3], const unsigned block[3],
 {
     braid_standin_island_count(grid, block, shared_bytes, args);
 }
+
+#define AFTER(node) .after = &(node), .num_after = 1
 
 struct setup {
     braid_device *device;
@@ -245,6 +248,114 @@ static void what_an_island_cannot_run_is_refused(void **state)
     }
 }
 
+// A kernel, a copy, a fill and a kernel in a row, on `memory`: of so many bytes each.
+static braid_exec *make_moves(const struct setup *setup, braid_islands islands,
+                              unsigned char *memory, uint64_t bytes, braid_node *out_copy,
+                              braid_node *out_fill, braid_graph **out_graph)
+{
+    braid_exec *exec;
+    braid_node last;
+    unsigned first = 0, second = 1;
+    check_ok(braid_graph_create(out_graph));
+    const braid_launch before = { .kernel = &count,
+                                  .node.cost_ns = 300,
+                                  BRAID_ARGS(BRAID_ARG(setup->sums), BRAID_ARG(first)) };
+    check_ok(braid_graph_add_kernel(*out_graph, &before, &last));
+    const braid_copy copy = { .node = { .name = "a copy", AFTER(last), .cost_ns = 300 },
+                              .to = memory + bytes,
+                              .from = memory,
+                              .bytes = bytes };
+    check_ok(braid_graph_add_copy(*out_graph, &copy, out_copy));
+    const braid_fill fill = { .node = { .name = "a fill", AFTER(*out_copy), .cost_ns = 300 },
+                              .to = memory,
+                              .value = 0x1234,
+                              .value_bytes = 2,
+                              .num_values = bytes / 2 };
+    check_ok(braid_graph_add_fill(*out_graph, &fill, out_fill));
+    const braid_launch behind = { .kernel = &count,
+                                  .node = { AFTER(*out_fill), .cost_ns = 300 },
+                                  BRAID_ARGS(BRAID_ARG(setup->sums), BRAID_ARG(second)) };
+    check_ok(braid_graph_add_kernel(*out_graph, &behind, NULL));
+    check_ok(braid_exec_create(setup->device, *out_graph,
+                               &(braid_exec_options){ .islands = islands }, &exec));
+    return exec;
+}
+
+static void run_frame(braid_exec *exec)
+{
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+}
+
+static void copies_and_fills_are_calls(void **state)
+{
+    (void)state;
+    enum { BYTES = 64 };
+    struct setup setup = set_up(&count);
+    unsigned char *memory, *pinned, expected[2 * BYTES];
+    braid_node copy, fill;
+    braid_graph *graph;
+    braid_exec_info info;
+    check_ok(braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE, 3 * BYTES, (void **)&memory));
+    check_ok(braid_memory_allocate(setup.device, BRAID_MEMORY_HOST, BYTES, (void **)&pinned));
+    memset(memory, 9, 3 * BYTES);
+    braid_exec *exec =
+        make_moves(&setup, BRAID_ISLANDS_ALWAYS, memory, BYTES, &copy, &fill, &graph);
+    braid_exec_get_info(exec, &info);
+    assert_int_equal(info.num_islands, 1);
+    assert_int_equal(info.num_island_nodes, 4);
+    run_frame(exec);
+    memset(expected + BYTES, 9, BYTES);
+    for (int i = 0; i < BYTES; i += 2) {
+        expected[i] = 0x34;
+        expected[i + 1] = 0x12;
+    }
+    assert_memory_equal(memory, expected, sizeof(expected));
+    check_fails(braid_exec_set_copy(exec, copy, NULL, pinned, 0), BRAID_UNSUPPORTED,
+                "'a copy' cannot be in an island: it is not within the device");
+    check_fails(braid_exec_set_fill(exec, fill, pinned, 1, 0), BRAID_UNSUPPORTED,
+                "'a fill' cannot be in an island: it is not within the device");
+    check_ok(braid_exec_set_copy(exec, copy, memory + 2 * BYTES, NULL, BYTES / 2));
+    check_ok(braid_exec_set_enabled(exec, fill, false));
+    memset(memory, 5, BYTES);
+    run_frame(exec);
+    memset(expected, 5, BYTES / 2);
+    assert_memory_equal(memory + 2 * BYTES, expected, BYTES / 2);
+    assert_int_equal(memory[2 * BYTES + BYTES / 2], 9);
+    assert_int_equal(memory[0], 5);
+    assert_int_equal(setup.sums[0], 2);
+    assert_int_equal(setup.sums[1], 2);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    braid_memory_free(setup.device, BRAID_MEMORY_HOST, pinned);
+    braid_memory_free(setup.device, BRAID_MEMORY_DEVICE, memory);
+    tear_down(&setup);
+}
+
+// What one block would be slow at stays the device's to do.
+static void large_copies_stay_outside(void **state)
+{
+    (void)state;
+    enum { BYTES = 128 * 1024 };
+    struct setup setup = set_up(&count);
+    unsigned char *memory;
+    char text[200];
+    braid_node copy, fill;
+    braid_graph *graph;
+    check_ok(braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE, 2 * BYTES, (void **)&memory));
+    braid_exec *exec = make_moves(&setup, BRAID_ISLANDS_AUTO, memory, BYTES, &copy, &fill, &graph);
+    check_ok(braid_schedule_explain_island(braid_exec_schedule(exec), copy, text, sizeof(text)));
+    assert_string_equal(text, "not in an island: it moves more than 64 KiB");
+    memset(memory, 3, BYTES);
+    run_frame(exec);
+    assert_int_equal(memory[2 * BYTES - 1], 3);
+    assert_int_equal(memory[0], 0x34);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    braid_memory_free(setup.device, BRAID_MEMORY_DEVICE, memory);
+    tear_down(&setup);
+}
+
 // False when there is no such call in the change.
 static bool fail_nth(braid_islands islands, const char *function, long nth)
 {
@@ -296,6 +407,8 @@ int main(void)
         cmocka_unit_test(only_the_first_change_makes_it_again),
         cmocka_unit_test(parameters_change_frames_of_one_launch),
         cmocka_unit_test(what_an_island_cannot_run_is_refused),
+        cmocka_unit_test(copies_and_fills_are_calls),
+        cmocka_unit_test(large_copies_stay_outside),
         cmocka_unit_test(a_change_that_fails_leaves_all_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,7 @@ enum {
     GPU_HOST_MAPPED = 2,
     GPU_CAPTURE_THREAD_LOCAL = 1,
     GPU_POINTER_MEMORY_TYPE = 2,
+    GPU_POINTER_DEVICE = 9, // CUDA
 };
 
 // CUDA only.

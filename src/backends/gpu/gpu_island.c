@@ -6,6 +6,7 @@
 
 #include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_island_maker.h"
+#include "backends/gpu/gpu_island_move.h"
 #include "base/error.h"
 
 const char *braid_gpu_island_grid_refusal(braid_dim3 grid)
@@ -15,13 +16,9 @@ const char *braid_gpu_island_grid_refusal(braid_dim3 grid)
     return fits ? NULL : "its grid is too large";
 }
 
-const char *braid_gpu_island_refusal(const struct gpu_backend *gpu, const struct backend_task *task)
+static const char *find_kernel_reason(const struct backend_task *task)
 {
     braid_dim3 block = task->launch.block;
-    if (gpu->vendor->index != GPU_CUDA)
-        return "islands are for CUDA so far";
-    if (task->kind != WORK_KERNEL)
-        return "it is not a kernel";
     if (!gpu_kernel_from(task->launch.kernel)->source)
         return "it has no source";
     if (task->launch.cluster.x)
@@ -35,10 +32,24 @@ const char *braid_gpu_island_refusal(const struct gpu_backend *gpu, const struct
     return braid_gpu_island_grid_refusal(task->launch.grid);
 }
 
-braid_status braid_gpu_island_check(const struct gpu_backend *gpu, const struct backend_task *task)
+braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct backend_task *task,
+                                          const char **out_reason)
 {
-    const char *reason = braid_gpu_island_refusal(gpu, task);
-    return reason ? braid_gpu_island_refuse(task, reason) : BRAID_OK;
+    *out_reason = NULL;
+    if (gpu->vendor->index != GPU_CUDA)
+        *out_reason = "islands are for CUDA so far";
+    else if (task->kind == WORK_COPY || task->kind == WORK_FILL)
+        return braid_island_move_refuse(gpu, task, out_reason);
+    else
+        *out_reason = task->kind == WORK_KERNEL ? find_kernel_reason(task) : "it is not a kernel";
+    return BRAID_OK;
+}
+
+braid_status braid_gpu_island_check(struct gpu_backend *gpu, const struct backend_task *task)
+{
+    const char *reason;
+    braid_status status = braid_gpu_island_refuse_task(gpu, task, &reason);
+    return status || !reason ? status : braid_gpu_island_refuse(task, reason);
 }
 
 enum { PROGRESS_STRIDE = 128 }; // bytes: a line of its own for each lane
@@ -150,10 +161,11 @@ void braid_gpu_island_put_call(struct gpu_island *island, uint32_t call,
                                const struct backend_task *task)
 {
     unsigned char *args = island->args + island->args_of[call];
+    struct island_move move;
     if (island->layout.grids_vary)
-        braid_island_put_grid(task, args - ISLAND_GRID_BYTES);
+        braid_island_put_grid(&island->lists.calls[call], task, args - ISLAND_GRID_BYTES);
     if (task)
-        braid_island_put_args(&task->launch, args);
+        braid_island_put_args(braid_island_launch_of(task, &move), args);
 }
 
 static braid_status make(struct gpu_island_maker *maker, bool chain)

@@ -14,13 +14,13 @@ enum {
                            1 << BRAID_TARGET_ENABLED,
 };
 
-// Why a task cannot be inside an island, as far as can be told without reading its source: a
-// constant, or NULL.
-const char *braid_gpu_island_refusal(const struct gpu_backend *gpu,
-                                     const struct backend_task *task);
+// Finds why a task cannot be inside an island, as far as can be told without reading its source: a
+// constant, or NULL. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct backend_task *task,
+                                          const char **out_reason);
 // The same as a status.
-// Errors: BRAID_UNSUPPORTED; the message says why.
-braid_status braid_gpu_island_check(const struct gpu_backend *gpu, const struct backend_task *task);
+// Errors: BRAID_UNSUPPORTED; the message says why. BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_check(struct gpu_backend *gpu, const struct backend_task *task);
 
 // Compiles and loads the calls of the lists, whose arguments are those of now; `chain`: one lane.
 // The lists are taken over, also on failure; tasks, their kernels and sources outlive the island.
@@ -33,8 +33,8 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
 
 // Takes what its task has now for a call, for later launches: arguments, grid, whether it is
 // disabled. Errors: BRAID_UNSUPPORTED (its blocks, which may wait for each other, would be several;
-// the grid is too large); it stays as it was.
-braid_status braid_gpu_island_set(struct gpu_island *island, uint32_t call,
+// the grid is too large; it leaves the device), BRAID_DEVICE_ERROR; it stays as it was.
+braid_status braid_gpu_island_set(struct gpu_backend *gpu, struct gpu_island *island, uint32_t call,
                                   const struct backend_task *task);
 // Whether the grid of the call may have become another than the one that the island was made with,
 // or the call disabled: then the island must be made again before.

@@ -14,23 +14,36 @@
 bool braid_gpu_island_must_change(const struct gpu_island *island, uint32_t call,
                                   const struct backend_task *task)
 {
-    const braid_dim3 made = island->lists.calls[call].grid, grid = task->launch.grid;
+    const braid_dim3 made = island->lists.calls[call].grid;
+    const braid_dim3 grid = task->kind == WORK_KERNEL ? task->launch.grid : made;
     bool same = grid.x == made.x && grid.y == made.y && grid.z == made.z;
     return !island->layout.grids_vary && (task->disabled || !same);
 }
 
-braid_status braid_gpu_island_set(struct gpu_island *island, uint32_t call,
-                                  const struct backend_task *task)
+static const char *find_reason(const struct island_call *call, const struct backend_task *task)
 {
     const braid_dim3 grid = task->launch.grid;
+    const struct island_facts facts = { .fences = call->fences };
     const char *reason = braid_gpu_island_grid_refusal(grid);
-    const struct island_facts facts = { .fences = island->lists.calls[call].fences };
     if (!reason)
         reason = braid_island_facts_refuse(&facts, 32, (uint64_t)grid.x * grid.y * grid.z);
-    if (reason && !task->disabled)
-        return braid_gpu_island_refuse(task, reason);
-    braid_gpu_island_put_call(island, call, task);
-    return BRAID_OK;
+    return reason;
+}
+
+braid_status braid_gpu_island_set(struct gpu_backend *gpu, struct gpu_island *island, uint32_t call,
+                                  const struct backend_task *task)
+{
+    const char *reason = NULL;
+    braid_status status = BRAID_OK;
+    if (task->kind == WORK_KERNEL)
+        reason = find_reason(&island->lists.calls[call], task);
+    else
+        status = braid_gpu_island_refuse_task(gpu, task, &reason);
+    if (!status && reason && !task->disabled)
+        status = braid_gpu_island_refuse(task, reason);
+    if (!status)
+        braid_gpu_island_put_call(island, call, task);
+    return status;
 }
 
 static void *copy_of(const void *items, size_t num, size_t bytes)

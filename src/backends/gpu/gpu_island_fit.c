@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_island.h"
+#include "backends/gpu/gpu_island_move.h"
 #include "backends/gpu/gpu_island_source.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -44,9 +45,12 @@ static struct read_source *find_source(struct array *sources, const char *text)
     return &items[sources->num++];
 }
 
-static braid_status fit_kernel(struct array *sources, const struct backend_launch *launch,
-                               struct island_fit *fit)
+// Sources of kernels are read once; that of copies and fills is one.
+static braid_status fit_call(struct array *sources, const struct backend_task *task,
+                             struct island_fit *fit)
 {
+    struct island_move move;
+    const struct backend_launch *launch = braid_island_launch_of(task, &move);
     braid_dim3 grid = launch->grid, block = launch->block;
     fit->threads = block.x * block.y * block.z;
     fit->blocks = (uint64_t)grid.x * grid.y * grid.z;
@@ -63,7 +67,7 @@ static braid_status fit_kernel(struct array *sources, const struct backend_launc
     return BRAID_OK;
 }
 
-braid_status braid_gpu_island_fits(const struct gpu_backend *gpu, const struct backend_task *tasks,
+braid_status braid_gpu_island_fits(struct gpu_backend *gpu, const struct backend_task *tasks,
                                    uint32_t num, struct island_fit *out_fits)
 {
     struct array sources = { 0 };
@@ -73,11 +77,11 @@ braid_status braid_gpu_island_fits(const struct gpu_backend *gpu, const struct b
         out_fits[i] = (struct island_fit){ .is_empty = task->kind == WORK_EMPTY };
         if (out_fits[i].is_empty)
             continue;
-        out_fits[i].why_not = braid_gpu_island_refusal(gpu, task);
+        status = braid_gpu_island_refuse_task(gpu, task, &out_fits[i].why_not);
         if (!out_fits[i].why_not && task->varies & ISLAND_SHAPE_TARGETS) // its length is not known
             out_fits[i].why_not = "a parameter changes its grid or disables it";
-        if (!out_fits[i].why_not)
-            status = fit_kernel(&sources, &task->launch, &out_fits[i]);
+        if (!status && !out_fits[i].why_not)
+            status = fit_call(&sources, task, &out_fits[i]);
     }
     finish_sources(&sources);
     return status;

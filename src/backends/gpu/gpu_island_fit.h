@@ -7,7 +7,7 @@
 #include "base/island_fit.h"
 
 // Reads each source once. Errors: BRAID_NO_MEMORY.
-braid_status braid_gpu_island_fits(const struct gpu_backend *gpu, const struct backend_task *tasks,
+braid_status braid_gpu_island_fits(struct gpu_backend *gpu, const struct backend_task *tasks,
                                    uint32_t num, struct island_fit *out_fits);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_island_move.h"
 #include "base/error.h"
 
 enum {
@@ -95,13 +96,15 @@ void braid_island_put_args(const struct backend_launch *launch, unsigned char *t
     }
 }
 
-void braid_island_put_grid(const struct backend_task *task, unsigned char *to)
+void braid_island_put_grid(const struct island_call *call, const struct backend_task *task,
+                           unsigned char *to)
 {
     uint32_t words[ISLAND_GRID_BYTES / 4] = { 0 };
     if (task && !task->disabled) {
-        words[0] = task->launch.grid.x;
-        words[1] = task->launch.grid.y;
-        words[2] = task->launch.grid.z;
+        const braid_dim3 grid = task->kind == WORK_KERNEL ? task->launch.grid : call->grid;
+        words[0] = grid.x;
+        words[1] = grid.y;
+        words[2] = grid.z;
     }
     memcpy(to, words, sizeof(words));
 }
@@ -152,7 +155,8 @@ static struct shape shape_of(const struct island_call *call, uint32_t entry, boo
 {
     if (!call->task) // no thread takes part
         return (struct shape){ { 0, 0, 1, grids_vary, 1, 1, 1, 1, 1, 1, 0, 0 } };
-    const struct backend_launch *launch = &call->task->launch;
+    struct island_move move;
+    const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
     return (struct shape){ {
         entry,
         launch->block.x * launch->block.y * launch->block.z,

@@ -14,8 +14,9 @@ struct island_wait {
 };
 
 struct island_call {
-    const struct backend_task *task; // a kernel; NULL: nothing to run, only to wait or publish
-    uint32_t first_wait, num_waits;  // of island_lists.waits
+    const struct backend_task
+        *task; // a kernel, copy or fill; NULL: nothing to run, only to wait or publish
+    uint32_t first_wait, num_waits; // of island_lists.waits
     bool publishes;
     bool fences;     // its blocks, were they several, might wait for each other
     braid_dim3 grid; // with which the island was made
@@ -74,9 +75,10 @@ uint32_t braid_island_arg_bytes(const struct backend_launch *launch);
 void braid_island_put_args(const struct backend_launch *launch, unsigned char *to);
 
 // Where grids vary, what is in front of the arguments of a call: its grid, of no block if it is
-// disabled. `task` is NULL for calls that run nothing.
+// disabled. `task` is NULL for calls that run nothing; copies and fills keep the grid of the call.
 enum { ISLAND_GRID_BYTES = 16 };
-void braid_island_put_grid(const struct backend_task *task, unsigned char *to);
+void braid_island_put_grid(const struct island_call *call, const struct backend_task *task,
+                           unsigned char *to);
 
 // Writes the words. entry_of[call] and args_of[call] (in bytes) belong to lists->calls; fills
 // layout->most_units. Errors: BRAID_NO_MEMORY, BRAID_UNSUPPORTED (too many shapes or waits).

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "backends/gpu/gpu_island_move.h"
 #include "base/error.h"
 #include "base/node_text.h"
 
@@ -30,9 +31,9 @@ braid_status braid_gpu_island_refuse(const struct backend_task *task, const char
 }
 
 static braid_status find_source(struct gpu_island_maker *maker, const struct backend_task *task,
-                                uint32_t *out_source)
+                                const struct backend_launch *launch, uint32_t *out_source)
 {
-    const char *text = gpu_kernel_from(task->launch.kernel)->source, *reason = NULL;
+    const char *text = gpu_kernel_from(launch->kernel)->source, *reason = NULL;
     for (uint32_t i = 0; i < maker->num_sources; i++) {
         *out_source = i;
         if (maker->source_texts[i] == text)
@@ -46,24 +47,24 @@ static braid_status find_source(struct gpu_island_maker *maker, const struct bac
 }
 
 static braid_status find_kernel(struct gpu_island_maker *maker, const struct backend_task *task,
-                                uint32_t *out_kernel)
+                                const struct backend_launch *launch, uint32_t *out_kernel)
 {
     for (uint32_t i = 0; i < maker->num_kernels; i++) {
         *out_kernel = i;
-        if (maker->loaded[i] == gpu_kernel_from(task->launch.kernel))
+        if (maker->loaded[i] == gpu_kernel_from(launch->kernel))
             return BRAID_OK;
     }
     uint32_t source = 0;
-    braid_status status = find_source(maker, task, &source);
+    braid_status status = find_source(maker, task, launch, &source);
     if (status)
         return status;
     maker->kernels[maker->num_kernels] = (struct island_kernel){
         .source = source,
-        .name = gpu_kernel_from(task->launch.kernel)->entry,
-        .arg_bytes = task->launch.arg_bytes,
-        .num_args = task->launch.num_args,
+        .name = gpu_kernel_from(launch->kernel)->entry,
+        .arg_bytes = launch->arg_bytes,
+        .num_args = launch->num_args,
     };
-    maker->loaded[maker->num_kernels] = gpu_kernel_from(task->launch.kernel);
+    maker->loaded[maker->num_kernels] = gpu_kernel_from(launch->kernel);
     *out_kernel = maker->num_kernels++;
     return BRAID_OK;
 }
@@ -76,25 +77,27 @@ static braid_status read_call(struct gpu_island_maker *maker, uint32_t call)
         return BRAID_OK;
     }
     const char *reason = NULL;
-    braid_status status = find_kernel(maker, task, &maker->entry_of[call]);
+    struct island_move move;
+    const struct backend_launch *launch = braid_island_launch_of(task, &move);
+    braid_status status = find_kernel(maker, task, launch, &maker->entry_of[call]);
     if (status)
         return status;
     const struct island_kernel *kernel = &maker->kernels[maker->entry_of[call]];
-    uint64_t threads = volume(task->launch.block), blocks = volume(task->launch.grid);
+    uint64_t threads = volume(launch->block), blocks = volume(launch->grid);
     struct island_facts facts;
     if (!braid_island_entry_fits(&maker->sources[kernel->source], kernel->name, threads, blocks,
                                  &facts, &reason))
         return braid_gpu_island_refuse(task, reason);
     maker->island->lists.calls[call].fences = facts.fences;
-    maker->island->lists.calls[call].grid = task->launch.grid;
+    maker->island->lists.calls[call].grid = launch->grid;
     maker->facts.shared |= facts.shared;
     maker->most_threads = threads > maker->most_threads ? (uint32_t)threads : maker->most_threads;
     maker->least_threads =
         threads < maker->least_threads ? (uint32_t)threads : maker->least_threads;
     maker->most_blocks = blocks > maker->most_blocks ? (uint32_t)blocks : maker->most_blocks;
-    uint32_t bytes = braid_island_arg_bytes(&task->launch);
+    uint32_t bytes = braid_island_arg_bytes(launch);
     maker->most_arg_bytes = bytes > maker->most_arg_bytes ? bytes : maker->most_arg_bytes;
-    maker->island->layout.flat &= task->launch.block.y == 1 && task->launch.block.z == 1;
+    maker->island->layout.flat &= launch->block.y == 1 && launch->block.z == 1;
     return BRAID_OK;
 }
 
@@ -179,7 +182,8 @@ braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker)
         island->args_of[i] = (uint32_t)at;
         if (!task)
             continue;
-        uint32_t bytes = braid_island_arg_bytes(&task->launch);
+        struct island_move move;
+        uint32_t bytes = braid_island_arg_bytes(braid_island_launch_of(task, &move));
         uint32_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
         align = island->layout.small ? island->layout.small : align;
         at = (at + align - 1) / align * align;

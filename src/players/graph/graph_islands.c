@@ -118,8 +118,11 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
     if (times)
         tell_times(item->island, times, ops, island->num_ops);
     const struct backend_task *first = &stage->frame->tasks[ops[0].index];
+    const struct backend_launch none = { 0 };
     item->task = *first;
-    describe(item, &first->launch);
+    item->task.kind = WORK_KERNEL;
+    item->task.detour = NULL;
+    describe(item, first->kind == WORK_KERNEL ? &first->launch : &none);
     for (uint32_t i = 0; i < island->num_ops; i++) {
         islands->island_of[ops[i].index] = index;
         islands->call_of[ops[i].index] = i;
@@ -157,7 +160,7 @@ braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_b
     if (braid_gpu_island_must_change(item->island, call, task))
         status = let_grids_vary(item, gpu, task);
     if (!status)
-        status = braid_gpu_island_set(item->island, call, task);
+        status = braid_gpu_island_set(gpu, item->island, call, task);
     if (!status)
         item->changed = islands->changed = true;
     return status;

@@ -54,7 +54,7 @@ static void free_playing(struct island_playing *playing)
 
 static braid_status check(const struct stage *stage)
 {
-    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    struct gpu_backend *gpu = gpu_from(stage->device->backend);
     if (stage->program->num_lanes == 0)
         return braid_error(BRAID_UNSUPPORTED, "there is nothing to put into an island");
     const struct program *program = stage->program;
@@ -108,7 +108,7 @@ static braid_status set_bindings(struct playing *base, const struct backend_task
         return BRAID_OK;
     if (braid_gpu_island_must_change(playing->island, call, task))
         status = let_grids_vary(playing, task);
-    return status ? status : braid_gpu_island_set(playing->island, call, task);
+    return status ? status : braid_gpu_island_set(playing->gpu, playing->island, call, task);
 }
 
 // *out_slot is the call that failed.

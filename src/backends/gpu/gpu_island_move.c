@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies and fills within the device as kernels that an island can call.
+//
+// A kernel of Braid's own stands for each, with source like the program's. Its blocks are warps, so
+// that no island grows by them, of so many bytes that a few side by side are as fast as a launch.
+#include "backends/gpu/gpu_island_move.h"
+
+enum {
+    WARP = 32,
+    BLOCK_BYTES = 2048,     // 4 times 16 for each thread
+    MOST_BYTES = 64 * 1024, // an island has one block or few; the device's own way is faster then
+};
+
+static const char source[] =
+    "extern \"C\" __global__ void braid_island_copy(unsigned char *to, const unsigned char *from,\n"
+    "                                               unsigned long long bytes)\n"
+    "{\n"
+    "    unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    const unsigned long long step = gridDim.x * blockDim.x, whole = bytes / 16;\n"
+    "    if (((unsigned long long)to | (unsigned long long)from) % 16 == 0) {\n"
+    "        for (unsigned long long k = i; k < whole; k += step)\n"
+    "            ((uint4 *)to)[k] = ((const uint4 *)from)[k];\n"
+    "        i += whole * 16;\n"
+    "    }\n"
+    "    for (; i < bytes; i += step)\n"
+    "        to[i] = from[i];\n"
+    "}\n"
+    "extern \"C\" __global__ void braid_island_fill(unsigned char *to, unsigned long long values,\n"
+    "                                               unsigned value, unsigned bytes)\n"
+    "{\n"
+    "    const unsigned long long step = gridDim.x * blockDim.x;\n"
+    "    for (unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x; i < values; i += step) "
+    "{\n"
+    "        if (bytes == 1)\n"
+    "            to[i] = (unsigned char)value;\n"
+    "        else if (bytes == 2)\n"
+    "            ((unsigned short *)to)[i] = (unsigned short)value;\n"
+    "        else\n"
+    "            ((unsigned *)to)[i] = value;\n"
+    "    }\n"
+    "}\n";
+
+static struct gpu_kernel copy_kernel = { .entry = "braid_island_copy", .source = source };
+static struct gpu_kernel fill_kernel = { .entry = "braid_island_fill", .source = source };
+static const uint32_t copy_bytes[] = { 8, 8, 8 }, fill_bytes[] = { 8, 8, 4, 4 };
+
+static uint64_t bytes_of(const struct backend_task *task)
+{
+    return task->kind == WORK_COPY ? task->copy.bytes
+                                   : task->fill.num_values * task->fill.value_bytes;
+}
+
+// Memory that the driver does not know is the host's.
+static braid_status is_here(const struct gpu_backend *gpu, const void *memory, bool *out_here)
+{
+    static const char what[] = "a look at the memory of a copy or fill";
+    const void *slot = NULL;
+    enum gpu_memory_place place = GPU_ELSEWHERE;
+    int device = -1;
+    *out_here = true;
+    if (!memory)
+        return BRAID_OK;
+    gpu_result result = gpu->vendor->find_memory(gpu, memory, &place, &slot);
+    if (!result && place == GPU_ELSEWHERE) {
+        slot = &gpu->api->pointer_attribute;
+        result =
+            gpu->api->pointer_attribute(&device, GPU_POINTER_DEVICE, (void *)(uintptr_t)memory);
+    }
+    *out_here = device == gpu->device;
+    return braid_gpu_check(gpu, result, slot, what);
+}
+
+braid_status braid_island_move_refuse(struct gpu_backend *gpu, const struct backend_task *task,
+                                      const char **out_reason)
+{
+    bool copies = task->kind == WORK_COPY, to = false, from = true;
+    struct gpu_scope scope;
+    *out_reason = bytes_of(task) > MOST_BYTES ? "it moves more than 64 KiB" : NULL;
+    if (*out_reason)
+        return BRAID_OK;
+    braid_status status = braid_gpu_enter(gpu, &scope, "a look at the memory of a copy or fill");
+    if (status)
+        return status;
+    status = is_here(gpu, copies ? task->copy.to : task->fill.to, &to);
+    if (!status && copies)
+        status = is_here(gpu, task->copy.from, &from);
+    braid_gpu_leave(gpu, &scope);
+    if (task->detour || !to || !from)
+        *out_reason = "it is not within the device";
+    return status;
+}
+
+const struct backend_launch *braid_island_launch_of(const struct backend_task *task,
+                                                    struct island_move *move)
+{
+    if (task->kind == WORK_KERNEL)
+        return &task->launch;
+    bool copies = task->kind == WORK_COPY;
+    uint64_t bytes = bytes_of(task);
+    const uint64_t blocks =
+        bytes > MOST_BYTES ? MOST_BYTES / BLOCK_BYTES : (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
+    const void *const args[2][4] = {
+        { &task->copy.to, &task->copy.from, &task->copy.bytes },
+        { &task->fill.to, &task->fill.num_values, &task->fill.value, &task->fill.value_bytes },
+    };
+    for (int i = 0; i < 4; i++)
+        move->args[i] = (void *)(uintptr_t)args[!copies][i];
+    move->launch = (struct backend_launch){
+        .kernel = copies ? &copy_kernel.base : &fill_kernel.base,
+        .grid = { blocks ? (uint32_t)blocks : 1, 1, 1 },
+        .block = { WARP, 1, 1 },
+        .num_args = copies ? 3 : 4,
+        .arg_bytes = copies ? copy_bytes : fill_bytes,
+        .args = move->args,
+    };
+    return &move->launch;
+}
