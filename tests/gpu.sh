@@ -230,12 +230,13 @@ ranks() {
 islands() {
     for group in a_launch_keeps_the_graphs_order a_launch_forks_from_its_stream_and_joins_it \
         arguments_are_captured_at_launch frames_make_nothing_grow destroy_waits_for_its_own_work_only \
-        every_call_works_from_any_thread; do
+        every_call_works_from_any_thread each_kind_of_node_takes_other_values memory_is_copied_and_filled \
+        one_parameter_reaches_all_its_users transient_buffers_have_memory; do
         BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step "contract-island-$group" \
             timeout 60 "$build/tests/contract/contract" $group
     done
     BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step memcheck-island sanitized memcheck \
-        "$build/tests/contract/contract" a_launch_keeps_the_graphs_order
+        "$build/tests/contract/contract" a_launch_keeps_the_graphs_order memory_is_copied_and_filled
     BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step contract-island-many_frames \
         timeout 60 "$build/tests/contract/contract" many_frames_are_launched_at_once
     step islands-faults "$build/tests/gpu/gpu_islands_bear_faults_and_company"

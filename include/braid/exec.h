@@ -153,8 +153,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 // changes all it says or, with an error, nothing. None is part of the plan: the node's accesses and
 // edges stay and must hold for what it does now, and so do the lifetimes of transient buffers.
 // Where an exec cannot make the change the message names the node and says why, and nothing was
-// queued (BRAID_UNSUPPORTED): in an island several blocks of a kernel whose blocks may wait for
-// each other, and in CUDA and HIP graphs copies of pageable memory, which are several nodes there,
+// queued (BRAID_UNSUPPORTED): in an island a copy or fill that leaves the device, or several blocks
+// that may wait for each other; in CUDA and HIP graphs copies of pageable memory, several nodes,
 // and what the driver refuses. After the first times they allocate nothing, but where a copy of
 // pageable memory changes, and where the first grid or disabled node inside an island has the
 // island made again, which compiles it anew and waits as creating an exec does (no parameter does
@@ -186,7 +186,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_user(braid_exec *exec, br
 
 // Whether a node does its work; at first all do. A disabled one ends as soon as all that it waits
 // for has: its edges stay, and what it would have written keeps what it had (a transient buffer:
-// anything). In CUDA and HIP graphs fills and native calls cannot be disabled.
+// anything). CUDA and HIP graphs cannot disable native calls, nor fills outside of islands.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_enabled(braid_exec *exec, braid_node node,
                                                                bool enabled);
 
