@@ -256,6 +256,7 @@ static bool load_symbols(struct executable *executable, uint64_t image_bytes,
     if (!find_symbol_table(file, header, &table))
         return false;
     size_t num_metadata_bytes = 0;
+    bool reads_grid = false; // Braid has changed the source so
     const char *metadata = find_metadata(file, header, &num_metadata_bytes);
     executable->symbols = calloc(table.num_entries + 1, sizeof(*executable->symbols));
     if (!executable->symbols)
@@ -275,7 +276,10 @@ static bool load_symbols(struct executable *executable, uint64_t image_bytes,
             return false;
         if (is_kernel_name(symbol->name) && !describe_kernel(symbol, metadata, num_metadata_bytes))
             return false;
+        reads_grid |= strcmp(symbol->name, "braid_grid_is_read") == 0;
     }
+    for (size_t i = 0; i < executable->num_symbols; i++)
+        executable->symbols[i].kernel.reads_grid = reads_grid;
     return true;
 }
 

@@ -64,6 +64,7 @@ struct loaded_kernel {
     uint32_t num_arguments;
     // Byte offsets into the kernarg segment, explicit arguments only.
     uint32_t *argument_offsets;
+    bool reads_grid; // the last one is the address of three words, as Braid has it
 };
 
 // Runs what a dispatch packet asks for on the calling thread.

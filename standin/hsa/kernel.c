@@ -12,6 +12,15 @@ static unsigned num_blocks(uint32_t num_items, uint16_t items_per_block)
     return items_per_block ? (num_items + items_per_block - 1u) / items_per_block : 0;
 }
 
+// The grid that the body is to see; false: no block of it is left.
+static bool read_grid(const void *argument, unsigned *grid)
+{
+    const unsigned *words = *(const unsigned *const *)argument;
+    for (int i = 0; i < 3; i++)
+        grid[i] = words[i] < grid[i] ? words[i] : grid[i];
+    return grid[0] && grid[1] && grid[2];
+}
+
 void standin_kernel_run(const hsa_kernel_dispatch_packet_t *packet)
 {
     const struct loaded_kernel *kernel = (const void *)(uintptr_t)packet->kernel_object;
@@ -33,6 +42,8 @@ void standin_kernel_run(const hsa_kernel_dispatch_packet_t *packet)
     void *arguments[MAX_ARGUMENTS];
     for (uint32_t i = 0; i < kernel->num_arguments; i++)
         arguments[i] = (char *)packet->kernarg_address + kernel->argument_offsets[i];
+    if (kernel->reads_grid && !read_grid(arguments[kernel->num_arguments - 1], grid))
+        return;
     // The packet's group segment is the kernel's own share plus what the launch asked for.
     kernel->function(grid, block, packet->group_segment_size - kernel->static_shared_bytes,
                      arguments);

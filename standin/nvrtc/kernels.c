@@ -19,6 +19,7 @@ struct reader {
     int c_blocks;   // extern "C" { blocks around here
     bool c_linkage; // the declaration began with extern "C"
     bool is_template;
+    bool reads_grid; // the last parameter that was read is braid_grid_from
 };
 
 static void fail(struct reader *reader, int line, const char *message, struct token token)
@@ -43,12 +44,15 @@ static void skip_brackets(struct reader *reader, const char *open, const char *c
 // One parameter, up to its comma or the closing parenthesis, which is returned.
 static struct token read_parameter(struct reader *reader, struct token first, size_t *out_bytes)
 {
+    reader->reads_grid = false;
     struct token words[MAX_WORDS], token = first;
     size_t num_words = 0;
     for (; token.start != NULL && !token_is(token, ",") && !token_is(token, ")");
-         token = tokens_next(&reader->tokens))
+         token = tokens_next(&reader->tokens)) {
+        reader->reads_grid |= token_is(token, "braid_grid_from");
         if (num_words < MAX_WORDS)
             words[num_words++] = token;
+    }
     *out_bytes = types_bytes(&reader->types, words, num_words);
     if (*out_bytes == 0)
         fail(reader, first.line, "the stand-in does not know the parameter type ", first);
@@ -89,7 +93,9 @@ static void write_entry(struct reader *reader, struct token name, const size_t *
     for (size_t i = 0; i < count; i++) {
         bool number = bytes[i] <= 8 && (bytes[i] & (bytes[i] - 1)) == 0;
         text_add(reader->ptx, i == 0 ? "\n    " : ",\n    ");
-        if (number)
+        if (reader->reads_grid && i == count - 1)
+            text_add(reader->ptx, ".param .u64 braid_grid_from");
+        else if (number)
             text_add(reader->ptx, ".param .u%zu %s_param_%zu", bytes[i] * 8, entry, i);
         else
             text_add(reader->ptx, ".param .align 8 .b8 %s_param_%zu[%zu]", entry, i, bytes[i]);
@@ -97,10 +103,11 @@ static void write_entry(struct reader *reader, struct token name, const size_t *
     text_add(reader->ptx, "\n)\n{\n");
 }
 
-// The body, of which only early starts and what an island calls are of interest.
+// The body, of which only early starts, what an island calls and whether surplus blocks return, in
+// source that Braid changed for HIP, are of interest.
 static void translate_body(struct reader *reader)
 {
-    int depth = 1;
+    int depth = 1, num_reads = 0;
     while (depth > 0) {
         struct token token = tokens_next(&reader->tokens);
         if (token.start == NULL)
@@ -109,6 +116,8 @@ static void translate_body(struct reader *reader)
         if (token_is(token, "\"griddepcontrol.launch_dependents;\"") ||
             token_is(token, "\"griddepcontrol.wait;\""))
             text_add(reader->ptx, "    %.*s\n", (int)token.length - 2, token.start + 1);
+        if (reader->reads_grid && token_is(token, "braid_grid_x") && num_reads++ == 2)
+            text_add(reader->ptx, "    setp.ge.u32 %%braid_beyond, 0, 0;\n");
     }
     text_add(reader->ptx, "    ret;\n}\n");
 }

@@ -236,6 +236,46 @@ static void copies_of_ordinary_memory_change(void **state)
     assert_memory_equal(seen, ordinary, sizeof(seen));
 }
 
+// More of them than any call but a parameter's changes at once, each of which is by way of the
+// host.
+static void one_parameter_moves_many_copies_of_ordinary_memory(void **state)
+{
+    enum { num_copies = 40, num_frames = 30 };
+    struct contract *contract = *state;
+    static uint32_t ordinary[num_words];
+    uint32_t *numbers = contract_numbers(contract, num_copies);
+    braid_graph *graph = contract_graph(contract);
+    braid_parameter from;
+    check_ok(braid_graph_add_parameter(graph, "from", sizeof(void *), &from));
+    for (uint32_t i = 0; i < num_words; i++)
+        ordinary[i] = 50 + i;
+    for (uint32_t i = 0; i < num_copies; i++) {
+        braid_node node =
+            add_copy(graph, (braid_node_options){ 0 }, numbers + i, ordinary, sizeof(uint32_t));
+        check_ok(braid_graph_use_parameter(
+            graph, from, &(braid_parameter_use){ .node = node, .target = BRAID_TARGET_FROM }));
+    }
+    braid_exec *exec = NULL;
+    const braid_exec_options options = { .mode = contract->mode };
+    if (contract->mode == BRAID_MODE_NATIVE && !contract_is_on_host()) {
+        check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_UNSUPPORTED,
+                    "host memory");
+        return;
+    }
+    exec = make_exec(contract, graph, 2);
+    braid_stream *stream = contract_stream(contract);
+    for (uint32_t frame = 0; frame < num_frames; frame++) {
+        const void *now = ordinary + frame % num_words;
+        check_ok(braid_exec_set_param(exec, from, &now));
+        check_ok(braid_exec_launch(exec, stream));
+    }
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[num_copies];
+    contract_read(contract, seen, numbers, sizeof(seen));
+    for (uint32_t i = 0; i < num_copies; i++)
+        assert_int_equal(seen[i], ordinary[(num_frames - 1) % num_words]);
+}
+
 int run_kinds(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +284,7 @@ int run_kinds(void)
         contract_test(grids_grow_and_shrink),
         contract_test(native_calls_take_other_data),
         contract_test(copies_of_ordinary_memory_change),
+        contract_test(one_parameter_moves_many_copies_of_ordinary_memory),
     };
     return contract_run("each kind of node takes other values", tests);
 }

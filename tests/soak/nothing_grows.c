@@ -66,6 +66,7 @@ struct frame {
     braid_exec *exec;
     braid_stream *stream;
     braid_node changing;
+    braid_parameter value;
     uint32_t *data;
     uint32_t num_calls, num_ended;
 };
@@ -81,22 +82,36 @@ static void count_end(uint64_t number, void *user)
     ++*(uint32_t *)user;
 }
 
-// With scratch and a version, so that frames have memory of their own, and find that of others.
+// A parameter by way of scratch, a transient buffer and a version, so that frames have memory of
+// their own, and find that of others.
 static void add_keeper(struct frame *frame, braid_graph *graph)
 {
-    braid_resource scratch, version, result;
+    braid_resource scratch, transient, version, result;
     uint32_t *to = frame->data + WIDTH + 2, value = 7, num = 1;
     uint64_t ns = 0;
+    braid_node keep;
     check_ok(braid_graph_add_scratch(graph, "scratch", 4, 0, &scratch));
+    check_ok(braid_graph_add_transient(graph, "transient", 4, 0, &transient));
     check_ok(braid_graph_add_versioned_buffer(graph, "version", NULL, 2, 4, &version));
     check_ok(braid_graph_add_buffer(graph, "result", to, 4, &result));
+    check_ok(braid_graph_add_parameter(graph, "value", sizeof(value), &frame->value));
     check_ok(braid_graph_add_kernel(
         graph,
         &(braid_launch){ .kernel = &test_keep,
-                         BRAID_ACCESSES({ version, BRAID_WRITE }),
+                         BRAID_ACCESSES({ transient, BRAID_WRITE }),
                          BRAID_ARGS(braid_resource_address(&scratch),
-                                    braid_resource_address(&version), BRAID_ARG(value),
+                                    braid_resource_address(&transient), BRAID_ARG(value),
                                     BRAID_ARG(num), BRAID_ARG(ns)) },
+        &keep));
+    check_ok(braid_graph_use_parameter(graph, frame->value,
+                                       &(braid_parameter_use){ .node = keep, .argument = 2 }));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){ .kernel = &test_axpy,
+                         BRAID_ACCESSES({ transient, BRAID_READ }, { version, BRAID_WRITE }),
+                         BRAID_ARGS(braid_resource_address(&version),
+                                    braid_resource_address(&transient), BRAID_ARG(num),
+                                    BRAID_ARG(num), BRAID_ARG(num)) },
         NULL));
     check_ok(braid_graph_add_earlier_version(graph, version, 1, &version));
     check_ok(braid_graph_add_kernel(
@@ -173,6 +188,7 @@ static void run_frames(struct frame *frame, uint64_t num)
     for (uint64_t i = 0; i < num; i++) {
         uint32_t addend = (uint32_t)i;
         check_ok(braid_exec_set_arg(frame->exec, frame->changing, 3, BRAID_ARG(addend)));
+        check_ok(braid_exec_set_param(frame->exec, frame->value, &addend));
         check_ok(braid_exec_launch(frame->exec, i % 2 ? frame->stream : NULL));
         if (i % NUM_IN_FLIGHT == NUM_IN_FLIGHT - 1)
             check_ok(braid_exec_wait(frame->exec));

@@ -8,6 +8,7 @@
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "backends/gpu/gpu_source_grid.h"
 #include "base/error.h"
 
 enum { MAX_RETIRED = 64 }; // modules kept loaded for nobody, when another is loaded
@@ -126,9 +127,29 @@ static braid_status load_changed_text(const struct gpu_backend *gpu, const braid
     return status;
 }
 
+// HIP's compilers give machine code, so it is the source that is changed.
+static braid_status load_changed_source(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                        const struct gpu_code *code, gpu_module *out_handle)
+{
+    const char *reason = NULL;
+    if (!code->source)
+        return refuse_change(kernel, code, "it is machine code");
+    char *source = braid_gpu_source_with_read_grid(code->source, NULL, &reason);
+    if (!source)
+        return reason ? refuse_change(kernel, code, reason)
+                      : braid_error_no_memory("a kernel's source");
+    braid_kernel changed = *kernel;
+    changed.source = source;
+    braid_status status = compile_and_load(gpu, &changed, out_handle);
+    free(source);
+    return status;
+}
+
 static braid_status load_changed(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                  const struct gpu_code *code, struct gpu_module *module)
 {
+    if (gpu->vendor->index == GPU_HIP)
+        return load_changed_source(gpu, kernel, code, &module->handle);
     if (code->image)
         return braid_gpu_is_ptx(code->image)
                    ? load_changed_text(gpu, kernel, code, code->image, module)
