@@ -98,6 +98,16 @@ static braid_status make_playings(braid_exec *exec, const braid_exec_options *op
     return status;
 }
 
+static braid_status verify_params(const braid_exec *exec, const braid_graph *graph)
+{
+    const struct frame *frames[EXEC_MOST_FRAMES];
+    if (exec->params.num == 0)
+        return BRAID_OK;
+    for (uint32_t i = 0; i < exec->num_slots; i++)
+        frames[i] = &exec->slots[i].frame;
+    return braid_exec_params_verify(&exec->params, graph, &exec->tasks, frames, exec->num_slots);
+}
+
 braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options, const struct player *player)
 {
@@ -119,6 +129,8 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_make_times(exec, options->profile);
     if (!status)
         status = make_playings(exec, options);
+    if (!status)
+        status = verify_params(exec, graph);
     if (status) {
         finish_program(exec);
         return status;

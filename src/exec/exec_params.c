@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "verify/verify_params.h"
 
 // A use with its place in the order of declaring.
 struct sorted_use {
@@ -137,6 +138,32 @@ braid_status braid_exec_params_create(const braid_graph *graph, const struct tas
     }
     *out_params = params;
     return BRAID_OK;
+}
+
+braid_status braid_exec_params_verify(const struct exec_params *params, const braid_graph *graph,
+                                      const struct tasks *tasks, const struct frame *const *frames,
+                                      uint32_t num_frames)
+{
+    uint32_t num = params->first_use[params->num];
+    struct verify_binding *bindings = braid_allocate_zeroed(num, sizeof(*bindings));
+    if (!bindings)
+        return braid_error_no_memory("the proof of parameters");
+    for (uint32_t p = 0; p < params->num; p++) {
+        for (uint32_t i = params->first_use[p]; i < params->first_use[p + 1]; i++) {
+            const struct exec_edit *use = &params->uses[i];
+            bindings[i] = (struct verify_binding){
+                .parameter = p,
+                .from = params->offsets[i],
+                .node = use->node,
+                .slot = use->slot,
+                .bytes = use->bytes,
+                .offset = use->offset,
+            };
+        }
+    }
+    braid_status status = braid_verify_params(graph, tasks, frames, num_frames, bindings, num);
+    free(bindings);
+    return status;
 }
 
 void braid_exec_params_finish(struct exec_params *params)

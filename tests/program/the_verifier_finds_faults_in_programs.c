@@ -228,6 +228,119 @@ static void islands_that_are_no_stretches_are_found(void **state)
     braid_device_close(device);
 }
 
+static void keep(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks, (void)args;
+}
+
+static const braid_kernel keeper = { .name = "keep", .cpu = keep };
+
+static void use(braid_graph *graph, braid_parameter parameter, braid_node node, braid_target target,
+                braid_parameter_use how)
+{
+    how.node = node;
+    how.target = target;
+    check_ok(braid_graph_use_parameter(graph, parameter, &how));
+}
+
+// Two kernels, a copy and a fill, which share a parameter of a grid and one of an address.
+static braid_graph *make_users(void)
+{
+    static uint32_t words[4];
+    const braid_dim3 grid = { 1, 1, 1 };
+    const void *address = words;
+    braid_graph *graph = NULL;
+    braid_parameter size, place;
+    braid_node kernels[2], copy, fill;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_parameter(graph, "size", sizeof(braid_dim3), &size));
+    check_ok(braid_graph_add_parameter(graph, "place", sizeof(void *), &place));
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_graph_add_kernel(
+            graph,
+            &(braid_launch){ .kernel = &keeper, BRAID_ARGS(BRAID_ARG(address), BRAID_ARG(grid)) },
+            &kernels[i]));
+    check_ok(braid_graph_add_copy(
+        graph, &(braid_copy){ .to = words, .from = words + 2, .bytes = 8 }, &copy));
+    check_ok(braid_graph_add_fill(
+        graph, &(braid_fill){ .to = words, .value = 1, .value_bytes = 4, .num_values = 1 }, &fill));
+    for (int i = 0; i < 2; i++) {
+        use(graph, place, kernels[i], BRAID_TARGET_ARGUMENT, (braid_parameter_use){ 0 });
+        use(graph, size, kernels[i], BRAID_TARGET_ARGUMENT,
+            (braid_parameter_use){ .argument = 1, .offset = 4, .bytes = 4, .argument_offset = 8 });
+        use(graph, size, kernels[i], BRAID_TARGET_ARGUMENT,
+            (braid_parameter_use){ .argument = 1, .bytes = 4 });
+    }
+    use(graph, size, kernels[1], BRAID_TARGET_GRID, (braid_parameter_use){ 0 });
+    use(graph, size, kernels[0], BRAID_TARGET_ENABLED, (braid_parameter_use){ .bytes = 4 });
+    use(graph, place, copy, BRAID_TARGET_TO, (braid_parameter_use){ 0 });
+    use(graph, size, fill, BRAID_TARGET_VALUE, (braid_parameter_use){ .offset = 8, .bytes = 4 });
+    return graph;
+}
+
+static braid_status verify_users(const braid_exec *exec, const braid_graph *graph,
+                                 const struct frame *const *frames)
+{
+    return braid_exec_params_verify(&exec->params, graph, &exec->tasks, frames, exec->num_slots);
+}
+
+static void check_wrong(const braid_exec *exec, const braid_graph *graph,
+                        const struct frame *const *frames, const char *message)
+{
+    check_fails(verify_users(exec, graph, frames), BRAID_INTERNAL, message);
+}
+
+// Whatever of a binding is another, the proof names the parameter.
+static void check_each_binding(braid_exec *exec, const braid_graph *graph,
+                               const struct frame *const *frames)
+{
+    struct exec_params *params = &exec->params;
+    uint32_t num = params->first_use[params->num];
+    assert_int_equal(num, 10);
+    for (uint32_t i = 0; i < num; i++) {
+        const struct exec_edit old = params->uses[i];
+        const struct exec_edit wrong[] = {
+            { old.from, old.offset + 4, old.slot, old.node, old.bytes },
+            { old.from, old.offset + 1000000, old.slot, old.node, old.bytes },
+            { old.from, old.offset, (old.slot + 1) % TASK_NUM_SLOTS, old.node, old.bytes },
+            { old.from, old.offset, old.slot, old.node + 1, old.bytes },
+            { old.from, old.offset, old.slot, old.node, old.bytes - 1 },
+        };
+        for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
+            params->uses[i] = wrong[k];
+            check_wrong(exec, graph, frames, "parameter");
+        }
+        params->uses[i] = old;
+        params->offsets[i] += 4;
+        check_wrong(exec, graph, frames, "has no bytes that are set");
+        params->offsets[i] -= 4;
+    }
+}
+
+static void parameters_that_miss_their_users_are_found(void **state)
+{
+    (void)state;
+    braid_device *device = NULL;
+    braid_exec *exec = NULL;
+    braid_graph *graph = make_users();
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 1 }, &device));
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .frames = 3 }, &exec));
+    const struct frame *frames[3] = { &exec->slots[0].frame, &exec->slots[1].frame,
+                                      &exec->slots[2].frame };
+    check_ok(verify_users(exec, graph, frames));
+    check_each_binding(exec, graph, frames);
+    check_ok(verify_users(exec, graph, frames));
+    exec->params.first_use[exec->params.num]--; // one is left out
+    check_wrong(exec, graph, frames, "'place'");
+    exec->params.first_use[exec->params.num]++;
+    frames[2] = frames[0];
+    check_wrong(exec, graph, frames, "frames 0 and 2 in flight share bytes");
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +348,7 @@ int main(void)
         cmocka_unit_test(nodes_without_work_order_what_is_behind_them),
         cmocka_unit_test(a_position_published_too_early_is_found),
         cmocka_unit_test(islands_that_are_no_stretches_are_found),
+        cmocka_unit_test(parameters_that_miss_their_users_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

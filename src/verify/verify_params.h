@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proof that what an exec does with a parameter reaches each of its users, in every frame.
+#ifndef BRAID_VERIFY_VERIFY_PARAMS_H
+#define BRAID_VERIFY_VERIFY_PARAMS_H
+
+#include "program/frame.h"
+
+// Bytes of a slot that get bytes of a parameter.
+struct verify_binding {
+    uint32_t parameter, from; // the first byte of its value
+    uint32_t node, slot, bytes;
+    uint64_t offset; // in the slot
+};
+
+// Proves, before the first launch: that each use of a parameter in the graph has one binding, in
+// the order of declaring, which counts where they overlap; that its bytes are those which the
+// node's launch is given (an argument) or that its values were read from (else); and that no two
+// frames have bytes in common, so that what a launched frame reads is not written by setting a
+// parameter for later ones. `bindings` are by parameter, then by node.
+// Errors: BRAID_INTERNAL (names the parameter and the node), BRAID_NO_MEMORY.
+braid_status braid_verify_params(const braid_graph *graph, const struct tasks *tasks,
+                                 const struct frame *const *frames, uint32_t num_frames,
+                                 const struct verify_binding *bindings, size_t num_bindings);
+
+#endif
