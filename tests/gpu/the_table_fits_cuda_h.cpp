@@ -81,6 +81,8 @@ static void check_graph_calls()
     DRIVER(graph_add_host, cuGraphAddHostNode);
     DRIVER(graph_add_memory_operations, cuGraphAddBatchMemOpNode);
     DRIVER(graph_add_empty, cuGraphAddEmptyNode);
+    DRIVER(graph_add_record, cuGraphAddEventRecordNode);
+    DRIVER(graph_add_wait, cuGraphAddEventWaitNode);
     DRIVER(graph_add_child, cuGraphAddChildGraphNode);
     DRIVER(graph_add_edges, cuGraphAddDependencies);
     DRIVER(node_set_attribute, cuGraphKernelNodeSetAttribute);
