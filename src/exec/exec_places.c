@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/node_text.h"
 #include "device/kept.h"
 #include "place/place.h"
 #include "plan/cost_model.h"
@@ -25,6 +26,19 @@ static braid_status check_schedule_places(const braid_exec *exec, const braid_sc
     return braid_error(BRAID_INVALID_ARGUMENT,
                        "braid_exec_create: the schedule is for %u places, there %s %u", num,
                        exec->places.num == 1 ? "is" : "are", exec->places.num);
+}
+
+// Of a schedule that is older than a parameter.
+static braid_status check_rests(const braid_graph *graph, const struct placed *placed)
+{
+    for (uint32_t i = 0; placed && i < placed->model.num_nodes; i++) {
+        if (graph_nodes(graph)[i].may_rest && graph_nodes(placed->graph)[i].must_run)
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "braid_exec_create: the schedule was made before a parameter could "
+                               "disable node %s",
+                               braid_node_text(i, braid_graph_name(graph, i)).text);
+    }
+    return BRAID_OK;
 }
 
 static braid_status check_model(const braid_exec *exec, const braid_place_model *model)
@@ -72,6 +86,7 @@ braid_status braid_exec_place(braid_exec *exec, const braid_graph *graph,
     if (options->schedule) {
         status = check_schedule_places(exec, options->schedule);
         exec->placed = status ? NULL : braid_placed_share(options->schedule->placed);
+        status = status ? status : check_rests(graph, exec->placed);
     } else {
         status = check_model(exec, model);
         if (!status && model && model->num_places > 1)

@@ -37,6 +37,8 @@ struct graph_node {
     uint8_t kind;  // enum work_kind
     uint8_t role;  // enum graph_role
     uint8_t place; // 0: not named; 1 and more: the place before that. Of a main node
+    bool may_rest; // a parameter may disable it
+    bool must_run; // of several places: it writes where what was there before is not
 };
 
 struct graph_edge {
@@ -155,6 +157,16 @@ static inline uint32_t graph_num_nodes(const braid_graph *graph)
 static inline const struct graph_node *graph_nodes(const braid_graph *graph)
 {
     return graph->nodes.items;
+}
+
+// Whether what was there must be there before the access: also where a node that may be left out
+// would write over all of it. A transient buffer has anything then.
+static inline bool graph_needs_data(const braid_graph *graph, uint32_t node,
+                                    const struct graph_access *access)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    return access->mode != BRAID_WRITE ||
+           (graph_nodes(graph)[node].may_rest && !resources[access->resource].alignment);
 }
 
 static inline const struct graph_edge *graph_edges(const braid_graph *graph)

@@ -198,5 +198,7 @@ braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter param
                                           .argument_offset = (uint32_t)use->argument_offset,
                                           .offset = (uint32_t)use->offset,
                                           .bytes = (uint32_t)bytes };
+    if (use->target == BRAID_TARGET_ENABLED)
+        ((struct graph_node *)graph->nodes.items)[use->node.index].may_rest = true;
     return BRAID_OK;
 }

@@ -41,11 +41,6 @@ static const struct graph_resource *resource_at(const struct build *build, uint3
     return &((const struct graph_resource *)build->user->resources.items)[index];
 }
 
-static bool needs_data(uint32_t mode)
-{
-    return mode != BRAID_WRITE;
-}
-
 static void find_offsets(struct build *build)
 {
     for (uint32_t i = 0; i < build->user->resources.num; i++) {
@@ -210,6 +205,16 @@ static void note_write(struct build *build, uint32_t resource, uint32_t place)
         build->valid[s] = UINT64_C(1) << place;
 }
 
+// Whether what was there before is still there where nothing is written. Transient buffers have
+// anything then.
+static bool keeps_data(const struct build *build, uint32_t resource, uint32_t place)
+{
+    uint64_t valid = UINT64_MAX;
+    for (uint32_t s = build->segments.first[resource]; s < build->segments.end[resource]; s++)
+        valid &= build->valid[s];
+    return valid >> place & 1 || braid_place_home(build->user, resource) == PLACE_NOWHERE;
+}
+
 // All that a unit needs comes before the unit, since nothing stands between its nodes. A node may
 // write a part of what it reads, so what it needs counts first.
 static braid_status walk_node(struct build *build, uint32_t node, uint32_t place)
@@ -217,20 +222,26 @@ static braid_status walk_node(struct build *build, uint32_t node, uint32_t place
     struct graph_node *placed = &((struct graph_node *)build->graph->nodes.items)[node];
     uint32_t first = placed->first_access, end = first + placed->num_accesses;
     const struct graph_access *accesses = build->user->accesses.items;
+    bool must_run = false;
     placed->place = (uint8_t)(place + 1);
     braid_status status = BRAID_OK;
     for (uint32_t i = first; i < end && !status; i++) {
-        if (needs_data(accesses[i].mode) && is_tracked(build, accesses[i].resource))
+        if (is_tracked(build, accesses[i].resource) &&
+            graph_needs_data(build->user, node, &accesses[i]))
             status = bring(build, accesses[i].resource, place, false);
     }
     for (uint32_t i = first; i < end && !status; i++) {
         struct graph_access access = accesses[i];
-        if (access.mode != BRAID_READ && is_tracked(build, access.resource))
+        if (access.mode != BRAID_READ && is_tracked(build, access.resource)) {
+            must_run |= !keeps_data(build, access.resource, place);
             note_write(build, access.resource, place);
+        }
         status = braid_place_memory_at(&build->memory, access.resource, place, &access.resource);
         if (!status)
             ((struct graph_access *)build->graph->accesses.items)[i] = access;
     }
+    // By its index, since copies of what it needs are nodes, too.
+    ((struct graph_node *)build->graph->nodes.items)[node].must_run = must_run;
     return status;
 }
 

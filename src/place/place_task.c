@@ -43,16 +43,16 @@ static void fill_uses(struct place_task *task, const struct graph_segments *segm
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
         task->first_use[unit] = num;
         for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
-            const struct graph_node *node =
-                &graph_nodes(task->graph)[plan_unit_member(plan, unit, i)];
+            uint32_t member = plan_unit_member(plan, unit, i);
+            const struct graph_node *node = &graph_nodes(task->graph)[member];
             for (uint32_t k = 0; k < node->num_accesses; k++) {
                 const struct graph_access *access = &accesses[node->first_access + k];
                 if (!is_tracked(task->graph, access->resource))
                     continue;
-                task->uses[num++] =
-                    (struct place_use){ segments->first[access->resource],
-                                        segments->end[access->resource],
-                                        access->mode != BRAID_WRITE, access->mode != BRAID_READ };
+                task->uses[num++] = (struct place_use){
+                    segments->first[access->resource], segments->end[access->resource],
+                    graph_needs_data(task->graph, member, access), access->mode != BRAID_READ
+                };
             }
         }
     }

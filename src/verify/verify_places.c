@@ -222,7 +222,8 @@ static braid_status walk_node(const struct proof *proof, uint32_t node)
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
         const struct graph_access *access = access_of(proof->graph, graph_node->first_access + i);
-        if (access->mode != BRAID_WRITE)
+        if (graph_needs_data(proof->program, node,
+                             access_of(proof->program, graph_node->first_access + i)))
             status = check_current(proof, node, access->resource);
     }
     for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {

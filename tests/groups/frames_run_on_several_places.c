@@ -258,6 +258,108 @@ static void what_several_devices_do_not_have_is_refused(void **state)
     braid_graph_destroy(graph);
 }
 
+enum { BEFORE = 41, WRITTEN = 3 };
+
+// Writes a buffer of the first place on the last one, from another that holds ones.
+static braid_exec *make_writer(struct field *field, bool by_parameter, braid_parameter *on,
+                               braid_node *out_node)
+{
+    braid_graph *graph;
+    braid_resource to, from;
+    braid_exec *exec;
+    const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "to", field->buffers[0][0], bytes, &to));
+    check_ok(braid_graph_add_buffer(graph, "from", field->buffers[0][1], bytes, &from));
+    check_ok(braid_graph_add_parameter(graph, "on", sizeof(bool), on));
+    const uint32_t factor = 2, addend = 1, num = PLACED_WORDS;
+    const braid_arg args[] = { braid_resource_address(&to), braid_resource_address(&from),
+                               BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num) };
+    const braid_access accesses[] = { { from, BRAID_READ }, { to, BRAID_WRITE } };
+    const braid_launch launch = { .node = { .accesses = accesses,
+                                            .num_accesses = 2,
+                                            .place = BRAID_PLACE(field->test->num_places - 1) },
+                                  .kernel = &test_axpy,
+                                  .grid = { 1, 1, 1 },
+                                  .block = { PLACED_WORDS, 1, 1 },
+                                  .args = args,
+                                  .num_args = 5 };
+    check_ok(braid_graph_add_kernel(graph, &launch, out_node));
+    const braid_parameter_use use = { .node = *out_node, .target = BRAID_TARGET_ENABLED };
+    if (by_parameter)
+        check_ok(braid_graph_use_parameter(graph, *on, &use));
+    const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
+    check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    check_ok(braid_schedule_verify(braid_exec_schedule(exec), graph));
+    braid_graph_destroy(graph);
+    return exec;
+}
+
+static void run_writer(struct field *field, braid_exec *exec, uint32_t expected)
+{
+    const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
+    braid_device *device = field->test->devices[0];
+    for (uint32_t i = 0; i < 2; i++)
+        check_ok(braid_stream_fill(device, field->stream, field->buffers[0][i], i ? 1 : BEFORE, 4,
+                                   PLACED_WORDS));
+    check_ok(braid_exec_launch(exec, field->stream));
+    check_ok(braid_stream_copy(device, field->stream, field->staged, field->buffers[0][0], bytes));
+    check_ok(braid_stream_synchronize(device, field->stream));
+    assert_int_equal(field->staged[PLACED_WORDS - 1], expected);
+}
+
+static void a_disabled_node_leaves_what_was_there(void **state)
+{
+    struct field *field = *state;
+    for (int by_parameter = 0; by_parameter < 2; by_parameter++) {
+        braid_parameter on;
+        braid_node node;
+        braid_exec *exec = make_writer(field, by_parameter, &on, &node);
+        run_writer(field, exec, WRITTEN);
+        for (int i = 0; i < 3 && by_parameter; i++) {
+            bool enabled = i == 1;
+            check_ok(braid_exec_set_param(exec, on, &enabled));
+            run_writer(field, exec, enabled ? WRITTEN : BEFORE);
+        }
+        if (!by_parameter)
+            check_fails(braid_exec_set_enabled(exec, node, false), BRAID_UNSUPPORTED,
+                        "disable it by a parameter");
+        check_ok(braid_exec_set_enabled(exec, node, true));
+        run_writer(field, exec, WRITTEN);
+        braid_exec_destroy(exec);
+    }
+}
+
+// A plan that did not know of it.
+static void a_parameter_that_came_late_is_refused(void **state)
+{
+    struct field *field = *state;
+    braid_graph *graph;
+    braid_resource to;
+    braid_parameter on;
+    braid_node node;
+    braid_schedule *schedule;
+    braid_exec *exec;
+    braid_place_model model;
+    braid_device_group_get_place_model(field->test->group, &model);
+    const braid_schedule_options options = { .places = &model };
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "to", field->buffers[0][0], 64, &to));
+    const braid_fill fill = { BRAID_ACCESSES({ to, BRAID_WRITE }),
+                              .node.place = BRAID_PLACE(field->test->num_places - 1),
+                              .to_resource = to, .num_values = 64 };
+    check_ok(braid_graph_add_fill(graph, &fill, &node));
+    check_ok(braid_graph_add_parameter(graph, "on", sizeof(bool), &on));
+    check_ok(braid_schedule_create(graph, &options, &schedule));
+    const braid_parameter_use use = { .node = node, .target = BRAID_TARGET_ENABLED };
+    check_ok(braid_graph_use_parameter(graph, on, &use));
+    const braid_exec_options given = { .schedule = schedule };
+    check_fails(braid_exec_create_on_group(field->test->group, graph, &given, &exec),
+                BRAID_INVALID_ARGUMENT, "made before a parameter could disable node 0 'fill'");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 // While an exec or a group has them, devices stay open.
 static void a_device_in_use_stays_open(void **state)
 {
@@ -348,6 +450,8 @@ int main(void)
         cmocka_unit_test(random_graphs_compute_what_their_nodes_say),
         cmocka_unit_test(an_exec_says_where_it_runs),
         cmocka_unit_test(what_several_devices_do_not_have_is_refused),
+        cmocka_unit_test(a_disabled_node_leaves_what_was_there),
+        cmocka_unit_test(a_parameter_that_came_late_is_refused),
         cmocka_unit_test(a_device_in_use_stays_open),
         cmocka_unit_test(a_device_of_a_group_has_execs_of_its_own),
         cmocka_unit_test(groups_are_checked),
