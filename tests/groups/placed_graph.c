@@ -173,7 +173,7 @@ void placed_model_run(const struct placed_model *model, uint32_t *words)
         uint32_t *to = find(words, node->to);
         const uint32_t *from = node->kind == PLACED_CHANGE ? to : find(words, node->from);
         const uint32_t *with = find(words, node->with);
-        for (uint32_t k = 0; k < words_of(node->to.part); k++) {
+        for (uint32_t k = 0; k < words_of(node->to.part) && !node->rests; k++) {
             if (node->kind == PLACED_FILL)
                 to[k] = node->addend;
             else if (node->kind == PLACED_COPY)

@@ -26,6 +26,7 @@ struct placed_node {
     enum placed_kind kind;
     struct placed_part to, from, with;
     uint32_t factor, addend, place; // place: 0 where the planner chooses
+    bool rests;                     // is disabled
     braid_node handle;
 };
 
