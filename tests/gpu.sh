@@ -12,6 +12,7 @@
 #     mpm        sparse_mpm on the device, against the CPU
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
 #     frames     frames in flight and calls that block: checked, and what they bring
+#     times      times of frames, by the host's clock too; what they cost; graphs tuned, as one stream, as declared
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, what an
@@ -199,6 +200,18 @@ frames() {
     step pipeline "$build/bench/bench_pipeline" 60 cuda
 }
 
+# Times of frames and tuning: what keeping times costs, how near the host's clock they are, and what
+# costs are worth for three graphs of real kernels.
+times() {
+    for mode in streams native island; do
+        BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode \
+            step "times-$mode" timeout 60 "$build/tests/contract/contract" frames_keep_their_times
+    done
+    step tuned timeout 200 "$build/bench/bench_tuned" cuda
+    step profile timeout 100 "$build/bench/bench_gpu_profile"
+    cat "$results/tuned.log" "$results/profile.log"
+}
+
 rigid() {
     step rigid "$build/bench/bench_gpu_rigid"
 }
@@ -268,11 +281,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch frames sweep large rigid islands}"; do
+for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid islands}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices | ranks) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices | ranks | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

@@ -23,7 +23,8 @@ static braid_status read_once(struct gpu_backend *gpu, struct backend_stream *st
     return status;
 }
 
-static braid_status read_often(struct gpu_backend *gpu, struct gpu_kernel *stamp, void *memory,
+static braid_status read_often(struct gpu_backend *gpu, struct gpu_kernel *stamp,
+                               struct backend_stream *stream, void *memory,
                                struct clock_pair *out_pair)
 {
     uint64_t mask = 0;
@@ -40,23 +41,20 @@ static braid_status read_often(struct gpu_backend *gpu, struct gpu_kernel *stamp
                     .args = args,
                     .arg_bytes = arg_bytes },
     };
-    struct backend_stream *stream = NULL;
     struct clock_pair best = { 0 };
-    braid_status status = braid_gpu_stream_create(&gpu->base, 0, &stream);
+    braid_status status = BRAID_OK;
     for (int i = 0; i < READINGS && !status; i++)
         status = read_once(gpu, stream, &task, memory, &best);
-    if (stream)
-        braid_gpu_stream_destroy(&gpu->base, stream);
     if (!status)
         *out_pair = best;
     return status;
 }
 
-braid_status braid_gpu_read_clock(struct gpu_backend *gpu, struct clock_pair *out_pair)
+braid_status braid_gpu_read_clock(struct gpu_backend *gpu, struct backend_stream *stream,
+                                  void *memory, struct clock_pair *out_pair)
 {
     struct gpu_kernel stamp = { 0 };
     struct gpu_scope scope;
-    void *memory = NULL;
     braid_status status = braid_gpu_enter(gpu, &scope, "reading the device's clock");
     if (status)
         return status;
@@ -64,11 +62,7 @@ braid_status braid_gpu_read_clock(struct gpu_backend *gpu, struct clock_pair *ou
     if (!status && !stamp.function)
         status = braid_error(BRAID_UNSUPPORTED, "%s: its clock cannot be read", gpu->label);
     if (!status)
-        status = braid_gpu_allocate(&gpu->base, BRAID_MEMORY_DEVICE, sizeof(uint64_t), &memory);
-    if (!status)
-        status = read_often(gpu, &stamp, memory, out_pair);
+        status = read_often(gpu, &stamp, stream, memory, out_pair);
     braid_gpu_leave(gpu, &scope);
-    if (memory)
-        braid_gpu_release(&gpu->base, BRAID_MEMORY_DEVICE, memory);
     return status;
 }

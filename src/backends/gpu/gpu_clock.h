@@ -6,10 +6,10 @@
 #include "backends/gpu/gpu_backend.h"
 #include "base/clock.h"
 
-// By a kernel between two readings of the host's clock, on a stream of its own: waits for nothing
-// that others have queued, unless they fill the device.
-// Errors: BRAID_UNSUPPORTED (there is no such kernel for the device), BRAID_NO_MEMORY,
-// BRAID_DEVICE_ERROR.
-braid_status braid_gpu_read_clock(struct gpu_backend *gpu, struct clock_pair *out_pair);
+// By a kernel between two readings of the host's clock, which writes 8 bytes of the device's
+// memory. Nothing else is on the stream. Errors: BRAID_UNSUPPORTED (there is no such kernel for the
+// device), BRAID_DEVICE_ERROR.
+braid_status braid_gpu_read_clock(struct gpu_backend *gpu, struct backend_stream *stream,
+                                  void *memory, struct clock_pair *out_pair);
 
 #endif

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backends/gpu/gpu_clock.h"
 #include "backends/gpu/gpu_island_fit.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -246,7 +245,7 @@ static braid_status read_times(struct playing *base, struct profile *out_profile
 
 static braid_status read_clock(struct playing *base, struct profile *profile)
 {
-    return braid_gpu_read_clock(((const struct graph_playing *)base)->gpu, &profile->clock.host);
+    return braid_graph_times_read_clock(((const struct graph_playing *)base)->times, profile);
 }
 
 static void destroy(struct playing *base)

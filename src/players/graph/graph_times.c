@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_clock.h"
 #include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/array.h"
@@ -33,6 +34,8 @@ struct graph_time {
 
 struct graph_times {
     struct gpu_backend *gpu;
+    braid_device *device;
+    braid_stream *stream; // leased, for reading the clock
     const struct program *program;
     struct graph_time *nodes; // by task
     struct stamp_place *places;
@@ -117,7 +120,8 @@ static braid_status upload(struct graph_times *times)
         memcpy(begin, times->places, times->num_places * sizeof(*times->places));
     void *memory = NULL;
     braid_status status =
-        braid_gpu_allocate(&times->gpu->base, BRAID_MEMORY_DEVICE, times->num_bytes, &memory);
+        braid_gpu_allocate(&times->gpu->base, BRAID_MEMORY_DEVICE,
+                           times->num_bytes + sizeof(uint64_t), &memory); // the last: a clock's
     times->memory = memory;
     if (!status)
         status =
@@ -162,7 +166,10 @@ braid_status braid_graph_times_create(const struct stage *stage, struct graph_ti
     times->gpu = gpu_from(stage->device->backend);
     times->program = stage->program;
     times->room = stage->num_profiled;
-    braid_status status = fill(times, stage);
+    times->device = stage->device;
+    braid_status status = braid_device_lease_stream(stage->device, &times->stream);
+    if (!status)
+        status = fill(times, stage);
     if (status)
         braid_graph_times_destroy(times);
     else
@@ -178,6 +185,8 @@ void braid_graph_times_destroy(struct graph_times *times)
         if (times->nodes[i].kernel)
             braid_gpu_kernel_unload(&times->gpu->base, &times->nodes[i].kernel->base);
     }
+    if (times->stream)
+        braid_device_return_stream(times->device, times->stream);
     braid_gpu_island_memory_leave(times->gpu, BRAID_MEMORY_DEVICE, times->memory);
     free(times->nodes);
     free(times->places);
@@ -323,4 +332,10 @@ braid_status braid_graph_times_read(const struct graph_times *times, struct prof
         status = read_frame(times, kept + i % times->room * times->num_places, out_profile);
     free(kept);
     return status;
+}
+
+braid_status braid_graph_times_read_clock(const struct graph_times *times, struct profile *profile)
+{
+    return braid_gpu_read_clock(times->gpu, device_backend_stream(times->stream),
+                                times->memory + times->num_bytes, &profile->clock.host);
 }

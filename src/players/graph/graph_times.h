@@ -45,5 +45,7 @@ void braid_graph_times_launched(struct graph_times *times);
 
 // See player.read_times.
 braid_status braid_graph_times_read(const struct graph_times *times, struct profile *out_profile);
+// See player.read_clock.
+braid_status braid_graph_times_read_clock(const struct graph_times *times, struct profile *profile);
 
 #endif

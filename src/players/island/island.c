@@ -6,7 +6,6 @@
 // frame's arguments are parameters of that launch: one in flight keeps its own.
 #include <stdlib.h>
 
-#include "backends/gpu/gpu_clock.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "players/island/island_program.h"
@@ -172,7 +171,7 @@ static braid_status read_times(struct playing *base, struct profile *out_profile
 
 static braid_status read_clock(struct playing *base, struct profile *profile)
 {
-    return braid_gpu_read_clock(((const struct island_playing *)base)->gpu, &profile->clock.host);
+    return braid_island_times_read_clock(((const struct island_playing *)base)->times, profile);
 }
 
 static void keep_row(struct playing *base, uint32_t frame)

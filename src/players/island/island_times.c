@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "backends/gpu/gpu_clock.h"
 #include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/array.h"
@@ -13,10 +14,13 @@ static const char what_times[] = "the times of frames";
 
 struct island_times {
     struct gpu_backend *gpu;
+    braid_device *device;
+    braid_stream *stream; // leased, for reading the clock
     const struct program *program;
     uint64_t *stamp_of; // by task: which of a frame's
     uint64_t num_stamps;
-    struct gpu_stamp *stamps; // on the device: of as many frames as are kept, in turn
+    // On the device: of as many frames as are kept, in turn, and one for reading the clock.
+    struct gpu_stamp *stamps;
     uint32_t room;
     uint64_t num_frames; // launched
 };
@@ -33,7 +37,7 @@ static braid_status fill(struct island_times *times, struct gpu_island *island,
     times->num_stamps = braid_gpu_island_count_stamps(island, &num_in_lane);
     braid_status status =
         braid_gpu_allocate(&times->gpu->base, BRAID_MEMORY_DEVICE,
-                           times->num_stamps * times->room * sizeof(*times->stamps), &stamps);
+                           (times->num_stamps * times->room + 1) * sizeof(*times->stamps), &stamps);
     if (status)
         return status;
     times->stamps = stamps;
@@ -55,7 +59,10 @@ braid_status braid_island_times_create(const struct stage *stage, struct gpu_isl
     times->gpu = gpu_from(stage->device->backend);
     times->program = stage->program;
     times->room = stage->num_profiled;
-    braid_status status = fill(times, island, call_of);
+    times->device = stage->device;
+    braid_status status = braid_device_lease_stream(stage->device, &times->stream);
+    if (!status)
+        status = fill(times, island, call_of);
     if (status)
         braid_island_times_destroy(times);
     else
@@ -67,6 +74,8 @@ void braid_island_times_destroy(struct island_times *times)
 {
     if (!times)
         return;
+    if (times->stream)
+        braid_device_return_stream(times->device, times->stream);
     braid_gpu_island_memory_leave(times->gpu, BRAID_MEMORY_DEVICE, times->stamps);
     free(times->stamp_of);
     free(times);
@@ -120,4 +129,12 @@ braid_status braid_island_times_read(const struct island_times *times, struct pr
         status = read_frames(times, memory, out_profile);
     free(memory);
     return status;
+}
+
+braid_status braid_island_times_read_clock(const struct island_times *times,
+                                           struct profile *profile)
+{
+    return braid_gpu_read_clock(times->gpu, device_backend_stream(times->stream),
+                                times->stamps + times->num_stamps * times->room,
+                                &profile->clock.host);
 }

@@ -21,5 +21,8 @@ void braid_island_times_launched(struct island_times *times, uint32_t num_frames
 
 // See player.read_times.
 braid_status braid_island_times_read(const struct island_times *times, struct profile *out_profile);
+// See player.read_clock.
+braid_status braid_island_times_read_clock(const struct island_times *times,
+                                           struct profile *profile);
 
 #endif

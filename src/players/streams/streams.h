@@ -44,6 +44,9 @@ struct streams_times {
     size_t *before_op;    // the mark before it on its lane
     size_t *mark_of_step; // as mark_of_op, for steps
     size_t *mark_of_lane; // at its begin; 0: none
+    braid_device *device;
+    braid_stream *clock_stream; // leased, with nothing on it but
+    braid_event *clock_event;   // an event with timing, for reading the clock
 };
 
 enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };

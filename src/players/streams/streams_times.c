@@ -47,6 +47,15 @@ static braid_status make_marks(struct streams_playing *streams, struct streams_t
     return status;
 }
 
+static braid_status make_clock(braid_device *device, struct streams_times *times)
+{
+    times->device = device;
+    braid_status status = braid_device_lease_stream(device, &times->clock_stream);
+    return status ? status
+                  : braid_event_create(device, &(braid_event_options){ .timing = true },
+                                       &times->clock_event);
+}
+
 braid_status braid_streams_times_create(struct streams_playing *streams,
                                         const struct program *program, uint32_t num_frames)
 {
@@ -65,7 +74,9 @@ braid_status braid_streams_times_create(struct streams_playing *streams,
         !times->mark_of_lane)
         return braid_error_no_memory("the times of frames");
     braid_status status = number_marks(streams, times, program);
-    return status ? status : make_marks(streams, times);
+    if (!status)
+        status = make_marks(streams, times);
+    return status ? status : make_clock(streams->device, times);
 }
 
 void braid_streams_times_destroy(struct streams_times *times)
@@ -74,6 +85,9 @@ void braid_streams_times_destroy(struct streams_times *times)
         return;
     for (size_t i = 0; times->marks && i < times->num_marks * times->room; i++)
         braid_event_destroy(times->marks[i]);
+    braid_event_destroy(times->clock_event);
+    if (times->clock_stream)
+        braid_device_return_stream(times->device, times->clock_stream);
     free(times->marks);
     free(times->is_whole);
     free(times->mark_of_op);
@@ -207,13 +221,14 @@ static uint64_t find_rounding(uint64_t elapsed_ns)
 }
 
 static braid_status read_clock_once(const struct streams_playing *streams, braid_event *origin,
-                                    braid_event *event, braid_stream *stream,
                                     struct clock_pair *best)
 {
+    const struct streams_times *times = streams->times;
     struct backend *backend = streams->device->backend;
+    braid_event *event = times->clock_event;
     uint64_t before_ns = clock_now_ns(), device_ns = 0;
-    braid_status status =
-        backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+    braid_status status = backend->ops->event_record(backend, event->backend,
+                                                     device_backend_stream(times->clock_stream));
     if (!status)
         status = backend->ops->event_synchronize(backend, event->backend);
     uint64_t after_ns = clock_now_ns();
@@ -227,20 +242,11 @@ static braid_status read_clock_once(const struct streams_playing *streams, braid
 braid_status braid_streams_read_clock(struct playing *playing, struct profile *profile)
 {
     const struct streams_playing *streams = (const struct streams_playing *)playing;
-    braid_event *origin = (braid_event *)(uintptr_t)profile->clock.origin, *event = NULL;
+    braid_event *origin = (braid_event *)(uintptr_t)profile->clock.origin;
     struct clock_pair *host = &profile->clock.host;
-    braid_stream *stream = NULL;
-    if (!origin)
-        return BRAID_OK; // no frame was whole
-    braid_status status = braid_device_lease_stream(streams->device, &stream);
-    if (!status)
-        status =
-            braid_event_create(streams->device, &(braid_event_options){ .timing = true }, &event);
-    for (int i = 0; i < READINGS && !status; i++)
-        status = read_clock_once(streams, origin, event, stream, host);
+    braid_status status = BRAID_OK;
+    for (int i = 0; i < READINGS && !status && origin; i++) // without: no frame was whole
+        status = read_clock_once(streams, origin, host);
     host->error_ns += find_rounding(host->device_ns);
-    braid_event_destroy(event);
-    if (stream)
-        braid_device_return_stream(streams->device, stream);
     return status;
 }
