@@ -13,6 +13,7 @@ enum {
     MEASURED_FRAMES = 9,
     FRAMES_A_TURN = 3, // one behind the other, as a program queues them
     LEAST_TURNS = 3,   // before any trial is dropped, whatever the budget
+    DROPS = 2,         // of the slower half, after each half of the budget that is left
 };
 
 #define DEFAULT_BUDGET_NS UINT64_C(2000000000)
@@ -84,40 +85,49 @@ static void sort_trials(struct tune_trials *trials)
     qsort(first_trial(trials), trials->trials.num, sizeof(struct tune_trial), compare_trials);
 }
 
-static braid_status run_round(struct tune_trials *trials)
+// Each round begins with another trial, so that none is always behind the same one.
+static braid_status run_round(struct tune_trials *trials, size_t round)
 {
     braid_status status = BRAID_OK;
-    for (size_t i = 0; i < trials->trials.num && !status; i++)
-        if (!first_trial(trials)[i].was_dropped)
-            status = run_turn(&first_trial(trials)[i]);
+    for (size_t i = 0; i < trials->trials.num && !status; i++) {
+        struct tune_trial *trial = &first_trial(trials)[(i + round) % trials->trials.num];
+        if (!trial->was_dropped)
+            status = run_turn(trial);
+    }
     return status;
 }
 
-// The slower half, all that is clearly slower than the best of the others.
+// The slower half of those left, of which it keeps three at least.
 static void drop_slower_half(struct tune_trials *trials)
 {
+    enum { LEAST_LEFT = 3 };
+    size_t num = 0;
     sort_trials(trials);
-    for (size_t i = (trials->trials.num + 1) / 2; i < trials->trials.num; i++)
+    while (num < trials->trials.num && !first_trial(trials)[num].was_dropped)
+        num++;
+    for (size_t i = num > 2 * LEAST_LEFT ? (num + 1) / 2 : LEAST_LEFT; i < num; i++)
         first_trial(trials)[i].was_dropped = true;
 }
 
 // The first turn of each finds nothing in the caches and does not count.
 static braid_status time_trials(struct tune_trials *trials, uint64_t budget_ns)
 {
-    braid_status status = run_round(trials);
+    braid_status status = run_round(trials, 0);
     for (size_t i = 0; i < trials->trials.num; i++)
         first_trial(trials)[i].times.num = 0;
     uint64_t start_ns = clock_now_ns();
-    bool halved = false;
-    for (int round = 0; !status; round++) {
+    uint64_t drop_ns = budget_ns / 2; // when the next half goes
+    size_t drops = 0;
+    for (size_t round = 0; !status; round++) {
         uint64_t used_ns = clock_now_ns() - start_ns;
-        if (round >= 2 * LEAST_TURNS && used_ns >= budget_ns)
+        if (round >= (DROPS + 1) * LEAST_TURNS && used_ns >= budget_ns)
             break;
-        if (!halved && round >= LEAST_TURNS && used_ns >= budget_ns / 2) {
+        if (drops < DROPS && round >= (drops + 1) * LEAST_TURNS && used_ns >= drop_ns) {
             drop_slower_half(trials);
-            halved = true;
+            drop_ns += (budget_ns - drop_ns) / 2;
+            drops++;
         }
-        status = run_round(trials);
+        status = run_round(trials, round);
     }
     if (!status)
         sort_trials(trials);
