@@ -137,14 +137,10 @@ bool braid_gpu_post_joins(const struct backend_task *task)
     return task->post.operation->what.joins_next;
 }
 
-static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,
-                                const struct backend_task *task)
+static braid_status submit_other(struct gpu_backend *gpu, gpu_stream stream,
+                                 const struct backend_task *task)
 {
-    if (task->detour)
-        return braid_gpu_submit_detour(gpu, stream, task);
     switch (task->kind) {
-    case WORK_KERNEL:
-        return submit_kernel(gpu, stream, task);
     case WORK_COPY:
         return submit_copy(gpu, stream, task);
     case WORK_FILL:
@@ -157,12 +153,14 @@ static braid_status submit_task(struct gpu_backend *gpu, gpu_stream stream,
         return braid_gpu_post(stream, task);
     case WORK_AWAIT:
         return BRAID_OK; // likewise: it is behind its post
+    case WORK_KERNEL:
     case WORK_NATIVE:
         break;
     }
     return braid_error(BRAID_INTERNAL, "'%s' was submitted to the device", task->name);
 }
 
+// A kernel, which most tasks are, takes the shortest way.
 braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,
                               const struct backend_task *task)
 {
@@ -172,7 +170,12 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
     if (status)
         return status;
     braid_gpu_note_stream(gpu, gpu_stream_of(stream));
-    status = submit_task(gpu, gpu_stream_of(stream), task);
+    if (task->detour)
+        status = braid_gpu_submit_detour(gpu, gpu_stream_of(stream), task);
+    else if (task->kind == WORK_KERNEL)
+        status = submit_kernel(gpu, gpu_stream_of(stream), task);
+    else
+        status = submit_other(gpu, gpu_stream_of(stream), task);
     braid_gpu_leave(gpu, &scope);
     return status;
 }
