@@ -296,11 +296,9 @@ static braid_status read_changed(const struct tasks *tasks, struct frame *frame,
     case WORK_POST:
         read_work(tasks, frame, task);
         return BRAID_OK;
-    case WORK_EMPTY:
-    case WORK_AWAIT:
-        break;
+    default: // nothing of it can change
+        return BRAID_OK;
     }
-    return BRAID_OK;
 }
 
 static struct task_control *control_of(const struct frame *frame, uint32_t task)

@@ -38,12 +38,9 @@ static const char *find_reason(const struct gpu_api *api, const struct backend_t
         return api->executable_set_child ? NULL : no_call;
     case WORK_POST:
         return "what is captured of operations between ranks keeps their addresses";
-    case WORK_KERNEL:
-    case WORK_AWAIT:
-    case WORK_EMPTY:
-        break;
+    default:
+        return NULL;
     }
-    return NULL;
 }
 
 static const char detoured[] =
@@ -188,12 +185,9 @@ static braid_status set_values(const struct graph_playing *playing,
         return set_host(playing, node, task);
     case WORK_NATIVE:
         return set_native(playing, node, task);
-    case WORK_POST: // refused above
-    case WORK_AWAIT:
-    case WORK_EMPTY:
-        break;
+    default: // nothing of it can change
+        return BRAID_OK;
     }
-    return BRAID_OK;
 }
 
 // What stands in for a disabled one is among the values; the driver disables the others.
