@@ -78,6 +78,17 @@ def a_measured_report_has_both_frames():
     assert page.count("<svg") == 2
 
 
+def a_profiled_report_says_how_long_after_its_launch_the_frame_began():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.html")
+        result = braid("run", "-", "--device", "cpu", "--frames", "3", "--profile", "--report", path, text=GRAPH)
+        assert result.status == 0, result.err
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+    assert re.search(r'id="launched">Its first node began [0-9.]+&nbsp;\w+ after the host began to launch it', page)
+    assert page.count('class="launch"') == 1 and '"launch":[' in page  # of what was measured alone
+
+
 def nothing_is_fetched():
     for page in (report(GRAPH), braid("plan", "-", "--svg", "-", text=GRAPH).out):
         links = set(re.findall(r"[a-z]+://[^\s\"'<>)]*", page))
@@ -122,6 +133,18 @@ LOOK = """
     return [nodes, blocks, hits, near, info, shown, names, svg.querySelectorAll("input").length];"""
 
 
+def every_node_is_shown_or_in_a_block():
+    for num in (16, 440):
+        nodes, in_blocks, hit = in_browser(report(large(num), "--lanes", "4"), """
+            var all = Array.from(svg.querySelectorAll(".rows .block title"));
+            var drawn = svg.querySelectorAll("[data-node]").length;
+            svg.braid.search("step_11"); svg.braid.next(1);
+            return [drawn, all.reduce(function (sum, title) { return sum + parseInt(title.textContent, 10); }, 0),
+                svg.querySelector(".info").textContent];""")
+        assert nodes + in_blocks == num, (num, nodes, in_blocks)
+        assert nodes > 0 and hit.startswith("step_11: lane "), (num, nodes, hit)
+
+
 def large_plans_can_be_searched_and_zoomed():
     page = report(large(10000), "--lanes", "8")
     nodes, blocks, hits, near, info, shown, names, inputs = in_browser(page, LOOK)
@@ -153,7 +176,9 @@ if __name__ == "__main__":
         a_report_says_what_would_change_the_frame,
         a_report_says_what_waits_cost,
         a_measured_report_has_both_frames,
+        a_profiled_report_says_how_long_after_its_launch_the_frame_began,
         nothing_is_fetched,
+        every_node_is_shown_or_in_a_block,
         large_plans_can_be_searched_and_zoomed,
         small_plans_show_every_node_with_its_waits,
         a_timeline_alone_works_too,
