@@ -68,6 +68,26 @@ static enum exit_status read_place(struct dot_file *file, uint32_t node, const c
     return EXIT_DONE;
 }
 
+static enum exit_status read_rank(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_cost rank;
+    if (!dot_cost_parse(text, &rank) || rank.billionths > 0 || rank.whole >= DOT_MOST_RANKS)
+        return dot_attribute_refuse(file, node, "rank", text,
+                                    "a rank is a whole number of less than 2^20");
+    file->nodes[node].rank = (uint32_t)rank.whole;
+    return EXIT_DONE;
+}
+
+static enum exit_status read_bytes(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_cost bytes;
+    if (!dot_cost_parse(text, &bytes) || bytes.billionths > 0 || bytes.whole >> 48)
+        return dot_attribute_refuse(file, node, "bytes", text,
+                                    "that is a whole number of less than 2^48");
+    file->nodes[node].bytes = bytes.whole;
+    return EXIT_DONE;
+}
+
 // "8,1,1x256,1,1": blocks, and threads of a block.
 static enum exit_status read_launch(struct dot_file *file, uint32_t node, const char *text)
 {
@@ -130,6 +150,7 @@ static const struct {
     { "launch", read_launch },     { "accesses", dot_accesses_read },
     { "inside", read_inside },     { "changes", read_changes },
     { "place", read_place },       { "pointers", dot_pointers_read },
+    { "rank", read_rank },         { "bytes", read_bytes },
 };
 
 static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)

@@ -18,7 +18,7 @@ struct dot_cost {
     bool is_given; // else it is 1
 };
 
-enum { DOT_MOST_ARGS = 1024, DOT_MOST_PLACES = 64 };
+enum { DOT_MOST_ARGS = 1024, DOT_MOST_PLACES = 64, DOT_MOST_RANKS = 1 << 20 };
 
 enum dot_kind { DOT_KERNEL, DOT_COPY, DOT_FILL, DOT_HOST, DOT_NATIVE, DOT_EMPTY };
 enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
@@ -34,6 +34,8 @@ struct dot_node {
     uint32_t main;  // the node it is a prelude or epilogue of; it comes before this one
     uint32_t place; // its number in the order of first appearance
     uint32_t lane_hint;
+    uint32_t rank;      // that it runs on, of several
+    uint64_t bytes;     // that other ranks are sent of it
     uint32_t device;    // that it names: BRAID_PLACE(i); 0: none
     bool is_undeclared; // a kernel that may touch any memory
     uint32_t first_access, num_accesses;

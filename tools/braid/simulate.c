@@ -15,10 +15,12 @@
 #include "places.h"
 #include "plan_json.h"
 #include "progress.h"
+#include "simulate_ranks.h"
 #include "task_graph.h"
 
 static const char help[] =
     "usage: braid simulate FILE.dot [options]\n"
+    "       braid simulate --ranks R,R... --pattern NAME [options]\n"
     "\n"
     "Plans the graph in FILE ('-': standard input) for several numbers of lanes, and tells what a\n"
     "frame takes on each; nothing is run. With --faster, beside what it would take then.\n"
@@ -29,7 +31,7 @@ static const char help[] =
     "  --sync-cost N     what a wait between lanes costs, in the file's unit (default "
     "0)\n" PLACES_HELP
     "  --json OUT        write the figures as JSON ('-': standard output, in place of the text)\n"
-    "  --help            print this text\n";
+    "  --help            print this text\n" SIMULATE_RANKS_HELP;
 
 enum { OPTION_LANES = 256, OPTION_FASTER, OPTION_SYNC_COST, OPTION_JSON };
 enum { MOST_CASES = 64 };
@@ -266,6 +268,8 @@ static enum exit_status simulate(const struct simulation *simulation, const stru
 enum exit_status command_simulate(int argc, char **argv)
 {
     struct simulation simulation = { .lanes = { 1, 2, 4, 8 }, .num_lanes = 4 };
+    if (simulate_ranks_is_meant(argc, argv))
+        return simulate_ranks(argc, argv);
     for (int option; (option = argument_next_option("simulate", argc, argv, long_options)) != -1;) {
         enum exit_status status = take_option(option, &simulation);
         if (status != EXIT_DONE)

@@ -18,7 +18,7 @@ _braid() {
     run) options="--frames --lanes --max-concurrency --widen --effort --device --places --workers --mode --time-scale --tuned --costs --profile --svg --trace --report --json --help" ;;
     tune) options="--budget --lanes --device --workers --time-scale --out --help" ;;
     report) options="--out --lanes --sync-cost --help" ;;
-    simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --json --help" ;;
+    simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --ranks --pattern --network --workers --hosts --svg --json --help" ;;
     diff) options="--limit --help" ;;
     devices) options="--json --help" ;;
     esac
