@@ -16,6 +16,7 @@
 #include <braid/cpp/exec.hpp>
 #include <braid/cpp/graph.hpp>
 #include <braid/cpp/kernel.hpp>
+#include <braid/cpp/ranks.hpp>
 #include <braid/cpp/result.hpp>
 #include <braid/cpp/schedule.hpp>
 #include <braid/cpp/task.hpp>
@@ -30,6 +31,8 @@ using graph = basic_graph<throwing>;
 using schedule = basic_schedule<throwing>;
 using memory_plan = basic_memory_plan<throwing>;
 using exec = basic_exec<throwing>;
+using device_group = basic_device_group<throwing>;
+using ranks = basic_ranks<throwing>;
 template <class T> using memory = basic_memory<T>;
 
 namespace checked
@@ -41,6 +44,8 @@ using graph = basic_graph<returning>;
 using schedule = basic_schedule<returning>;
 using memory_plan = basic_memory_plan<returning>;
 using exec = basic_exec<returning>;
+using device_group = basic_device_group<returning>;
+using ranks = basic_ranks<returning>;
 } // namespace checked
 
 } // namespace braid

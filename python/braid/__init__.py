@@ -17,11 +17,13 @@ from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, H
                            UnavailableError, UnsupportedError)
 from braid._exec import Exec, ExecInfo
 from braid._graph import Graph
+from braid._group import DeviceGroup
 from braid._handles import Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._memories import Memory, StreamMemory
 from braid._memory import Pointer
 from braid._options import CostModel, ExecOptions, Link, Places
+from braid._ranks import Communicator, Ranks
 from braid._schedule import (MemoryInfo, MemoryPlan, Placement, PlannedCopy, Schedule, ScheduleInfo,
                              Serialisation, Step)
 from braid._text import version
@@ -31,10 +33,10 @@ from braid._tune import Trial, Tuning, tune
 __version__ = version()
 
 __all__ = [
-    "Backend", "BusyError", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo", "DeviceStats",
+    "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceGroup", "DeviceInfo", "DeviceStats",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory", "MemoryInfo", "MemoryPlan",
-    "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Resource", "Schedule",
+    "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "StreamMemory", "Timings", "Trial", "Tuning",
     "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "log_to", "tune", "version",
 ]

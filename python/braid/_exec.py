@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 from braid._arguments import Argument, Arguments, encode, later_fill_value
 from braid._binding import ffi, lib
@@ -12,8 +12,9 @@ from braid._checks import check_argument, check_copied, check_native, check_reac
 from braid._device import Device, is_ready
 from braid._errors import HostCallError, check, refuse
 from braid._graph import Graph
+from braid._group import DeviceGroup
 from braid._handles import Kept, Node, Parameter, Resource
-from braid._lifetime import Owned, Owner, run_deferred
+from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
 from braid._schedule import Intervals, Schedule
@@ -46,9 +47,9 @@ class ExecInfo:
 
 
 class Exec(Owned):
-    """A graph ready to run on one device. It keeps what its nodes use: arrays, kernels, functions."""
+    """A graph ready to run on one device, or on those of a group. It keeps what its nodes use: arrays, kernels, functions."""
 
-    def __init__(self, device: Device, graph: Graph, schedule: Optional[Schedule] = None,
+    def __init__(self, device: Union[Device, DeviceGroup], graph: Graph, schedule: Optional[Schedule] = None,
                  **how: Unpack[ExecOptions]):
         run_deferred()
         options = ffi.new("braid_exec_options *")
@@ -56,7 +57,9 @@ class Exec(Owned):
         if schedule is not None and set(how) & set(PlanOptions.__annotations__):
             raise refuse("an exec takes a schedule or options of a plan, not both")
         kept = graph._kept
-        check_reach(device, kept)
+        first = device[0] if isinstance(device, DeviceGroup) else device
+        create = lib.braid_exec_create_on_group if isinstance(device, DeviceGroup) else lib.braid_exec_create
+        check_reach(first, kept)
         tell = how.get("on_frame_end")
         teller = None
         if tell is not None:
@@ -65,14 +68,14 @@ class Exec(Owned):
         out = ffi.new("braid_exec **")
         with device._owner as on, graph._owner as of:
             if schedule is None:
-                status = lib.braid_exec_create(on, of, options, out)
+                status = create(on, of, options, out)
             else:
                 with schedule._owner as by:
                     options.schedule = by
-                    status = lib.braid_exec_create(on, of, options, out)
+                    status = create(on, of, options, out)
             check_native(status, kept.natives)
         del plan  # what the options point to
-        self.device, self.graph = device, graph
+        self.device, self.graph = first, graph
         self._kept = kept
         self._given: Dict[Tuple[int, int], Any] = {}  # what set_arg and the like gave
         self._replaced: Dict[int, Any] = {}  # what frames in flight may still use
@@ -86,7 +89,7 @@ class Exec(Owned):
             kept.failures.report()  # what no wait has reported; Python prints what finalizers raise
 
         self._owner = Owner("exec", out[0], destroy, parent=device._owner,
-                            kept=(kept, self._given, self._replaced, teller))
+                            kept=(kept, self._given, self._replaced, teller, [Hold(one) for one in kept.ranks]))
         try:
             for parameter, initial in kept.initial.items():
                 self._set_param(parameter, initial)

@@ -12,9 +12,10 @@ from braid._describe import Description, End
 from braid._errors import check, refuse
 from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
-from braid._lifetime import Owned, Owner, run_deferred
+from braid._lifetime import Owner, run_deferred
 from braid._memory import Pointer, Span, describe, whole_array
 from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, place_number, sizes
+from braid._ranks import Communications
 from braid._text import capture
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from braid._schedule import Schedule
 
 
-class Graph(Owned):
+class Graph(Communications):
     """A DAG of work, built by adding nodes that say what they read and write. Edges follow from that."""
 
     def __init__(self) -> None:
@@ -182,7 +183,8 @@ class Graph(Owned):
         for index, parameter in parameters:
             self._use(parameter, node, "argument", index)
         self._kept.things.extend(argument.keep for argument in arguments if argument.keep is not None)
-        self._kept.kernels[node.index] = KernelUse(name, kernel, arguments)
+        if not node.elsewhere:
+            self._kept.kernels[node.index] = KernelUse(name, kernel, arguments)
         return node
 
     def copy(self, to: Any, source: Any, **options: Unpack[NodeOptions]) -> Node:

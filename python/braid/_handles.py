@@ -31,8 +31,13 @@ class Node:
         """Nodes are counted from 0 in the order of adding."""
         return int(self._handle[0])
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another rank runs it, as it does what writes what that owns."""
+        return bool(self._handle[0] == 2**32 - 1)
+
     def __repr__(self) -> str:
-        return f"<braid.Node {self.index} {self.name!r}>"
+        return "<braid.Node elsewhere>" if self.elsewhere else f"<braid.Node {self.index} {self.name!r}>"
 
 
 class Declared(NamedTuple):
@@ -114,4 +119,5 @@ class Kept:
     initial: Dict[Tuple[int, int], Argument] = dataclasses.field(default_factory=dict)  # of parameters of Graph.use
     arguments: Set[Tuple[int, int]] = dataclasses.field(default_factory=set)  # parameters that kernels take
     natives: List[Call] = dataclasses.field(default_factory=list)
+    ranks: List[Any] = dataclasses.field(default_factory=list)  # owners of ranks whose communicators it has
     failures: Failures = dataclasses.field(default_factory=Failures)

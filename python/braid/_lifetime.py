@@ -132,6 +132,17 @@ class Owner:
                 parent.release()
 
 
+class Hold:
+    """Keeps a C object as long as it is kept itself."""
+
+    def __init__(self, owner: Owner):
+        self._owner = owner
+        owner.acquire()
+
+    def __del__(self) -> None:
+        self._owner.release()
+
+
 _owners = weakref.WeakSet()
 
 

@@ -264,6 +264,25 @@ static void several_devices_are_planned_for()
     expect(schedule.copy(0).to == 1 && schedule.copy(0).bytes == 4000);
 }
 
+static void several_devices_run_one_graph(braid::device &device)
+{
+    auto group = braid::device_group::create({ device, device });
+    expect(group.size() == 2 && group[1] == device.get() && group.reaches(0, 1));
+    expect(group.place_model().num_places == 2);
+    std::vector<int> numbers(2);
+    auto graph = braid::graph::create();
+    auto buffer = graph.buffer("numbers", numbers);
+    braid::kernel add("add", add_to_each);
+    for (std::uint32_t place = 0; place < 2; place++)
+        graph.add(add, 2, braid::task().updates(buffer).on(BRAID_PLACE(place)), buffer, 1);
+    auto exec = braid::exec::create(group, graph);
+    exec.launch();
+    exec.wait();
+    expect(numbers[0] == 2 && numbers[1] == 2);
+    auto none = braid::checked::device_group::create(std::vector<braid_device *>());
+    expect(!none && none.status() == BRAID_INVALID_ARGUMENT);
+}
+
 static void failures_are_exceptions_or_values()
 {
     auto graph = braid::graph::create();
@@ -325,6 +344,7 @@ int main()
     streams_work_by_themselves(device);
     plans_can_be_read();
     several_devices_are_planned_for();
+    several_devices_run_one_graph(device);
     failures_are_exceptions_or_values();
     moved_objects_are_refused(device);
     return 0;

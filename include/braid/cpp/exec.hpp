@@ -29,6 +29,15 @@ template <class Errors> class basic_exec
         return Errors::template from<basic_exec>(status,
                                                  [&] { return basic_exec(exec, graph.kept()); });
     }
+    // The same on all devices of a group. Errors: as braid_exec_create_on_group.
+    static result<basic_exec> create(braid_device_group *group, const basic_graph<Errors> &graph,
+                                     const braid_exec_options &options = {})
+    {
+        braid_exec *exec = nullptr;
+        braid_status status = braid_exec_create_on_group(group, graph.get(), &options, &exec);
+        return Errors::template from<basic_exec>(status,
+                                                 [&] { return basic_exec(exec, graph.kept()); });
+    }
     basic_exec(basic_exec &&) noexcept = default;
     basic_exec &operator=(basic_exec &&other) noexcept
     {

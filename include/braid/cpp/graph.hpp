@@ -5,6 +5,7 @@
 
 #include <braid/costs.h>
 #include <braid/cpp/kernel.hpp>
+#include <braid/cpp/ranks.hpp>
 #include <braid/cpp/result.hpp>
 #include <braid/cpp/task.hpp>
 #include <braid/graph.h>
@@ -209,6 +210,66 @@ template <class Errors> class basic_graph
         const braid_empty description = { what.options() };
         return added(&braid_graph_add_empty, description);
     }
+    // A communicator as a resource, and operations on it. As in a copy, the task says what they
+    // read and write; send, receive, broadcast and all_reduce are of `count` elements of type T, of
+    // the program's memory or a resource's. All others: communicate.
+    result<braid_resource> communicator(braid_communicator *communicator)
+    {
+        braid_resource resource = {};
+        braid_status status = braid_graph_add_communicator(get(), communicator, &resource);
+        return Errors::template from<braid_resource>(status, [&] { return resource; });
+    }
+    result<braid_node> communicate(const task &what, braid_communication operation)
+    {
+        operation.node = what.options();
+        return added(&braid_graph_add_communication, operation);
+    }
+    template <class T>
+    result<braid_node> send(const task &what, braid_resource communicator, place<const T *> from,
+                            std::uint64_t count, std::uint32_t peer, std::uint32_t tag = 0)
+    {
+        return communicate(what, make_operation<T>(BRAID_RANK_SEND, communicator, from, nullptr,
+                                                   count, peer, tag));
+    }
+    template <class T>
+    result<braid_node> receive(const task &what, braid_resource communicator, place<T *> to,
+                               std::uint64_t count, std::uint32_t peer, std::uint32_t tag = 0)
+    {
+        return communicate(what, make_operation<T>(BRAID_RANK_RECEIVE, communicator, nullptr, to,
+                                                   count, peer, tag));
+    }
+    template <class T>
+    result<braid_node> broadcast(const task &what, braid_resource communicator, place<T *> to,
+                                 std::uint64_t count, std::uint32_t root)
+    {
+        return communicate(what, make_operation<T>(BRAID_RANK_BROADCAST, communicator, nullptr, to,
+                                                   count, root, 0));
+    }
+    template <class T>
+    result<braid_node> all_reduce(const task &what, braid_resource communicator,
+                                  place<const T *> from, place<T *> to, std::uint64_t count,
+                                  braid_reduction reduction = BRAID_REDUCTION_SUM)
+    {
+        braid_communication operation =
+            make_operation<T>(BRAID_RANK_ALL_REDUCE, communicator, from, to, count, 0, 0);
+        operation.reduction = reduction;
+        return communicate(what, operation);
+    }
+    // A buffer that a rank of the communicator owns; nullptr: memory that the plan chooses.
+    result<braid_resource> owned(braid_resource communicator, std::uint32_t owner, const char *name,
+                                 const void *address, std::uint64_t bytes)
+    {
+        braid_resource resource = {};
+        braid_status status = braid_graph_add_owned_buffer(get(), communicator, owner, name,
+                                                           address, bytes, &resource);
+        return Errors::template from<braid_resource>(status, [&] { return resource; });
+    }
+    // Whether adding the task would do anything on this rank.
+    bool takes_part(const task &what) const
+    {
+        const braid_node_options options = what.options();
+        return braid_graph_takes_part(get(), options.accesses, options.num_accesses);
+    }
     result<void> edge(braid_node from, braid_node to)
     {
         return Errors::template from<void>(braid_graph_add_edge(get(), from, to), [] {});
@@ -302,6 +363,24 @@ template <class Errors> class basic_graph
         kernel_node<Args...> node = {};
         braid_status status = braid_graph_add_kernel(get(), &launch, &node);
         return Errors::template from<kernel_node<Args...>>(status, [&] { return node; });
+    }
+    template <class T>
+    static braid_communication
+    make_operation(braid_rank_operation kind, braid_resource communicator, place<const T *> from,
+                   place<T *> to, std::uint64_t count, std::uint32_t peer, std::uint32_t tag)
+    {
+        braid_communication operation = {};
+        operation.operation = kind;
+        operation.communicator = communicator;
+        operation.from = from.address;
+        operation.from_resource = from.resource;
+        operation.to = to.address;
+        operation.to_resource = to.resource;
+        operation.count = count;
+        operation.element = detail::element_of<T>::value;
+        operation.peer = peer;
+        operation.tag = tag;
+        return operation;
     }
     template <class Description>
     result<braid_node> added(braid_status (*adder)(braid_graph *, const Description *,

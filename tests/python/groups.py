@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several devices run one graph; the CPU several times is as many."""
+import numpy as np
+import pytest
+
+import braid
+
+
+def test_nodes_run_where_they_say(device, store):
+    one, two = np.zeros(1, "int64"), np.zeros(1, "int64")
+    graph = braid.Graph()
+    graph.set_home(graph.buffer(two), 1)
+    first = graph.kernel(store, 1, [one, 5], writes=one, place=0)
+    second = graph.kernel(store, 1, [two, 6], writes=two, place=1, after=first)
+    with braid.DeviceGroup([device, device]) as group:
+        assert len(group) == 2 and group[1] is device and group.reaches(0, 1)
+        places = group.places()
+        assert list(places.speeds) == [1000, 1000]
+        schedule = graph.plan(places=places)
+        assert [schedule.placement(node).place for node in (first, second)] == [0, 1]
+        frame = braid.Exec(group, graph)
+        with pytest.raises(IndexError, match="no device 2"):
+            group[2]
+    frame.run()  # lives on
+    assert (one[0], two[0]) == (5, 6)
+
+
+def test_a_device_stays_open_for_its_group():
+    devices = [braid.Device("cpu"), braid.Device("cpu")]
+    with pytest.raises(braid.InvalidArgumentError):
+        braid.DeviceGroup(devices)  # two of the CPU
+    group = braid.DeviceGroup(devices[:1] * 2)
+    with pytest.raises(braid.BusyError, match="device group"):
+        devices[0].close()
+    group.close()
+    for device in devices:
+        device.close()
+
+
+def test_what_is_no_group_is_refused():
+    with pytest.raises(braid.InvalidArgumentError, match="is no device"):
+        braid.DeviceGroup(["cpu"])
+    with pytest.raises(braid.InvalidArgumentError):
+        braid.DeviceGroup([])
