@@ -30,7 +30,7 @@ static inline uint32_t cholesky_tile(uint32_t i, uint32_t j)
 void cholesky_list(uint32_t num_tiles, struct cholesky_tasks *out_tasks);
 
 extern const braid_kernel cholesky_kernels[CHOLESKY_NUM_KINDS];
-// For a tile of n * n; n is a multiple of 16, up to 1024. Arguments: the tile that is written,
+// For a tile of n * n; n is a multiple of 32, up to 256. Arguments: the tile that is written,
 // those that are read, n.
 braid_dim3 cholesky_grid(enum cholesky_kind kind, uint32_t n);
 braid_dim3 cholesky_block(enum cholesky_kind kind, uint32_t n);
