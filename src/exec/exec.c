@@ -126,8 +126,10 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
     if (status)
         return status;
     uint64_t before = exec->num_frames, begun_ns = exec->times.room ? clock_now_ns() : 0;
-    status = exec->num_slots > 1 ? braid_exec_launch_frame(exec, stream)
-                                 : launch_only_slot(exec, stream, num_frames, in_rows);
+    status = braid_exec_fill_kept(exec, stream);
+    if (!status)
+        status = exec->num_slots > 1 ? braid_exec_launch_frame(exec, stream)
+                                     : launch_only_slot(exec, stream, num_frames, in_rows);
     braid_exec_watch_launched(exec);
     if (exec->num_frames == before)
         braid_exec_unclaim_communicators(exec, num_frames);

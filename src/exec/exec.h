@@ -65,8 +65,9 @@ struct braid_exec {
     braid_memory_info memory;   // guarded by lock: what a frame's arenas have
     braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
     struct placed *placed;      // what the graph became on several places; NULL: it is as it was
-    uint64_t *arena_begins;     // of each place, in the memory plan, and its end
-    void *version_memory;       // of the device, for versioned buffers without addresses
+    struct exec_kept *kept_replicas; // NULL: there are none; its changes are guarded by lock
+    uint64_t *arena_begins;          // of each place, in the memory plan, and its end
+    void *version_memory;            // of the device, for versioned buffers without addresses
     uint64_t version_bytes;
     struct exec_edit *version_edits; // guarded by lock: room for all addresses of versions, and for
     const void **version_values;     // their values
@@ -115,6 +116,15 @@ bool braid_exec_is_idle(braid_exec *exec, bool wait, bool drained);
 braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options,
                                      const struct player *player);
+
+// exec_create.c: on places, as braid_exec_create_on_group.
+braid_status braid_exec_create_on(const struct places *places, const braid_graph *graph,
+                                  const braid_exec_options *options, braid_exec **out_exec);
+
+// exec_kept.c. Before a launch on the stream, with the lock held: queues what fills the kept
+// replicas whose home was written, behind the frames so far. Errors: those of braid_exec_launch;
+// they are still to be filled.
+braid_status braid_exec_fill_kept(braid_exec *exec, braid_stream *stream);
 
 // exec_choose.c: has the best player make it, of those that the options allow.
 // Errors: BRAID_UNSUPPORTED (there is none), as braid_exec_make_program.

@@ -8,6 +8,7 @@
 #include "device/group.h"
 #include "exec/early.h"
 #include "exec/exec.h"
+#include "exec/exec_kept.h"
 #include "exec/exec_memory.h"
 #include "exec/exec_places.h"
 #include "exec/islands.h"
@@ -173,6 +174,7 @@ static void free_exec(braid_exec *exec)
     braid_tasks_finish(&exec->tasks);
     braid_exec_return_queues(exec);
     braid_exec_free_versions(exec);
+    braid_exec_free_kept_replicas(exec);
     for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++)
         free(exec->slots[i].more);
     free(exec->slots);
@@ -228,6 +230,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         return status;
     status = braid_exec_allocate_versions(exec, graph);
     if (!status)
+        status = braid_exec_allocate_kept(exec);
+    if (!status)
         status = braid_exec_lease_queues(exec);
     return status ? status : braid_exec_lease_probes(exec);
 }
@@ -273,8 +277,8 @@ static braid_status make_agreed(braid_exec *exec, const braid_graph *graph,
     return braid_exec_agree(exec, graph, false, status, &again);
 }
 
-static braid_status create(const struct places *places, const braid_graph *graph,
-                           const braid_exec_options *options, braid_exec **out_exec)
+braid_status braid_exec_create_on(const struct places *places, const braid_graph *graph,
+                                  const braid_exec_options *options, braid_exec **out_exec)
 {
     braid_status status = check_options(graph, options);
     if (status)
@@ -309,7 +313,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
                                                      : !graph ? "graph"
                                                               : "out_exec");
     const struct places places = { .num = 1, .devices = { device } };
-    return create(&places, graph, options ? options : &defaults, out_exec);
+    return braid_exec_create_on(&places, graph, options ? options : &defaults, out_exec);
 }
 
 braid_status braid_exec_create_on_group(braid_device_group *group, const braid_graph *graph,
@@ -326,7 +330,7 @@ braid_status braid_exec_create_on_group(braid_device_group *group, const braid_g
     braid_device_group_get_place_model(group, &model);
     if (!own.plan.places)
         own.plan.places = &model;
-    return create(&group->places, graph, &own, out_exec);
+    return braid_exec_create_on(&group->places, graph, &own, out_exec);
 }
 
 static braid_exec *exec_from(struct kept *kept)

@@ -62,7 +62,7 @@ static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t nu
 {
     bool in_rows = has_rows(&exec->params);
     uint32_t most = 1;
-    bool differ = exec->tasks.num_versions || exec->on_end; // each frame by itself
+    bool differ = exec->version_period > 1 || exec->on_end; // each frame by itself
     if (exec->player->most_frames && exec->num_slots == 1 && !differ)
         most = exec->player->most_frames(exec->slots[0].playing, in_rows);
     for (size_t done = 0; done < num_frames;) {

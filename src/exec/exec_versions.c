@@ -53,8 +53,7 @@ static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned c
     for (size_t i = 0; i < graph->resources.num; i++) {
         const struct graph_resource *resource = &resources[i];
         void *const *given = graph->versions.items;
-        if (resource->num_versions == 0 || resource->frames_before ||
-            given[resource->first_version])
+        if (resource->num_versions < 2 || resource->frames_before || given[resource->first_version])
             continue;
         for (uint32_t k = 0; k < resource->num_versions; k++) {
             if (memory)

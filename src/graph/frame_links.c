@@ -65,7 +65,7 @@ static bool add_uses(const braid_graph *graph, const struct graph_segments *segm
         const struct graph_resource *resource = &resources[access->resource];
         if (resource->alignment)
             continue; // transient
-        uint32_t same = resource->num_versions ? resource->versioned : access->resource;
+        uint32_t same = resource->num_versions > 1 ? resource->versioned : access->resource;
         uint32_t first = segments->first[same], end = segments->end[same];
         struct use *use = braid_array_append(uses, end - first, sizeof(*use));
         if (!use)

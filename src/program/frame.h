@@ -49,7 +49,7 @@ static inline const void *frame_version(const struct tasks *tasks,
                                         const struct task_version *version, uint64_t number)
 {
     uint64_t which = (number + version->num - version->frames_before) % version->num;
-    return tasks->version_memory[version->first + which];
+    return (const char *)tasks->version_memory[version->first + which] + version->memory_offset;
 }
 
 #endif

@@ -98,7 +98,7 @@ static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32
             return;
         const struct graph_resource *resource = &resources[addresses[next].resource];
         struct task_address placed = place_address(graph, tasks, &addresses[next]);
-        if (resource->num_versions)
+        if (resource->num_versions > 1)
             tasks->items[node].varies |= 1u << target_of(tasks, &addresses[next]);
         if (resource->num_versions)
             tasks->versions[tasks->num_versions++] =
@@ -107,7 +107,8 @@ static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32
                                        .offset = placed.offset,
                                        .first = resource->first_version,
                                        .num = resource->num_versions,
-                                       .frames_before = resource->frames_before };
+                                       .frames_before = resource->frames_before,
+                                       .memory_offset = resource->offset };
         else
             tasks->addresses[tasks->num_addresses++] = placed;
     }

@@ -39,6 +39,7 @@ struct task_version {
     uint64_t offset;
     uint32_t first, num; // of version_memory
     uint32_t frames_before;
+    uint64_t memory_offset; // of a part of a replica
 };
 
 // A kernel that was loaded, and for which place.

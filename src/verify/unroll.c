@@ -35,7 +35,7 @@ static braid_status add_resource(struct unroll *unroll, uint32_t index)
         &((const struct graph_resource *)unroll->graph->resources.items)[index];
     braid_resource *out = &unroll->resources[index];
     const char *name = braid_names_at(&unroll->graph->names, resource->name);
-    if (resource->num_versions)
+    if (resource->num_versions > 1)
         return find_version(unroll, resource, name, out);
     if (unroll->frame && !resource->alignment)
         return BRAID_OK; // shared with the frame before

@@ -15,7 +15,8 @@ struct pair {
     braid_exec *exec;
     braid_stream *stream;
     braid_node first;
-    uint32_t c, out[2];
+    uint32_t c, out[3];
+    braid_resource weights; // whose replica is kept
     int num_host_calls;
 };
 
@@ -112,11 +113,12 @@ static void add_sum(braid_graph *graph, braid_resource to, braid_resource from, 
 }
 
 // Word 0 of the first device is 3; word 0 of the second 3 + 3 + c; word 1 of the first twice that,
-// and 1; word 1 of the second 8.
+// and 1; word 1 of the second 8. Word 2 of the second is twice that of the first, and 1: of those
+// the first is the program's, and its replica is kept.
 static void fill_graph(struct pair *pair, braid_graph *graph)
 {
-    braid_resource buffers[4];
-    for (uint32_t i = 0; i < 4; i++) {
+    braid_resource buffers[6];
+    for (uint32_t i = 0; i < 6; i++) {
         char name[8];
         snprintf(name, sizeof(name), "w%u", i);
         check_ok(braid_graph_add_buffer(graph, name, pair->words[i % 2] + i / 2, 4, &buffers[i]));
@@ -131,6 +133,9 @@ static void fill_graph(struct pair *pair, braid_graph *graph)
     check_ok(braid_graph_add_fill(graph, &fill, NULL));
     add_sum(graph, buffers[1], buffers[0], 0, BRAID_PLACE(1), &pair->first);
     add_sum(graph, buffers[2], buffers[1], 1, BRAID_PLACE(0), NULL);
+    check_ok(braid_graph_keep_replicas(graph, buffers[4]));
+    add_sum(graph, buffers[5], buffers[4], 1, BRAID_PLACE(1), NULL);
+    pair->weights = buffers[4];
     const braid_native native = { BRAID_ACCESSES({ buffers[3], BRAID_WRITE }),
                                   .node.place = BRAID_PLACE(1), .call = fill_natively,
                                   .user_resource = buffers[3] };
@@ -162,6 +167,12 @@ static braid_status set_arg(struct pair *pair)
     return braid_exec_set_arg(pair->exec, pair->first, 3, BRAID_ARG(pair->c));
 }
 
+static braid_status set_weights(struct pair *pair)
+{
+    check_ok(braid_exec_set_changed(pair->exec, pair->weights));
+    return braid_stream_fill(pair->devices[0], pair->stream, pair->words[0] + 2, pair->c, 4, 1);
+}
+
 static braid_status launch(struct pair *pair)
 {
     return braid_exec_launch(pair->exec, pair->stream);
@@ -182,6 +193,11 @@ static braid_status read_second(struct pair *pair)
     return braid_stream_copy(pair->devices[0], pair->stream, &pair->out[1], pair->words[1] + 1, 4);
 }
 
+static braid_status read_third(struct pair *pair)
+{
+    return braid_stream_copy(pair->devices[0], pair->stream, &pair->out[2], pair->words[1] + 2, 4);
+}
+
 static braid_status synchronize(struct pair *pair)
 {
     return braid_stream_synchronize(pair->devices[0], pair->stream);
@@ -191,14 +207,17 @@ static void run(struct pair *pair)
 {
     for (pair->c = 1; pair->c < 4; pair->c++) {
         do_or_redo(pair, set_arg);
+        do_or_redo(pair, set_weights);
         do_or_redo(pair, launch);
     }
     do_or_redo(pair, wait);
     do_or_redo(pair, read_first);
     do_or_redo(pair, read_second);
+    do_or_redo(pair, read_third);
     do_or_redo(pair, synchronize);
     assert_int_equal(pair->out[0], 2 * (3 + 3 + 3) + 1);
     assert_int_equal(pair->out[1], 8);
+    assert_int_equal(pair->out[2], 2 * 3 + 1);
     note(pair, launch(pair)); // in flight while all is destroyed
 }
 

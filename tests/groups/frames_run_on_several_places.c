@@ -103,6 +103,7 @@ static void queue_frames(struct field *field, struct placed_model *model, braid_
             check_ok(braid_exec_set_arg(exec, node->handle, 3, BRAID_ARG(addends[frame])));
         check_ok(braid_stream_fill(field->test->devices[0], field->stream, field->addresses[0],
                                    addends[frame], 4, PLACED_WORDS));
+        check_ok(braid_exec_set_changed(exec, model->first));
         check_ok(braid_exec_launch(exec, field->stream));
         copy_buffers(field, model, field->staged + (1 + frame) * MODEL_WORDS, false);
     }
@@ -230,6 +231,98 @@ static braid_exec *make_pair(struct field *field, const braid_exec_options *opti
     *out_status = braid_exec_create_on_group(field->test->group, graph, &own, &exec);
     braid_graph_destroy(graph);
     return exec;
+}
+
+// Reads `weights` on the last place and writes what it found, to a buffer there.
+static braid_exec *make_reader(struct field *field, braid_resource *out_weights,
+                               braid_resource *out_other)
+{
+    braid_graph *graph;
+    braid_exec *exec;
+    const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
+    uint32_t last = field->test->num_places - 1;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "weights", field->buffers[0][0], bytes, out_weights));
+    check_ok(braid_graph_add_buffer(graph, "found", field->buffers[last][1], bytes, out_other));
+    check_ok(braid_graph_set_home(graph, *out_other, BRAID_PLACE(last)));
+    check_ok(braid_graph_keep_replicas(graph, *out_weights));
+    const braid_copy copy = { BRAID_ACCESSES({ *out_weights, BRAID_READ },
+                                             { *out_other, BRAID_WRITE }),
+                              .node.place = BRAID_PLACE(last), .to_resource = *out_other,
+                              .from_resource = *out_weights, .bytes = bytes };
+    check_ok(braid_graph_add_copy(graph, &copy, NULL));
+    const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
+    check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    braid_graph_destroy(graph);
+    return exec;
+}
+
+// On the caller's stream: the program writes the weights, tells of it or not, and a frame runs.
+static void queue_reader(struct field *field, braid_exec *exec, uint32_t weight,
+                         const braid_resource *changed, uint32_t *found)
+{
+    braid_device *device = field->test->devices[0];
+    uint32_t *memory = field->buffers[field->test->num_places - 1][1];
+    check_ok(
+        braid_stream_fill(device, field->stream, field->buffers[0][0], weight, 4, PLACED_WORDS));
+    if (changed)
+        check_ok(braid_exec_set_changed(exec, *changed));
+    check_ok(braid_exec_launch(exec, field->stream));
+    check_ok(braid_stream_copy(device, field->stream, found, memory, sizeof(*found)));
+}
+
+// No frame copies them; the program's own writes are seen when it tells of them, and not before.
+static void weights_are_copied_when_they_change(void **state)
+{
+    struct field *field = *state;
+    braid_resource weights, other;
+    braid_exec *exec = make_reader(field, &weights, &other);
+    braid_schedule_info plan;
+    braid_exec_info info;
+    braid_schedule_get_info(braid_exec_schedule(exec), &plan);
+    braid_exec_get_info(exec, &info);
+    assert_int_equal(plan.num_copies, 0);
+    assert_true(info.memory_bytes >= PLACED_WORDS * sizeof(uint32_t));
+    uint32_t *found = field->staged;
+    queue_reader(field, exec, 11, NULL, &found[0]); // filled before the first frame
+    queue_reader(field, exec, 12, NULL, &found[1]);
+    queue_reader(field, exec, 13, &other, &found[2]); // of which no replica is kept
+    queue_reader(field, exec, 14, &weights, &found[3]);
+    queue_reader(field, exec, 15, NULL, &found[4]);
+    check_ok(braid_stream_synchronize(field->test->devices[0], field->stream));
+    check_ok(braid_exec_wait(exec));
+    const uint32_t expected[] = { 11, 11, 11, 14, 14 };
+    assert_memory_equal(found, expected, sizeof(expected));
+    check_fails(
+        braid_exec_set_changed(exec, (braid_resource){ .index = 900, .graph = weights.graph }),
+        BRAID_INVALID_ARGUMENT, "resource 900");
+    check_fails(braid_exec_set_changed(exec, (braid_resource){ 0 }), BRAID_INVALID_ARGUMENT,
+                "not a resource of");
+    braid_exec_destroy(exec);
+}
+
+// A frame on another stream waits for what fills the replicas on the first.
+static void another_stream_finds_weights_filled(void **state)
+{
+    struct field *field = *state;
+    braid_resource weights, other;
+    braid_exec *exec = make_reader(field, &weights, &other);
+    braid_device *device = field->test->devices[0];
+    braid_stream *second;
+    uint32_t *found = field->staged, *memory = field->buffers[field->test->num_places - 1][1];
+    check_ok(braid_stream_create(device, NULL, &second));
+    for (uint32_t i = 0; i < 20; i++) {
+        queue_reader(field, exec, 100 + i, &weights, &found[2 * i]);
+        check_ok(braid_exec_launch(exec, second));
+        check_ok(braid_stream_copy(device, second, &found[2 * i + 1], memory, sizeof(*found)));
+        check_ok(braid_exec_wait(exec));
+        check_ok(braid_stream_synchronize(device, second));
+        check_ok(braid_stream_synchronize(device, field->stream));
+        assert_int_equal(found[2 * i], 100 + i);
+        assert_int_equal(found[2 * i + 1], 100 + i);
+    }
+    braid_stream_destroy(second);
+    braid_exec_destroy(exec);
 }
 
 static void an_exec_says_where_it_runs(void **state)
@@ -468,6 +561,8 @@ int main(void)
     group_under_test_close(&test);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_graphs_compute_what_their_nodes_say),
+        cmocka_unit_test(weights_are_copied_when_they_change),
+        cmocka_unit_test(another_stream_finds_weights_filled),
         cmocka_unit_test(an_exec_says_where_it_runs),
         cmocka_unit_test(what_several_devices_do_not_have_is_refused),
         cmocka_unit_test(a_disabled_node_leaves_what_was_there),

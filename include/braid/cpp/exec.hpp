@@ -4,6 +4,7 @@
 #define BRAID_CPP_EXEC_HPP
 
 #include <braid/cpp/graph.hpp>
+#include <braid/device_group.h>
 #include <braid/exec.h>
 #include <braid/timings.h>
 #include <braid/tune.h>
@@ -129,6 +130,12 @@ template <class Errors> class basic_exec
     result<void> set_scratch(braid_resource scratch, std::uint64_t bytes) const
     {
         return Errors::template from<void>(braid_exec_set_scratch(get(), scratch, bytes), [] {});
+    }
+
+    // The program has written a buffer of which graph::keep_replicas keeps replicas.
+    result<void> set_changed(braid_resource buffer) const
+    {
+        return Errors::template from<void>(braid_exec_set_changed(get(), buffer), [] {});
     }
 
     result<void> set_enabled(braid_node node, bool enabled) const
