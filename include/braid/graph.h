@@ -166,13 +166,14 @@ typedef struct braid_host_call {
     void *user;
     braid_resource user_resource; // `user` is its address, see braid_resource_address. A transient
                                   // buffer is memory of the device: only the CPU's can be read here
-    // It mostly sleeps: reads files, waits for a camera or a network. On the CPU and on CUDA (with
-    // drivers of 11.7 and newer) it is made on a thread of its own, which the device starts when it
-    // has none idle, keeps, and joins when it is closed; no worker waits for it, and no thread of
-    // the driver, which makes other host calls one after another. (Where no thread can be started
-    // a worker or the driver's thread makes the call.) On HIP host calls run on threads of the
-    // driver, whatever this says. Everywhere the planner gives such a call a lane without counting
-    // it among the nodes that run at once, if all of its bundle are such calls.
+    // It mostly sleeps: reads files, waits for a camera or a network. On the CPU, on CUDA (with
+    // drivers of 11.7 and newer) and on streams of HIP it is made on a thread of its own, which the
+    // device starts when it has none idle, keeps, and joins when it is closed; no worker waits for
+    // it, and no thread of the driver, which makes other host calls one after another. (Where no
+    // thread can be started a worker or the driver's thread makes the call.) In native graphs of
+    // HIP it runs on a thread of the driver, whatever this says. Everywhere the planner gives such
+    // a call a lane without counting it among the nodes that run at once, if all of its bundle are
+    // such calls.
     bool blocking;
 } braid_host_call;
 

@@ -58,6 +58,9 @@ hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *use
 hipError_t hipStreamWriteValue32(hipStream_t stream, void *pointer, uint32_t value, unsigned flags);
 hipError_t hipStreamWaitValue32(hipStream_t stream, void *pointer, uint32_t value, unsigned flags,
                                 uint32_t mask);
+hipError_t hipStreamWaitValue64(hipStream_t stream, void *pointer, uint64_t value, unsigned flags,
+                                uint64_t mask);
+hipError_t hipExtMallocWithFlags(void **out_pointer, size_t num_bytes, unsigned flags);
 
 // Events
 hipError_t hipEventCreate(hipEvent_t *out_event);

@@ -96,7 +96,8 @@
     X(hipDeviceAttributeTotalConstantMemory, 83, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY)        \
     X(hipDeviceAttributeUnifiedAddressing, 85, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING)             \
     X(hipDeviceAttributeWarpSize, 87, CU_DEVICE_ATTRIBUTE_WARP_SIZE)                               \
-    X(hipDeviceAttributeMemoryPoolsSupported, 88, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)
+    X(hipDeviceAttributeMemoryPoolsSupported, 88, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)      \
+    X(hipDeviceAttributeCanUseStreamWaitValue, 10013, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING)
 
 // The numbers are the CUDA driver's too.
 #define HIP_ABI_FUNCTION_ATTRIBUTES(X)                                                             \

@@ -48,6 +48,15 @@ hipError_t hipHostMalloc(void **out_pointer, size_t num_bytes, unsigned flags)
                              : cuda.cuMemHostAlloc(out_pointer, num_bytes, flags & common));
 }
 
+// Signals alone: eight bytes that host and device see. They are freed by hipFree.
+hipError_t hipExtMallocWithFlags(void **out_pointer, size_t num_bytes, unsigned flags)
+{
+    const unsigned signal = 2;
+    if (!out_pointer || flags != signal || num_bytes != 8)
+        return hip_fail(hipErrorInvalidValue);
+    return hipMallocManaged(out_pointer, num_bytes, 1 /* for all streams */);
+}
+
 hipError_t hipHostFree(void *pointer)
 {
     CUresult result = cuda_enter();

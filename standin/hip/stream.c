@@ -134,6 +134,15 @@ hipError_t hipStreamWaitValue32(hipStream_t stream, void *pointer, uint32_t valu
     return hip_finish(result);
 }
 
+// By the lower half, which is the word's own as far as numbers do not get that large.
+hipError_t hipStreamWaitValue64(hipStream_t stream, void *pointer, uint64_t value, unsigned flags,
+                                uint64_t mask)
+{
+    if (mask != UINT64_MAX)
+        return hip_fail(hipErrorNotSupported);
+    return hipStreamWaitValue32(stream, pointer, (uint32_t)value, flags, UINT32_MAX);
+}
+
 hipError_t hipEventCreateWithFlags(hipEvent_t *out_event, unsigned flags)
 {
     // Above these, HIP has flags for cache flushes that an NVIDIA GPU has no use for.

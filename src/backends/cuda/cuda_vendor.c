@@ -169,6 +169,7 @@ const struct gpu_vendor braid_gpu_cuda = {
         [GPU_MAX_SHARED_OPTIN] = 97,
         [GPU_MEMORY_POOLS] = 115,
         [GPU_CLUSTERS] = 120,
+        [GPU_STREAM_WAITS] = GPU_NO_ATTRIBUTE,
     },
     .players = braid_cuda_players,
     .enter = enter,

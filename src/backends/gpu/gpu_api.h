@@ -60,6 +60,7 @@ enum {
     GPU_LAUNCH_PRIORITY = 8,
     GPU_EDGE_PROGRAMMATIC = 1,      // type of an edge
     GPU_EDGE_PORT_PROGRAMMATIC = 1, // the port it leaves by
+    GPU_SIGNAL_MEMORY = 2,          // of hip_signal_allocate
     GPU_WAIT_FOR_AT_LEAST = 0,      // by the difference, which may wrap around
 };
 
@@ -140,6 +141,7 @@ struct gpu_api {
     gpu_result (*memory_free)(void *memory);
     gpu_result (*host_allocate)(void **memory, size_t bytes, unsigned flags);
     gpu_result (*host_free)(void *memory);
+    gpu_result (*hip_signal_allocate)(void **memory, size_t bytes, unsigned flags); // HIP
     gpu_result (*stream_allocate)(void **memory, size_t bytes, gpu_stream stream);
     gpu_result (*stream_free)(void *memory, gpu_stream stream);
     gpu_result (*pointer_attribute)(void *value, int attribute, void *pointer);
@@ -168,6 +170,8 @@ struct gpu_api {
     gpu_result (*host_call)(gpu_stream stream, gpu_host_function *call, void *user);
     gpu_result (*stream_wait_value)(gpu_stream stream, void *word, uint32_t value,
                                     unsigned flags); // CUDA
+    gpu_result (*hip_stream_wait_value)(gpu_stream stream, void *word, uint64_t value,
+                                        unsigned flags, uint64_t mask); // HIP
     gpu_result (*stream_callback)(gpu_stream stream, gpu_stream_callback *call, void *user,
                                   unsigned flags); // HIP
     gpu_result (*launch)(gpu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

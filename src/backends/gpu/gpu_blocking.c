@@ -22,12 +22,13 @@ struct gpu_flag {
     struct gpu_staging *memory; // the word, which is the driver's too
     uint32_t num_users;         // detours
     struct backend_detour *spare;
-    uint32_t num_queued; // on streams
+    uint64_t num_queued; // on streams
     bool in_graph;
     gpu_node call; // in a graph: what hands the call over
 };
 
-static _Atomic uint32_t *word_of(const struct gpu_flag *flag)
+// CUDA waits for the lower half, where the numbers may wrap around; HIP for all of it.
+static _Atomic uint64_t *word_of(const struct gpu_flag *flag)
 {
     return flag->memory->memory;
 }
@@ -54,8 +55,12 @@ static void hand_over(void *user)
     braid_gpu_blocker_run(detour->gpu, make_call, end_call, detour);
 }
 
+// HIP's graphs have no node that waits: the driver's thread makes the call there.
 bool braid_gpu_can_block_apart(const struct gpu_backend *gpu)
 {
+    if (gpu->vendor->index == GPU_HIP)
+        return gpu->api->hip_stream_wait_value && gpu->api->hip_signal_allocate &&
+               gpu->attributes[GPU_STREAM_WAITS];
     return gpu->api->stream_wait_value && gpu->api->graph_add_memory_operations &&
            gpu->vendor->add_wait_value;
 }
@@ -68,7 +73,8 @@ braid_status braid_gpu_prepare_blocking(struct gpu_backend *gpu,
     if (!flag)
         return braid_error_no_memory("a host call that blocks");
     if (!before) {
-        braid_status status = braid_gpu_lease_staging(gpu, sizeof(uint32_t), &flag->memory);
+        braid_status status = braid_gpu_lease_staging(gpu, sizeof(uint64_t),
+                                                      gpu->vendor->index == GPU_HIP, &flag->memory);
         if (status) {
             free(flag);
             return status;
@@ -126,9 +132,20 @@ gpu_result braid_gpu_submit_blocking(gpu_stream stream, struct backend_detour *d
     gpu_result result = gpu->vendor->host_call(gpu, stream, hand_over, detour, out_slot);
     if (result)
         return result;
+    uint64_t wanted = ++flag->num_queued;
+    if (gpu->vendor->index == GPU_HIP) {
+        *out_slot = &gpu->api->hip_stream_wait_value;
+        return gpu->api->hip_stream_wait_value(stream, flag->memory->memory, wanted,
+                                               GPU_WAIT_FOR_AT_LEAST, UINT64_MAX);
+    }
     *out_slot = &gpu->api->stream_wait_value;
-    return gpu->api->stream_wait_value(stream, flag->memory->memory, ++flag->num_queued,
+    return gpu->api->stream_wait_value(stream, flag->memory->memory, (uint32_t)wanted,
                                        GPU_WAIT_FOR_AT_LEAST);
+}
+
+static gpu_host_function *call_in_graph(const struct gpu_backend *gpu)
+{
+    return gpu->vendor->add_wait_value ? hand_over : make_call;
 }
 
 gpu_result braid_gpu_add_blocking(struct gpu_place place, struct backend_detour *detour,
@@ -136,11 +153,12 @@ gpu_result braid_gpu_add_blocking(struct gpu_place place, struct backend_detour 
 {
     struct gpu_backend *gpu = detour->gpu;
     struct gpu_flag *flag = detour->flag;
-    const struct gpu_host_parameters call = { .call = hand_over, .user = detour };
+    const struct gpu_host_parameters call = { .call = call_in_graph(gpu), .user = detour };
     *out_slot = &gpu->api->graph_add_host;
     gpu_result result =
         gpu->api->graph_add_host(&flag->call, place.graph, place.after, place.num_after, &call);
-    if (result)
+    *out_node = flag->call;
+    if (result || !gpu->vendor->add_wait_value)
         return result;
     flag->in_graph = true;
     place = (struct gpu_place){ .graph = place.graph, .after = &flag->call, .num_after = 1 };
@@ -152,7 +170,7 @@ gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backen
 {
     struct backend_detour *detour = task->detour;
     const struct gpu_api *api = detour->gpu->api;
-    const struct gpu_host_parameters call = { .call = hand_over, .user = detour };
+    const struct gpu_host_parameters call = { .call = call_in_graph(detour->gpu), .user = detour };
     *out_slot = &api->executable_set_host;
     return api->executable_set_host(executable, detour->flag->call, &call);
 }

@@ -42,7 +42,10 @@ static void free_staging(const struct gpu_backend *gpu, struct gpu_staging *stag
 {
     while (staging) {
         struct gpu_staging *next = staging->next;
-        if (current)
+        if (current && staging->is_signal)
+            braid_gpu_check_freed(gpu, gpu->api->memory_free(staging->memory),
+                                  &gpu->api->memory_free, "release of a word for calls");
+        else if (current)
             braid_gpu_check_freed(gpu, gpu->api->host_free(staging->memory), &gpu->api->host_free,
                                   "release of pinned memory for copies");
         free(staging);
@@ -51,13 +54,13 @@ static void free_staging(const struct gpu_backend *gpu, struct gpu_staging *stag
 }
 
 // The smallest free block that is large enough and not much too large.
-static struct gpu_staging *find_staging(struct gpu_backend *gpu, uint64_t bytes)
+static struct gpu_staging *find_staging(struct gpu_backend *gpu, uint64_t bytes, bool is_signal)
 {
     struct gpu_staging **best = NULL;
     pthread_mutex_lock(&gpu->lock);
     for (struct gpu_staging **link = &gpu->free_staging; *link; link = &(*link)->next) {
-        if ((*link)->bytes >= bytes && (*link)->bytes / 2 <= bytes &&
-            (!best || (*link)->bytes < (*best)->bytes))
+        if ((*link)->is_signal == is_signal && (*link)->bytes >= bytes &&
+            (*link)->bytes / 2 <= bytes && (!best || (*link)->bytes < (*best)->bytes))
             best = link;
     }
     struct gpu_staging *found = best ? *best : NULL;
@@ -82,10 +85,23 @@ static struct gpu_staging *take_free_staging(struct gpu_backend *gpu, uint32_t l
     return all;
 }
 
-braid_status braid_gpu_lease_staging(struct gpu_backend *gpu, uint64_t bytes,
+static braid_status allocate_staging(const struct gpu_backend *gpu, struct gpu_staging *staging)
+{
+    const struct gpu_api *api = gpu->api;
+    if (staging->is_signal)
+        return braid_gpu_check(
+            gpu, api->hip_signal_allocate(&staging->memory, staging->bytes, GPU_SIGNAL_MEMORY),
+            &api->hip_signal_allocate, "allocation of a word for a host call that blocks");
+    return braid_gpu_check(
+        gpu,
+        api->host_allocate(&staging->memory, staging->bytes, GPU_HOST_PORTABLE | GPU_HOST_MAPPED),
+        &api->host_allocate, "allocation of pinned memory for a copy with pageable memory");
+}
+
+braid_status braid_gpu_lease_staging(struct gpu_backend *gpu, uint64_t bytes, bool is_signal,
                                      struct gpu_staging **out_staging)
 {
-    struct gpu_staging *staging = find_staging(gpu, bytes);
+    struct gpu_staging *staging = find_staging(gpu, bytes, is_signal);
     if (staging) {
         *out_staging = staging;
         return BRAID_OK;
@@ -94,14 +110,12 @@ braid_status braid_gpu_lease_staging(struct gpu_backend *gpu, uint64_t bytes,
     staging = calloc(1, sizeof(*staging));
     if (!staging)
         return braid_error_no_memory("a copy");
-    gpu_result result =
-        gpu->api->host_allocate(&staging->memory, bytes, GPU_HOST_PORTABLE | GPU_HOST_MAPPED);
-    if (result) {
+    *staging = (struct gpu_staging){ .bytes = bytes, .is_signal = is_signal };
+    braid_status status = allocate_staging(gpu, staging);
+    if (status) {
         free(staging);
-        return braid_gpu_check(gpu, result, &gpu->api->host_allocate,
-                               "allocation of pinned memory for a copy with pageable memory");
+        return status;
     }
-    staging->bytes = bytes;
     *out_staging = staging;
     return BRAID_OK;
 }
@@ -150,7 +164,7 @@ static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_t
     }
     if (to != GPU_PAGEABLE && from != GPU_PAGEABLE)
         return BRAID_OK;
-    status = braid_gpu_lease_staging(gpu, task->copy.bytes, &detour->staging);
+    status = braid_gpu_lease_staging(gpu, task->copy.bytes, false, &detour->staging);
     if (status)
         return status;
     detour->call = copy_on_host;

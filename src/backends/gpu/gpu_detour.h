@@ -10,6 +10,7 @@ struct gpu_staging {
     struct gpu_staging *next;
     void *memory;
     uint64_t bytes;
+    bool is_signal; // what streams of HIP can wait for
 };
 
 // The host's part of a task, and what the device does before or after it.
@@ -24,7 +25,8 @@ struct backend_detour {
 };
 
 // The device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
-braid_status braid_gpu_lease_staging(struct gpu_backend *gpu, uint64_t bytes,
+// `is_signal`: of HIP's own kind, for a word that streams wait for.
+braid_status braid_gpu_lease_staging(struct gpu_backend *gpu, uint64_t bytes, bool is_signal,
                                      struct gpu_staging **out_staging);
 void braid_gpu_return_staging(struct gpu_backend *gpu, struct gpu_staging *staging); // NULL: none
 

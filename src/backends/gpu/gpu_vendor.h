@@ -26,6 +26,7 @@ enum gpu_attribute_index {
     GPU_MINOR,
     GPU_MEMORY_POOLS,
     GPU_CLUSTERS,
+    GPU_STREAM_WAITS, // HIP: hip_stream_wait_value does
     GPU_NUM_ATTRIBUTES,
 };
 

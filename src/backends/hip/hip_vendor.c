@@ -232,6 +232,7 @@ const struct gpu_vendor braid_gpu_hip = {
         [GPU_MAX_SHARED_OPTIN] = GPU_NO_ATTRIBUTE,
         [GPU_MEMORY_POOLS] = 88,
         [GPU_CLUSTERS] = GPU_NO_ATTRIBUTE,
+        [GPU_STREAM_WAITS] = 10013,
     },
     .players = braid_hip_players,
     // hip::Event::synchronize() keeps the event's lock until the event has happened, and recording

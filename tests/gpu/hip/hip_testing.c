@@ -25,7 +25,7 @@ struct balance {
 };
 
 static struct balance balances[] = {
-    { { "hipMalloc" }, "hipFree", 0 },
+    { { "hipMalloc", "hipExtMallocWithFlags" }, "hipFree", 0 },
     { { "hipHostMalloc" }, "hipHostFree", 0 },
     { { "hipStreamCreateWithPriority" }, "hipStreamDestroy", 0 },
     { { "hipEventCreateWithFlags" }, "hipEventDestroy", 0 },
