@@ -94,6 +94,8 @@ static void check_graph_calls()
     DRIVER(hip_graph_add_fill, hipGraphAddMemsetNode);
     DRIVER(graph_add_host, hipGraphAddHostNode);
     DRIVER(graph_add_empty, hipGraphAddEmptyNode);
+    DRIVER(hip_stream_wait_value, hipStreamWaitValue64);
+    DRIVER(hip_signal_allocate, hipExtMallocWithFlags);
     DRIVER(graph_add_child, hipGraphAddChildGraphNode);
     DRIVER(graph_instantiate, hipGraphInstantiateWithFlags);
     DRIVER(executable_destroy, hipGraphExecDestroy);
