@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that stays on a device from frame to frame, or that a disabled node leaves as it was.
+#include "groups/memory_cases.h"
+#include "groups/field.h"
+#include "support/check.h"
+#include "support/kernels.h"
+
+// Reads `weights` on the last place and writes what it found, to a buffer there.
+static braid_exec *make_reader(struct field *field, braid_resource *out_weights,
+                               braid_resource *out_other)
+{
+    braid_graph *graph;
+    braid_exec *exec;
+    const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
+    uint32_t last = field->test->num_places - 1;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "weights", field->buffers[0][0], bytes, out_weights));
+    check_ok(braid_graph_add_buffer(graph, "found", field->buffers[last][1], bytes, out_other));
+    check_ok(braid_graph_set_home(graph, *out_other, BRAID_PLACE(last)));
+    check_ok(braid_graph_keep_replicas(graph, *out_weights));
+    const braid_copy copy = { BRAID_ACCESSES({ *out_weights, BRAID_READ },
+                                             { *out_other, BRAID_WRITE }),
+                              .node.place = BRAID_PLACE(last), .to_resource = *out_other,
+                              .from_resource = *out_weights, .bytes = bytes };
+    check_ok(braid_graph_add_copy(graph, &copy, NULL));
+    const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
+    check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    braid_graph_destroy(graph);
+    return exec;
+}
+
+// On the caller's stream: the program writes the weights, tells of it or not, and a frame runs.
+static void queue_reader(struct field *field, braid_exec *exec, uint32_t weight,
+                         const braid_resource *changed, uint32_t *found)
+{
+    braid_device *device = field->test->devices[0];
+    uint32_t *memory = field->buffers[field->test->num_places - 1][1];
+    check_ok(
+        braid_stream_fill(device, field->stream, field->buffers[0][0], weight, 4, PLACED_WORDS));
+    if (changed)
+        check_ok(braid_exec_set_changed(exec, *changed));
+    check_ok(braid_exec_launch(exec, field->stream));
+    check_ok(braid_stream_copy(device, field->stream, found, memory, sizeof(*found)));
+}
+
+// No frame copies them; the program's own writes are seen when it tells of them, and not before.
+void weights_are_copied_when_they_change(void **state)
+{
+    struct field *field = *state;
+    braid_resource weights, other;
+    braid_exec *exec = make_reader(field, &weights, &other);
+    braid_schedule_info plan;
+    braid_exec_info info;
+    braid_schedule_get_info(braid_exec_schedule(exec), &plan);
+    braid_exec_get_info(exec, &info);
+    assert_int_equal(plan.num_copies, 0);
+    assert_true(info.memory_bytes >= PLACED_WORDS * sizeof(uint32_t));
+    uint32_t *found = field->staged;
+    queue_reader(field, exec, 11, NULL, &found[0]); // filled before the first frame
+    queue_reader(field, exec, 12, NULL, &found[1]);
+    queue_reader(field, exec, 13, &other, &found[2]); // of which no replica is kept
+    queue_reader(field, exec, 14, &weights, &found[3]);
+    queue_reader(field, exec, 15, NULL, &found[4]);
+    check_ok(braid_stream_synchronize(field->test->devices[0], field->stream));
+    check_ok(braid_exec_wait(exec));
+    const uint32_t expected[] = { 11, 11, 11, 14, 14 };
+    assert_memory_equal(found, expected, sizeof(expected));
+    check_fails(
+        braid_exec_set_changed(exec, (braid_resource){ .index = 900, .graph = weights.graph }),
+        BRAID_INVALID_ARGUMENT, "resource 900");
+    check_fails(braid_exec_set_changed(exec, (braid_resource){ 0 }), BRAID_INVALID_ARGUMENT,
+                "not a resource of");
+    braid_exec_destroy(exec);
+}
+
+// A frame on another stream waits for what fills the replicas on the first.
+void another_stream_finds_weights_filled(void **state)
+{
+    struct field *field = *state;
+    braid_resource weights, other;
+    braid_exec *exec = make_reader(field, &weights, &other);
+    braid_device *device = field->test->devices[0];
+    braid_stream *second;
+    uint32_t *found = field->staged, *memory = field->buffers[field->test->num_places - 1][1];
+    check_ok(braid_stream_create(device, NULL, &second));
+    for (uint32_t i = 0; i < 20; i++) {
+        queue_reader(field, exec, 100 + i, &weights, &found[2 * i]);
+        check_ok(braid_exec_launch(exec, second));
+        check_ok(braid_stream_copy(device, second, &found[2 * i + 1], memory, sizeof(*found)));
+        check_ok(braid_exec_wait(exec));
+        check_ok(braid_stream_synchronize(device, second));
+        check_ok(braid_stream_synchronize(device, field->stream));
+        assert_int_equal(found[2 * i], 100 + i);
+        assert_int_equal(found[2 * i + 1], 100 + i);
+    }
+    braid_stream_destroy(second);
+    braid_exec_destroy(exec);
+}
+
+enum { BEFORE = 41, WRITTEN = 3 };
+
+// Writes a buffer of the first place on the last one, from another that holds ones.
+static braid_exec *make_writer(struct field *field, bool by_parameter, braid_parameter *on,
+                               braid_node *out_node)
+{
+    braid_graph *graph;
+    braid_resource to, from;
+    braid_exec *exec;
+    const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "to", field->buffers[0][0], bytes, &to));
+    check_ok(braid_graph_add_buffer(graph, "from", field->buffers[0][1], bytes, &from));
+    check_ok(braid_graph_add_parameter(graph, "on", sizeof(bool), on));
+    const uint32_t factor = 2, addend = 1, num = PLACED_WORDS;
+    const braid_arg args[] = { braid_resource_address(&to), braid_resource_address(&from),
+                               BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num) };
+    const braid_access accesses[] = { { from, BRAID_READ }, { to, BRAID_WRITE } };
+    const braid_launch launch = { .node = { .accesses = accesses,
+                                            .num_accesses = 2,
+                                            .place = BRAID_PLACE(field->test->num_places - 1) },
+                                  .kernel = &test_axpy,
+                                  .grid = { 1, 1, 1 },
+                                  .block = { PLACED_WORDS, 1, 1 },
+                                  .args = args,
+                                  .num_args = 5 };
+    check_ok(braid_graph_add_kernel(graph, &launch, out_node));
+    const braid_parameter_use use = { .node = *out_node, .target = BRAID_TARGET_ENABLED };
+    if (by_parameter)
+        check_ok(braid_graph_use_parameter(graph, *on, &use));
+    const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
+    check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    check_ok(braid_schedule_verify(braid_exec_schedule(exec), graph));
+    braid_graph_destroy(graph);
+    return exec;
+}
+
+static void run_writer(struct field *field, braid_exec *exec, uint32_t expected)
+{
+    const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
+    braid_device *device = field->test->devices[0];
+    for (uint32_t i = 0; i < 2; i++)
+        check_ok(braid_stream_fill(device, field->stream, field->buffers[0][i], i ? 1 : BEFORE, 4,
+                                   PLACED_WORDS));
+    check_ok(braid_exec_launch(exec, field->stream));
+    check_ok(braid_stream_copy(device, field->stream, field->staged, field->buffers[0][0], bytes));
+    check_ok(braid_stream_synchronize(device, field->stream));
+    assert_int_equal(field->staged[PLACED_WORDS - 1], expected);
+}
+
+void a_disabled_node_leaves_what_was_there(void **state)
+{
+    struct field *field = *state;
+    for (int by_parameter = 0; by_parameter < 2; by_parameter++) {
+        braid_parameter on;
+        braid_node node;
+        braid_exec *exec = make_writer(field, by_parameter, &on, &node);
+        run_writer(field, exec, WRITTEN);
+        for (int i = 0; i < 3 && by_parameter; i++) {
+            bool enabled = i == 1;
+            check_ok(braid_exec_set_param(exec, on, &enabled));
+            run_writer(field, exec, enabled ? WRITTEN : BEFORE);
+        }
+        if (!by_parameter)
+            check_fails(braid_exec_set_enabled(exec, node, false), BRAID_UNSUPPORTED,
+                        "disable it by a parameter");
+        check_ok(braid_exec_set_enabled(exec, node, true));
+        run_writer(field, exec, WRITTEN);
+        braid_exec_destroy(exec);
+    }
+}
+
+// A plan that did not know of it.
+void a_parameter_that_came_late_is_refused(void **state)
+{
+    struct field *field = *state;
+    braid_graph *graph;
+    braid_resource to;
+    braid_parameter on;
+    braid_node node;
+    braid_schedule *schedule;
+    braid_exec *exec;
+    braid_place_model model;
+    braid_device_group_get_place_model(field->test->group, &model);
+    const braid_schedule_options options = { .places = &model };
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "to", field->buffers[0][0], 64, &to));
+    const braid_fill fill = { BRAID_ACCESSES({ to, BRAID_WRITE }),
+                              .node.place = BRAID_PLACE(field->test->num_places - 1),
+                              .to_resource = to, .num_values = 64 };
+    check_ok(braid_graph_add_fill(graph, &fill, &node));
+    check_ok(braid_graph_add_parameter(graph, "on", sizeof(bool), &on));
+    check_ok(braid_schedule_create(graph, &options, &schedule));
+    const braid_parameter_use use = { .node = node, .target = BRAID_TARGET_ENABLED };
+    check_ok(braid_graph_use_parameter(graph, on, &use));
+    const braid_exec_options given = { .schedule = schedule };
+    check_fails(braid_exec_create_on_group(field->test->group, graph, &given, &exec),
+                BRAID_INVALID_ARGUMENT, "made before a parameter could disable node 0 'fill'");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
