@@ -51,13 +51,15 @@ static void queue_frames(struct field *field, struct placed_model *model, braid_
                          const uint32_t *addends)
 {
     copy_buffers(field, model, field->staged, true);
+    for (uint32_t i = 0; i < model->num_buffers - model->num_transients; i++)
+        check_ok(braid_exec_set_changed(exec, model->buffers[i]));
     for (uint32_t frame = 0; frame < NUM_FRAMES; frame++) {
         const struct placed_node *node = &model->nodes[model->num_nodes - 1];
         if (node->kind == PLACED_AXPY || node->kind == PLACED_CHANGE)
             check_ok(braid_exec_set_arg(exec, node->handle, 3, BRAID_ARG(addends[frame])));
         check_ok(braid_stream_fill(field->test->devices[0], field->stream, field->addresses[0],
                                    addends[frame], 4, PLACED_WORDS));
-        check_ok(braid_exec_set_changed(exec, model->first));
+        check_ok(braid_exec_set_changed(exec, model->buffers[0]));
         check_ok(braid_exec_launch(exec, field->stream));
         copy_buffers(field, model, field->staged + (1 + frame) * MODEL_WORDS, false);
     }

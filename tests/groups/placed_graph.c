@@ -161,7 +161,8 @@ void placed_model_build(struct placed_model *model, uint32_t *const *addresses, 
 {
     struct handles handles;
     declare(model, addresses, graph, &handles);
-    model->first = handles.parts[0][0];
+    for (uint32_t i = 0; i < model->num_buffers; i++)
+        model->buffers[i] = handles.parts[i][0];
     for (uint32_t i = 0; i < model->num_nodes; i++)
         add_node(&model->nodes[i], &handles, graph);
 }
