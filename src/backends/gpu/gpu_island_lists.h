@@ -41,12 +41,13 @@ struct island_layout {
     uint32_t most_units;  // of any block's list, in 16 bytes
     uint32_t span;        // by how much each lane's progress grows in a frame
     bool chain;
-    bool flat;       // all blocks are one-dimensional
-    bool wide;       // some call has several blocks
-    bool early;      // it may be launched early: it waits for what is before it
-    bool timed;      // calls write when they begin and end
-    uint32_t small;  // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
-    bool whole;      // every call that runs something takes all threads of its group
+    bool flat;      // all blocks are one-dimensional
+    bool wide;      // some call has several blocks
+    bool early;     // it may be launched early: it waits for what is before it
+    bool timed;     // calls write when they begin and end
+    uint32_t small; // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
+    bool whole;     // every call that runs something takes all threads of its group
+    bool apart;     // kernels' barriers are others than their groups': they may be of fewer threads
     bool grids_vary; // every call's grid of now is in front of its arguments; (0, 0, 0): skipped
 };
 

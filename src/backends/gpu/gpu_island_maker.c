@@ -11,7 +11,7 @@
 
 enum {
     WARP = 32,
-    MOST_GROUPS = 14,      // of more than a warp: each has a barrier of its own, of 16
+    MOST_BARRIERS = 14,    // of groups of more than a warp, which each have one or two of 16
     MOST_SMALL = 30000,    // bytes of all such arguments
     LEAST_THREADS = 128,   // that load the lists and arguments
     OTHER_PARAMETERS = 64, // bytes that the kernel's other parameters take at most
@@ -91,6 +91,7 @@ static braid_status read_call(struct gpu_island_maker *maker, uint32_t call)
     maker->island->lists.calls[call].fences = facts.fences;
     maker->island->lists.calls[call].grid = launch->grid;
     maker->facts.shared |= facts.shared;
+    maker->facts.barriers |= facts.barriers;
     maker->most_threads = threads > maker->most_threads ? (uint32_t)threads : maker->most_threads;
     maker->least_threads =
         threads < maker->least_threads ? (uint32_t)threads : maker->least_threads;
@@ -131,7 +132,11 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
     uint32_t lanes = maker->island->lists.num_lanes;
     uint32_t group = (maker->most_threads + WARP - 1) / WARP * WARP;
     group = group ? group : WARP;
-    uint32_t most = smaller(ISLAND_MOST_THREADS / group, group == WARP ? WARP : MOST_GROUPS);
+    layout->whole = maker->least_threads == group;
+    layout->apart = maker->facts.barriers && !layout->whole && group != WARP;
+    uint32_t most = smaller(ISLAND_MOST_THREADS / group, group == WARP   ? WARP
+                                                         : layout->apart ? MOST_BARRIERS / 2
+                                                                         : MOST_BARRIERS);
     if (maker->facts.shared)
         most = 1;
     uint32_t units = (uint32_t)maker->gpu->attributes[GPU_NUM_UNITS];
@@ -141,7 +146,6 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
     layout->early = maker->gpu->attributes[GPU_MAJOR] >= 9;
     layout->num_blocks = 1;
     layout->wide = maker->most_blocks > 1 || layout->grids_vary;
-    layout->whole = maker->least_threads == group;
     layout->small = small_args(maker);
     if (chain) {
         layout->num_groups = smaller(most, maker->most_blocks ? maker->most_blocks : 1);

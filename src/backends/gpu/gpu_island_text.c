@@ -12,7 +12,8 @@
 enum { UNROLLED = 4, MOST_UNROLLED = 4 };
 
 // clang-format off
-// What a kernel reads of its place, from words of its group.
+// What a kernel reads of its place, from words of its group. A barrier is of one number of threads:
+// where kernels of fewer than the group's meet at theirs, the others are at the group's already.
 static const char *const words_text[] = {
     "struct braid_island_words {\n",
     "    uint3 block, grid, dim;\n",
@@ -34,18 +35,22 @@ static const char *const words_text[] = {
     "    uint3 dim = braid_island_here[braid_island_group()].dim;\n",
     "    return make_uint3(i % dim.x, i / dim.x % dim.y, i / dim.x / dim.y);\n",
     "}\n",
-    "static __device__ __forceinline__ void braid_island_join(unsigned threads)\n",
+    "static __device__ __forceinline__ void braid_island_await(unsigned barrier, unsigned threads)\n",
     "{\n",
     "    if (BRAID_GROUP == 32)\n",
     "        __syncwarp();\n",
     "    else\n",
-    "        asm volatile(\"barrier.sync %0, %1;\" ::\"r\"(1 + braid_island_group()), \"r\"(threads)\n",
+    "        asm volatile(\"barrier.sync %0, %1;\" ::\"r\"(barrier + braid_island_group()), \"r\"(threads)\n",
     "                     : \"memory\");\n",
+    "}\n",
+    "static __device__ __forceinline__ void braid_island_join()\n",
+    "{\n",
+    "    braid_island_await(1, BRAID_GROUP);\n",
     "}\n",
     "static __device__ __forceinline__ void braid_island_barrier()\n",
     "{\n",
     "    const braid_island_words &here = braid_island_here[braid_island_group()];\n",
-    "    braid_island_join(here.dim.x * here.dim.y * here.dim.z);\n",
+    "    braid_island_await(1 + BRAID_APART, here.dim.x * here.dim.y * here.dim.z);\n",
     "}\n",
     "static __device__ void braid_island_call(unsigned entry, const char *args);\n",
     NULL,
@@ -143,7 +148,7 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         { "WIDE", layout->wide },           { "WHOLE", layout->whole },
         { "THREADS", layout->num_threads }, { "ARGS", layout->num_args },
         { "EARLY", layout->early },         { "SMALL", layout->small },
-        { "GRIDS", layout->grids_vary },
+        { "GRIDS", layout->grids_vary },    { "APART", layout->apart ? layout->num_groups : 0 },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);

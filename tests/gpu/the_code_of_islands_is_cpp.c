@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever its layout, an island's code is right C++, as far as a compiler for the host can tell:
+// the run-time compiler of the stand-in reads nothing of it.
+// Arguments: the compiler, and the header that stands for CUDA's words.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_island_text.h"
+#include "support/check.h"
+
+static char command[4096];
+
+static const char kernels_text[] =
+    "extern \"C\" __global__ void many(float *to, float factor, unsigned num)\n"
+    "{\n"
+    "    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    if (i < num)\n"
+    "        to[i] *= factor;\n"
+    "    __syncthreads();\n"
+    "}\n"
+    "extern \"C\" __global__ void few(float *to)\n"
+    "{\n"
+    "    to[threadIdx.x] += 1;\n"
+    "    __syncthreads();\n"
+    "}\n";
+
+static char *write_text(const struct island_layout *layout)
+{
+    static const uint32_t many_bytes[] = { 8, 4, 4 }, few_bytes[] = { 8 };
+    static const struct island_kernel kernels[] = {
+        { .name = "many", .arg_bytes = many_bytes, .num_args = 3 },
+        { .name = "few", .arg_bytes = few_bytes, .num_args = 1 },
+    };
+    struct island_source source;
+    const char *why = NULL;
+    assert_true(braid_island_source_read(kernels_text, &source, &why));
+    char *text = braid_island_text(layout, &source, 1, kernels, 2);
+    assert_non_null(text);
+    braid_island_source_finish(&source);
+    return text;
+}
+
+// The compiler's status. It says itself what it finds wrong.
+static int compile(const char *text)
+{
+    FILE *compiler = popen(command, "w");
+    assert_non_null(compiler);
+    fputs(text, compiler);
+    return pclose(compiler);
+}
+
+static void each_layout_is_cpp(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 1 << 4; i++) {
+        struct island_layout layout = { .group_threads = i & 1 ? 256 : 32,
+                                        .num_groups = 2,
+                                        .num_blocks = 1 + (i >> 2 & 1),
+                                        .num_threads = 512,
+                                        .num_args = 4,
+                                        .most_units = 8,
+                                        .span = 3,
+                                        .chain = i & 8,
+                                        .flat = i & 1,
+                                        .wide = i & 6,
+                                        .timed = i & 2,
+                                        .apart = i & 1,
+                                        .early = true,
+                                        .small = i & 6 ? 0 : 16,
+                                        .whole = !(i & 1),
+                                        .grids_vary = i & 4 };
+        char *text = write_text(&layout);
+        if (compile(text))
+            fail_msg("layout %u", i);
+        free(text);
+    }
+}
+
+static void what_is_wrong_is_found(void **state)
+{
+    (void)state;
+    struct island_layout layout = { .group_threads = 32,
+                                    .num_groups = 1,
+                                    .num_blocks = 1,
+                                    .num_threads = 128,
+                                    .num_args = 1,
+                                    .most_units = 1 };
+    char *text = write_text(&layout);
+    char *word = strstr(text, "braid_island_here[group].grid");
+    assert_non_null(word);
+    memset(word, 'x', 5);
+    print_message("an error is wanted here:\n");
+    assert_int_not_equal(compile(text), 0);
+    free(text);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    snprintf(command, sizeof(command), "%s -std=c++17 -w -fsyntax-only -x c++ -include '%s' - 2>&1",
+             argv[1], argv[2]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_layout_is_cpp),
+        cmocka_unit_test(what_is_wrong_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
