@@ -159,9 +159,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 // pageable memory changes, and where the first grid or disabled node inside an island has the
 // island made again, which compiles it anew and waits as creating an exec does (no parameter does
 // that). On GPUs such a copy and, on CUDA, a call that blocks keep what they had for the frames in
-// flight; when that is much, a change waits for them. Errors of all: BRAID_INVALID_ARGUMENT (no
-// node of the exec's graph, another kind of node, a value that the graph would not take),
-// BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// flight; when that is much, a change waits for them.
+//
+// Errors of all: BRAID_INVALID_ARGUMENT (no node of the exec's graph, another kind of node, a value
+// that the graph would not take), BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 
 // The grid of a kernel node, in blocks; y and z of 0 are 1. To run none, disable the node. Of a
 // node with .grid_from it is the largest grid.
