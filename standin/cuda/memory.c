@@ -23,7 +23,7 @@
 #endif
 
 enum { ALIGNMENT = 256, FRESH_BYTE = 0xCD, FREED_BYTE = 0xDD };
-static const size_t graveyard_limit = (size_t)64 << 20;
+static const size_t graveyard_limit = (size_t)64 << 20, graveyard_most_blocks = 1000;
 
 struct block {
     struct block *next;
@@ -37,7 +37,7 @@ struct block {
 
 static struct block *blocks; // newest first
 static size_t used[MAX_DEVICES];
-static size_t graveyard_bytes;
+static size_t graveyard_bytes, graveyard_blocks;
 static long bad_accesses;
 
 static bool on_device(const struct block *block)
@@ -85,10 +85,11 @@ static void erase(struct block **link)
     free(block);
 }
 
-// Gives the oldest freed blocks back until the graveyard is within its limit.
+// Gives the oldest freed blocks back until the graveyard is within its limits: of bytes, and of
+// blocks, since all are looked at when memory is not the device's.
 static void trim_graveyard(void)
 {
-    while (graveyard_bytes > graveyard_limit) {
+    while (graveyard_bytes > graveyard_limit || graveyard_blocks > graveyard_most_blocks) {
         struct block **oldest = NULL;
         for (struct block **link = &blocks; *link != NULL; link = &(*link)->next)
             if ((*link)->state == MEMORY_FREED)
@@ -96,6 +97,7 @@ static void trim_graveyard(void)
         if (oldest == NULL)
             return;
         graveyard_bytes -= (*oldest)->bytes;
+        graveyard_blocks--;
         erase(oldest);
     }
 }
@@ -160,6 +162,7 @@ static void bury(struct block *block)
         used[block->device] -= block->bytes;
     block->state = MEMORY_FREED;
     graveyard_bytes += block->bytes;
+    graveyard_blocks++;
     forbid_access(block);
     trim_graveyard();
 }
