@@ -221,6 +221,12 @@ on_ranks() {
     timeout 45 "$build/standin/ranks/ranks_run" 2 "$@"
 }
 
+# A library before NCCL's: a rank that opens this one dies where it queues its first all-reduce.
+make_deadly_nccl() { # folder of NCCL
+    printf '#include <signal.h>\nint ncclAllReduce(void);\nint ncclAllReduce(void) { return raise(SIGKILL); }\n' >"$results/deadly.c"
+    gcc -shared -fPIC -o "$build/libdeadly_nccl.so" "$results/deadly.c" ${1:+-L"$1"} -Wl,--no-as-needed -l:libnccl.so.2
+}
+
 ranks() {
     local nccl
     nccl=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null)
@@ -229,10 +235,12 @@ ranks() {
     for mode in streams native; do
         BRAID_TEST_MODE=$mode step "ranks-$mode" on_ranks "$build/tests/ranks/ranks_work_on_devices"
     done
+    step ranks-deadly make_deadly_nccl "$nccl"
+    export BRAID_TEST_DEADLY_NCCL=$build/libdeadly_nccl.so
     step ranks-bench on_ranks "$build/bench/bench_gpu_ranks"
     cat "$results/ranks-bench.log"
     for mode in streams native; do
-        for how in dies stays; do
+        for how in dies vanishes refuses stays; do
             BRAID_TEST_MODE=$mode step "ranks-$how-$mode" on_ranks "$build/tests/ranks/ranks_fail_on_devices" $how
         done
     done

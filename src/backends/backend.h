@@ -159,6 +159,11 @@ struct backend_ops {
     braid_status (*call_current)(struct backend *backend, braid_status (*call)(void *user),
                                  void *user);
 
+    // Optional: the same with a native stream, which only captures: what is queued on it is
+    // dropped. Without captures the call is not made.
+    braid_status (*call_capturing)(struct backend *backend,
+                                   braid_status (*call)(void *user, void *stream), void *user);
+
     // Loads (or finds, counted) a kernel; fails with BRAID_UNSUPPORTED where it has no code for
     // this device. arg_bytes[i] is the size of argument i, for backends that can check it.
     braid_status (*kernel_load)(struct backend *backend, const braid_kernel *kernel,

@@ -92,6 +92,9 @@ struct braid_exec {
     struct exec_communicator *communicators; // one a communicator of the graph
     struct rank_watch watch;                 // of frames on a device
     bool is_watched;
+    braid_ranks *ranks;        // where a device makes the operations; else NULL
+    bool has_met;              // all of them have said whether operations can be connected
+    braid_status parted;       // why not
     bool is_unsettled;         // guarded by lock: a launch with communicators failed
     braid_stream *lost_stream; // never looked at, only compared: it may be gone
 };
@@ -216,6 +219,9 @@ braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool m
 bool braid_exec_is_linked(const braid_exec *exec, const braid_graph *graph);
 braid_status braid_exec_make_linked(braid_exec *exec, const braid_graph *graph,
                                     const braid_exec_options *options);
+// Before a player captures or launches any: shows the engine all operations, with the addresses of
+// the first frame. Does nothing the second time.
+braid_status braid_exec_connect_operations(braid_exec *exec, const struct frame *frame);
 // Nobody asks for the end of its frames any more.
 void braid_exec_unwatch(braid_exec *exec);
 // exec_create.c: makes all of an exec, without asking other ranks.

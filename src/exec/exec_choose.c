@@ -18,6 +18,12 @@ const struct player *const *braid_exec_find_player(const struct player *const *p
     return players;
 }
 
+// What another rank's exec is refused for, no player of this one can mend.
+static bool is_refused(const braid_exec *exec, braid_status status)
+{
+    return status == BRAID_UNSUPPORTED && !exec->parted;
+}
+
 // A player's refusal is an error only where there is no other.
 static braid_status try_player(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, const struct player *player,
@@ -28,9 +34,9 @@ static braid_status try_player(braid_exec *exec, const braid_graph *graph,
         return braid_exec_make_program(exec, graph, options, player);
     braid_error_begin_attempt(&attempt);
     braid_status status = braid_exec_make_program(exec, graph, options, player);
-    if (status == BRAID_UNSUPPORTED)
+    if (is_refused(exec, status))
         snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_message());
-    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
+    braid_error_end_attempt(&attempt, is_refused(exec, status) ? BRAID_OK : status);
     return status;
 }
 
@@ -119,7 +125,7 @@ static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
         braid_status status = try_player(exec, graph, options, *player, !*next);
         if (!status)
             tell_reason(exec, options, was_refused);
-        if (status != BRAID_UNSUPPORTED || !*next)
+        if (!is_refused(exec, status) || !*next)
             return status;
         player = next;
     }

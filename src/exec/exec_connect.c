@@ -2,6 +2,7 @@
 // Execs on devices with communicators: their ranks are connected there first, and agree on their
 // plans before operations are captured, since capturing may wait for the other ranks already.
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -32,6 +33,14 @@ static braid_status call_current(void *device, braid_status (*call)(void *user),
     struct backend *backend = ((braid_device *)device)->backend;
     return backend->ops->call_current ? backend->ops->call_current(backend, call, user)
                                       : call(user);
+}
+
+static braid_status call_capturing(void *device, braid_status (*call)(void *user, void *stream),
+                                   void *user)
+{
+    struct backend *backend = ((braid_device *)device)->backend;
+    return backend->ops->call_capturing ? backend->ops->call_capturing(backend, call, user)
+                                        : BRAID_OK;
 }
 
 static void hold(void *device, int change)
@@ -88,9 +97,9 @@ static braid_status introduce(const braid_exec *exec, const struct array *list, 
     uint64_t num_bytes;
     struct rank_verdict verdict;
     void *bytes = told ? braid_rank_plan_write(&parts, &num_bytes) : NULL;
-    braid_status agreed = bytes ? braid_rank_exchange(communicators[0]->ranks, bytes, num_bytes,
-                                                      braid_rank_judge_links, &verdict)
-                                : braid_error_no_memory("what a rank tells of its plan");
+    braid_status agreed =
+        bytes ? braid_rank_exchange(exec->ranks, bytes, num_bytes, braid_rank_judge_links, &verdict)
+              : braid_error_no_memory("what a rank tells of its plan");
     if (!agreed && verdict.status && !status)
         agreed =
             braid_error((braid_status)verdict.status, "braid_exec_create: %s", verdict.message);
@@ -107,6 +116,7 @@ static braid_status connect_all(const braid_exec *exec, const struct nccl_api *a
                                         .device = exec->device,
                                         .label = exec->device->label,
                                         .call = call_current,
+                                        .call_capturing = call_capturing,
                                         .hold = hold };
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < list->num && !status; i++) {
@@ -116,7 +126,7 @@ static braid_status connect_all(const braid_exec *exec, const struct nccl_api *a
     return status;
 }
 
-static braid_status connect_graph(const braid_exec *exec, const braid_graph *graph,
+static braid_status connect_graph(braid_exec *exec, const braid_graph *graph,
                                   const braid_exec_options *options)
 {
     const struct nccl_api *api = NULL;
@@ -125,6 +135,7 @@ static braid_status connect_graph(const braid_exec *exec, const braid_graph *gra
         braid_array_finish(&list);
         return braid_error_no_memory("the communicators of an exec");
     }
+    exec->ranks = (*(braid_communicator *const *)list.items)->ranks;
     braid_status status = braid_nccl_open(exec->device->backend->ops->rank_engine, &api);
     if (!status)
         status = check_device(exec, &list);
@@ -155,6 +166,69 @@ static braid_status plan(braid_exec *exec, const braid_graph *graph,
     own.places = NULL;
     own.costs.island_call_ns = 0;
     return braid_schedule_create(graph, &own, &exec->schedule);
+}
+
+// All ranks come here before any waits for another inside of the engine: what one cannot make, all
+// hear of. Once an exec.
+static braid_status meet(braid_exec *exec, braid_status status)
+{
+    const struct array none = { 0 };
+    exec->has_met = true;
+    braid_status agreed = introduce(exec, &none, status);
+    exec->parted = status ? status : agreed;
+    return exec->parted;
+}
+
+static uint32_t collect_operations(const struct frame *frame,
+                                   const braid_communicator *communicator,
+                                   struct rank_operation *operations)
+{
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < frame->num_tasks; i++) {
+        const struct backend_task *task = &frame->tasks[i];
+        if (task->kind != WORK_POST || task->post.operation->what.communicator != communicator)
+            continue;
+        operations[num] = (struct rank_operation){ .what = task->post.operation->what,
+                                                   .from = task->post.from,
+                                                   .to = task->post.to };
+        memcpy(operations[num].name, task->post.operation->name, sizeof(operations[num].name));
+        num++;
+    }
+    return num;
+}
+
+// One communicator after the other, in the order that all ranks have them in, and the operations of
+// each as they are queued: then no two ranks wait for each other.
+static braid_status connect_operations(const braid_exec *exec, const struct frame *frame)
+{
+    uint32_t num = exec->tasks.num_communicators;
+    struct rank_operation *operations =
+        braid_allocate_zeroed(exec->tasks.num_operations, sizeof(*operations));
+    braid_communicator **communicators = braid_allocate_zeroed(num, sizeof(*communicators));
+    braid_status status = BRAID_OK;
+    if (!operations || !communicators) {
+        free(operations);
+        free(communicators);
+        return braid_error_no_memory("the communicators of an exec");
+    }
+    memcpy(communicators, exec->tasks.communicators, num * sizeof(*communicators));
+    qsort(communicators, num, sizeof(*communicators), compare_numbers);
+    for (uint32_t i = 0; i < num && !status; i++) {
+        uint32_t num_own = collect_operations(frame, communicators[i], operations);
+        if (num_own)
+            status = braid_rank_operations_connect(communicators[i], operations, num_own);
+    }
+    free(operations);
+    free(communicators);
+    return status;
+}
+
+braid_status braid_exec_connect_operations(braid_exec *exec, const struct frame *frame)
+{
+    if (!exec->ranks || exec->has_met)
+        return exec->parted;
+    braid_status status = meet(exec, BRAID_OK);
+    return status ? status : connect_operations(exec, frame);
 }
 
 // One plan for whichever player; see make_agreed, which does the same with whole execs.
@@ -191,7 +265,10 @@ static braid_status make_planned(braid_exec *exec, const braid_graph *graph,
     own.islands = BRAID_ISLANDS_NEVER; // none has an operation inside
     if (!status) {
         status = braid_exec_make(exec, graph, &own);
-        status = braid_exec_agree(exec, graph, false, status, &again);
+        if (!exec->has_met)
+            status = meet(exec, status);
+        if (!exec->parted)
+            status = braid_exec_agree(exec, graph, false, status, &again);
     }
     braid_schedule_destroy((braid_schedule *)(uintptr_t)own.schedule);
     return status;

@@ -82,6 +82,8 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
         status = braid_exec_create_frame(exec, slot, index);
     if (!status && exec->player->check)
         status = exec->player->check(&stage);
+    if (!status && !index)
+        status = braid_exec_connect_operations(exec, &slot->frame);
     if (!status)
         status = exec->player->create(&stage, &slot->playing);
     slot->number = index;

@@ -18,6 +18,9 @@ struct rank_device {
     const char *label;
     // Makes a call with the device current.
     braid_status (*call)(void *device, braid_status (*call)(void *user), void *user);
+    // The same with a stream which captures what is queued on it, and drops it.
+    braid_status (*call_capturing)(void *device, braid_status (*call)(void *user, void *stream),
+                                   void *user);
     void (*hold)(void *device, int change);
 };
 
@@ -33,6 +36,12 @@ struct rank_link {
 // Errors: BRAID_DEVICE_ERROR (the ranks have failed then), BRAID_NO_MEMORY.
 braid_status braid_rank_link_connect(braid_communicator *communicator, const struct nccl_api *api,
                                      const struct rank_device *device);
+// Shows the engine operations of a communicator, in their order and with their addresses, without
+// any being run: it connects ranks for each that is new inside of the call that queues it, which
+// not even an abort ends where a rank has died. All ranks of the communicator make this call.
+// Errors: BRAID_DEVICE_ERROR (a call of the engine failed; or the ranks have), BRAID_NO_MEMORY.
+braid_status braid_rank_operations_connect(braid_communicator *communicator,
+                                           const struct rank_operation *operations, uint32_t num);
 // Ends what the device still waits for, without waiting for that itself.
 void braid_rank_link_abort(struct rank_link *link);
 // Nothing of it is in flight. What was aborted may be left as it is. NULL does nothing.

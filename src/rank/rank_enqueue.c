@@ -28,7 +28,7 @@ static nccl_result enqueue_one(const struct rank_link *link, const struct rank_o
 
 // A group that was begun is ended, whatever fails in it. The engine's words of the failure itself
 // are asked for before that.
-static nccl_result enqueue_all(const struct rank_link *link, const struct rank_operation *last,
+nccl_result braid_rank_enqueue(const struct rank_link *link, const struct rank_operation *last,
                                void *stream, const struct rank_operation **out_failed)
 {
     const struct nccl_api *api = link->api;
@@ -47,8 +47,8 @@ static nccl_result enqueue_all(const struct rank_link *link, const struct rank_o
     return result ? result : ended;
 }
 
-static braid_status explain(const struct rank_link *link, const struct rank_operation *operation,
-                            nccl_result result)
+braid_status braid_rank_enqueue_explain(const struct rank_link *link,
+                                        const struct rank_operation *operation, nccl_result result)
 {
     const char *last = link->api->get_last_error(link->handle);
     char text[200];
@@ -73,9 +73,9 @@ braid_status braid_rank_operation_enqueue(struct rank_operation *operation, cons
     braid_status status = braid_ranks_check(communicator->ranks);
     if (status)
         return status;
-    nccl_result result = enqueue_all(communicator->link, operation, stream, &failed);
+    nccl_result result = braid_rank_enqueue(communicator->link, operation, stream, &failed);
     if (result == NCCL_SUCCESS)
         return BRAID_OK;
     status = braid_ranks_check(communicator->ranks); // what was aborted fails for that reason
-    return status ? status : explain(communicator->link, failed, result);
+    return status ? status : braid_rank_enqueue_explain(communicator->link, failed, result);
 }

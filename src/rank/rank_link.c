@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connecting the ranks of a communicator on their devices, and parting them.
-//
-// The engine's calls that wait for other ranks are made on threads of their own: where those never
-// come, the thread is left behind and the program goes on.
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "rank/ranks.h"
-
-enum { LOOK_NS = 5000000 }; // how often one who waits looks whether the ranks have failed
 
 // The id that one rank makes for all, or why it could not.
 struct invitation {
@@ -20,12 +13,9 @@ struct invitation {
     char why[RANK_WHY_BYTES / 2]; // empty: it could
 };
 
-// Shared by the thread that connects and the one that waits for it; the last frees it.
+// Of the thread that connects, which may be left behind with it.
 struct connecting {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint32_t num_users; // lock
-    bool ended;         // lock
+    struct rank_apart *apart;
     struct rank_link link;
     struct nccl_id id;
     int num, rank;
@@ -100,18 +90,6 @@ static braid_status invite(braid_communicator *communicator, const struct nccl_a
     return status;
 }
 
-static void release(struct connecting *connecting)
-{
-    pthread_mutex_lock(&connecting->lock);
-    bool last = --connecting->num_users == 0;
-    pthread_mutex_unlock(&connecting->lock);
-    if (!last)
-        return;
-    pthread_mutex_destroy(&connecting->lock);
-    pthread_cond_destroy(&connecting->changed);
-    free(connecting);
-}
-
 static braid_status make_handle(void *user)
 {
     struct connecting *connecting = user;
@@ -121,53 +99,20 @@ static braid_status make_handle(void *user)
     if (connecting->result != NCCL_SUCCESS)
         explain(link->api, NULL, "ncclCommInitRank", connecting->result, connecting->words,
                 sizeof(connecting->words));
+    braid_rank_apart_end(connecting->apart);
     return BRAID_OK;
 }
 
-static void *connect_thread(void *user)
+static void make_connection(struct rank_apart *apart, void *user)
 {
     struct connecting *connecting = user;
     const struct rank_device *device = &connecting->link.device;
+    connecting->apart = apart;
     if (device->call(device->device, make_handle, connecting)) {
         connecting->result = -1;
         snprintf(connecting->words, sizeof(connecting->words), "%s", braid_error_message());
     }
-    pthread_mutex_lock(&connecting->lock);
-    connecting->ended = true;
-    pthread_cond_signal(&connecting->changed);
-    pthread_mutex_unlock(&connecting->lock);
-    release(connecting);
-    return NULL;
-}
-
-static bool have_failed(braid_ranks *ranks)
-{
-    rank_lock(ranks);
-    bool failed = ranks->failed;
-    rank_unlock(ranks);
-    return failed;
-}
-
-// False: the ranks have failed, or the time is over.
-static bool await_thread(braid_ranks *ranks, struct connecting *connecting)
-{
-    uint64_t since_ns = braid_rank_now_ns();
-    bool ended = false, goes_on = true;
-    while (!ended && goes_on) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_mutex_lock(&connecting->lock);
-        int error = 0;
-        while (!connecting->ended && error != ETIMEDOUT)
-            error = pthread_cond_timedwait(&connecting->changed, &connecting->lock, &until);
-        ended = connecting->ended;
-        pthread_mutex_unlock(&connecting->lock);
-        goes_on = !have_failed(ranks) && braid_rank_now_ns() - since_ns <= ranks->timeout_ns;
-    }
-    return ended;
+    braid_rank_apart_end(apart);
 }
 
 static void make_failure(braid_ranks *ranks, struct rank_call *call)
@@ -184,30 +129,16 @@ static braid_status fail(braid_communicator *communicator, const char *words)
     return braid_rank_call(communicator->ranks, &call);
 }
 
-static braid_status start(struct connecting *connecting)
-{
-    pthread_t thread;
-    connecting->num_users = 2;
-    if (pthread_create(&thread, NULL, connect_thread, connecting)) {
-        connecting->num_users = 1;
-        return braid_error_no_memory("a thread that connects a communicator");
-    }
-    pthread_detach(thread);
-    return BRAID_OK;
-}
-
 static braid_status connect_ranks(braid_communicator *communicator, struct connecting *connecting,
-                                  struct rank_link *link)
+                                  bool *out_left)
 {
-    braid_status status = start(connecting);
-    if (status)
-        return status;
-    if (!await_thread(communicator->ranks, connecting))
-        return fail(communicator, "the other ranks did not come in time");
-    if (connecting->result != NCCL_SUCCESS)
+    braid_status status =
+        braid_rank_call_apart(communicator->ranks, make_connection, connecting, out_left);
+    if (status == BRAID_NO_MEMORY)
+        return fail(communicator, "out of host memory");
+    if (!status && connecting->result != NCCL_SUCCESS)
         return fail(communicator, connecting->words);
-    *link = connecting->link;
-    return BRAID_OK;
+    return status;
 }
 
 braid_status braid_rank_link_connect(braid_communicator *communicator, const struct nccl_api *api,
@@ -220,16 +151,17 @@ braid_status braid_rank_link_connect(braid_communicator *communicator, const str
         free(connecting);
         return fail(communicator, "out of host memory");
     }
-    pthread_mutex_init(&connecting->lock, NULL);
-    pthread_cond_init(&connecting->changed, NULL);
-    connecting->num_users = 1;
+    bool left = false;
     connecting->link = (struct rank_link){ .api = api, .device = *device };
     connecting->num = (int)communicator->num;
     connecting->rank = (int)communicator->rank;
     braid_status status = invite(communicator, api, device, &connecting->id);
     if (!status)
-        status = connect_ranks(communicator, connecting, link);
-    release(connecting);
+        status = connect_ranks(communicator, connecting, &left);
+    if (!status)
+        *link = connecting->link;
+    if (!left)
+        free(connecting);
     if (status) {
         free(link);
         return status;

@@ -132,6 +132,26 @@ bool braid_rank_begin(braid_ranks *ranks, const struct rank_transfer *transfer, 
 bool braid_rank_begin_waiting(braid_ranks *ranks, const struct rank_transfer *transfer,
                               struct rank_waiting waiting, uint32_t *out_request);
 
+// rank_apart.c: makes a call that may wait for other ranks, and that nothing may end, on a thread
+// of its own, while the communication thread asks how the others are. *out_left: the thread was
+// left behind in the call, and `user` is its own. Errors: BRAID_DEVICE_ERROR (the ranks have
+// failed), BRAID_NO_MEMORY.
+struct rank_apart;
+braid_status braid_rank_call_apart(braid_ranks *ranks,
+                                   void (*call)(struct rank_apart *apart, void *user), void *user,
+                                   bool *out_left);
+// Behind each call of the engine: where the thread was left behind they never return, since what it
+// would go on with may be gone. Once the call has said that it ends it is no longer left.
+void braid_rank_apart_go_on(struct rank_apart *apart);
+void braid_rank_apart_end(struct rank_apart *apart);
+
+// rank_enqueue.c: the engine's calls for an operation and those that join it, which stand before
+// it.
+nccl_result braid_rank_enqueue(const struct rank_link *link, const struct rank_operation *last,
+                               void *stream, const struct rank_operation **out_failed);
+braid_status braid_rank_enqueue_explain(const struct rank_link *link,
+                                        const struct rank_operation *operation, nccl_result result);
+
 // rank_news.c
 bool braid_rank_news_listen(braid_ranks *ranks);
 void braid_rank_news_hear(braid_ranks *ranks); // one was received

@@ -289,17 +289,15 @@ static ncclResult_t queue(struct launch *launch)
     return function(kept->stream, run, kept) ? ncclUnhandledCudaError : ncclSuccess;
 }
 
-// As NCCL does, whoever queues the first operation of all ranks waits in that call for the others.
+// As NCCL does, whoever queues the first operation of all ranks waits in that call for the others,
+// and an abort does not end that.
 static ncclResult_t connect_ranks(struct ncclComm *comm)
 {
     if (comm->is_connected)
         return ncclSuccess;
     atomic_fetch_add(&comm->shared->connected, 1);
-    while (atomic_load(&comm->shared->connected) < (uint32_t)comm->num) {
-        if (atomic_load(&comm->aborted))
-            return ncclInternalError;
-        sched_yield();
-    }
+    while (atomic_load(&comm->shared->connected) < (uint32_t)comm->num)
+        usleep(100);
     comm->is_connected = true;
     return ncclSuccess;
 }

@@ -3,6 +3,7 @@
 #include "standin/nccl/nccl_faults.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,5 +28,7 @@ int standin_nccl_fault(const char *function)
     if (strcmp(name, function) == 0 && ++num_calls == nth)
         fault = code;
     pthread_mutex_unlock(&lock);
+    if (fault < 0)
+        (void)raise(-fault);
     return fault;
 }

@@ -2,6 +2,8 @@
 // Ranks on devices of which one is lost: the waits of the others end with an error that says who
 // and what was pending, and all can be destroyed. The last argument says how it is lost:
 //   dies      rank 0 is killed when the others have launched
+//   vanishes  rank 0 is killed in its first call that queues an operation, while all create execs
+//   refuses   rank 1 cannot make its exec, for which no rank waits in the engine
 //   stays     rank 0 never launches its frame, though it answers
 //   connects  the engine fails to connect rank 1
 //   notices   the engine notices an error by itself
@@ -38,28 +40,19 @@ static void expect(braid_status status, const char *text)
 struct job {
     braid_ranks *ranks;
     braid_device *device;
+    braid_communicator *world;
     braid_graph *graph;
     braid_exec *exec;
     void *memory;
 };
 
-static void open_job(struct job *job)
+static braid_graph *make_graph(const struct job *job)
 {
-    const braid_ranks_options options = { .timeout_ms = TIMEOUT_MS };
-    const char *devices = getenv("BRAID_TEST_DEVICES");
-    braid_communicator *world;
+    braid_graph *graph;
     braid_resource resource;
-    CHECK(braid_ranks_open(&options, &job->ranks));
-    CHECK(braid_communicator_create(job->ranks, "world", 0, &world));
-    const braid_device_options device = {
-        .backend = "cuda",
-        .ordinal = braid_ranks_rank(job->ranks) % (devices ? (uint32_t)atoi(devices) : 1),
-    };
-    CHECK(braid_device_open(&device, &job->device));
-    CHECK(braid_memory_allocate(job->device, BRAID_MEMORY_DEVICE, 64, &job->memory));
-    CHECK(braid_graph_create(&job->graph));
-    CHECK(braid_graph_add_communicator(job->graph, world, &resource));
-    CHECK(braid_graph_add_communication(job->graph,
+    CHECK(braid_graph_create(&graph));
+    CHECK(braid_graph_add_communicator(graph, job->world, &resource));
+    CHECK(braid_graph_add_communication(graph,
                                         &(braid_communication){ .node.name = "sum",
                                                                 .operation = BRAID_RANK_ALL_REDUCE,
                                                                 .communicator = resource,
@@ -68,6 +61,22 @@ static void open_job(struct job *job)
                                                                 .count = 8,
                                                                 .element = BRAID_ELEMENT_DOUBLE },
                                         NULL));
+    return graph;
+}
+
+static void open_job(struct job *job)
+{
+    const braid_ranks_options options = { .timeout_ms = TIMEOUT_MS };
+    const char *devices = getenv("BRAID_TEST_DEVICES");
+    CHECK(braid_ranks_open(&options, &job->ranks));
+    CHECK(braid_communicator_create(job->ranks, "world", 0, &job->world));
+    const braid_device_options device = {
+        .backend = "cuda",
+        .ordinal = braid_ranks_rank(job->ranks) % (devices ? (uint32_t)atoi(devices) : 1),
+    };
+    CHECK(braid_device_open(&device, &job->device));
+    CHECK(braid_memory_allocate(job->device, BRAID_MEMORY_DEVICE, 64, &job->memory));
+    job->graph = make_graph(job);
 }
 
 static void close_job(struct job *job)
@@ -89,7 +98,6 @@ static void lose_launch(struct job *job, bool dies)
         expect(braid_ranks_check(job->ranks), "gave up");
         return;
     }
-    // Queueing the first operation may wait for the other ranks itself.
     braid_status status = braid_exec_launch(job->exec, NULL);
     if (!status)
         status = braid_exec_wait(job->exec);
@@ -105,6 +113,50 @@ static void lose_connection(struct job *job, const braid_exec_options *options)
         setenv("BRAID_STANDIN_NCCL_FAIL", "ncclCommInitRank:1=2", 1);
     expect(braid_exec_create(job->device, job->graph, options, &job->exec),
            "is not connected on rank 1: nccl: ncclCommInitRank: unhandled system error");
+    job->exec = NULL;
+}
+
+// Of a frame that does not fit into any memory all ranks hear at once, and they can go on.
+static void refuse(struct job *job, const braid_exec_options *options)
+{
+    braid_graph *large = make_graph(job);
+    braid_resource resource;
+    CHECK(braid_graph_add_transient(large, "large", UINT64_C(1) << 48, 0, &resource));
+    CHECK(braid_graph_add_fill(
+        large,
+        &(braid_fill){ .node.name = "clear",
+                       .node.accesses = &(braid_access){ resource, BRAID_WRITE },
+                       .node.num_accesses = 1,
+                       .to_resource = resource,
+                       .value_bytes = 4,
+                       .num_values = 1 },
+        NULL));
+    bool own = braid_ranks_rank(job->ranks) == 1;
+    braid_status status =
+        braid_exec_create(job->device, own ? large : job->graph, options, &job->exec);
+    if (status != BRAID_NO_MEMORY || (!own && !strstr(braid_error_message(), "rank 1"))) {
+        fprintf(stderr, "status %d: %s\n", (int)status, braid_error_message());
+        exit(EXIT_FAILURE);
+    }
+    CHECK(braid_exec_create(job->device, job->graph, options, &job->exec));
+    CHECK(braid_exec_launch(job->exec, NULL));
+    CHECK(braid_exec_wait(job->exec));
+    braid_graph_destroy(large);
+}
+
+// On a GPU another library stands before the engine's, in which that call ends the process.
+static void vanish(struct job *job, const braid_exec_options *options)
+{
+    const char *deadly = getenv("BRAID_TEST_DEADLY_NCCL");
+    if (braid_ranks_rank(job->ranks) == 0 && deadly)
+        setenv("BRAID_NCCL", deadly, 1);
+    else if (braid_ranks_rank(job->ranks) == 0)
+        setenv("BRAID_STANDIN_NCCL_FAIL", "ncclAllReduce:1=-9", 1);
+    expect(braid_exec_create(job->device, job->graph, options, &job->exec),
+           "rank 0 does not answer");
+    job->exec = NULL;
+    expect(braid_exec_create(job->device, job->graph, options, &job->exec),
+           "rank 0 does not answer");
     job->exec = NULL;
 }
 
@@ -131,6 +183,10 @@ int main(int argc, char **argv)
     open_job(&job);
     if (strcmp(how, "connects") == 0) {
         lose_connection(&job, &options);
+    } else if (strcmp(how, "vanishes") == 0) {
+        vanish(&job, &options);
+    } else if (strcmp(how, "refuses") == 0) {
+        refuse(&job, &options);
     } else {
         CHECK(braid_exec_create(job.device, job.graph, &options, &job.exec));
         if (strcmp(how, "notices") == 0)

@@ -250,6 +250,8 @@ braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stre
 braid_status braid_gpu_stream_check_launch(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_stream *stream,
                                    struct backend_event *event);
+braid_status braid_gpu_call_capturing(struct backend *backend,
+                                      braid_status (*call)(void *user, void *stream), void *user);
 
 braid_status braid_gpu_reach(struct backend *backend, struct backend *peer, bool *out_reaches);
 void braid_gpu_get_link(struct backend *backend, struct backend *peer, bool reaches,

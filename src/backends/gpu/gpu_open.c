@@ -244,6 +244,7 @@ static const struct backend_ops common_ops = {
     .reach = braid_gpu_reach,
     .get_link = braid_gpu_get_link,
     .call_current = call_current,
+    .call_capturing = braid_gpu_call_capturing,
     .kernel_load = braid_gpu_kernel_load,
     .kernel_load_reading_grid = braid_gpu_kernel_load_reading_grid,
     .kernel_unload = braid_gpu_kernel_unload,

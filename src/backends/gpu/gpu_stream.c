@@ -214,3 +214,42 @@ braid_status braid_gpu_stream_check_launch(struct backend *backend, struct backe
                            "launch of an exec (%s): its stream is being captured", gpu->label);
     return BRAID_OK;
 }
+
+// The capture is always ended, whatever the call did, and the call's own error goes first.
+static braid_status capture(const struct gpu_backend *gpu, gpu_stream stream,
+                            braid_status (*call)(void *user, void *stream), void *user)
+{
+    static const char what[] = "capture of what is not run";
+    gpu_graph graph = NULL;
+    gpu_result result = gpu->api->capture_begin(stream, GPU_CAPTURE_THREAD_LOCAL);
+    if (result)
+        return braid_gpu_check(gpu, result, &gpu->api->capture_begin, what);
+    braid_status status = call(user, stream);
+    result = gpu->api->capture_end(stream, &graph);
+    if (graph)
+        braid_gpu_check_freed(gpu, gpu->api->graph_destroy(graph), &gpu->api->graph_destroy, what);
+    return status ? status : braid_gpu_check(gpu, result, &gpu->api->capture_end, what);
+}
+
+braid_status braid_gpu_call_capturing(struct backend *backend,
+                                      braid_status (*call)(void *user, void *stream), void *user)
+{
+    static const char what[] = "creation of a stream for captures";
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    gpu_stream stream = NULL;
+    if (!gpu->api->capture_begin || !gpu->api->capture_end)
+        return BRAID_OK;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    gpu_result result = gpu->api->stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0);
+    status = braid_gpu_check(gpu, result, &gpu->api->stream_create, what);
+    if (!status) {
+        status = capture(gpu, stream, call, user);
+        braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream), &gpu->api->stream_destroy,
+                              "destruction of a stream for captures");
+    }
+    braid_gpu_leave(gpu, &scope);
+    return status;
+}
