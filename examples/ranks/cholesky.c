@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "../check.h"
-#include "cholesky_kernels.h"
+#include "cholesky_tasks.h"
 
 enum { MOST_TILES = 64, NUM_FRAMES = 5 };
 
@@ -37,32 +37,6 @@ static bool is_ours(const struct job *job, int row, int column)
 {
     return owner_of(job, row, column) == job->rank;
 }
-
-// ---- the kernels ----
-
-static void factor(const braid_blocks *blocks, void *const *args)
-{
-    (void)blocks;
-    cholesky_factor(*(double *const *)args[0], *(const int *)args[1]);
-}
-
-static void solve(const braid_blocks *blocks, void *const *args)
-{
-    (void)blocks;
-    cholesky_solve(*(double *const *)args[0], *(const double *const *)args[1],
-                   *(const int *)args[2]);
-}
-
-static void update(const braid_blocks *blocks, void *const *args)
-{
-    (void)blocks;
-    cholesky_update(*(double *const *)args[0], *(const double *const *)args[1],
-                    *(const double *const *)args[2], *(const int *)args[3]);
-}
-
-static const braid_kernel factor_kernel = { .name = "factor", .cpu = factor };
-static const braid_kernel solve_kernel = { .name = "solve", .cpu = solve };
-static const braid_kernel update_kernel = { .name = "update", .cpu = update };
 
 // ---- tiles ----
 
