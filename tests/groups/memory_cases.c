@@ -40,7 +40,8 @@ static void queue_reader(struct field *field, braid_exec *exec, uint32_t weight,
     if (changed)
         check_ok(braid_exec_set_changed(exec, *changed));
     check_ok(braid_exec_launch(exec, field->stream));
-    check_ok(braid_stream_copy(device, field->stream, found, memory, sizeof(*found)));
+    if (found)
+        check_ok(braid_stream_copy(device, field->stream, found, memory, sizeof(*found)));
 }
 
 // No frame copies them; the program's own writes are seen when it tells of them, and not before.
@@ -84,14 +85,13 @@ void another_stream_finds_weights_filled(void **state)
     uint32_t *found = field->staged, *memory = field->buffers[field->test->num_places - 1][1];
     check_ok(braid_stream_create(device, NULL, &second));
     for (uint32_t i = 0; i < 20; i++) {
-        queue_reader(field, exec, 100 + i, &weights, &found[2 * i]);
+        queue_reader(field, exec, 100 + i, &weights, NULL);
         check_ok(braid_exec_launch(exec, second));
-        check_ok(braid_stream_copy(device, second, &found[2 * i + 1], memory, sizeof(*found)));
+        check_ok(braid_stream_copy(device, second, &found[i], memory, sizeof(*found)));
         check_ok(braid_exec_wait(exec));
         check_ok(braid_stream_synchronize(device, second));
         check_ok(braid_stream_synchronize(device, field->stream));
-        assert_int_equal(found[2 * i], 100 + i);
-        assert_int_equal(found[2 * i + 1], 100 + i);
+        assert_int_equal(found[i], 100 + i);
     }
     braid_stream_destroy(second);
     braid_exec_destroy(exec);

@@ -11,6 +11,7 @@
 // hands the call over, which is behind the wait of the launch before.
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "backends/gpu/gpu_blocker.h"
 #include "backends/gpu/gpu_detour.h"
@@ -22,7 +23,8 @@ struct gpu_flag {
     struct gpu_staging *memory; // the word, which is the driver's too
     uint32_t num_users;         // detours
     struct backend_detour *spare;
-    uint64_t num_queued; // on streams
+    uint64_t num_queued;         // on streams
+    _Atomic uint64_t num_handed; // there, by the driver's thread to ours
     bool in_graph;
     gpu_node call; // in a graph: what hands the call over
 };
@@ -52,6 +54,8 @@ static void hand_over(void *user)
     struct backend_detour *detour = user;
     if (detour->flag->in_graph)
         atomic_store_explicit(word_of(detour->flag), 0, memory_order_release);
+    else
+        atomic_fetch_add_explicit(&detour->flag->num_handed, 1, memory_order_relaxed);
     braid_gpu_blocker_run(detour->gpu, make_call, end_call, detour);
 }
 
@@ -96,11 +100,23 @@ struct backend_detour *braid_gpu_take_spare(const struct backend_detour *detour)
     return spare;
 }
 
+// Where queueing a wait has failed, nothing of the device stands for the end of its call. What is
+// on a stream that is idle was handed over.
+static void await_calls(struct gpu_flag *flag)
+{
+    const struct timespec pause = { .tv_nsec = 50000 };
+    while (!flag->in_graph && atomic_load_explicit(word_of(flag), memory_order_acquire) <
+                                  atomic_load_explicit(&flag->num_handed, memory_order_relaxed))
+        nanosleep(&pause, NULL);
+}
+
+// No frame uses it.
 void braid_gpu_leave_flag(const struct backend_detour *detour)
 {
     struct gpu_flag *flag = detour->flag;
     if (!flag || --flag->num_users > 0)
         return;
+    await_calls(flag);
     while (flag->spare) {
         struct backend_detour *spare = flag->spare;
         flag->spare = spare->next;
