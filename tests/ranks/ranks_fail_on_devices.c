@@ -188,9 +188,16 @@ int main(int argc, char **argv)
     } else if (strcmp(how, "refuses") == 0) {
         refuse(&job, &options);
     } else {
-        CHECK(braid_exec_create(job.device, job.graph, &options, &job.exec));
-        if (strcmp(how, "notices") == 0)
+        bool notices = strcmp(how, "notices") == 0;
+        braid_status status = braid_exec_create(job.device, job.graph, &options, &job.exec);
+        if (notices && status && braid_ranks_rank(job.ranks) != 1)
+            expect(status, "remote process exited"); // rank 1 was done with it already
+        else
+            check_at(status, "braid_exec_create");
+        if (notices && !status)
             notice(&job);
+        else if (notices)
+            job.exec = NULL;
         else
             lose_launch(&job, strcmp(how, "dies") == 0);
     }

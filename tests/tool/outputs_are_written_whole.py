@@ -46,7 +46,7 @@ def a_disk_that_is_full_leaves_the_file_as_it_was():
             write(path, b"before")
             result = plan(option, path, before=small_files)
             assert result.returncode == 1, (option, result)
-            assert path in result.stderr.decode() and result.stderr.count(b"\n") == 1, result
+            assert path in result.stderr.decode() and result.stderr.count(b"braid: ") == 1, result
             assert read(path) == b"before", option
             assert os.listdir(folder) == ["out" + ending]
 
