@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main job, sparse_mpm, with 1, 2 and 3 frames in flight: frames a second where the program
-// does not wait between launches, in turn. bench_mpm_depths [BACKEND [FRAMES]]
+// does not wait between launches, in turn; and how long the longest chain of nodes is that so many
+// frames in a row have, which no number of lanes shortens. bench_mpm_depths [BACKEND [FRAMES]]
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "measure.h"
 #include "run.h"
 #include "scene.h"
+#include "verify/unroll.h"
 
 enum { MOST_DEPTH = 3, NUM_TURNS = 5 };
 
@@ -69,6 +71,38 @@ static void print(struct depths *depths)
         }
 }
 
+// In planned costs, of frames that nothing but what they access orders.
+static uint64_t find_chain_ns(const braid_graph *graph, uint32_t num_frames)
+{
+    const braid_schedule_options options = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    uint32_t num_nodes = graph_num_nodes(graph);
+    braid_schedule_info info;
+    braid_graph *frames;
+    braid_schedule *schedule;
+    CHECK(braid_unroll_frames(graph, num_frames, &frames));
+    for (uint32_t i = 0; i < num_frames * num_nodes; i++)
+        CHECK(braid_graph_set_cost(frames, braid_graph_node(frames, i),
+                                   graph_nodes(graph)[i % num_nodes].cost_ns));
+    CHECK(braid_schedule_create(frames, &options, &schedule));
+    braid_schedule_get_info(schedule, &info);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(frames);
+    return info.bound_ns;
+}
+
+static void print_chains(const struct depths *depths)
+{
+    struct mpm_run run;
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    if (!mpm_run_init(&run, "chains", depths->device, &depths->scene, NULL, &options, 1))
+        exit(EXIT_FAILURE);
+    uint64_t one = find_chain_ns(run.frame.graph, 1);
+    for (uint32_t frames = 1; frames <= MOST_DEPTH; frames++)
+        printf("longest chain of %u frame%s: %.2f of one's\n", frames, frames == 1 ? "" : "s",
+               (double)find_chain_ns(run.frame.graph, frames) / (double)one);
+    mpm_run_finish(&run);
+}
+
 int main(int argc, char **argv)
 {
     static struct depths depths;
@@ -82,6 +116,7 @@ int main(int argc, char **argv)
             for (uint32_t depth = 1; depth <= MOST_DEPTH; depth++)
                 run(&depths, way, depth, turn);
     print(&depths);
+    print_chains(&depths);
     mpm_scene_finish(&depths.scene);
     CHECK(braid_device_close(depths.device));
     return 0;

@@ -4,11 +4,12 @@
 //
 // A picture is decoded, uploaded, filtered five times, downloaded and encoded. The codecs either
 // mostly sleep, as those do that wait for hardware or files, or compute, as software does. The
-// threads are a decoder, one that copies and filters, and an encoder, with DEPTH pictures between;
-// there filters run on one core. Launches queue behind those whose place they take, so that no
-// thread has to wake for a frame to begin. Every run's pictures must come out in order and be the
-// same.
-// bench_pipeline [FRAMES [BACKEND]]: on a GPU (cuda, hip) without the threads.
+// threads are a decoder, one that copies and filters, and an encoder, with a queue between each
+// two; there filters run on one core. With queues of one picture three are under way, as with DEPTH
+// frames in flight, and with queues of DEPTH seven. Launches queue behind those whose place they
+// take, so that no thread has to wake for a frame to begin. Every run's pictures must come out in
+// order and be the same. bench_pipeline [FRAMES [BACKEND]]: on a GPU (cuda, hip) without the
+// threads.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -120,6 +121,7 @@ static const braid_kernel filter = { .name = "filter",
 
 struct queue {
     struct picture *pictures;
+    uint32_t depth;
     sem_t full, empty;
 };
 
@@ -132,7 +134,7 @@ static struct picture *take(struct queue *queue, uint32_t frame, bool to_read)
 {
     while (sem_wait(to_read ? &queue->full : &queue->empty))
         continue;
-    return &queue->pictures[frame % DEPTH];
+    return &queue->pictures[frame % queue->depth];
 }
 
 static void *decode_all(void *user)
@@ -171,22 +173,23 @@ static void *encode_all(void *user)
     return NULL;
 }
 
-static void open_queue(struct queue *queue)
+static void open_queue(struct queue *queue, uint32_t depth)
 {
-    queue->pictures = calloc(DEPTH, sizeof(*queue->pictures));
+    queue->depth = depth;
+    queue->pictures = calloc(depth, sizeof(*queue->pictures));
     if (!queue->pictures)
         exit(EXIT_FAILURE);
     sem_init(&queue->full, 0, 0);
-    sem_init(&queue->empty, 0, DEPTH);
+    sem_init(&queue->empty, 0, depth);
 }
 
-static uint64_t run_by_hand(uint32_t num_frames)
+static uint64_t run_by_hand(uint32_t num_frames, uint32_t depth)
 {
     struct by_hand by_hand = { .num_frames = num_frames };
     void *(*const stages[])(void *user) = { decode_all, filter_all, encode_all };
     pthread_t threads[3];
-    open_queue(&by_hand.decoded);
-    open_queue(&by_hand.filtered);
+    open_queue(&by_hand.decoded, depth);
+    open_queue(&by_hand.filtered, depth);
     uint64_t start = now_ns();
     for (int i = 0; i < 3; i++)
         if (pthread_create(&threads[i], NULL, stages[i], &by_hand))
@@ -317,7 +320,8 @@ static uint64_t run_braid(const struct with_braid *braid, uint32_t num_frames)
 
 struct row {
     const char *name;
-    uint32_t num_workers, frames; // 0: by hand
+    uint32_t num_workers, frames; // that are under way
+    uint32_t queued;              // in each queue, by hand; 0: with Braid
     braid_exec_mode mode;
     uint64_t ns[NUM_TURNS];
 };
@@ -333,12 +337,12 @@ static uint64_t run_row(const struct row *row, uint32_t num_frames, uint32_t *ou
     codecs.num_decoded = codecs.num_encoded = codecs.checksum = 0;
     codecs.in_order = true;
     uint64_t ns;
-    if (row->frames) {
+    if (!row->queued) {
         struct with_braid braid = open_braid(row->num_workers, row->frames, row->mode);
         ns = run_braid(&braid, num_frames);
         close_braid(&braid);
     } else {
-        ns = run_by_hand(num_frames);
+        ns = run_by_hand(num_frames, row->queued);
     }
     if (!codecs.in_order || codecs.num_encoded != num_frames) {
         fprintf(stderr, "%s: pictures came out of order\n", row->name);
@@ -360,17 +364,18 @@ static void run_all(struct row *rows, size_t num_rows, uint32_t num_frames)
                 exit(EXIT_FAILURE);
             }
         }
-    printf(
-        "| codecs %s %.1f ms | workers | frames in flight | frames a second | of the first row |\n"
-        "|---|---:|---:|---:|---:|\n",
-        codecs.sleep ? "sleep" : "compute", (double)codecs.ns / 1e6);
-    double first_rate = 0;
+    printf("| codecs %s %.1f ms | workers | under way | frames a second | of the first row | of "
+           "the second |\n"
+           "|---|---:|---:|---:|---:|---:|\n",
+           codecs.sleep ? "sleep" : "compute", (double)codecs.ns / 1e6);
+    double first_rates[2] = { 0 };
     for (size_t i = 0; i < num_rows; i++) {
         qsort(rows[i].ns, NUM_TURNS, sizeof(uint64_t), compare);
         double rate = num_frames / ((double)rows[i].ns[NUM_TURNS / 2] / 1e9);
-        first_rate = i ? first_rate : rate;
-        printf("| %s | %u | %u | %.0f | %.2f |\n", rows[i].name, rows[i].num_workers,
-               rows[i].frames, rate, rate / first_rate);
+        if (i < 2)
+            first_rates[i] = rate;
+        printf("| %s | %u | %u | %.0f | %.2f | %.2f |\n", rows[i].name, rows[i].num_workers,
+               rows[i].frames, rate, rate / first_rates[0], rate / first_rates[i ? 1 : 0]);
     }
 }
 
@@ -380,8 +385,9 @@ int main(int argc, char **argv)
     backend = argc > 2 ? argv[2] : backend;
     bool on_cpu = strcmp(backend, "cpu") == 0;
     for (int sleep = 1; sleep >= 0; sleep--) {
-        struct row rows[16] = { { .name = "by hand" } };
-        size_t num = on_cpu;
+        struct row rows[16] = { { .name = "by hand", .frames = 2 * DEPTH + 1, .queued = DEPTH },
+                                { .name = "by hand", .frames = 3, .queued = 1 } };
+        size_t num = on_cpu ? 2 : 0;
         for (uint32_t workers = 2; workers <= (on_cpu ? 4 : 2); workers += 2) {
             for (uint32_t frames = 1; frames <= DEPTH; frames++)
                 rows[num++] = (struct row){ .name = "native",

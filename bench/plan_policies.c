@@ -57,7 +57,7 @@ static void add_braid(const braid_graph *graph, uint32_t lanes, struct row *rows
         .issued = malloc((info.num_nodes + 1) * sizeof(uint32_t)),
     };
     struct plan_costs costs;
-    plan_check(braid_plan_costs_create(schedule->graph, graph, &options.costs, &costs));
+    plan_check(braid_plan_costs_create(schedule->graph, graph, &options, NULL, &costs));
     uint32_t num = 0;
     for (size_t i = 0; i < schedule->num_steps; i++) {
         if (schedule->steps[i].kind == BRAID_STEP_RUN)
@@ -86,7 +86,8 @@ static void add_policies(const braid_graph *graph, uint32_t lanes, uint64_t boun
     struct plan_graph *plan;
     struct plan_costs costs;
     plan_check(braid_plan_graph_create(graph, &plan));
-    plan_check(braid_plan_costs_create(plan, graph, &(braid_cost_model){ 0 }, &costs));
+    const braid_schedule_options options = { 0 };
+    plan_check(braid_plan_costs_create(plan, graph, &options, NULL, &costs));
     struct policy_placement placement = {
         .num_lanes = lanes,
         .lane_of = calloc((size_t)plan->num_units + 1, sizeof(uint32_t)),

@@ -3,6 +3,7 @@
 // on one lane, and as declared: with a lane for everything that may run at once. usage: bench_tuned
 // [WORKERS]           on the CPU
 //        bench_tuned DEVICE              on cuda or hip
+//        bench_tuned DEVICE model        what the planner expects, and what is measured
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,13 @@ static void finish(struct tuned_graph *made)
     free(made->memory.mirror);
 }
 
+static bool print_model(struct tuned_graph made)
+{
+    tuned_print_model(&made);
+    finish(&made);
+    return true;
+}
+
 static bool measure(struct tuned_graph made)
 {
     struct row rows[NUM_ROWS] = { 0 };
@@ -183,11 +191,14 @@ int main(int argc, char **argv)
     braid_device *device;
     tuned_check(braid_device_open(
         &(braid_device_options){ .backend = backend, .num_workers = num_workers }, &device));
-    printf("| graph | planned | lanes | frame, us (median) | fastest | of tuned |\n"
-           "|---|---|---|---|---|---|\n");
-    bool is_right = measure(tuned_cholesky(device));
-    is_right = measure(tuned_inception(device)) && is_right;
-    is_right = measure(tuned_mpm(device)) && is_right;
+    bool (*show)(struct tuned_graph made) =
+        argc > 2 && strcmp(argv[2], "model") == 0 ? print_model : measure;
+    if (show == measure)
+        printf("| graph | planned | lanes | frame, us (median) | fastest | of tuned |\n"
+               "|---|---|---|---|---|---|\n");
+    bool is_right = show(tuned_cholesky(device));
+    is_right = show(tuned_inception(device)) && is_right;
+    is_right = show(tuned_mpm(device)) && is_right;
     tuned_check(braid_device_close(device));
     return is_right ? 0 : 1;
 }

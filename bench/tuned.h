@@ -38,6 +38,10 @@ struct tuned_graph tuned_inception(braid_device *device);
 // sparse_mpm, the example; whether it computes the right thing its own program tells.
 struct tuned_graph tuned_mpm(braid_device *device);
 
+// Measures its costs, and prints what the planner then expects of each way to play it, and what
+// that takes. Of a GPU.
+void tuned_print_model(const struct tuned_graph *graph);
+
 void tuned_check(braid_status status); // ends the program with the message
 
 // c = (is_sum ? c : 0) + scale * a * b, of m x k and k x n; b is n x k where it is transposed.

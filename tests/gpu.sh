@@ -7,7 +7,8 @@
 #   tests/gpu.sh [part ...]     on the machine; without parts: all of them, in this order:
 #     build      gcc, meson and ninja; needs no package but those of .gpu-deps/
 #     contract   the contract suite and the GPU tests, on streams and as a native graph
-#     hip        the same through the HIP column, over the stand-in HIP library on CUDA
+#     hip        the same through the HIP column, over the stand-in HIP library on CUDA; with islands,
+#                which hip_islands runs alone
 #     amd        the same on an AMD GPU, over the installed libamdhip64; not among "all of them"
 #     mpm        sparse_mpm on the device, against the CPU
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
@@ -15,10 +16,11 @@
 #     times      times of frames, by the host's clock too; what they cost; graphs tuned, as one stream, as declared
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
-#     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, what an
-#                edge and a byte between them cost, and a tiled Cholesky on one and on both
+#     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, the contract
+#                suite on both, what an edge and a byte between them cost, and a tiled Cholesky and
+#                sparse_mpm on one and on both
 #     ranks      two GPUs (not among "all of them"): two ranks over NCCL, on streams and captured, one that is
-#                lost, and a stencil by Braid and by hand. NCCL is that of Python's package, if it is in no
+#                lost, and a stencil by Braid and by hand; MPI_HOME: also over the MPI there. NCCL is that of Python's package, if it is in no
 #                folder of the loader's; ranks find each other over the stand-in, so that no MPI is needed
 #
 # Each part ends well inside ten minutes. Logs and tables go to $OUT, or to gpu-results/.
@@ -123,8 +125,22 @@ hip() {
     for mode in streams native; do
         step "contract-hip-$mode" with_hip contract_of hip $mode
     done
+    hip_islands
     step mpm-hip with_hip sparse_mpm --device hip --frames 60
     step launch-hip with_hip "$build/bench/bench_gpu_launch" hip
+}
+
+# Their code as HIP's text has it, by NVRTC.
+hip_islands() {
+    BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=island BRAID_TEST_GRAPHS=${BRAID_TEST_GRAPHS:-40} \
+        with_hip step contract-hip-island timeout 90 "$build/tests/contract/contract" \
+        a_launch_keeps_the_graphs_order streams_and_events_keep_their_laws \
+        arguments_are_captured_at_launch one_parameter_reaches_all_its_users \
+        each_kind_of_node_takes_other_values many_frames_are_launched_at_once transient_buffers_have_memory \
+        a_launch_forks_from_its_stream_and_joins_it frames_make_nothing_grow every_call_works_from_any_thread \
+        frames_keep_their_times random_graphs_keep_every_order
+    BRAID_TEST_BACKEND=hip with_hip step islands-hip timeout 200 \
+        "$build/tests/gpu/gpu_islands_bear_faults_and_company"
 }
 
 # Streams that share a hardware queue hold each other up: docs/hip.md.
@@ -192,9 +208,13 @@ frames() {
         for group in a_launch_never_blocks_the_host nodes_change_from_frame_to_frame \
             frames_overlap_where_accesses_allow frames_have_versions_in_turn frames_keep_their_times \
             many_frames_are_launched_at_once; do
-            BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode BRAID_TEST_FRAMES=3 \
+            BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode BRAID_TEST_FRAMES=3 BRAID_TEST_MANY=10000 \
                 step "frames-$mode-$group" timeout 60 "$build/tests/contract/contract" $group
         done
+    done
+    for group in frames_overlap_where_accesses_allow frames_have_versions_in_turn; do
+        BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=native BRAID_TEST_FRAMES=3 \
+            step "frames-hip-native-$group" with_hip timeout 60 "$build/tests/contract/contract" $group
     done
     step depths "$build/bench/bench_mpm_depths" cuda 60
     step pipeline "$build/bench/bench_pipeline" 60 cuda
@@ -206,6 +226,10 @@ times() {
     for mode in streams native island; do
         BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode \
             step "times-$mode" timeout 60 "$build/tests/contract/contract" frames_keep_their_times
+    done
+    for mode in native island; do # by the clock of HIP's text, at a tenth of the rate
+        BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=$mode \
+            step "times-hip-$mode" with_hip timeout 60 "$build/tests/contract/contract" frames_keep_their_times
     done
     step tuned timeout 200 "$build/bench/bench_tuned" cuda
     step profile timeout 100 "$build/bench/bench_gpu_profile"
@@ -227,6 +251,18 @@ make_deadly_nccl() { # folder of NCCL
     gcc -shared -fPIC -o "$build/libdeadly_nccl.so" "$results/deadly.c" ${1:+-L"$1"} -Wl,--no-as-needed -l:libnccl.so.2
 }
 
+# MPI starts the processes and carries NCCL's id: over any MPI that lies in the folder $MPI_HOME.
+ranks_over_mpi() {
+    [ -n "${MPI_HOME:-}" ] && [ -x "$MPI_HOME/bin/mpiexec" ] || { echo "MPI_HOME names no folder of an MPI"; return 77; }
+    gcc -shared -fPIC -O2 -o "$build/libbraid_mpi.so" src/rank/mpi_engine.c -Iinclude -Isrc -I"$MPI_HOME/include" \
+        -L"$MPI_HOME/lib" -lmpi -Wl,-rpath,"$MPI_HOME/lib" || return 1
+    for mode in streams native; do
+        BRAID_MPI=$build/libbraid_mpi.so BRAID_TEST_MODE=$mode timeout 60 \
+            "$MPI_HOME/bin/mpiexec" -n 2 "$build/tests/ranks/ranks_work_on_devices" || return 1
+    done
+    BRAID_MPI=$build/libbraid_mpi.so timeout 60 "$MPI_HOME/bin/mpiexec" -n 2 "$build/bench/bench_gpu_ranks"
+}
+
 ranks() {
     local nccl
     nccl=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null)
@@ -237,6 +273,7 @@ ranks() {
     done
     step ranks-deadly make_deadly_nccl "$nccl"
     export BRAID_TEST_DEADLY_NCCL=$build/libdeadly_nccl.so
+    step ranks-mpi ranks_over_mpi
     step ranks-bench on_ranks "$build/bench/bench_gpu_ranks"
     cat "$results/ranks-bench.log"
     for mode in streams native; do
@@ -246,23 +283,56 @@ ranks() {
     done
 }
 
-# Creating an island loads code, and the driver may wait for a held-up kernel then: what is tested
-# here is what does not create execs behind one.
-islands() {
-    for group in a_launch_keeps_the_graphs_order a_launch_forks_from_its_stream_and_joins_it \
-        arguments_are_captured_at_launch frames_make_nothing_grow destroy_waits_for_its_own_work_only \
-        every_call_works_from_any_thread each_kind_of_node_takes_other_values memory_is_copied_and_filled \
-        one_parameter_reaches_all_its_users transient_buffers_have_memory; do
-        BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step "contract-island-$group" \
-            timeout 60 "$build/tests/contract/contract" $group
+# Several processes run a share each, since most of the time goes into compiling islands; what one has
+# compiled the others find. SHARES COMMAND...: each is told its share, K/SHARES.
+in_shares() {
+    local num=$1 share pid pids=() status=0
+    shift
+    for ((share = 0; share < num; share++)); do
+        BRAID_TEST_PART=$share/$num "$@" >"$results/share-$share.txt" 2>&1 &
+        pids+=($!)
     done
-    BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step memcheck-island sanitized memcheck \
+    for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+    cat "$results"/share-*.txt
+    rm -f "$results"/share-*.txt
+    return $status
+}
+
+# The groups of the contract suite, but for the random graphs.
+contract_groups() {
+    sed -n "/^contract_groups = \[/,/^\]/s/^ *'\(.*\)',/\1/p" tests/contract/meson.build | grep -v random
+}
+
+# Every group by a process, some at a time.
+contract_of_islands() {
+    contract_groups | xargs -P 6 -I GROUP sh -c \
+        "timeout 100 '$build/tests/contract/contract' GROUP >'$results/island-GROUP.log' 2>&1 || { echo FAILED GROUP; exit 1; }"
+}
+
+# One random graph, and what racecheck may say of it.
+racecheck_of_island() { # seed
+    local log=$results/racecheck-island-$1.txt
+    BRAID_TEST_SEED=$1 timeout 200 compute-sanitizer --tool racecheck --racecheck-report hazard --print-limit 100000 \
+        "$build/tests/contract/contract" random_graphs_keep_every_order >"$log" 2>&1
+    python3 tests/racecheck_words.py "$log"
+}
+
+islands() {
+    export BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_CACHE=$build/island-cache
+    step contract-island contract_of_islands
+    step random-islands in_shares 14 timeout 200 "$build/tests/contract/contract" random_graphs_keep_every_order
+    step memcheck-island sanitized memcheck \
         "$build/tests/contract/contract" a_launch_keeps_the_graphs_order memory_is_copied_and_filled
-    BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island step contract-island-many_frames \
-        timeout 60 "$build/tests/contract/contract" many_frames_are_launched_at_once
+    BRAID_TEST_MODE=streams BRAID_TEST_ISLANDS=always step contract-stretches-streams timeout 100 "$build/tests/contract/contract" \
+        a_launch_keeps_the_graphs_order arguments_are_captured_at_launch one_parameter_reaches_all_its_users
+    for seed in 3 8 21; do step "racecheck-island-$seed" racecheck_of_island $seed; done
+    unset BRAID_TEST_BACKEND BRAID_TEST_MODE BRAID_CACHE
     step islands-faults "$build/tests/gpu/gpu_islands_bear_faults_and_company"
     step many "$build/bench/bench_gpu_many"
     step islands "$build/bench/bench_gpu_islands"
+    for way in "by hand" none "the whole" chosen; do
+        step "alone-${way// /-}" "$build/bench/bench_gpu_islands" alone "$way"
+    done
 }
 
 groups_of() { # mode places devices frames
@@ -278,8 +348,13 @@ devices() {
         step "groups-$mode-4-of-2" groups_of $mode 4 2 1
         step "groups-$mode-2-of-1" groups_of $mode 2 1 1
     done
+    for mode in streams native; do
+        BRAID_TEST_PLACES=2 BRAID_TEST_DEVICES=2 BRAID_TEST_GRAPHS=200 \
+            step "contract-group-$mode" contract_of cuda $mode
+    done
     step places timeout 100 "$build/bench/bench_gpu_places" cuda 2
-    cat "$results/places.log"
+    step places-mpm timeout 60 "$build/bench/bench_gpu_places_mpm" cuda 2
+    cat "$results/places.log" "$results/places-mpm.log"
 }
 
 if [ "${1:-}" = pack ]; then
@@ -293,7 +368,7 @@ for part in "${@:-build contract hip mpm sanitize launch frames times sweep larg
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices | ranks | times) $name ;;
+        contract | hip | hip_islands | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices | ranks | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

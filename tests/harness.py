@@ -168,17 +168,31 @@ def list_tests(build, patterns):
     return sorted(tests, key=lambda test: -test["timeout"])
 
 
-def run_all(tests, arguments, log):
+def mostly_waits(test):
+    """A test in the suite "waiting" sleeps until some time is over, and needs no core for that."""
+    return any(suite.endswith(":waiting") for suite in test["suite"])
+
+
+def run_all(tests, arguments):
     """Yields outcomes as they come: parallel tests at once, then the others one by one."""
     together = [test for test in tests if test["is_parallel"]]
     alone = [test for test in tests if not test["is_parallel"]]
     rest = (arguments.build, arguments.wrapper.split(), arguments.patience)
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        futures = [pool.submit(run_test, test, *rest) for test in together]
-        for future in concurrent.futures.as_completed(futures):
-            yield future.result()
+    pools = [concurrent.futures.ThreadPoolExecutor(num) for num in (arguments.jobs, 1)]
+    futures = [pools[mostly_waits(test)].submit(run_test, test, *rest) for test in together]
+    for future in concurrent.futures.as_completed(futures):
+        yield future.result()
     for test in alone:
         yield run_test(test, *rest)
+
+
+def print_longest(seconds, label):
+    """Where the time of a long run went."""
+    if len(seconds) < 100:
+        return
+    print(f"{label}programs took {sum(pair[0] for pair in seconds):.0f} s together; the longest:")
+    for duration, name in sorted(seconds, reverse=True)[:10]:
+        print(f"{duration:8.1f} s  {name}")
 
 
 def main():
@@ -192,11 +206,14 @@ def main():
     parser.add_argument("--wrapper", default="", help="a command to run each test under")
     arguments = parser.parse_args()
     counts = [0, 0, 0]
+    seconds = []
     with open(os.path.join(arguments.build, "test-log.txt"), "w", encoding="utf-8") as log:
-        for outcome in run_all(list_tests(arguments.build, arguments.only), arguments, log):
+        for outcome in run_all(list_tests(arguments.build, arguments.only), arguments):
             report(outcome, arguments.label, log)
+            seconds.append((outcome.seconds, outcome.name))
             for i, num in enumerate((outcome.passed, len(outcome.failures), len(outcome.skips))):
                 counts[i] += num
+    print_longest(seconds, arguments.label)
     if not any(counts):
         wanted = f" whose name has {' or '.join(arguments.only)} in it" if arguments.only else ""
         print(f"FAIL {arguments.build} has no test{wanted}")

@@ -81,9 +81,11 @@ const braid_kernel bench_spin_early = {
 static struct timing run_frame(const struct system *system)
 {
     struct timing timing;
+    driver_times = (struct driver_times){ 0 };
     double start = now_us();
     system->launch(system->user);
     timing.host_us = now_us() - start;
+    timing.driver = driver_times;
     system->wait(system->user);
     timing.total_us = now_us() - start;
     return timing;
@@ -93,6 +95,7 @@ void measure(const struct system *systems, uint32_t num_systems, uint32_t frames
              struct timing *out_timings)
 {
     static double host[MAX_SYSTEMS][MAX_FRAMES], total[MAX_SYSTEMS][MAX_FRAMES];
+    static double launches[MAX_SYSTEMS][MAX_FRAMES], orders[MAX_SYSTEMS][MAX_FRAMES];
     frames = frames < MAX_FRAMES ? frames : MAX_FRAMES;
     for (uint32_t i = 0; i < WARM_UP + frames; i++) {
         for (uint32_t k = 0; k < num_systems; k++) {
@@ -100,11 +103,17 @@ void measure(const struct system *systems, uint32_t num_systems, uint32_t frames
             if (i < WARM_UP)
                 continue;
             host[k][i - WARM_UP] = timing.host_us;
+            launches[k][i - WARM_UP] = timing.driver.launch_us;
+            orders[k][i - WARM_UP] = timing.driver.order_us;
             total[k][i - WARM_UP] = timing.total_us;
         }
     }
     for (uint32_t k = 0; k < num_systems; k++)
-        out_timings[k] = (struct timing){ median(host[k], frames), median(total[k], frames) };
+        out_timings[k] = (struct timing){
+            .host_us = median(host[k], frames),
+            .driver = { median(launches[k], frames), median(orders[k], frames) },
+            .total_us = median(total[k], frames),
+        };
 }
 
 static void queue_spin(braid_device *device, braid_exec **out_exec, uint32_t cycles)

@@ -8,6 +8,7 @@
 #include <braid/braid.h>
 
 #include "backends/gpu/gpu_api.h"
+#include "gpu/driver_time.h"
 #include "gpu/shapes.h"
 
 struct backend;
@@ -48,8 +49,9 @@ struct system {
 };
 
 struct timing {
-    double host_us;  // of the launch alone
-    double total_us; // from the launch's begin until the frame has ended
+    double host_us;             // of the launch alone
+    struct driver_times driver; // and what the driver's calls in it take, where they are timed
+    double total_us;            // from the launch's begin until the frame has ended
 };
 
 // The medians of `frames` frames of each system after a warm-up. The systems take turns, frame by

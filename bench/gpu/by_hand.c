@@ -12,7 +12,7 @@ struct driver open_driver(void)
 {
     static const uint32_t arg_bytes[] = { sizeof(uint32_t) };
     struct driver driver = { 0 };
-    must(braid_cuda_driver.open(&(braid_device_options){ 0 }, &driver.backend));
+    must(braid_cuda_driver.open(&braid_cuda_driver, &(braid_device_options){ 0 }, &driver.backend));
     struct gpu_backend *gpu = gpu_from(driver.backend);
     driver.api = gpu->api;
     must(driver.backend->ops->kernel_load(driver.backend, &bench_spin, arg_bytes, 1,

@@ -156,7 +156,8 @@ static void launch_island(void *user)
 {
     struct run *run = user;
     const struct backend_launch *launch = braid_gpu_island_launch(run->island, 1);
-    gpu_result result = braid_gpu_launch_with_attributes(run->gpu, run->stream, launch);
+    const void *slot;
+    gpu_result result = braid_gpu_launch(run->gpu, run->stream, launch, &slot);
     must_call(result, "cuLaunchKernelEx");
 }
 
@@ -224,7 +225,8 @@ static unsigned count_errors(const struct driver *driver, const struct shape *sh
         for (int i = 0; i < CHECKED_FRAMES; i++)
             launch_island(&run);
         const struct backend_launch *many = braid_gpu_island_launch(run.island, CHECKED_FRAMES);
-        must_call(braid_gpu_launch_with_attributes(run.gpu, run.stream, many), "cuLaunchKernelEx");
+        const void *slot;
+        must_call(braid_gpu_launch(run.gpu, run.stream, many, &slot), "cuLaunchKernelEx");
         wait_island(&run);
         must_call(run.gpu->api->copy(&errors, check.errors, sizeof(errors), NULL), "cuMemcpy");
         must_call(run.gpu->api->copy(zeros, check.stamp, shape->num_nodes * 4, NULL), "cuMemcpy");

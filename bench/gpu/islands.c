@@ -2,6 +2,9 @@
 // Whether the planner's choice of islands is a good one: the shapes of bench_gpu_launch with no
 // islands, with every stretch that can be one, as one island, and as the planner has it, beside the
 // native graph made by hand; and what other benches say of islands, each in a process of its own.
+//
+// `alone WAY`: that way only ("by hand", "none", "chosen" ...), since ways that take turns push
+// each other out of the processor's caches, which a launch of a large graph pays for.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,9 +46,11 @@ struct cell {
 };
 
 static void add_ways(struct cell *cell, braid_device *device, const struct shape *shape,
-                     const struct body *body)
+                     const struct body *body, enum way alone)
 {
     for (enum way way = NEVER; way < NUM_WAYS; way++) {
+        if (alone < NUM_WAYS && way != alone)
+            continue;
         const braid_exec_options options = {
             .mode = BRAID_MODE_NATIVE,
             .islands = ways[way].islands,
@@ -65,10 +70,11 @@ static void print_way(const struct cell *cell, uint32_t i, const struct shape *s
     braid_exec_info info = { 0 };
     if (cell->runs[i])
         braid_exec_get_info(braid_shape_exec(cell->runs[i]), &info);
-    printf("%s,%s,%s,%u,%llu,%u,%.1f,%.1f,%.3f\n", body->name, shape->name,
+    printf("%s,%s,%s,%u,%llu,%u,%.1f,%.1f,%.1f,%.1f,%.3f\n", body->name, shape->name,
            ways[cell->way_of[i]].name, cell->systems[i].num_lanes,
            (unsigned long long)cell->systems[i].num_waits, info.num_islands, timings[i].total_us,
-           timings[i].host_us, timings[i].total_us / timings[0].total_us);
+           timings[i].host_us, timings[i].driver.launch_us, timings[i].driver.order_us,
+           timings[i].total_us / timings[0].total_us);
 }
 
 static void sum_up(const struct cell *cell, const struct timing *timings, struct totals *totals,
@@ -94,20 +100,30 @@ static void sum_up(const struct cell *cell, const struct timing *timings, struct
     totals->num_within += over <= 1.03;
 }
 
-static void measure_cell(const struct driver *driver, braid_device *device,
+// `alone`: a way, or NUM_WAYS for all of them in turns.
+static void measure_cell(const struct driver *driver, braid_device *device, enum way alone,
                          const struct shape *shape, const struct body *body, struct totals *totals)
 {
-    struct cell cell = { .num = 1, .way_of = { BY_HAND } };
+    struct cell cell = { .num = 0 };
     struct timing timings[NUM_WAYS];
-    struct by_hand *by_hand = by_hand_as_graph(driver, shape, body->cycles, &cell.systems[0]);
-    add_ways(&cell, device, shape, body);
+    struct by_hand *by_hand = NULL;
+    if (alone == BY_HAND || alone == NUM_WAYS) {
+        by_hand = by_hand_as_graph(driver, shape, body->cycles, &cell.systems[0]);
+        cell.way_of[cell.num++] = BY_HAND;
+    }
+    if (alone != BY_HAND)
+        add_ways(&cell, device, shape, body, alone);
     measure(cell.systems, cell.num, FRAMES, timings);
     for (uint32_t i = 0; i < cell.num; i++)
         print_way(&cell, i, shape, body, timings);
-    sum_up(&cell, timings, totals, shape, body);
-    for (uint32_t i = 1; i < cell.num; i++)
-        braid_finish_shape(cell.runs[i]);
-    by_hand_finish(by_hand);
+    if (alone == NUM_WAYS)
+        sum_up(&cell, timings, totals, shape, body);
+    for (uint32_t i = 0; i < cell.num; i++) {
+        if (cell.runs[i])
+            braid_finish_shape(cell.runs[i]);
+    }
+    if (by_hand)
+        by_hand_finish(by_hand);
 }
 
 // Another bench of the same folder, whose lines are printed under its name.
@@ -129,6 +145,28 @@ static void run_other(const char *self, const char *command)
         printf("    it ended with %d\n", status);
 }
 
+static void print_totals(const struct totals *totals)
+{
+    printf(
+        "summary: %u cells: %.3f of by hand in the geometric mean, %.3f at worst; a launch takes "
+        "the host %.1f us in the mean; within 3 %% of the best way in %u\n",
+        totals->num, exp(totals->log_ratio / totals->num), totals->worst,
+        totals->host_us / totals->num, totals->num_within);
+}
+
+// NUM_WAYS: all of them in turns.
+static enum way find_way(int argc, char **argv)
+{
+    if (argc < 3 || strcmp(argv[1], "alone") != 0)
+        return NUM_WAYS;
+    for (enum way way = 0; way < NUM_WAYS; way++) {
+        if (strcmp(ways[way].name, argv[2]) == 0)
+            return way;
+    }
+    fprintf(stderr, "there is no way '%s'\n", argv[2]);
+    exit(2);
+}
+
 int main(int argc, char **argv)
 {
     struct body bodies[NUM_BODIES] = {
@@ -142,24 +180,24 @@ int main(int argc, char **argv)
         "bench_gpu_many",         "../examples/sparse_mpm/sparse_mpm --device cuda --quiet",
     };
     setvbuf(stdout, NULL, _IOLBF, 0);
+    enum way alone = find_way(argc, argv);
     struct driver driver = open_driver();
     braid_device *device;
     struct totals totals = { 0 };
     must(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    printf("body,shape,way,lanes,waits,islands,total us,host us,over by hand\n");
+    driver_time_of(device);
+    printf(
+        "body,shape,way,lanes,waits,islands,total us,host us,launch us,order us,over the first\n");
     for (uint32_t b = 0; b < NUM_BODIES; b++) {
         bodies[b].cycles = bodies[b].ns ? cycles_of(device, bodies[b].ns) : 0;
         for (uint32_t i = 0; i < NUM_SHAPES; i++) {
             struct shape shape = make_shape(i);
-            measure_cell(&driver, device, &shape, &bodies[b], &totals);
+            measure_cell(&driver, device, alone, &shape, &bodies[b], &totals);
             free_shape(&shape);
         }
     }
-    printf(
-        "summary: %u cells: %.3f of by hand in the geometric mean, %.3f at worst; a launch takes "
-        "the host %.1f us in the mean; within 3 %% of the best way in %u\n",
-        totals.num, exp(totals.log_ratio / totals.num), totals.worst, totals.host_us / totals.num,
-        totals.num_within);
+    if (totals.num)
+        print_totals(&totals);
     braid_device_close(device);
     close_driver(&driver);
     for (size_t i = 0; argc < 2 && i < sizeof(others) / sizeof(others[0]); i++)

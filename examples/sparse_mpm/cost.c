@@ -8,8 +8,9 @@ static const uint32_t BLOCK_SIZE = 64;
 static const uint32_t cpu_element_ns[MPM_NUM_KERNELS] = {
     [MPM_CLEAR_LIST] = 1,         [MPM_LIST_POINTERS] = 2, [MPM_LIST_PARTS] = 4,
     [MPM_CLEAR_CELLS] = 1,        [MPM_MARK_SLOTS] = 18,   [MPM_ACTIVATE] = 2,
-    [MPM_PARTICLES_TO_GRID] = 70, [MPM_UPDATE_GRID] = 12,  [MPM_GRID_TO_PARTICLES] = 55,
-    [MPM_FADE_FOAM] = 3,          [MPM_DEACTIVATE] = 20,   [MPM_FREE_RECYCLED] = 1,
+    [MPM_PARTICLES_TO_GRID] = 70, [MPM_UPDATE_GRID] = 12,  [MPM_UPDATE_FROM] = 12,
+    [MPM_GRID_TO_PARTICLES] = 55, [MPM_FADE_FOAM] = 3,     [MPM_DEACTIVATE] = 20,
+    [MPM_FREE_RECYCLED] = 1,
 };
 
 // A GPU does all elements of these small kernels at once: what counts is the length of one thread,
@@ -18,8 +19,9 @@ static const uint32_t cpu_element_ns[MPM_NUM_KERNELS] = {
 static const uint32_t gpu_kernel_ns[MPM_NUM_KERNELS] = {
     [MPM_CLEAR_LIST] = 500,         [MPM_LIST_POINTERS] = 1000, [MPM_LIST_PARTS] = 1000,
     [MPM_CLEAR_CELLS] = 1000,       [MPM_MARK_SLOTS] = 6000,    [MPM_ACTIVATE] = 900,
-    [MPM_PARTICLES_TO_GRID] = 6500, [MPM_UPDATE_GRID] = 1700,   [MPM_GRID_TO_PARTICLES] = 2300,
-    [MPM_FADE_FOAM] = 1100,         [MPM_DEACTIVATE] = 13000,   [MPM_FREE_RECYCLED] = 900,
+    [MPM_PARTICLES_TO_GRID] = 6500, [MPM_UPDATE_GRID] = 1700,   [MPM_UPDATE_FROM] = 1700,
+    [MPM_GRID_TO_PARTICLES] = 2300, [MPM_FADE_FOAM] = 1100,     [MPM_DEACTIVATE] = 13000,
+    [MPM_FREE_RECYCLED] = 900,
 };
 
 // The elements that a kernel visits. The blocks that will be active are not known here: about one
@@ -39,6 +41,7 @@ static uint32_t num_elements(const struct mpm_frame *frame, enum mpm_kernel kern
         return num_active * MPM_ENTRIES_A_BLOCK;
     case MPM_CLEAR_CELLS:
     case MPM_UPDATE_GRID:
+    case MPM_UPDATE_FROM:
     case MPM_FADE_FOAM:
         return num_active * MPM_BLOCK_CELLS;
     case MPM_DEACTIVATE:

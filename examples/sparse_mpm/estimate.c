@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures costs on streams, where the device keeps the times of every kernel.
+// Measures costs as the frame is played without them, beside what then runs beside them.
 #include "estimate.h"
 
 #include <inttypes.h>
@@ -50,9 +50,7 @@ static void print_cost(const struct mpm_frame *frame, const uint64_t *costs_ns, 
 uint64_t *mpm_measure_costs(braid_device *device, const struct mpm_scene *scene)
 {
     struct mpm_run run;
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
-                                         .plan = { .max_lanes = 1 },
-                                         .profile = FRAMES };
+    const braid_exec_options options = { .profile = FRAMES };
     if (!mpm_run_init(&run, "measured", device, scene, NULL, &options, FRAMES))
         exit(EXIT_FAILURE);
     for (uint32_t i = 0; i < FRAMES; i++)

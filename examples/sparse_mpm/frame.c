@@ -103,10 +103,18 @@ static void add_update_grid(struct mpm_frame *frame, int material)
     const struct mpm_world *world = frame->world;
     const mpm_rules *rules = &world->scene->rules[material];
     mpm_vector gravity = { 0.0f, 0.0f };
+    // Of the arguments the last six are only for where copies are read.
+    bool copies = world->num_places > 1 && !world->shared;
     braid_node loop = add_kernel(
-        frame, MPM_UPDATE_GRID, material,
+        frame, copies ? MPM_UPDATE_FROM : MPM_UPDATE_GRID, material,
         (braid_launch){
-            BRAID_ARGS(BRAID_ARG(world->grids), BRAID_ARG(*rules), BRAID_ARG(gravity)),
+            .args =
+                (const braid_arg[]){
+                    BRAID_ARG(world->grids), BRAID_ARG(*rules), BRAID_ARG(gravity),
+                    braid_resource_address(&all[0].blocks), braid_resource_address(&all[1].blocks),
+                    braid_resource_address(&all[2].blocks), braid_resource_address(&all[0].cells),
+                    braid_resource_address(&all[1].cells), braid_resource_address(&all[2].cells) },
+            .num_args = copies ? 9 : 3,
             BRAID_ACCESSES(
                 { of->part_list, BRAID_READ }, { all[MPM_WATER].blocks, BRAID_READ },
                 { all[MPM_JELLY].blocks, BRAID_READ }, { all[MPM_SNOW].blocks, BRAID_READ },
@@ -178,16 +186,40 @@ static braid_resource add_resource(const struct mpm_frame *frame, int material, 
     snprintf(name, sizeof(name), format, mpm_material_names[material]);
     braid_resource resource;
     CHECK(braid_graph_add_resource(frame->graph, name, &resource));
+    CHECK(braid_graph_set_home(frame->graph, resource,
+                               BRAID_PLACE(mpm_world_place(frame->world, material))));
+    return resource;
+}
+
+// What other materials' loops read: of several devices, memory that has a home. What else a node
+// touches goes by plain names, whose users are where their home is.
+static braid_resource add_read_by_all(const struct mpm_frame *frame, int material,
+                                      const char *format, void *memory, uint64_t bytes)
+{
+    const struct mpm_world *world = frame->world;
+    if (world->num_places == 1)
+        return add_resource(frame, material, format);
+    char name[64];
+    snprintf(name, sizeof(name), format, mpm_material_names[material]);
+    braid_resource resource;
+    CHECK(braid_graph_add_buffer(frame->graph, name, memory, bytes, &resource));
+    CHECK(braid_graph_set_home(frame->graph, resource,
+                               world->shared ? BRAID_EVERYWHERE
+                                             : BRAID_PLACE(mpm_world_place(world, material))));
     return resource;
 }
 
 static void add_resources(struct mpm_frame *frame, int material)
 {
     struct mpm_resources *of = &frame->resources[material];
+    const mpm_grid *grid = &frame->world->grids.of[material];
+    uint64_t slots = grid->num_slots;
     of->particles = add_resource(frame, material, "%s.particles");
     of->mask = add_resource(frame, material, "%s.mask");
-    of->blocks = add_resource(frame, material, "%s.blocks");
-    of->cells = add_resource(frame, material, "%s.cells");
+    of->blocks = add_read_by_all(frame, material, "%s.blocks", grid->block_of,
+                                 slots * sizeof(*grid->block_of));
+    of->cells = add_read_by_all(frame, material, "%s.cells", grid->cells,
+                                slots * MPM_BLOCK_CELLS * sizeof(*grid->cells));
     of->velocity = add_resource(frame, material, "%s.velocity");
     of->pointer_list = add_resource(frame, material, "list:%s.pointers");
     of->part_list = add_resource(frame, material, "list:%s.parts");

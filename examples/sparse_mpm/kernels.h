@@ -14,6 +14,7 @@ enum mpm_kernel {
     MPM_ACTIVATE,          // grid
     MPM_PARTICLES_TO_GRID, // grid, rules, particles, num_particles
     MPM_UPDATE_GRID,       // grids, rules, gravity
+    MPM_UPDATE_FROM,       // grids, rules, gravity, block_of of each, cells of each
     MPM_GRID_TO_PARTICLES, // grid, rules, particles, num_particles
     MPM_FADE_FOAM,         // grid
     MPM_DEACTIVATE,        // grid

@@ -85,6 +85,19 @@ static void update_grid(const braid_blocks *blocks, void *const *args)
         mpm_update_grid(args[0], args[1], *gravity, first, threads.stride);
 }
 
+static void update_grid_from(const braid_blocks *blocks, void *const *args)
+{
+    const mpm_vector *gravity = args[MPM_GRAVITY_ARG];
+    mpm_grids grids = *(const mpm_grids *)args[0];
+    struct threads threads = threads_of(blocks);
+    for (int m = 0; m < MPM_NUM_MATERIALS; m++) {
+        grids.of[m].block_of = *(unsigned *const *)args[MPM_GRAVITY_ARG + 1 + m];
+        grids.of[m].cells = *(mpm_cell *const *)args[MPM_GRAVITY_ARG + 1 + MPM_NUM_MATERIALS + m];
+    }
+    for (unsigned first = threads.begin; first < threads.end; first++)
+        mpm_update_grid(&grids, args[1], *gravity, first, threads.stride);
+}
+
 static void grid_to_particles(const braid_blocks *blocks, void *const *args)
 {
     mpm_particle *const *particles = args[2];
@@ -128,6 +141,9 @@ const braid_kernel mpm_kernels[MPM_NUM_KERNELS] = {
                                 .cpu = particles_to_grid,
                                 .source = mpm_device_source },
     [MPM_UPDATE_GRID] = { .name = "update_grid", .cpu = update_grid, .source = mpm_device_source },
+    [MPM_UPDATE_FROM] = { .name = "update_grid_from",
+                          .cpu = update_grid_from,
+                          .source = mpm_device_source },
     [MPM_GRID_TO_PARTICLES] = { .name = "grid_to_particles",
                                 .cpu = grid_to_particles,
                                 .source = mpm_device_source },

@@ -48,6 +48,16 @@ extern "C" __global__ void update_grid(mpm_grids grids, mpm_rules rules, mpm_vec
     mpm_update_grid(&grids, &rules, gravity, MPM_FIRST, MPM_STRIDE);
 }
 
+// Blocks and cells of each material are where the plan says.
+extern "C" __global__ void update_grid_from(mpm_grids grids, mpm_rules rules, mpm_vector gravity,
+                                            unsigned *blocks0, unsigned *blocks1, unsigned *blocks2,
+                                            mpm_cell *cells0, mpm_cell *cells1, mpm_cell *cells2)
+{
+    grids.of[0].block_of = blocks0, grids.of[1].block_of = blocks1, grids.of[2].block_of = blocks2;
+    grids.of[0].cells = cells0, grids.of[1].cells = cells1, grids.of[2].cells = cells2;
+    mpm_update_grid(&grids, &rules, gravity, MPM_FIRST, MPM_STRIDE);
+}
+
 extern "C" __global__ void grid_to_particles(mpm_grid grid, mpm_rules rules,
                                              mpm_particle *particles, unsigned num_particles)
 {

@@ -15,7 +15,7 @@
 // When the splash is at its best.
 static const uint32_t PICTURE_FRAME = 51;
 
-enum { MAX_RUNS = 8 };
+enum { MAX_RUNS = 12 };
 
 // The first run is the one that was asked for, the second the same on one lane; the others are
 // there to compare with. Runs on one backend stand together.
@@ -23,8 +23,10 @@ struct program {
     struct mpm_options options;
     struct mpm_scene scene;
     struct mpm_sequential reference;
-    braid_device *device, *cpu; // the same one where the CPU was asked for
-    uint64_t *costs_ns;         // of each node on `device`; NULL: estimates
+    braid_device *device, *cpu;                  // the same one where the CPU was asked for
+    braid_device *others[MPM_NUM_MATERIALS - 1]; // that materials are dealt out to; not of the CPU
+    braid_device_group *group;                   // NULL: they are not
+    uint64_t *costs_ns;                          // of each node on `device`; NULL: estimates
     struct mpm_run runs[MAX_RUNS];
     uint32_t num_runs;
 };
@@ -72,11 +74,54 @@ static void add_runs(struct program *program)
     add_run(program, "cpu", "planned", (braid_exec_options){ 0 });
 }
 
+// With its materials on several devices: those that look at each other's cells copy them, or read
+// them where they are.
+static void add_split_runs(struct program *program)
+{
+    const struct mpm_options *options = &program->options;
+    for (int shared = 0; shared < 2 && program->group; shared++) {
+        for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++) {
+            char title[64];
+            const braid_exec_options way = { .mode = (braid_exec_mode)mode };
+            snprintf(title, sizeof(title), "%u x %s, %s, %s", options->num_devices,
+                     options->backend, mode == BRAID_MODE_NATIVE ? "native" : "streams",
+                     shared ? "shared" : "copies");
+            program->num_runs +=
+                mpm_run_init_split(&program->runs[program->num_runs], title, program->group, shared,
+                                   &program->scene, &way, options->num_frames);
+        }
+    }
+}
+
+// Of the CPU there is one: it is taken several times.
+static void open_group(struct program *program)
+{
+    uint32_t num = program->options.num_devices;
+    braid_device *devices[MPM_NUM_MATERIALS] = { program->device, program->device,
+                                                 program->device };
+    braid_device_options options = { .backend = program->options.backend };
+    for (uint32_t i = 1; i < num && program->device != program->cpu; i++) {
+        options.ordinal = i;
+        CHECK(braid_device_open(&options, &program->others[i - 1]));
+        devices[i] = program->others[i - 1];
+    }
+    if (num > 1)
+        CHECK(braid_device_group_create(devices, num, &program->group));
+}
+
 static void open_devices(struct program *program)
 {
     braid_device_options options = { .backend = program->options.backend,
                                      .num_workers = program->options.num_workers };
-    CHECK(braid_device_open(&options, &program->device));
+    braid_status status = braid_device_open(&options, &program->device);
+    if (status == BRAID_UNAVAILABLE) {
+        fprintf(stderr,
+                "sparse_mpm: there is no %s device here, so nothing was run (%s).\n"
+                "Without --device it runs on the CPU.\n",
+                options.backend, braid_error_message());
+        exit(EXIT_FAILURE);
+    }
+    CHECK(status);
     program->cpu = program->device;
     if (strcmp(options.backend, "cpu") == 0)
         return;
@@ -116,6 +161,9 @@ static void finish(struct program *program)
 {
     for (uint32_t i = 0; i < program->num_runs; i++)
         mpm_run_finish(&program->runs[i]);
+    braid_device_group_destroy(program->group);
+    for (int i = 0; i < MPM_NUM_MATERIALS - 1; i++)
+        braid_device_close(program->others[i]);
     if (program->cpu != program->device)
         braid_device_close(program->cpu);
     braid_device_close(program->device);
@@ -134,9 +182,11 @@ int main(int argc, char **argv)
     mpm_scene_init(&program.scene, options->num_particles);
     mpm_sequential_init(&program.reference, &program.scene, options->num_frames);
     open_devices(&program);
+    open_group(&program);
     if (options->measures)
         program.costs_ns = mpm_measure_costs(program.device, &program.scene);
     add_runs(&program);
+    add_split_runs(&program);
     mpm_report_scene(&program.scene);
     mpm_report_plan(&program.runs[0]);
     mpm_output_schedule(options->folder, braid_exec_schedule(program.runs[0].exec));

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "physics.h"
+
 static const char help[] =
     "Usage: sparse_mpm [options]\n"
     "  --device cpu|cuda|hip       where to run (cpu)\n"
@@ -14,6 +16,7 @@ static const char help[] =
     "  --islands auto|never|always whether small kernels become one (auto)\n"
     "  --measure                   plan with costs measured on the device first\n"
     "  --lanes N                   at most N lanes (0: the planner chooses)\n"
+    "  --devices N                 also with its materials on N devices, 2 or 3 (1)\n"
     "  --frames N                  how many frames (240)\n"
     "  --particles N               about how many particles (16000)\n"
     "  --workers N                 CPU threads (0: one a core, at least 2)\n"
@@ -26,6 +29,7 @@ static const struct option long_options[] = {
     { "islands", required_argument, NULL, 'i' },
     { "measure", no_argument, NULL, 'M' },
     { "lanes", required_argument, NULL, 'l' },
+    { "devices", required_argument, NULL, 'D' },
     { "frames", required_argument, NULL, 'f' },
     { "particles", required_argument, NULL, 'p' },
     { "workers", required_argument, NULL, 'w' },
@@ -93,6 +97,8 @@ static bool apply(int letter, const char *text, struct mpm_options *options)
         return true;
     case 'l':
         return parse_number(text, 0, 128, &options->max_lanes);
+    case 'D':
+        return parse_number(text, 1, MPM_NUM_MATERIALS, &options->num_devices);
     case 'f':
         return parse_number(text, 1, 100000, &options->num_frames);
     case 'p':
@@ -115,6 +121,7 @@ bool mpm_options_parse(int argc, char **argv, struct mpm_options *out_options)
 {
     struct mpm_options options = {
         .backend = "cpu",
+        .num_devices = 1,
         .num_frames = 240,
         .num_particles = 16000,
         .folder = "build/demo",

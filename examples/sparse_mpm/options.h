@@ -16,6 +16,7 @@ struct mpm_options {
     uint32_t max_lanes; // 0: the planner chooses
     uint32_t num_frames;
     uint32_t num_particles;
+    uint32_t num_devices; // that materials are dealt out to, in runs of their own; 1: none
     uint32_t num_workers; // CPU; 0: one a core, at least 2
     const char *folder;   // for the outputs
     bool quiet;

@@ -20,6 +20,21 @@ void mpm_report_scene(const struct mpm_scene *scene)
            scene->substeps);
 }
 
+// On the CPU there are none: its workers walk their lanes anyway.
+static void report_islands(const struct mpm_run *run, const braid_schedule *schedule,
+                           const braid_exec_info *info)
+{
+    char reason[256];
+    if (info->num_islands) {
+        printf("islands    %" PRIu32 " of the %" PRIu32 " nodes run inside %" PRIu32 " kernels\n",
+               info->num_island_nodes, run->frame.num_nodes, info->num_islands);
+    } else if (!run->frame.on_cpu) {
+        CHECK(
+            braid_schedule_explain_island(schedule, run->frame.fade_foam, reason, sizeof(reason)));
+        printf("islands    none; water.fade_foam is %s\n", reason);
+    }
+}
+
 void mpm_report_plan(const struct mpm_run *run)
 {
     const braid_schedule *schedule = braid_exec_schedule(run->exec);
@@ -36,9 +51,7 @@ void mpm_report_plan(const struct mpm_run *run)
     printf("predicted  %" PRIu64 " us a frame, bound %" PRIu64 " us, one lane %" PRIu64 " us\n",
            plan.makespan_ns / 1000, plan.bound_ns / 1000, plan.one_lane_ns / 1000);
     printf("mode       %s\n", info.reason);
-    if (info.num_islands)
-        printf("islands    %" PRIu32 " of the %" PRIu32 " nodes run inside %" PRIu32 " kernels\n",
-               info.num_island_nodes, plan.num_nodes, info.num_islands);
+    report_islands(run, schedule, &info);
     printf("why        water.update_grid and water.fade_foam: %s (%" PRIu32
            " serialised pairs in all)\n",
            reason, plan.num_serialisations);

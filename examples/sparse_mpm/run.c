@@ -7,26 +7,46 @@
 #include "../check.h"
 #include "measure.h"
 
-bool mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
-                  const struct mpm_scene *scene, const uint64_t *costs_ns,
-                  const braid_exec_options *options, uint32_t max_frames)
+static void begin(struct mpm_run *run, const char *title, const struct mpm_scene *scene,
+                  uint32_t max_frames)
 {
     *run = (struct mpm_run){ .scene = scene, .max_frames = max_frames };
     snprintf(run->title, sizeof(run->title), "%s", title);
     run->total_ns = check_memory(calloc(max_frames, sizeof(*run->total_ns)));
     run->host_ns = check_memory(calloc(max_frames, sizeof(*run->host_ns)));
-    mpm_world_init(&run->world, device, scene);
-    mpm_frame_init(&run->frame, &run->world);
-    if (costs_ns)
-        mpm_frame_set_costs(&run->frame, costs_ns);
-    braid_status status = braid_exec_create(device, run->frame.graph, options, &run->exec);
+}
+
+static bool is_there(struct mpm_run *run, braid_status status)
+{
     if (status == BRAID_UNSUPPORTED) {
-        printf("left out: %s: %s\n", title, braid_error_message());
+        printf("left out: %s: %s\n", run->title, braid_error_message());
         mpm_run_finish(run);
         return false;
     }
     CHECK(status);
     return true;
+}
+
+bool mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
+                  const struct mpm_scene *scene, const uint64_t *costs_ns,
+                  const braid_exec_options *options, uint32_t max_frames)
+{
+    begin(run, title, scene, max_frames);
+    mpm_world_init(&run->world, device, scene);
+    mpm_frame_init(&run->frame, &run->world);
+    if (costs_ns)
+        mpm_frame_set_costs(&run->frame, costs_ns);
+    return is_there(run, braid_exec_create(device, run->frame.graph, options, &run->exec));
+}
+
+bool mpm_run_init_split(struct mpm_run *run, const char *title, braid_device_group *group,
+                        bool shared, const struct mpm_scene *scene,
+                        const braid_exec_options *options, uint32_t max_frames)
+{
+    begin(run, title, scene, max_frames);
+    mpm_world_init_split(&run->world, group, shared, scene);
+    mpm_frame_init(&run->frame, &run->world);
+    return is_there(run, braid_exec_create_on_group(group, run->frame.graph, options, &run->exec));
 }
 
 void mpm_run_finish(struct mpm_run *run)

@@ -10,17 +10,32 @@
 
 #define MPM_MAX_MEMORIES 64
 
-struct mpm_world {
+struct mpm_memory {
     braid_device *device;
+    void *memory;
+};
+
+struct mpm_world {
+    braid_device *device;                     // the first
+    braid_device *devices[MPM_NUM_MATERIALS]; // of each material
+    uint32_t num_places;                      // how many devices they are dealt out to
+    bool shared;
     const struct mpm_scene *scene;
     mpm_grids grids;
-    mpm_particle *particles[MPM_NUM_MATERIALS]; // device memory
-    void *memories[MPM_MAX_MEMORIES];           // all of it
+    mpm_particle *particles[MPM_NUM_MATERIALS];   // device memory
+    struct mpm_memory memories[MPM_MAX_MEMORIES]; // all of it
     uint32_t num_memories;
 };
 
 // Allocates the grids, all inactive, and puts the scene's particles on the device.
 void mpm_world_init(struct mpm_world *world, braid_device *device, const struct mpm_scene *scene);
+// The same on the devices of a group: each material is on one of them, water with its foam alone.
+// Loops that look at another material's cells get copies of them, or, where they are `shared`, read
+// them where they are.
+void mpm_world_init_split(struct mpm_world *world, braid_device_group *group, bool shared,
+                          const struct mpm_scene *scene);
+// The device of the group, or place, that a material is on.
+uint32_t mpm_world_place(const struct mpm_world *world, int material);
 void mpm_world_finish(struct mpm_world *world);
 
 // What a picture and a comparison need, in host memory.

@@ -14,9 +14,14 @@ extern "C" {
 #endif
 
 // An opened backend and ordinal. Everything made from a device must be destroyed before it, and
-// keeps it open until then: see braid_device_close. A
-// device belongs to the process that opened it: a child made by fork must not use it, not even to
-// close it. Thread-safety: any thread.
+// keeps it open until then: see braid_device_close. A device belongs to the process that opened it:
+// a child made by fork must not use it, not even to close it.
+// After it was closed every call that is given it fails with BRAID_INVALID_ARGUMENT, which names it
+// (those without a status answer as for NULL), for as long as that can be known: until 64 other
+// devices have been closed. That holds for a device alone. Any other object after its destroy call,
+// and what a driver knows by itself (a stream's native handle, memory that was freed, a context of
+// the program's under an adopted device), cannot be told from what lives.
+// Thread-safety: any thread.
 typedef struct braid_device braid_device;
 
 // Whether a backend can be used in this process.

@@ -20,7 +20,9 @@ extern "C" {
 // A graph ready to run on one device. Launches of one exec run one after another, in launch order,
 // whatever streams they are on, unless braid_exec_options.frames lets them overlap; different execs
 // run at once.
-// Thread-safety: any thread; calls on one exec are serialised by a lock.
+// Thread-safety: any thread; calls on one exec are serialised by a lock. While a launch, a reader
+// of its times or scratch that grows waits for frames, others may change its values, but not launch
+// it.
 typedef struct braid_exec braid_exec;
 
 // How a plan reaches the device. Every mode executes the same schedule.
@@ -30,19 +32,21 @@ typedef enum braid_exec_mode {
     BRAID_MODE_NATIVE = 2,  // the backend's own replay: a CUDA or HIP graph, the CPU's lane walker
 } braid_exec_mode;
 
-// Whether kernels of a plan may become calls inside one kernel, an island (CUDA; docs/cuda.md).
+// Whether kernels of a plan may become calls inside one kernel, an island (CUDA, and HIP but for
+// AUTO; docs/cuda.md).
 typedef enum braid_islands {
-    // In native mode, for kernels that have source: the whole graph where all of it is such, of one
-    // block each and with costs; else stretches of lanes whose kernels follow each other with
-    // nothing between; where that is expected to make the frame at least 3 % shorter. Creating such
-    // an exec compiles, and may wait for other work on the device.
+    // In native mode, for kernels that have source: the whole graph where all of it is such and has
+    // costs; else stretches of lanes whose kernels follow each other with nothing between; where
+    // that is expected to make the frame at least 3 % shorter (for a whole graph of 256 nodes or
+    // more 1 %). Creating such an exec compiles, and may wait for other work on the device.
     BRAID_ISLANDS_AUTO = 0,
     BRAID_ISLANDS_NEVER = 1,  // none
     BRAID_ISLANDS_WHOLE = 2,  // the whole graph is one island, or creating the exec fails with
                               // BRAID_UNSUPPORTED and names the first node that cannot be inside.
                               // Creating one compiles, and may wait for other work on the device
-    BRAID_ISLANDS_ALWAYS = 3, // as AUTO, but every such stretch of two kernels and more, whether or
-                              // not it is shorter; one that cannot be made is an error
+    BRAID_ISLANDS_ALWAYS = 3, // every such stretch of two kernels and more, shorter or not, and in
+                              // streams mode too, not with `profile` there; one that cannot be
+                              // made is an error
 } braid_islands;
 
 // What a launch does while as many frames are in flight as braid_exec_options.frames allows.
@@ -115,9 +119,10 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // allocates and frees nothing; only when more launches are in flight at once than ever before may
 // the CPU backend, or the driver, take more memory for them.
 // If a launch fails, what was queued is joined to `stream`, or waited for where that fails as well,
-// and the message names the node; the exec can be launched again. Where the waiting fails too, the
-// frame is lost: waits for the exec fail until it has been launched again on the same stream, which
-// then blocks the host until that frame has ended.
+// and the message names the node; the exec can be launched again. Until such a launch returns,
+// waits of other threads wait for it, and query says BRAID_NOT_READY. Where the waiting fails too,
+// the frame is lost: waits for the exec fail until it has been launched again on the same stream,
+// which then blocks the host until that frame has ended.
 // A stream that is being captured into a graph of the program's own (CUDA, HIP) is refused before
 // anything is queued, and the capture goes on: use Braid's graph instead, with native calls.
 // Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device),
@@ -158,8 +163,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 // and what the driver refuses. After the first times they allocate nothing, but where a copy of
 // pageable memory changes, and where the first grid or disabled node inside an island has the
 // island made again, which compiles it anew and waits as creating an exec does (no parameter does
-// that). On GPUs such a copy and, on CUDA, a call that blocks keep what they had for the frames in
-// flight; when that is much, a change waits for them.
+// that). On GPUs such a copy and a call that blocks keep what they had for the frames in flight,
+// until those have ended; but for what is compiled anew no change waits for a frame.
 //
 // Errors of all: BRAID_INVALID_ARGUMENT (no node of the exec's graph, another kind of node, a value
 // that the graph would not take), BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
@@ -233,8 +238,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *ex
 // before that. BRAID_OK when it was never launched.
 // Errors: BRAID_DEVICE_ERROR (work on the device failed). CUDA and HIP do not tell which work:
 // after a fault the whole context is broken, every later call on it reports the same error, and the
-// cause may be other work than this exec's; where the exec is an island, the message names the
-// nodes of it that were running (docs/cuda.md). On the CPU work does not fail.
+// cause may be other work than this exec's; where the exec has islands, the message names the nodes
+// inside that were running, and their islands (docs/cuda.md). On the CPU work does not fail.
+// Thread-safety: query takes no lock of the exec's, so a native call may ask as well.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
@@ -243,6 +249,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 // although all places are taken (BRAID_FULL_QUEUES), it waits for the latest frame in the same
 // place. A wait on the device, or a query: record an event on the stream right behind the launch.
 // Errors: BRAID_INVALID_ARGUMENT (a frame that was not launched yet), those of braid_exec_wait.
+// Thread-safety: num_frames takes no lock and may be asked anywhere, also in a host call, a native
+// call or a frame's callback.
 BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame);
 
@@ -275,6 +283,13 @@ static inline void braid_exec_get_info(const braid_exec *exec, braid_exec_info *
 {
     braid_exec_get_info_sized(exec, out_info, sizeof(*out_info));
 }
+
+// Writes how frames in flight are ordered into a buffer of `size` > 0 bytes, cut to fit and always
+// ended by a NUL: how many there may be, how far they overlap (info.frames_reason), and a line for
+// each wait between them, for example "1 'encode' waits for 1 'encode' of the frame before". The
+// exec may be in use. Errors: BRAID_INVALID_ARGUMENT.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_explain_frames(const braid_exec *exec,
+                                                                  char *out_text, size_t size);
 
 // The cost model of a device in a mode, as braid_exec_create uses it.
 BRAID_API void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mode mode,

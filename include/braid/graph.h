@@ -155,9 +155,9 @@ typedef struct braid_fill {
     braid_resource to_resource; // instead of `to`, as in a copy
 } braid_fill;
 
-// A function run on a host thread when its turn comes. It must not call Braid or the driver: calls
-// that wait for work, and those that launch, change or destroy an exec, are refused there
-// (BRAID_INVALID_ARGUMENT), since they could wait for themselves. What
+// A function run on a host thread when its turn comes. It must not call the driver, and of Braid
+// only braid_exec_num_frames: calls that wait for work, and those that launch, change or destroy an
+// exec, are refused there (BRAID_INVALID_ARGUMENT), since they could wait for themselves. What
 // `user` points to is read when the function runs, not captured at a launch; it must live as long
 // as every exec of the graph.
 typedef struct braid_host_call {

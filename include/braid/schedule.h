@@ -93,6 +93,7 @@ typedef struct braid_schedule_options {
     braid_policy policy; // 0: list scheduling
     bool widen;          // wait for a later node of a lane when that costs no planned time, so that
                          // further waits are implied: fewer waits, for trusted costs
+    bool ignore_costs;   // plan as if nobody had given the graph's nodes a cost
     braid_cost_model costs; // all zero: waits and launches are free
     // Steps of a search for a shorter plan behind list scheduling, on as many lanes; 0: none. Each
     // takes about as long as planning on that number of lanes, so it is for graphs of up to some

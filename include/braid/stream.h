@@ -43,7 +43,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, 
 
 // Waits for the stream's work, then frees it. Where the driver fails to tell that it has ended, the
 // stream is kept until the device is closed (see status.h). A wrapped stream is only unwrapped,
-// without waiting.
+// without waiting. No other call on the stream may be under way then.
 BRAID_API void braid_stream_destroy(braid_stream *stream);
 
 // The CUstream or hipStream_t; on the CPU the braid_stream itself.

@@ -33,6 +33,9 @@ typedef struct braid_timings {
     uint32_t num_lanes;
     uint64_t num_waits; // in a frame, between lanes and for frames before
     braid_spread frame; // from its begin on the device to its end
+    // What the lanes of the graph as one island waited for each other, all of them together, in the
+    // mean of the frames; 0 where it is not one island. No lane of other islands waits inside.
+    uint64_t island_wait_ns;
 } braid_timings;
 
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings_sized(braid_exec *exec,
@@ -133,7 +136,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_intervals(braid_exec *exe
 // Runs `num_frames` frames on the device's default stream (0: as many as are kept, 3 at least),
 // each after the one before has ended, and gives every node of the graph the median of the times
 // kept as its cost: of nodes that are timed around, less what starting them takes by the device's
-// cost model, and on CUDA's streams 4.4 us that the events between kernels take. Plans made from
+// cost model, and on CUDA's streams 4.4 us that the events between kernels take, but no less than
+// the steps in which times are told (half a microsecond by events of a GPU, 32 ns by kernels
+// themselves): a kernel that is lost in what starting it takes is not free. Plans made from
 // the graph afterwards use these costs. What else runs on the device, or on the other lanes, is in
 // them. `graph` is the one that the exec was made of, to which nodes may have been added since.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,

@@ -18,6 +18,7 @@ from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
 from braid._schedule import Intervals, Schedule
+from braid._text import string
 from braid._timings import Timings, read_intervals, read_timings
 
 if TYPE_CHECKING:
@@ -366,6 +367,13 @@ class Exec(Owned):
         info = read_struct(ExecInfo, struct)
         modes = {number: name for name, number in MODES.items()}
         return dataclasses.replace(info, mode=modes[struct.mode])
+
+    def explain_frames(self) -> str:
+        """How frames in flight are ordered: a line, and one for each wait between them."""
+        text = ffi.new("char[]", 4096)
+        with self._owner as pointer:
+            check(lib.braid_exec_explain_frames(pointer, text, 4096))
+        return string(text)
 
     def _repr_svg_(self) -> Optional[str]:
         return None if self._owner.closed else self.schedule._repr_svg_()

@@ -127,6 +127,7 @@ class PlanOptions(TypedDict, total=False):
     fixed_lanes: bool
     policy: Policy
     widen: bool
+    ignore_costs: bool
     costs: CostModel
     effort: int
     places: Places
@@ -212,7 +213,8 @@ def read_exec(struct: Any) -> ExecOptions:
         way["costs"] = CostModel(**costs)
     for name, value in (("no_early_start", struct.no_early_start), ("profile", struct.profile),
                         ("max_lanes", struct.plan.max_lanes), ("fixed_lanes", struct.plan.fixed_lanes),
-                        ("widen", struct.plan.widen), ("effort", struct.plan.effort)):
+                        ("widen", struct.plan.widen), ("ignore_costs", struct.plan.ignore_costs),
+                        ("effort", struct.plan.effort)):
         if value:
             way[name] = value  # type: ignore[literal-required]
     return way

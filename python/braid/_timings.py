@@ -78,6 +78,7 @@ class Timings:
     lanes: List[LaneTiming]
     waits: List[WaitTiming]
     frames: List[FrameTiming] = dataclasses.field(default_factory=list)
+    island_wait_ns: int = 0
 
 
 def read_spread(struct: Any) -> Spread:
@@ -93,7 +94,8 @@ def read_timings(exec_: Exec) -> Timings:
                        [_node(pointer, node) for node in nodes],
                        [_lane(pointer, lane, nodes) for lane in range(total.num_lanes)],
                        [_wait(pointer, index, nodes) for index in range(total.num_waits)],
-                       [_frame(pointer, index) for index in range(total.num_frames)])
+                       [_frame(pointer, index) for index in range(total.num_frames)],
+                       total.island_wait_ns)
 
 
 def _nodes(exec_: Exec) -> List[Node]:

@@ -73,6 +73,7 @@ struct backend_task {
     uint32_t place;   // of several devices, which of them it runs on
     // It does nothing this time. Players leave it out: it is never submitted.
     bool disabled;
+    uint32_t parts;  // as a call of an island: lanes that its blocks are split over; 0: as 1
     uint32_t varies; // what parameters change of it: a bit for each braid_target
     // What the backend does in another way: copies, fills, calls that block; made by task_prepare,
     // for a changed call from that of the call before. NULL: none.
@@ -108,6 +109,9 @@ struct backend_ops {
     enum rank_engine_kind rank_engine;
     // What events with timing between the tasks of a stream add to what each is seen to take.
     uint64_t timing_adds_ns;
+    // The steps in which such events tell times, and those in which nodes of native graphs do: what
+    // is seen to take less than it takes to see it takes one at least.
+    uint64_t event_step_ns, stamp_step_ns;
 
     braid_status (*allocate)(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                              void **out_memory);
@@ -190,13 +194,17 @@ struct backend_ops {
 // A row of the table of backends: how to count its devices and open one.
 struct backend_driver {
     const char *name;
+    const void *own; // the backend's, which finds it in the row that its functions are given
     // Writes the number of devices; where it is 0, writes why, with every name tried, to
     // out_reason. BRAID_OK also where there is no library or no device: BRAID_DEVICE_ERROR where a
     // driver is there and fails, so that nobody knows.
-    braid_status (*query)(uint32_t *out_num_devices, char *out_reason, size_t reason_size);
-    braid_status (*open)(const braid_device_options *options, struct backend **out_backend);
+    braid_status (*query)(const struct backend_driver *driver, uint32_t *out_num_devices,
+                          char *out_reason, size_t reason_size);
+    braid_status (*open)(const struct backend_driver *driver, const braid_device_options *options,
+                         struct backend **out_backend);
     // Optional: opens on a context that the program owns.
-    braid_status (*adopt)(void *context, struct backend **out_backend);
+    braid_status (*adopt)(const struct backend_driver *driver, void *context,
+                          struct backend **out_backend);
 };
 
 extern const struct backend_driver braid_cpu_driver;

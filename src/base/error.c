@@ -178,6 +178,9 @@ void braid_error_end_attempt(const struct error_attempt *attempt, braid_status s
 
 void braid_error_end_noted(const struct error_attempt *attempt, braid_status status)
 {
-    braid_error_end_attempt(attempt, status);
+    in_attempt = false;
+    if (status)
+        log_message(status);
+    in_attempt = attempt->inside_another;
     memcpy(message, attempt->message, sizeof(message));
 }

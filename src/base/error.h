@@ -33,8 +33,9 @@ void braid_error_begin_attempt(struct error_attempt *attempt);
 // if nothing had happened: the message from before comes back.
 void braid_error_end_attempt(const struct error_attempt *attempt, braid_status status);
 
-// Ends it as a failure that the caller cannot return: the message of `status` is logged now, and
-// the message from before comes back. With BRAID_OK as above.
+// Ends it as a failure that the caller cannot return: the message of `status` is logged now, inside
+// another attempt too, for it stays whatever becomes of that; and the message from before comes
+// back. With BRAID_OK as above.
 void braid_error_end_noted(const struct error_attempt *attempt, braid_status status);
 
 #endif

@@ -100,7 +100,7 @@ static bool has_device(const struct backend_driver *driver, char *reasons, size_
     if (braid_device_check_allowed(driver->name))
         snprintf(reason, sizeof(reason), "%s", braid_error_message());
     else
-        status = driver->query(&num_devices, reason, sizeof(reason));
+        status = driver->query(driver, &num_devices, reason, sizeof(reason));
     braid_error_end_attempt(&attempt, BRAID_OK);
     if (status)
         note_passed_over(driver, reason);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closing a device: refused while the program holds anything of it.
+// Closing a device: refused while the program holds anything of it, and known for some time after.
+//
+// So no object outlives its device, and only the device's own handle can be used after it. Of the
+// devices closed last the shell stays, so that such a call is refused and reads no freed memory.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +11,32 @@
 #include "base/inside.h"
 #include "device/device.h"
 #include "device/kept.h"
+
+enum { NUM_REMEMBERED = 64 };
+
+static pthread_mutex_t remembered_lock = PTHREAD_MUTEX_INITIALIZER;
+static braid_device *remembered[NUM_REMEMBERED]; // guarded by remembered_lock, as is the next place
+static size_t next_remembered;
+
+static void remember(braid_device *device)
+{
+    pthread_mutex_lock(&remembered_lock);
+    braid_device *oldest = remembered[next_remembered];
+    remembered[next_remembered] = device;
+    next_remembered = (next_remembered + 1) % NUM_REMEMBERED;
+    pthread_mutex_unlock(&remembered_lock);
+    free(oldest);
+}
+
+braid_status braid_device_check(const char *function, const braid_device *device)
+{
+    if (device_is_open(device))
+        return BRAID_OK;
+    if (!device)
+        return braid_error_null(function, "device");
+    return braid_error(BRAID_INVALID_ARGUMENT, "%s: the device (%s) was closed", function,
+                       device->label);
+}
 
 // Adds ", 2 streams" to a list of what is left.
 static void add_left(char *list, size_t size, uint64_t num, const char *what)
@@ -45,15 +74,21 @@ braid_status braid_device_close(braid_device *device)
 {
     if (!device)
         return BRAID_OK;
-    braid_status status = braid_inside_check("braid_device_close", NULL);
+    braid_status status = braid_device_check("braid_device_close", device);
+    if (!status)
+        status = braid_inside_check("braid_device_close", NULL);
     if (!status)
         status = check_unused(device);
-    if (!status)
-        status = braid_device_finish_kept(device);
+    if (status)
+        return status;
+    // Where it is kept, too: the program is done with it.
+    if (atomic_exchange(&device->is_closed, true)) // by another thread, meanwhile
+        return braid_device_check("braid_device_close", device);
+    status = braid_device_finish_kept(device);
     if (status)
         return status;
     device->backend->ops->close(device->backend);
     pthread_mutex_destroy(&device->lock);
-    free(device);
+    remember(device);
     return BRAID_OK;
 }

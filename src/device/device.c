@@ -36,7 +36,8 @@ braid_status braid_backend_query_sized(size_t index, braid_backend_info *out_inf
                            out_info ? "there is no backend with that index" : "out_info is NULL");
     braid_backend_info info = { .name = braid_drivers[index]->name };
     if (!is_left_out(info.name, info.reason, sizeof(info.reason)))
-        (void)braid_drivers[index]->query(&info.num_devices, info.reason, sizeof(info.reason));
+        (void)braid_drivers[index]->query(braid_drivers[index], &info.num_devices, info.reason,
+                                          sizeof(info.reason));
     write_sized(out_info, bytes, &info, sizeof(info));
     return BRAID_OK;
 }
@@ -70,7 +71,7 @@ braid_status braid_device_open(const braid_device_options *options, braid_device
     if (status)
         return status;
     struct backend *backend = NULL;
-    status = driver->open(options, &backend);
+    status = driver->open(driver, options, &backend);
     if (status)
         return status;
     return braid_device_create(backend, options->ordinal, out_device);
@@ -85,7 +86,7 @@ braid_status braid_device_adopt_cuda(void *context, braid_device **out_device)
     if (status)
         return status;
     struct backend *backend = NULL;
-    status = driver->adopt(context, &backend);
+    status = driver->adopt(driver, context, &backend);
     if (status)
         return status;
     braid_device_info info = { 0 };
@@ -113,7 +114,7 @@ void braid_device_get_info_sized(const braid_device *device, braid_device_info *
                                  size_t bytes)
 {
     braid_device_info info = { .backend = "" };
-    if (device) {
+    if (device_is_open(device)) {
         device->backend->ops->get_info(device->backend, &info);
         info.backend = device->backend->ops->name;
         info.ordinal = device->ordinal;
@@ -163,7 +164,7 @@ void braid_device_get_stats_sized(const braid_device *device, braid_device_stats
                                   size_t bytes)
 {
     braid_device_stats stats = { 0 };
-    if (device)
+    if (device_is_open(device))
         stats = read_stats(device);
     write_sized(out_stats, bytes, &stats, sizeof(stats));
 }

@@ -12,7 +12,8 @@
 struct braid_device {
     struct backend *backend;
     uint32_t ordinal;
-    char label[32]; // "cuda:0", for messages
+    char label[32];        // "cuda:0", for messages
+    atomic_bool is_closed; // nothing but the label is left of it: see close.c
     pthread_mutex_t lock;
     struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
     struct pool events;  // struct braid_event, likewise
@@ -77,7 +78,15 @@ static inline void device_use_stream(braid_stream *stream)
         atomic_fetch_add_explicit(&stream->uses, 1, memory_order_relaxed);
 }
 
-// Errors: BRAID_INVALID_ARGUMENT where the device is NULL or the stream is of another device.
+static inline bool device_is_open(const braid_device *device)
+{
+    return device && !atomic_load_explicit(&device->is_closed, memory_order_relaxed);
+}
+
+// Errors: BRAID_INVALID_ARGUMENT where the device is NULL or was closed.
+braid_status braid_device_check(const char *function, const braid_device *device);
+
+// The same, and where the stream is of another device.
 braid_status braid_device_check_stream(const char *function, const braid_device *device,
                                        const braid_stream *stream);
 

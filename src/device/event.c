@@ -26,8 +26,10 @@ braid_status braid_event_create(braid_device *device, const braid_event_options 
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_create: %s is NULL",
                            device ? "out_event" : "device");
     struct backend_event *backend = NULL;
-    braid_status status =
-        device->backend->ops->event_create(device->backend, options && options->timing, &backend);
+    braid_status status = braid_device_check("braid_event_create", device);
+    if (!status)
+        status = device->backend->ops->event_create(device->backend, options && options->timing,
+                                                    &backend);
     if (status)
         return status;
     return make_event(device, backend, out_event);
@@ -40,10 +42,13 @@ braid_status braid_event_wrap(braid_device *device, void *native, braid_event **
                            !device  ? "device"
                            : native ? "out_event"
                                     : "native");
+    braid_status status = braid_device_check("braid_event_wrap", device);
+    if (status)
+        return status;
     if (!device->backend->ops->event_wrap)
         return braid_error(BRAID_UNSUPPORTED, "%s has no native events to wrap", device->label);
     struct backend_event *backend = NULL;
-    braid_status status = device->backend->ops->event_wrap(device->backend, native, &backend);
+    status = device->backend->ops->event_wrap(device->backend, native, &backend);
     if (status)
         return status;
     return make_event(device, backend, out_event);

@@ -18,6 +18,10 @@ static braid_status check_device(braid_device *const *devices, size_t index)
     if (!device)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_group_create: device %zu is NULL",
                            index);
+    if (!device_is_open(device))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_device_group_create: device %zu (%s) was closed", index,
+                           device->label);
     if (strcmp(device->backend->ops->name, first->backend->ops->name) != 0)
         return braid_error(
             BRAID_INVALID_ARGUMENT,

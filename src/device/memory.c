@@ -9,11 +9,14 @@ braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind,
     if (!device || !out_memory)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_memory_allocate: %s is NULL",
                            device ? "out_memory" : "device");
+    braid_status status = braid_device_check("braid_memory_allocate", device);
+    if (status)
+        return status;
     if (bytes == 0 || (kind != BRAID_MEMORY_DEVICE && kind != BRAID_MEMORY_HOST))
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_memory_allocate: %llu bytes of memory kind %d",
                            (unsigned long long)bytes, (int)kind);
-    braid_status status = device->backend->ops->allocate(device->backend, kind, bytes, out_memory);
+    status = device->backend->ops->allocate(device->backend, kind, bytes, out_memory);
     if (!status)
         braid_device_hold(device, &device->num_allocations, 1);
     return status;
@@ -21,7 +24,7 @@ braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind,
 
 void braid_memory_free(braid_device *device, braid_memory_kind kind, void *memory)
 {
-    if (!device || !memory)
+    if (!device_is_open(device) || !memory)
         return;
     device->backend->ops->release(device->backend, kind, memory);
     braid_device_hold(device, &device->num_allocations, -1);

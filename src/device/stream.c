@@ -7,8 +7,9 @@
 braid_status braid_device_check_stream(const char *function, const braid_device *device,
                                        const braid_stream *stream)
 {
-    if (!device)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: device is NULL", function);
+    braid_status status = braid_device_check(function, device);
+    if (status)
+        return status;
     if (stream && stream->device != device)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: the stream is of another device (%s, not this %s)", function,
@@ -42,8 +43,10 @@ braid_status braid_stream_create(braid_device *device, const braid_stream_option
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_create: %s is NULL",
                            device ? "out_stream" : "device");
     struct backend_stream *backend = NULL;
-    braid_status status = device->backend->ops->stream_create(
-        device->backend, options ? options->priority : 0, &backend);
+    braid_status status = braid_device_check("braid_stream_create", device);
+    if (!status)
+        status = device->backend->ops->stream_create(device->backend,
+                                                     options ? options->priority : 0, &backend);
     if (status)
         return status;
     return make_stream(device, backend, out_stream);
@@ -54,10 +57,13 @@ braid_status braid_stream_wrap(braid_device *device, void *native, braid_stream 
     if (!device || !out_stream)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_wrap: %s is NULL",
                            device ? "out_stream" : "device");
+    braid_status status = braid_device_check("braid_stream_wrap", device);
+    if (status)
+        return status;
     if (!device->backend->ops->stream_wrap)
         return braid_error(BRAID_UNSUPPORTED, "%s has no native streams to wrap", device->label);
     struct backend_stream *backend = NULL;
-    braid_status status = device->backend->ops->stream_wrap(device->backend, native, &backend);
+    status = device->backend->ops->stream_wrap(device->backend, native, &backend);
     if (status)
         return status;
     return make_stream(device, backend, out_stream);
@@ -75,7 +81,7 @@ void braid_stream_destroy(braid_stream *stream)
 
 void *braid_stream_native(braid_device *device, braid_stream *stream)
 {
-    if (!device)
+    if (!device_is_open(device))
         return NULL;
     if (!device->backend->ops->stream_native)
         return stream;

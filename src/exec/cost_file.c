@@ -12,11 +12,13 @@
 #include "base/error.h"
 #include "base/json_read.h"
 #include "base/whole_file.h"
+#include "device/device.h"
 #include "graph/graph.h"
 
 enum {
-    FORMAT = 2, // as of all files of the tool: docs/json.md
-    MOST_BYTES = 256 * 1024 * 1024,
+    FORMAT = 2,               // as of all files of the tool: docs/json.md
+    MOST_BYTES = 1024 * 1024, // of a file, and
+    MOST_BYTES_A_NODE = 64,   // those of its numbers
 };
 
 static void write_string(FILE *file, const char *text)
@@ -31,6 +33,29 @@ static void write_string(FILE *file, const char *text)
     fputc('"', file);
 }
 
+static uint64_t cost_of(const braid_graph *graph, uint32_t node)
+{
+    return graph_nodes(graph)[node].cost_ns;
+}
+
+static void write_numbers(FILE *file, const char *name, const braid_graph *graph,
+                          uint64_t (*number_of)(const braid_graph *graph, uint32_t node))
+{
+    fprintf(file, ", \"%s\": [", name);
+    for (uint32_t i = 0; i < graph->nodes.num; i++)
+        fprintf(file, "%s%" PRIu64, i ? ", " : "", number_of(graph, i));
+    fputc(']', file);
+}
+
+static bool has_inside_costs(const braid_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->nodes.num; i++) {
+        if (graph_inside_cost(graph, i))
+            return true;
+    }
+    return false;
+}
+
 static void write_costs(FILE *file, const braid_graph *graph, const braid_device_info *info)
 {
     fprintf(file, "{\"braid\": \"%s\", \"format\": %d, \"kind\": \"costs\", ", braid_version(),
@@ -39,10 +64,10 @@ static void write_costs(FILE *file, const braid_graph *graph, const braid_device
     write_string(file, info->backend);
     fputs(", \"device\": ", file);
     write_string(file, info->name);
-    fputs(", \"costs_ns\": [", file);
-    for (uint32_t i = 0; i < graph->nodes.num; i++)
-        fprintf(file, "%s%" PRIu64, i ? ", " : "", graph_nodes(graph)[i].cost_ns);
-    fputs("]}\n", file);
+    write_numbers(file, "costs_ns", graph, cost_of);
+    if (has_inside_costs(graph))
+        write_numbers(file, "inside_costs_ns", graph, graph_inside_cost);
+    fputs("}\n", file);
 }
 
 braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device *device,
@@ -52,6 +77,9 @@ braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device
         return braid_error_null("braid_graph_save_costs", !graph    ? "graph"
                                                           : !device ? "device"
                                                                     : "path");
+    braid_status status = braid_device_check("braid_graph_save_costs", device);
+    if (status)
+        return status;
     braid_device_info info;
     braid_device_get_info(device, &info);
     struct whole_file file;
@@ -68,17 +96,17 @@ braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device
 struct costs {
     char kind[16], graph[32], backend[32], device[256];
     uint64_t format;
-    struct array costs_ns; // of uint64_t
+    struct array costs_ns, inside_ns; // of uint64_t; inside_ns: none in files without
     bool no_memory;
 };
 
-static void read_numbers(struct json_reader *reader, struct costs *costs)
+static void read_numbers(struct json_reader *reader, struct costs *costs, struct array *numbers)
 {
     reader->failed |= !braid_json_take(reader, '[');
     if (braid_json_take(reader, ']'))
         return;
     do {
-        uint64_t *place = braid_array_append(&costs->costs_ns, 1, sizeof(*place));
+        uint64_t *place = braid_array_append(numbers, 1, sizeof(*place));
         costs->no_memory |= !place;
         if (!place)
             return;
@@ -109,7 +137,9 @@ static void read_member(struct json_reader *reader, struct costs *costs)
     if (strcmp(name, "format") == 0)
         costs->format = braid_json_number(reader);
     else if (strcmp(name, "costs_ns") == 0)
-        read_numbers(reader, costs);
+        read_numbers(reader, costs, &costs->costs_ns);
+    else if (strcmp(name, "inside_costs_ns") == 0)
+        read_numbers(reader, costs, &costs->inside_ns);
     else
         braid_json_skip(reader);
 }
@@ -155,39 +185,71 @@ static braid_status check(const char *path, const struct costs *costs, const bra
         status = check_text(path, "backend", costs->backend, info.backend);
     if (!status && device)
         status = check_text(path, "device", costs->device, info.name);
-    if (!status && costs->costs_ns.num != graph->nodes.num)
+    size_t num = costs->costs_ns.num, num_inside = costs->inside_ns.num;
+    if (!status && (num != graph->nodes.num || (num_inside && num_inside != num)))
         status = braid_error(BRAID_INVALID_ARGUMENT, "%s has %zu costs, and the graph %zu nodes",
-                             path, costs->costs_ns.num, graph->nodes.num);
+                             path, num != graph->nodes.num ? num : num_inside, graph->nodes.num);
     return status;
 }
 
-static braid_status read_file(const char *path, char **out_text)
+// All or none: whether there is room for those inside shows with the first.
+static braid_status set_costs(const struct costs *costs, braid_graph *graph)
+{
+    const uint64_t *costs_ns = costs->costs_ns.items, *inside_ns = costs->inside_ns.items;
+    braid_status status = BRAID_OK;
+    if (costs->inside_ns.num)
+        status = braid_graph_put_inside_cost(graph, 0, inside_ns[0]);
+    for (uint32_t i = 0; i < costs->costs_ns.num && !status; i++) {
+        status = braid_graph_set_cost(graph, braid_graph_node(graph, i), costs_ns[i]);
+        if (!status && costs->inside_ns.num)
+            status = braid_graph_put_inside_cost(graph, i, inside_ns[i]);
+    }
+    return status;
+}
+
+static braid_status append_piece(const char *path, const char *piece, size_t num, size_t most,
+                                 struct array *text)
+{
+    if (memchr(piece, '\0', num))
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s is no file of costs: it has a zero byte",
+                           path);
+    if (text->num + num > most)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s is no file of costs of this graph: more "
+                           "than %zu bytes",
+                           path, most);
+    char *place = braid_array_append(text, num, 1);
+    if (!place)
+        return braid_error_no_memory("a file of costs");
+    memcpy(place, piece, num);
+    return BRAID_OK;
+}
+
+// A zero stands behind the text. What has no end is left where that shows.
+static braid_status read_stream(const char *path, FILE *file, size_t most, struct array *text)
+{
+    char piece[4096];
+    size_t num = 0;
+    braid_status status = BRAID_OK;
+    errno = 0;
+    while (!status && (num = fread(piece, 1, sizeof(piece), file)) > 0)
+        status = append_piece(path, piece, num, most, text);
+    if (!status && ferror(file))
+        return braid_error(BRAID_IO_ERROR, "%s could not be read: %s", path, strerror(errno));
+    char *end = status ? NULL : braid_array_append(text, 1, 1);
+    if (end)
+        *end = '\0';
+    return status || end ? status : braid_error_no_memory("a file of costs");
+}
+
+static braid_status read_file(const char *path, size_t most, struct array *text)
 {
     FILE *file = fopen(path, "r");
     if (!file)
         return braid_error(BRAID_IO_ERROR, "%s cannot be read: %s", path, strerror(errno));
-    struct array text = { 0 };
-    char piece[4096];
-    size_t num;
-    bool has_room = true;
-    while (has_room && (num = fread(piece, 1, sizeof(piece), file)) > 0) {
-        char *place = text.num < MOST_BYTES ? braid_array_append(&text, num, 1) : NULL;
-        has_room = place != NULL;
-        if (place)
-            memcpy(place, piece, num);
-    }
-    bool failed = ferror(file) != 0;
+    braid_status status = read_stream(path, file, most, text);
     fclose(file);
-    char *end = has_room ? braid_array_append(&text, 1, 1) : NULL;
-    if (end)
-        *end = '\0';
-    if (end && !failed) {
-        *out_text = text.items;
-        return BRAID_OK;
-    }
-    braid_array_finish(&text);
-    return failed ? braid_error(BRAID_IO_ERROR, "%s could not be read", path)
-                  : braid_error_no_memory("a file of costs");
+    return status;
 }
 
 static braid_status take_costs(const char *path, const char *text, const braid_device *device,
@@ -202,10 +264,10 @@ static braid_status take_costs(const char *path, const char *text, const braid_d
         status = braid_error(BRAID_INVALID_ARGUMENT, "%s is no file of costs", path);
     if (!status)
         status = check(path, &costs, graph, device);
-    const uint64_t *costs_ns = costs.costs_ns.items;
-    for (uint32_t i = 0; i < costs.costs_ns.num && !status; i++)
-        status = braid_graph_set_cost(graph, braid_graph_node(graph, i), costs_ns[i]);
+    if (!status)
+        status = set_costs(&costs, graph);
     braid_array_finish(&costs.costs_ns);
+    braid_array_finish(&costs.inside_ns);
     return status;
 }
 
@@ -214,10 +276,15 @@ braid_status braid_graph_load_costs(braid_graph *graph, const braid_device *devi
 {
     if (!graph || !path)
         return braid_error_null("braid_graph_load_costs", graph ? "path" : "graph");
-    char *text = NULL;
-    braid_status status = read_file(path, &text);
+    struct array text = { 0 };
+    size_t most = MOST_BYTES + (size_t)MOST_BYTES_A_NODE * graph->nodes.num;
+    braid_status status = BRAID_OK;
+    if (device)
+        status = braid_device_check("braid_graph_load_costs", device);
     if (!status)
-        status = take_costs(path, text, device, graph);
-    free(text);
+        status = read_file(path, most, &text);
+    if (!status)
+        status = take_costs(path, text.items, device, graph);
+    braid_array_finish(&text);
     return status;
 }

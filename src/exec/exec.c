@@ -16,22 +16,20 @@ static braid_status check_exec(const char *function, const braid_exec *exec)
 }
 
 // Where the end of a frame cannot be recorded, nothing could wait for it later: the stream may
-// belong to the program and be gone by then. So it is awaited here.
-static braid_status await_unrecorded(braid_exec *exec, braid_stream *stream, braid_status status)
-{
-    status = braid_error(
-        status, "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
-        exec->device->label, braid_error_message());
-    braid_exec_await_or_lose(exec, stream);
-    return status;
-}
-
+// belong to the program and be gone by then.
 braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
     braid_status status =
         backend->ops->event_record(backend, slot->done->backend, device_backend_stream(stream));
-    return status ? await_unrecorded(exec, stream, status) : BRAID_OK;
+    if (!status)
+        status = braid_exec_mark_replaced(exec, slot, stream);
+    if (!status)
+        return BRAID_OK;
+    braid_exec_lose(exec, stream);
+    return braid_error(status,
+                       "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
+                       exec->device->label, braid_error_message());
 }
 
 // Of two failures the first tells what happened.
@@ -45,19 +43,27 @@ static braid_status record_done_of_failed(braid_exec *exec, braid_stream *stream
     return status;
 }
 
-// Adds to the message of a device's failure what was running.
+static bool has_islands(const braid_exec *exec)
+{
+    return exec->player->find_running && exec->slots[0].playing->num_islands;
+}
+
+// Adds to the message of a device's failure what was running, of all frames in flight.
 static braid_status add_running(const braid_exec *exec, braid_status status)
 {
-    char running[ERROR_MESSAGE_BYTES / 2];
-    exec->player->describe_running(exec->slots[0].playing, running, sizeof(running));
-    return braid_error(status, "%.400s; %s", braid_error_message(), running);
+    char text[ERROR_MESSAGE_BYTES / 2];
+    struct running running = { .num = 0 };
+    for (uint32_t i = 0; i < exec->num_slots; i++)
+        exec->player->find_running(exec->slots[i].playing, &running);
+    braid_running_write(&running, text, sizeof(text));
+    return braid_error(status, "%.400s; %s", braid_error_message(), text);
 }
 
 // A launch is often the first to hear that a frame before it broke the device.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status)
 {
     struct backend *backend = exec->device->backend;
-    if (status != BRAID_DEVICE_ERROR || !exec->player->describe_running)
+    if (status != BRAID_DEVICE_ERROR || !has_islands(exec))
         return status;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
@@ -79,8 +85,7 @@ static braid_status end_frame(braid_exec *exec, struct frame_slot *slot, braid_s
         status = braid_exec_queue_end(exec, stream);
     if (!status)
         return braid_exec_record_done(exec, slot, stream);
-    braid_exec_await_or_lose(exec, stream);
-    braid_exec_tell_rest(exec, stream);
+    braid_exec_lose(exec, stream);
     return status;
 }
 
@@ -180,7 +185,7 @@ static braid_status ask_all(braid_exec *exec, braid_status (*ask)(struct backend
 static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct backend *backend,
                                                                       struct backend_event *event))
 {
-    if (!exec->player->describe_running)
+    if (!has_islands(exec))
         return ask_all(exec, ask);
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
@@ -196,7 +201,8 @@ static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct bac
 static void settle(braid_exec *exec)
 {
     pthread_mutex_lock(&exec->lock);
-    if (exec->is_unsettled && !ask_all(exec, exec->device->backend->ops->event_query))
+    if (exec->is_unsettled && !exec->is_waiting &&
+        !ask_all(exec, exec->device->backend->ops->event_query))
         braid_exec_settle_communicators(exec);
     pthread_mutex_unlock(&exec->lock);
 }
@@ -207,11 +213,12 @@ braid_status braid_exec_wait(braid_exec *exec)
     if (status)
         return status;
     status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
+    braid_status lost = status ? status : braid_exec_await_ends(exec);
     if (!status && exec->tasks.num_communicators)
         settle(exec);
     if (!status)
         status = braid_exec_check_ranks(exec);
-    return status ? status : braid_exec_check_lost(exec);
+    return status ? status : lost;
 }
 
 braid_status braid_exec_query(braid_exec *exec)
@@ -221,17 +228,15 @@ braid_status braid_exec_query(braid_exec *exec)
     braid_status status = ask_for_end(exec, exec->device->backend->ops->event_query);
     if (!status)
         status = braid_exec_check_ranks(exec);
+    if (!status && atomic_load(&exec->ends) == EXEC_ENDS_AWAITED)
+        status = BRAID_NOT_READY;
     return status ? status : braid_exec_check_lost(exec);
 }
 
+// Without the lock, as query is: native calls ask on the thread that launches, which has it.
 uint64_t braid_exec_num_frames(braid_exec *exec)
 {
-    if (!exec)
-        return 0;
-    pthread_mutex_lock(&exec->lock);
-    uint64_t num = exec->num_frames;
-    pthread_mutex_unlock(&exec->lock);
-    return num;
+    return exec ? atomic_load(&exec->num_frames) : 0;
 }
 
 braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
@@ -239,7 +244,10 @@ braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
     braid_status status = check_exec("braid_exec_wait_frame", exec);
     if (status)
         return status;
-    uint64_t num = braid_exec_num_frames(exec);
+    // With the lock: a frame counts before its end is recorded.
+    pthread_mutex_lock(&exec->lock);
+    uint64_t num = atomic_load(&exec->num_frames);
+    pthread_mutex_unlock(&exec->lock);
     if (frame >= num)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_exec_wait_frame: frame %llu was not launched, %llu were",
@@ -254,7 +262,7 @@ braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
         status = braid_exec_probe_places(exec);
     if (!status)
         status = braid_exec_check_ranks(exec);
-    return status ? status : braid_exec_check_lost(exec);
+    return status ? status : braid_exec_await_ends(exec);
 }
 
 const braid_schedule *braid_exec_schedule(const braid_exec *exec)

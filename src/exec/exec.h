@@ -4,6 +4,7 @@
 #define BRAID_EXEC_EXEC_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <braid/exec.h>
 
@@ -32,6 +33,10 @@ struct frame_slot {
     struct exec_arena *more; // by place, of the others; NULL: there are none
     braid_event *done;       // leased; its latest record is behind every frame of the slot
     uint64_t number;         // of a frame that has the versions which the tasks are given
+    // Leased once needed, and recorded behind the frames that may use the first `num_marked` of
+    // what the frame keeps.
+    braid_event *mark;
+    uint32_t num_marked;
     // With more than one slot: leased, too.
     braid_stream *queue;
     braid_event *fork;
@@ -40,6 +45,13 @@ struct frame_slot {
     const braid_stream *launched_on;
     uint64_t launched_uses;
     braid_event *began_behind;
+};
+
+// What is known of the ends of its frames; see exec_lost.c.
+enum exec_ends {
+    EXEC_ENDS_KNOWN,   // `done` of the slots stand for them
+    EXEC_ENDS_AWAITED, // not for the latest, which its launch waits for before it returns
+    EXEC_ENDS_LOST,    // nor could that one be awaited
 };
 
 struct exec_communicator {
@@ -59,8 +71,8 @@ struct braid_exec {
     const struct player *player;
     struct frame_slot *slots;
     uint32_t num_slots;
-    uint64_t num_frames; // lock; launched so far
-    bool whole_frames;   // with more than one slot: a frame starts when the one before has ended
+    _Atomic uint64_t num_frames; // launched so far; written under lock
+    bool whole_frames; // with more than one slot: a frame starts when the one before has ended
     braid_exec_when_full when_full;
     braid_memory_info memory;   // guarded by lock: what a frame's arenas have
     braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
@@ -79,16 +91,14 @@ struct braid_exec {
     struct exec_room room;     // guarded by lock
     struct exec_times times;   // guarded by lock, but for its room
     pthread_mutex_t lock;      // guards launches and the slots
-    // Where a launch may wait for a place, which it does without `lock`: taken before that by
-    // launches, and by who sets rows, which such a launch may be in the middle of.
-    pthread_mutex_t turn;
+    // Guarded by lock: a launch, or who else keeps launches away, waits without it; and who waits
+    // for the end of that.
+    bool is_waiting;
+    pthread_cond_t has_waited;
     pthread_mutex_t info_lock; // guards what of info tells of memory
     braid_exec_info info;      // otherwise constant once the exec is made
     struct kept kept;          // once destroyed, where its frames could not be told to have ended
-    // Guarded by lock: some frame's end could be neither recorded nor awaited, so that `done` does
-    // not stand for it, and the stream it was launched on. See exec_lost.c.
-    bool lost;
-    uint64_t num_lost;                       // frames so far
+    atomic_int ends;           // enum exec_ends; written under lock
     struct exec_communicator *communicators; // one a communicator of the graph
     struct rank_watch watch;                 // of frames on a device
     bool is_watched;
@@ -96,20 +106,28 @@ struct braid_exec {
     bool has_met;              // all of them have said whether operations can be connected
     braid_status parted;       // why not
     bool is_unsettled;         // guarded by lock: a launch with communicators failed
-    braid_stream *lost_stream; // never looked at, only compared: it may be gone
+    braid_stream *lost_stream; // guarded by lock: of the frame whose end is not known; once it is
+                               // lost only compared: it may be gone
 };
 
-// Waits for the frame just queued on `stream`, since no event can be recorded on it: the message
-// tells why, and stays. Where that fails as well, the frame is lost.
-void braid_exec_await_or_lose(braid_exec *exec, braid_stream *stream);
-void braid_exec_lose(braid_exec *exec, braid_stream *stream);
+// measure.c. Of an exec that is one island and keeps times: runs some frames, and gives the graph
+// what its nodes take there, beside their costs. Errors: those of braid_exec_launch.
+braid_status braid_exec_measure_inside(braid_exec *exec, braid_graph *graph, uint32_t num_frames);
 
-// Before a launch on `stream`, with the lock held, but not while it waits: waits for a lost frame,
-// if it was on this stream too. Errors: BRAID_DEVICE_ERROR, and the frame is still lost.
+// exec_lost.c. Within a launch: nothing stands for the end of what was just queued on `stream`,
+// so the launch waits for it at its end. Where that fails as well, the frame is lost.
+void braid_exec_lose(braid_exec *exec, braid_stream *stream);
+// That wait, and telling the program of frames that nobody told of. The message stays.
+void braid_exec_await_unknown(braid_exec *exec);
+
+// Before a launch on `stream`: waits for a lost frame, if it was on this stream too. Errors:
+// BRAID_DEVICE_ERROR, and the frame is still lost.
 braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream);
 
-// BRAID_DEVICE_ERROR where a frame is lost. Takes the lock.
-braid_status braid_exec_check_lost(braid_exec *exec);
+// BRAID_DEVICE_ERROR where a frame is lost.
+braid_status braid_exec_check_lost(const braid_exec *exec);
+// The same, once it is known. Takes the lock.
+braid_status braid_exec_await_ends(braid_exec *exec);
 
 // Whether all frames have ended, as far as the device tells. With `wait` it waits for them, twice
 // where that fails. The exec is used by nobody else. `drained`: see kept.h.
@@ -126,8 +144,12 @@ braid_status braid_exec_create_on(const struct places *places, const braid_graph
 
 // exec_kept.c. Before a launch on the stream, with the lock held: queues what fills the kept
 // replicas whose home was written, behind the frames so far. Errors: those of braid_exec_launch;
-// they are still to be filled.
+// they are still to be filled, and where the end of what was queued is not known the exec's is not.
 braid_status braid_exec_fill_kept(braid_exec *exec, braid_stream *stream);
+// Whether that is so, and the wait for it, within begin_wait and end_wait. Errors: those of
+// stream_synchronize.
+bool braid_exec_fill_is_unknown(const braid_exec *exec);
+braid_status braid_exec_await_fill(braid_exec *exec);
 
 // exec_choose.c: has the best player make it, of those that the options allow.
 // Errors: BRAID_UNSUPPORTED (there is none), as braid_exec_make_program.
@@ -147,22 +169,31 @@ braid_status braid_exec_probe_places(const braid_exec *exec);
 braid_status braid_exec_prepare_changes(braid_exec *exec);
 void braid_exec_finish_changes(braid_exec *exec);
 // Replaces bytes in all frames, those of each node together, and tells the player. The caller holds
-// the lock. Errors: of braid_frame_change and the player; then all is as it was.
+// the lock. Errors: of braid_frame_change, the player, and event_query; then all is as it was.
 braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, uint32_t num);
 // The same in the frame of one slot.
 braid_status braid_exec_change_slot(braid_exec *exec, uint32_t slot, const struct exec_edit *edits,
                                     uint32_t num);
+// Behind a frame whose end was recorded on the stream: lets what is kept for frames in flight be
+// freed once this one has ended. Errors: those of event_record; then it is kept longer.
+braid_status braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot,
+                                      braid_stream *stream);
 
 // Adds to a launch's failure what was running, where the device broke before and the player knows.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status);
 
-// exec_frames.c: takes the locks that a launch takes, and gives them back.
+// exec_wait.c: takes the lock when no launch is under way, and gives it back.
 void braid_exec_begin_launch(braid_exec *exec);
 void braid_exec_end_launch(braid_exec *exec);
+// Between those two, around a wait, which is made without the lock: what runs may ask the exec, or
+// wait for a thread that asks or changes it. There is still no other launch.
+void braid_exec_begin_wait(braid_exec *exec);
+void braid_exec_end_wait(braid_exec *exec);
+// Such a wait, for the ends of all frames. Errors: those of event_synchronize.
+braid_status braid_exec_await_frames(braid_exec *exec);
 
-// Sees to it that there is a place for the next frame, between those two; while it waits for one
-// other threads may use the exec. Errors: BRAID_BUSY (see braid_exec_when_full),
-// BRAID_DEVICE_ERROR.
+// exec_frames.c. Sees to it that there is a place for the next frame. Errors: BRAID_BUSY (see
+// braid_exec_when_full), BRAID_DEVICE_ERROR.
 braid_status braid_exec_make_room(braid_exec *exec);
 
 // Launches where several frames may be in flight. The caller holds the lock.
@@ -177,8 +208,8 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 // timings.c: room for times, where the program asked for some. Errors: BRAID_UNSUPPORTED,
 // BRAID_NO_MEMORY.
 braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames);
-// read_times.c: with the lock held, where a frame was launched since they were read. Waits for the
-// frames. Errors: those of event_synchronize, read_times and read_clock.
+// read_times.c: between begin_launch and end_launch, where a frame was launched since they were
+// read. Waits for the frames. Errors: those of event_synchronize, read_times and read_clock.
 braid_status braid_exec_read_times(braid_exec *exec);
 
 // exec_scratch.c: keeps what it takes to give scratch another size. Errors: BRAID_NO_MEMORY.
@@ -195,12 +226,12 @@ braid_status braid_exec_turn_versions(braid_exec *exec, struct frame_slot *slot,
 // exec_end.c: queues what tells the program that a frame has ended, behind the frame and behind
 // what told of the one before. Errors: those of submit.
 braid_status braid_exec_queue_end(braid_exec *exec, braid_stream *stream);
-// Where that could not be and the stream of the last frame was awaited, with the lock held: waits
-// for those before, too, and tells of all that nobody told of. Nothing while a frame is lost.
-void braid_exec_tell_rest(braid_exec *exec, braid_stream *stream);
+// Where that could not be and the stream of the last frame was awaited, without the lock: waits
+// for those before, too, and tells of all that nobody told of. Errors: those of event_synchronize.
+braid_status braid_exec_tell_rest(braid_exec *exec);
 
-// exec.c: makes `done` of a slot stand for the frame just queued on a stream, and waits for that
-// where it cannot.
+// exec.c: makes `done` of a slot stand for the frame just queued on a stream, or nothing stands for
+// it.
 braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot,
                                     braid_stream *stream);
 
@@ -224,11 +255,22 @@ braid_status braid_exec_make_linked(braid_exec *exec, const braid_graph *graph,
 braid_status braid_exec_connect_operations(braid_exec *exec, const struct frame *frame);
 // Nobody asks for the end of its frames any more.
 void braid_exec_unwatch(braid_exec *exec);
+// What all plan with the second time.
+braid_exec_options braid_exec_apart(const braid_exec_options *options);
+// exec_create.c: the schedule for one player: the program's own, or one planned with what ordering
+// costs there. Errors: those of braid_schedule_create.
+braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph,
+                                      const braid_exec_options *options,
+                                      const struct player *player);
 // exec_create.c: makes all of an exec, without asking other ranks.
 braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options);
 // Once the tasks are made. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_count_operations(braid_exec *exec);
+// Between begin_launch and end_launch, where a launch with communicators failed halfway: waits,
+// without the lock, for what there is of it. An operation is posted anew only when it has ended.
+// Errors: those of event_synchronize.
+braid_status braid_exec_await_failed_launch(braid_exec *exec);
 // Before a launch of so many frames, and where nothing of it was queued, with the lock held.
 // Errors: BRAID_BUSY, BRAID_DEVICE_ERROR.
 braid_status braid_exec_claim_communicators(braid_exec *exec, uint32_t num_frames);

@@ -14,7 +14,6 @@
 enum {
     LEAST_EDITS = 4, // of calls that change one node other than by its arguments
     LEAST_BYTES = 64,
-    MOST_REPLACED = 64, // detours kept for frames in flight, before those are awaited
 };
 
 struct exec_changed {
@@ -143,21 +142,46 @@ static void take_back(braid_exec *exec, uint32_t num)
     braid_error_end_noted(&attempt, status);
 }
 
-// Frees what was kept for frames in flight, as soon as there are none. Where there is much of it
-// they are awaited; where their end is not known it stays.
-static void free_replaced(braid_exec *exec, struct frame_slot *slot)
+// Errors: those of event_query.
+static braid_status ask(const braid_exec *exec, const braid_event *event, bool *out_ended)
 {
     struct backend *backend = exec->device->backend;
-    if (!slot->frame.num_replaced || exec->lost)
-        return;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    bool wait = slot->frame.num_replaced >= MOST_REPLACED;
-    braid_status status = wait ? backend->ops->event_synchronize(backend, slot->done->backend)
-                               : backend->ops->event_query(backend, slot->done->backend);
-    braid_error_end_attempt(&attempt, BRAID_OK);
-    if (!status)
-        braid_frame_free_replaced(&slot->frame);
+    braid_status status = backend->ops->event_query(backend, event->backend);
+    *out_ended = status == BRAID_OK;
+    return status == BRAID_NOT_READY ? BRAID_OK : status;
+}
+
+// Frees what was kept for frames in flight, once those have ended; where their end is not known it
+// stays. Nothing waits for that: with one frame always in flight `done` never stands for the end of
+// all, but the mark for that of those which what stood there then was kept for.
+static braid_status free_replaced(braid_exec *exec, struct frame_slot *slot)
+{
+    struct frame *frame = &slot->frame;
+    if (!frame->num_replaced || atomic_load(&exec->ends) != EXEC_ENDS_KNOWN)
+        return BRAID_OK;
+    bool all = false, marked = false;
+    braid_status status = ask(exec, slot->done, &all);
+    if (!status && !all && slot->num_marked)
+        status = ask(exec, slot->mark, &marked);
+    if (!status && !all && !slot->mark)
+        status = braid_device_lease_event(exec->device, &slot->mark);
+    if (status || (!all && !marked))
+        return status;
+    braid_frame_free_replaced(frame, all ? frame->num_replaced : slot->num_marked);
+    slot->num_marked = 0;
+    return BRAID_OK;
+}
+
+braid_status braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot,
+                                      braid_stream *stream)
+{
+    struct backend *backend = exec->device->backend;
+    if (!slot->frame.num_replaced || slot->num_marked || !slot->mark)
+        return BRAID_OK;
+    braid_status status =
+        backend->ops->event_record(backend, slot->mark->backend, device_backend_stream(stream));
+    slot->num_marked = status ? 0 : slot->frame.num_replaced;
+    return status;
 }
 
 static uint32_t count_of_node(const struct exec_edit *edits, uint32_t num)
@@ -173,8 +197,11 @@ static braid_status change_slots(braid_exec *exec, uint32_t first_slot, uint32_t
 {
     unsigned char *bytes = exec->room.bytes;
     uint32_t num_changed = 0;
-    for (uint32_t i = first_slot; i < end_slot; i++)
-        free_replaced(exec, &exec->slots[i]);
+    for (uint32_t i = first_slot; i < end_slot; i++) {
+        braid_status status = free_replaced(exec, &exec->slots[i]);
+        if (status)
+            return status;
+    }
     for (uint32_t first = 0, of_node; first < num; first += of_node) {
         of_node = count_of_node(edits + first, num - first);
         size_t node_bytes = 0;

@@ -78,8 +78,10 @@ static braid_status make_whole(braid_exec *exec, const braid_graph *graph,
 static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
                                   const braid_exec_options *options)
 {
-    uint64_t ns;
-    const struct player *best = braid_exec_find_island(exec, graph, options, &ns);
+    const struct player *best = NULL;
+    braid_status status = braid_exec_find_island(exec, graph, options, &best);
+    if (status)
+        return status;
     if (!best || options->mode == BRAID_MODE_STREAMS)
         return braid_error(BRAID_UNSUPPORTED, "%s has no islands%s", exec->device->label,
                            best ? " in streams mode" : "");
@@ -142,7 +144,7 @@ void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mo
                                        braid_cost_model *out_model, size_t bytes)
 {
     braid_cost_model model = { 0 };
-    if (device) {
+    if (device_is_open(device)) {
         const struct player *const *player =
             braid_exec_find_player(device->backend->ops->players, mode);
         if (*player)

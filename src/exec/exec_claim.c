@@ -58,13 +58,11 @@ static void count_due(braid_exec *exec, uint64_t num_frames)
     }
 }
 
-// An operation is posted anew only when it has ended.
-static braid_status await_failed_launch(braid_exec *exec)
+braid_status braid_exec_await_failed_launch(braid_exec *exec)
 {
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
+    if (!exec->is_unsettled)
+        return BRAID_OK;
+    braid_status status = braid_exec_await_frames(exec);
     if (!status)
         braid_exec_settle_communicators(exec);
     return status;
@@ -72,9 +70,7 @@ static braid_status await_failed_launch(braid_exec *exec)
 
 braid_status braid_exec_claim_communicators(braid_exec *exec, uint32_t num_frames)
 {
-    braid_status status = exec->is_unsettled ? await_failed_launch(exec) : BRAID_OK;
-    if (!status)
-        status = braid_exec_check_ranks(exec);
+    braid_status status = braid_exec_check_ranks(exec);
     if (status || !exec->tasks.num_communicators)
         return status;
     braid_ranks *ranks = ranks_of(exec);

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "exec/exec.h"
 #include "graph/join.h"
-#include "plan/cost_model.h"
 #include "plan/schedule.h"
 #include "rank/rank_plan.h"
 
@@ -157,15 +156,10 @@ static braid_status plan(braid_exec *exec, const braid_graph *graph,
 {
     const struct backend_ops *ops = exec->device->backend->ops;
     const struct player *const *player = braid_exec_find_player(ops->players, options->mode);
-    braid_schedule_options own = options->plan;
     if (!*player)
         return braid_error(BRAID_UNSUPPORTED, "%s cannot be played in mode %d", exec->device->label,
                            (int)options->mode);
-    if (plan_costs_are_zero(&own.costs))
-        (*player)->get_cost_model(exec->device->backend, &own.costs);
-    own.places = NULL;
-    own.costs.island_call_ns = 0;
-    return braid_schedule_create(graph, &own, &exec->schedule);
+    return braid_exec_find_schedule(exec, graph, options, *player);
 }
 
 // All ranks come here before any waits for another inside of the engine: what one cannot make, all
@@ -240,10 +234,7 @@ static braid_status plan_agreed(braid_exec *exec, const braid_graph *graph,
     status = braid_exec_agree(exec, graph, true, status, &again);
     if (!again)
         return status;
-    braid_exec_options apart = *options;
-    apart.plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
-    apart.plan.fixed_lanes = false;
-    apart.plan.max_lanes = 0;
+    const braid_exec_options apart = braid_exec_apart(options);
     braid_schedule_destroy(exec->schedule);
     exec->schedule = NULL;
     status = plan(exec, graph, &apart);

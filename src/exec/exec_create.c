@@ -26,14 +26,16 @@ static braid_status check_schedule(const braid_schedule *schedule, const braid_g
     return BRAID_OK;
 }
 
-// The schedule for one player: the program's own, or one planned with what ordering costs there.
-static braid_status find_schedule(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options, const struct player *player)
+braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph,
+                                      const braid_exec_options *options,
+                                      const struct player *player)
 {
     if (options->schedule) {
         exec->schedule = braid_schedule_retain(options->schedule);
         return BRAID_OK;
     }
+    if (player->is_island && !exec->placed)
+        return braid_exec_plan_island(exec, graph, options, player);
     braid_schedule_options plan = options->plan;
     if (plan_costs_are_zero(&plan.costs))
         player->get_cost_model(exec->device->backend, &plan.costs);
@@ -115,7 +117,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options, const struct player *player)
 {
     exec->player = player;
-    braid_status status = find_schedule(exec, graph, options, player);
+    braid_status status = braid_exec_find_schedule(exec, graph, options, player);
     if (!status)
         status = braid_exec_divide(exec, options, player);
     if (!status) {
@@ -140,7 +142,8 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     }
     exec->info.mode = player->mode;
     bool has_queues = exec->num_slots > 1;
-    exec->info.num_streams = exec->info.num_events = 0;
+    exec->info.num_streams = 0;
+    exec->info.num_events = exec->probes ? exec->places.num - 1 : 0;
     for (uint32_t i = 0; i < exec->num_slots; i++) {
         exec->info.num_streams += exec->slots[i].playing->num_streams + has_queues;
         exec->info.num_events += exec->slots[i].playing->num_events + 1 + has_queues; // `done`
@@ -186,7 +189,7 @@ static void free_exec(braid_exec *exec)
     free(exec->communicators);
     braid_exec_finish_changes(exec);
     pthread_mutex_destroy(&exec->lock);
-    pthread_mutex_destroy(&exec->turn);
+    pthread_cond_destroy(&exec->has_waited);
     pthread_mutex_destroy(&exec->info_lock);
     braid_graph_destroy(exec->scratch_graph);
     free(exec);
@@ -270,10 +273,7 @@ static braid_status make_agreed(braid_exec *exec, const braid_graph *graph,
     status = braid_exec_agree(exec, graph, !options->schedule, status, &again);
     if (!again)
         return status;
-    braid_exec_options apart = *options;
-    apart.plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
-    apart.plan.fixed_lanes = false;
-    apart.plan.max_lanes = 0;
+    const braid_exec_options apart = braid_exec_apart(options);
     finish_program(exec);
     status = braid_exec_choose_player(exec, graph, &apart);
     return braid_exec_agree(exec, graph, false, status, &again);
@@ -293,7 +293,7 @@ braid_status braid_exec_create_on(const struct places *places, const braid_graph
     exec->places = *places;
     exec->graph_id = graph->id;
     pthread_mutex_init(&exec->lock, NULL);
-    pthread_mutex_init(&exec->turn, NULL);
+    pthread_cond_init(&exec->has_waited, NULL);
     pthread_mutex_init(&exec->info_lock, NULL);
     status = make_agreed(exec, graph, options);
     if (status) {
@@ -315,7 +315,9 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
                                                      : !graph ? "graph"
                                                               : "out_exec");
     const struct places places = { .num = 1, .devices = { device } };
-    return braid_exec_create_on(&places, graph, options ? options : &defaults, out_exec);
+    braid_status status = braid_device_check("braid_exec_create", device);
+    return status ? status
+                  : braid_exec_create_on(&places, graph, options ? options : &defaults, out_exec);
 }
 
 braid_status braid_exec_create_on_group(braid_device_group *group, const braid_graph *graph,

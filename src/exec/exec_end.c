@@ -36,19 +36,13 @@ braid_status braid_exec_queue_end(braid_exec *exec, braid_stream *stream)
 }
 
 // Of frames whose callback was queued the device has told before `done`.
-void braid_exec_tell_rest(braid_exec *exec, braid_stream *stream)
+braid_status braid_exec_tell_rest(braid_exec *exec)
 {
     struct backend *backend = exec->device->backend;
-    struct error_attempt attempt;
     braid_status status = BRAID_OK;
-    if (!exec->on_end || exec->lost)
-        return;
-    braid_error_begin_attempt(&attempt);
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
+    for (uint32_t i = 0; exec->on_end && i < exec->num_slots && !status; i++)
         status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
-    braid_error_end_noted(&attempt, status);
-    if (status)
-        braid_exec_lose(exec, stream);
-    while (!status && exec->num_ended < exec->num_frames)
+    while (exec->on_end && !status && exec->num_ended < exec->num_frames)
         tell_end(exec);
+    return status;
 }

@@ -42,6 +42,8 @@ void braid_exec_return_queues(braid_exec *exec)
             braid_device_return_event(exec->device, slot->done);
         if (slot->fork)
             braid_device_return_event(exec->device, slot->fork);
+        if (slot->mark)
+            braid_device_return_event(exec->device, slot->mark);
         if (slot->queue)
             braid_device_return_stream(exec->device, slot->queue);
     }
@@ -98,8 +100,8 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
     else if (num_links == 0)
         snprintf(reason, size, "frames in flight share nothing that is written");
     else
-        snprintf(reason, size, "node by node: %u waits for frames before",
-                 exec->info.num_frame_waits);
+        snprintf(reason, size, "node by node: %u wait%s for frames before",
+                 exec->info.num_frame_waits, exec->info.num_frame_waits == 1 ? "" : "s");
 }
 
 static bool orders_frames(const braid_exec *exec)
@@ -179,7 +181,7 @@ static braid_status begin(braid_exec *exec, struct frame_slot *slot, braid_strea
 }
 
 // Once something of the frame is queued: its end, behind that of the frame before, and the caller's
-// stream behind its end. What cannot be ordered by the device is awaited.
+// stream behind its end. What cannot be ordered by the device is awaited at the end of the launch.
 static braid_status join(braid_exec *exec, struct frame_slot *slot, struct frame_slot *before,
                          braid_stream *stream, bool is_whole)
 {
@@ -192,9 +194,7 @@ static braid_status join(braid_exec *exec, struct frame_slot *slot, struct frame
         status = wait(exec, stream, slot->done);
     if (!status)
         return BRAID_OK;
-    braid_exec_await_or_lose(exec, slot->queue);
-    if (is_whole)
-        braid_exec_tell_rest(exec, slot->queue);
+    braid_exec_lose(exec, slot->queue);
     return status;
 }
 
@@ -224,42 +224,36 @@ static braid_status play(braid_exec *exec, struct frame_slot *slot, struct frame
     return status;
 }
 
-void braid_exec_begin_launch(braid_exec *exec)
-{
-    if (exec->when_full == BRAID_FULL_WAITS)
-        pthread_mutex_lock(&exec->turn);
-    pthread_mutex_lock(&exec->lock);
-}
-
-void braid_exec_end_launch(braid_exec *exec)
-{
-    pthread_mutex_unlock(&exec->lock);
-    if (exec->when_full == BRAID_FULL_WAITS)
-        pthread_mutex_unlock(&exec->turn);
-}
-
-// The turn keeps other launches away while this one waits, so the place stays its own.
+// There is no other launch meanwhile, so the place stays its own.
 static braid_status wait_for_room(braid_exec *exec, const struct frame_slot *slot)
 {
     struct backend *backend = exec->device->backend;
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_begin_wait(exec);
     braid_status status = backend->ops->event_synchronize(backend, slot->done->backend);
-    pthread_mutex_lock(&exec->lock);
+    braid_exec_end_wait(exec);
     return status;
 }
 
-braid_status braid_exec_make_room(braid_exec *exec)
+static braid_status find_place(braid_exec *exec)
 {
     struct backend *backend = exec->device->backend;
     const struct frame_slot *slot = &exec->slots[exec->num_frames % exec->num_slots];
     if (exec->num_slots == 1 || exec->when_full == BRAID_FULL_QUEUES)
         return BRAID_OK;
     if (exec->when_full == BRAID_FULL_WAITS)
-        return braid_exec_explain_launch(exec, wait_for_room(exec, slot));
+        return wait_for_room(exec, slot);
     braid_status status = backend->ops->event_query(backend, slot->done->backend);
     if (status == BRAID_NOT_READY)
         return braid_error(BRAID_BUSY, "launch on %s: %u frames are in flight", exec->device->label,
                            exec->num_slots);
+    return status;
+}
+
+braid_status braid_exec_make_room(braid_exec *exec)
+{
+    braid_status status = find_place(exec);
+    if (!status)
+        status = braid_exec_await_failed_launch(exec);
     return braid_exec_explain_launch(exec, status);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/inside.h"
 #include "graph/placed.h"
 
 enum { ALIGNMENT = 256 };
@@ -143,6 +144,32 @@ static braid_status wait_for(braid_exec *exec, braid_stream *stream, const braid
     return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
 }
 
+// Without the wait at the end of a launch: the lock of the exec that it fills for is held, too.
+static braid_status launch_under_lock(braid_exec *fill, braid_stream *stream)
+{
+    pthread_mutex_lock(&fill->lock);
+    braid_status status = braid_exec_launch_frames(fill, stream, 1, false);
+    pthread_mutex_unlock(&fill->lock);
+    return status;
+}
+
+bool braid_exec_fill_is_unknown(const braid_exec *exec)
+{
+    const struct exec_kept *kept = exec->kept_replicas;
+    return kept && kept->fill && atomic_load(&kept->fill->ends) != EXEC_ENDS_KNOWN;
+}
+
+braid_status braid_exec_await_fill(braid_exec *exec)
+{
+    if (!braid_exec_fill_is_unknown(exec))
+        return BRAID_OK;
+    braid_exec *fill = exec->kept_replicas->fill;
+    pthread_mutex_lock(&fill->lock);
+    braid_status status = braid_exec_find_lost(fill, fill->lost_stream);
+    pthread_mutex_unlock(&fill->lock);
+    return status;
+}
+
 static braid_status launch_fill(braid_exec *exec, braid_stream *stream)
 {
     struct exec_kept *kept = exec->kept_replicas;
@@ -154,7 +181,9 @@ static braid_status launch_fill(braid_exec *exec, braid_stream *stream)
     for (uint32_t i = 0; i < exec->num_slots && !status; i++)
         status = wait_for(exec, stream, exec->slots[i].done);
     if (!status)
-        status = braid_exec_launch(kept->fill, stream);
+        status = launch_under_lock(kept->fill, stream);
+    if (braid_exec_fill_is_unknown(exec))
+        braid_exec_lose(exec, stream); // whose launch waits for it, without the lock
     if (status)
         return status;
     kept->is_filling = true;
@@ -184,6 +213,9 @@ braid_status braid_exec_set_changed(braid_exec *exec, braid_resource buffer)
 {
     if (!exec)
         return braid_error_null("braid_exec_set_changed", "exec");
+    braid_status status = braid_inside_check("braid_exec_set_changed", exec);
+    if (status)
+        return status;
     if (buffer.graph != exec->graph_id ||
         (exec->placed && buffer.index >= exec->placed->graph->resources.num))
         return braid_error(BRAID_INVALID_ARGUMENT,

@@ -3,28 +3,18 @@
 // reason.
 //
 // Each call that tells when a frame ends can fail. One failure is made good by another call: where
-// an event cannot be recorded the stream is waited for. After two the frame is lost: nothing may be
-// freed that it uses, and nothing may run behind it, until a later wait for the same stream tells
-// that it has ended. The stream may belong to the program and be gone, so nobody else waits for it.
+// an event cannot be recorded the stream is waited for, at the end of the launch and without the
+// lock, since the frame may wait for a thread that asks the exec for something. After two the frame
+// is lost: nothing may be freed that it uses, and nothing may run behind it, until a later wait for
+// the same stream tells that it has ended. The stream may belong to the program and be gone, so
+// nobody else waits for it.
 #include "base/error.h"
 #include "exec/exec.h"
 
 void braid_exec_lose(braid_exec *exec, braid_stream *stream)
 {
-    exec->lost = true;
-    exec->num_lost++;
     exec->lost_stream = stream;
-}
-
-void braid_exec_await_or_lose(braid_exec *exec, braid_stream *stream)
-{
-    struct backend *backend = exec->device->backend;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
-    braid_error_end_noted(&attempt, status);
-    if (status)
-        braid_exec_lose(exec, stream);
+    atomic_store(&exec->ends, EXEC_ENDS_AWAITED);
 }
 
 static braid_status synchronize_lanes(braid_exec *exec)
@@ -41,49 +31,54 @@ static braid_status synchronize_lanes(braid_exec *exec)
     return status;
 }
 
-// The lock is left meanwhile: the frame may wait for a thread that asks the exec for something.
-static braid_status wait_for_lost(braid_exec *exec, braid_stream *stream, bool has_queues)
+// Queues are the exec's, and can always be waited for. What fills kept replicas is on the caller's
+// stream.
+static bool has_queues(const braid_exec *exec)
+{
+    return exec->num_slots > 1 && !braid_exec_fill_is_unknown(exec);
+}
+
+// For the frame that was launched last, on `stream`.
+static braid_status wait_for_last(braid_exec *exec, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
     braid_status status = BRAID_OK;
-    pthread_mutex_unlock(&exec->lock);
-    if (!has_queues)
+    braid_exec_begin_wait(exec);
+    if (!has_queues(exec))
         status = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
     if (!status)
         status = synchronize_lanes(exec);
-    pthread_mutex_lock(&exec->lock);
+    if (!status)
+        status = braid_exec_await_fill(exec);
+    if (!status)
+        status = braid_exec_tell_rest(exec);
+    braid_exec_end_wait(exec);
+    atomic_store(&exec->ends, status ? EXEC_ENDS_LOST : EXEC_ENDS_KNOWN);
     return status;
+}
+
+void braid_exec_await_unknown(braid_exec *exec)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt, wait_for_last(exec, exec->lost_stream));
 }
 
 braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream)
 {
-    bool has_queues = exec->num_slots > 1; // which are the exec's, and can always be waited for
-    while (exec->lost) {
-        if (!has_queues && stream != exec->lost_stream)
-            return braid_error(
-                BRAID_DEVICE_ERROR,
-                "launch on %s: an earlier frame of the exec could be neither recorded "
-                "nor awaited; only a launch on the same stream can wait for it",
-                exec->device->label);
-        uint64_t number = exec->num_lost;
-        braid_status status = wait_for_lost(exec, stream, has_queues);
-        if (status)
-            return status;
-        exec->lost = exec->num_lost != number; // by another launch, which came first
-        if (!exec->lost) {
-            braid_exec_tell_rest(exec, stream);
-            break;
-        }
-    }
-    return BRAID_OK;
+    if (atomic_load(&exec->ends) == EXEC_ENDS_KNOWN)
+        return BRAID_OK;
+    if (!has_queues(exec) && stream != exec->lost_stream)
+        return braid_error(BRAID_DEVICE_ERROR,
+                           "launch on %s: an earlier frame of the exec could be neither recorded "
+                           "nor awaited; only a launch on the same stream can wait for it",
+                           exec->device->label);
+    return wait_for_last(exec, stream);
 }
 
-braid_status braid_exec_check_lost(braid_exec *exec)
+braid_status braid_exec_check_lost(const braid_exec *exec)
 {
-    pthread_mutex_lock(&exec->lock);
-    bool lost = exec->lost;
-    pthread_mutex_unlock(&exec->lock);
-    if (!lost)
+    if (atomic_load(&exec->ends) != EXEC_ENDS_LOST)
         return BRAID_OK;
     return braid_error(BRAID_DEVICE_ERROR,
                        "a frame of the exec on %s could be neither recorded nor awaited",
@@ -94,7 +89,7 @@ braid_status braid_exec_check_lost(braid_exec *exec)
 static bool ask(braid_exec *exec, bool wait, bool drained)
 {
     struct backend *backend = exec->device->backend;
-    if (exec->lost && (!drained || synchronize_lanes(exec)))
+    if (atomic_load(&exec->ends) != EXEC_ENDS_KNOWN && (!drained || synchronize_lanes(exec)))
         return false;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < exec->num_slots && !status; i++) {

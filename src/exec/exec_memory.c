@@ -18,18 +18,30 @@ static bool has_transients(const braid_graph *graph)
     return false;
 }
 
+uint64_t braid_exec_place_begin(const braid_memory_plan *plan, uint32_t place)
+{
+    return place < plan->num_places ? plan->begins[place] : plan->info.arena_bytes;
+}
+
+braid_status braid_exec_place_tasks(braid_exec *exec, const braid_graph *graph,
+                                    const braid_memory_plan *plan)
+{
+    braid_status status = braid_tasks_place(&exec->tasks, graph, plan);
+    for (uint32_t i = 0; exec->placed && i < exec->tasks.num_addresses && !status; i++) {
+        struct task_address *address = &exec->tasks.addresses[i];
+        address->arena_offset -= braid_exec_place_begin(plan, address->place);
+    }
+    return status;
+}
+
 static braid_status use_plan(braid_exec *exec, const braid_graph *graph,
                              const braid_memory_plan *plan)
 {
     braid_memory_plan_get_info(plan, &exec->memory);
     braid_exec_tell_memory(exec, &exec->memory);
     for (uint32_t i = 0; exec->placed && i <= exec->places.num; i++)
-        exec->arena_begins[i] = i < plan->num_places ? plan->begins[i] : exec->memory.arena_bytes;
-    braid_status status = braid_tasks_place(&exec->tasks, graph, plan);
-    for (uint32_t i = 0; exec->placed && i < exec->tasks.num_addresses && !status; i++) {
-        struct task_address *address = &exec->tasks.addresses[i];
-        address->arena_offset -= exec->arena_begins[address->place];
-    }
+        exec->arena_begins[i] = braid_exec_place_begin(plan, i);
+    braid_status status = braid_exec_place_tasks(exec, graph, plan);
     return status ? status : braid_program_verify(&exec->program, graph, plan);
 }
 

@@ -4,6 +4,7 @@
 #define BRAID_EXEC_EXEC_MEMORY_H
 
 #include "exec/exec.h"
+#include "memory/memory_plan.h"
 
 // Packs the transient buffers of the exec's schedule and proves its program with them, as
 // braid_program_verify does. Errors: those of braid_memory_plan_create and braid_program_verify.
@@ -13,6 +14,22 @@ braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph);
 braid_status braid_exec_allocate_memory(const braid_device *device, uint64_t bytes,
                                         uint64_t alignment, struct exec_arena *out_arena);
 void braid_exec_free_memory(const braid_device *device, struct exec_arena *arena);
+// Where a place's part of a plan begins; those of places without any are empty.
+uint64_t braid_exec_place_begin(const braid_memory_plan *plan, uint32_t place);
+// Tells tasks where in the arenas of their places a plan has their buffers. Errors: those of
+// braid_tasks_place.
+braid_status braid_exec_place_tasks(braid_exec *exec, const braid_graph *graph,
+                                    const braid_memory_plan *plan);
+// Of a slot and a place.
+static inline struct exec_arena *exec_arena_at(struct frame_slot *slot, uint32_t place)
+{
+    return place ? &slot->more[place] : &slot->arena;
+}
+static inline uint32_t exec_num_places(const braid_exec *exec)
+{
+    return exec->placed ? exec->places.num : 1;
+}
+
 // Gives a slot the arenas that the exec's plan needs, then its frame. Errors: as above, and of
 // braid_frame_create.
 braid_status braid_exec_allocate_arenas(braid_exec *exec, struct frame_slot *slot);

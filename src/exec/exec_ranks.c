@@ -257,3 +257,12 @@ braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool m
     free(telling.is_behind);
     return status ? status : agreed;
 }
+
+braid_exec_options braid_exec_apart(const braid_exec_options *options)
+{
+    braid_exec_options apart = *options;
+    apart.plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
+    apart.plan.fixed_lanes = false;
+    apart.plan.max_lanes = 0;
+    return apart;
+}

@@ -8,14 +8,14 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec_memory.h"
-#include "graph/placed.h"
 #include "verify/verify_program.h"
 
 // Whose memory is still what it was, while slots get new memory one after another.
 struct growth {
     braid_exec *exec;
-    struct exec_arena arenas[EXEC_MOST_FRAMES]; // new ones, then old ones
-    uint64_t *offsets;                          // of addresses, as they were
+    uint32_t num_places;
+    struct exec_arena *arenas; // new ones, then old ones: by slot and place
+    uint64_t *offsets;         // of addresses, as they were
     struct exec_edit *edits;
     const void **values;
 };
@@ -34,9 +34,6 @@ static braid_status check(const braid_exec *exec, braid_resource scratch, uint64
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: resource %u of graph %u is no scratch of the exec's graph",
                            function, scratch.index, scratch.graph);
-    if (exec->placed)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "%s: scratch of an exec on several devices does not grow", function);
     if (bytes == 0 || bytes > INT64_MAX)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: %llu bytes", function,
                            (unsigned long long)bytes);
@@ -66,28 +63,40 @@ static void set_bytes(const braid_exec *exec, uint32_t scratch, uint64_t bytes)
 static bool allocate(struct growth *growth)
 {
     uint32_t num = growth->exec->tasks.num_addresses;
+    growth->arenas = braid_allocate_zeroed((size_t)growth->exec->num_slots * growth->num_places,
+                                           sizeof(*growth->arenas));
     growth->offsets = braid_allocate_zeroed(num, sizeof(*growth->offsets));
     growth->edits = braid_allocate_zeroed(num, sizeof(*growth->edits));
     growth->values = braid_allocate_zeroed(num, sizeof(*growth->values));
-    return growth->offsets && growth->edits && growth->values;
+    return growth->arenas && growth->offsets && growth->edits && growth->values;
 }
 
 // Frees the arenas that are left: the old ones, or the new ones where they did not get in place.
 static void give_back(struct growth *growth)
 {
-    for (uint32_t i = 0; i < growth->exec->num_slots; i++)
-        braid_exec_free_memory(growth->exec->device, &growth->arenas[i]);
+    const braid_exec *exec = growth->exec;
+    for (uint32_t i = 0; growth->arenas && i < exec->num_slots * growth->num_places; i++)
+        braid_exec_free_memory(exec->places.devices[i % growth->num_places], &growth->arenas[i]);
+    free(growth->arenas);
     free(growth->offsets);
     free(growth->edits);
     free(growth->values);
 }
 
-// Gives a slot's tasks their addresses in an arena.
-static braid_status move(struct growth *growth, uint32_t slot, const struct exec_arena *arena)
+static struct exec_arena *new_arena(const struct growth *growth, uint32_t slot, uint32_t place)
+{
+    return &growth->arenas[slot * growth->num_places + place];
+}
+
+// Gives a slot's tasks their addresses in the new arenas, or in those that the slot has.
+static braid_status move(struct growth *growth, uint32_t slot, bool to_new)
 {
     const struct tasks *tasks = &growth->exec->tasks;
     for (uint32_t i = 0; i < tasks->num_addresses; i++) {
         const struct task_address *address = &tasks->addresses[i];
+        const struct exec_arena *arena =
+            to_new ? new_arena(growth, slot, address->place)
+                   : exec_arena_at(&growth->exec->slots[slot], address->place);
         growth->values[i] = arena->begin + address->arena_offset;
         growth->edits[i] = (struct exec_edit){ .from = (const unsigned char *)&growth->values[i],
                                                .offset = address->offset,
@@ -115,7 +124,7 @@ static void move_back(struct growth *growth, uint32_t num)
     braid_status status = BRAID_OK;
     braid_error_begin_attempt(&attempt);
     for (uint32_t i = 0; i < num; i++) {
-        braid_status moved = move(growth, i, &growth->exec->slots[i].arena);
+        braid_status moved = move(growth, i, false);
         status = status ? status : moved;
     }
     braid_error_end_noted(&attempt, status);
@@ -126,10 +135,10 @@ static braid_status move_all(struct growth *growth, const braid_memory_plan *pla
     braid_exec *exec = growth->exec;
     braid_status status = BRAID_OK;
     swap_offsets(growth); // keeps them
-    status = braid_tasks_place(&exec->tasks, exec->scratch_graph, plan);
+    status = braid_exec_place_tasks(exec, exec->scratch_graph, plan);
     uint32_t num = 0;
     while (num < exec->num_slots && !status) {
-        status = move(growth, num, &growth->arenas[num]);
+        status = move(growth, num, true);
         num += !status;
     }
     if (!status)
@@ -139,27 +148,43 @@ static braid_status move_all(struct growth *growth, const braid_memory_plan *pla
     return status;
 }
 
+static braid_status allocate_slot(struct growth *growth, const braid_memory_plan *plan,
+                                  uint32_t slot)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t p = 0; p < growth->num_places && !status; p++) {
+        uint64_t bytes = braid_exec_place_begin(plan, p + 1) - braid_exec_place_begin(plan, p);
+        status = braid_exec_allocate_memory(growth->exec->places.devices[p], bytes,
+                                            plan->info.alignment, new_arena(growth, slot, p));
+    }
+    return status;
+}
+
+static void swap_arenas(struct growth *growth, uint32_t slot)
+{
+    for (uint32_t p = 0; p < growth->num_places; p++) {
+        struct exec_arena *arena = exec_arena_at(&growth->exec->slots[slot], p), old = *arena;
+        *arena = *new_arena(growth, slot, p);
+        *new_arena(growth, slot, p) = old;
+    }
+}
+
 static braid_status put_in_place(struct growth *growth, const braid_memory_plan *plan)
 {
     braid_exec *exec = growth->exec;
     braid_memory_info info;
     braid_memory_plan_get_info(plan, &info);
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
+    braid_status status = braid_exec_await_frames(exec);
     for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = braid_exec_allocate_memory(exec->device, info.arena_bytes, info.alignment,
-                                            &growth->arenas[i]);
+        status = allocate_slot(growth, plan, i);
     if (!status)
         status = move_all(growth, plan);
     if (status)
         return status;
-    for (uint32_t i = 0; i < exec->num_slots; i++) {
-        struct exec_arena old = exec->slots[i].arena;
-        exec->slots[i].arena = growth->arenas[i];
-        growth->arenas[i] = old;
-    }
+    for (uint32_t i = 0; i < exec->num_slots; i++)
+        swap_arenas(growth, i);
+    for (uint32_t i = 0; exec->placed && i <= exec->places.num; i++)
+        exec->arena_begins[i] = braid_exec_place_begin(plan, i);
     exec->memory = info;
     braid_exec_tell_memory(exec, &info);
     return BRAID_OK;
@@ -183,15 +208,14 @@ static braid_status grow(struct growth *growth)
 braid_status braid_exec_set_scratch(braid_exec *exec, braid_resource scratch, uint64_t bytes)
 {
     braid_status status = check(exec, scratch, bytes);
-    if (!status)
-        status = braid_exec_check_lost(exec);
     if (status)
         return status;
-    struct growth growth = { .exec = exec };
+    struct growth growth = { .exec = exec, .num_places = exec_num_places(exec) };
     braid_exec_begin_launch(exec);
+    status = braid_exec_check_lost(exec);
     const struct graph_resource *resources = exec->scratch_graph->resources.items;
     uint64_t before = resources[scratch.index].bytes;
-    if (bytes > before) {
+    if (!status && bytes > before) {
         set_bytes(exec, scratch.index, bytes);
         status = grow(&growth);
         if (status)

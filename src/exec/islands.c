@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "plan/cost_model.h"
 #include "plan/plan_divide.h"
 
 // Of copies and fills the player is told what they have as the graph was made; addresses that each
@@ -34,7 +35,10 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options,
 {
     struct backend *backend = exec->device->backend;
     braid_cost_model model;
-    player->get_cost_model(backend, &model);
+    if (player->get_divided_model)
+        player->get_divided_model(backend, &model);
+    else
+        player->get_cost_model(backend, &model);
     if (!model.island_call_ns)
         return BRAID_OK;
     struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
@@ -50,7 +54,8 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options,
 
 static bool may_divide(const braid_exec_options *options, const struct player *player)
 {
-    return player->find_fits && options->islands != BRAID_ISLANDS_NEVER;
+    bool asked = options->islands == BRAID_ISLANDS_ALWAYS || !player->islands_when_asked;
+    return player->find_fits && asked && options->islands != BRAID_ISLANDS_NEVER;
 }
 
 braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,
@@ -68,58 +73,6 @@ braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *optio
     return wanted ? divide(exec, options, player) : BRAID_OK;
 }
 
-// The expected time of a frame with a player's own plan; UINT64_MAX with an error, and for a plan
-// that the player does not cost: of more lanes than its own.
-static uint64_t predict(const braid_exec *exec, const braid_graph *graph,
-                        const braid_exec_options *options, const struct player *player)
-{
-    braid_schedule_options plan = options->plan;
-    braid_schedule *schedule = NULL;
-    uint64_t ns = UINT64_MAX;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    player->get_cost_model(exec->device->backend, &plan.costs);
-    if (braid_schedule_create(graph, &plan, &schedule) == BRAID_OK &&
-        (plan.costs.max_concurrent != 1 || schedule->info.num_lanes == 1))
-        ns = (schedule->division.island_of ? schedule->division.expected_ns
-                                           : schedule->info.makespan_ns) +
-             (player->is_island ? plan.costs.island_start_ns : 0);
-    braid_schedule_destroy(schedule);
-    braid_error_end_attempt(&attempt, BRAID_OK); // who plans it in earnest says what is wrong
-    return ns;
-}
-
-const struct player *braid_exec_find_island(const braid_exec *exec, const braid_graph *graph,
-                                            const braid_exec_options *options, uint64_t *out_ns)
-{
-    const struct player *best = NULL;
-    const struct player *const *player = exec->device->backend->ops->players;
-    *out_ns = UINT64_MAX;
-    for (; *player; player++) {
-        if (!(*player)->is_island)
-            continue;
-        uint64_t ns = options->schedule ? 0 : predict(exec, graph, options, *player);
-        if (!best || ns < *out_ns) {
-            best = *player;
-            *out_ns = ns;
-        }
-    }
-    return best;
-}
-
-// Lanes of an island run one block each, and static shared memory is one for a whole block of it.
-static bool are_narrow(const struct braid_exec *exec, const braid_graph *graph,
-                       const struct island_fit *fits)
-{
-    for (uint32_t i = 0; i < exec->tasks.num; i++) {
-        const struct island_fit *fit = &fits[i];
-        if (!fit->is_empty && (fit->why_not || fit->blocks != 1 || fit->runs_alone ||
-                               graph_nodes(graph)[i].cost_ns == 0))
-            return false;
-    }
-    return exec->tasks.num > 0;
-}
-
 static const struct player *find_divider(const braid_exec *exec, const braid_exec_options *options)
 {
     const struct player *const *player = exec->device->backend->ops->players;
@@ -128,27 +81,170 @@ static const struct player *find_divider(const braid_exec *exec, const braid_exe
     return *player;
 }
 
+// What can be inside: all of the graph has to be, so that a reason against one node is one against
+// all.
+static braid_status find_all_fits(const braid_exec *exec, struct island_fit **out_fits)
+{
+    const struct player *const *player = exec->device->backend->ops->players;
+    while (*player && !(*player)->find_fits)
+        player++;
+    struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
+    if (!fits)
+        return braid_error_no_memory("the islands of an exec");
+    braid_status status = *player ? find_fits(exec, *player, fits) : BRAID_OK;
+    if (status)
+        free(fits);
+    else
+        *out_fits = fits;
+    return status;
+}
+
+// As one island of a player's. The costs of the options' plan are those of that.
+static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
+                               const braid_schedule_options *plan, const struct player *player,
+                               struct plan_inside *inside, braid_schedule **out_schedule)
+{
+    braid_cost_model model;
+    player->get_cost_model(exec->device->backend, &model);
+    player->get_room(exec->device->backend, inside->fits, exec->tasks.num, &model, &inside->room);
+    braid_schedule_options options = *plan;
+    options.places = NULL;
+    if (plan_costs_are_zero(&options.costs))
+        options.costs = model;
+    options.costs.island_call_ns = 0; // nothing of it is divided further
+    return braid_schedule_create_inside(graph, &options, inside, out_schedule);
+}
+
+static void split_calls(braid_exec *exec, const braid_graph *graph,
+                        const struct plan_inside *inside, const braid_schedule_options *options)
+{
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        uint64_t cost_ns = options->ignore_costs ? 0 : graph_nodes(graph)[i].cost_ns;
+        cost_ns = cost_ns ? cost_ns : options->costs.default_cost_ns;
+        exec->tasks.items[i].parts = braid_plan_parts(&inside->fits[i], &inside->room, cost_ns);
+    }
+}
+
+braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options, const struct player *player)
+{
+    struct island_fit *fits = NULL;
+    braid_status status = find_all_fits(exec, &fits);
+    if (status)
+        return status;
+    struct plan_inside inside = { .fits = fits };
+    status = plan_whole(exec, graph, &options->plan, player, &inside, &exec->schedule);
+    if (!status)
+        split_calls(exec, graph, &inside, &exec->schedule->options);
+    free(fits);
+    return status;
+}
+
+// The expected time of a frame with a player's own plan; UINT64_MAX with an error, and for a plan
+// that the player does not cost: of more lanes than its own. With `fits` as an island.
+static uint64_t predict(const braid_exec *exec, const braid_graph *graph,
+                        const braid_exec_options *options, const struct player *player,
+                        const struct island_fit *fits)
+{
+    braid_schedule_options plan = options->plan;
+    braid_schedule *schedule = NULL;
+    struct plan_inside inside = { .fits = fits };
+    uint64_t ns = UINT64_MAX;
+    struct error_attempt attempt;
+    braid_cost_model model = { 0 };
+    player->get_cost_model(exec->device->backend, &model);
+    if (fits &&
+        !player->get_room(exec->device->backend, fits, exec->tasks.num, &model, &inside.room))
+        return UINT64_MAX;
+    plan.costs = model;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = fits ? plan_whole(exec, graph, &plan, player, &inside, &schedule)
+                               : braid_schedule_create(graph, &plan, &schedule);
+    if (!status && (!fits || schedule->info.num_lanes <= model.max_concurrent))
+        ns = schedule->info.expected_ns + (fits ? model.island_start_ns : 0);
+    braid_schedule_destroy(schedule);
+    braid_error_end_attempt(&attempt, BRAID_OK); // who plans it in earnest says what is wrong
+    return ns;
+}
+
+// The player whose plan is shortest; where none has costed it, the last one, which takes any.
+static const struct player *find_best(const braid_exec *exec, const braid_graph *graph,
+                                      const braid_exec_options *options,
+                                      const struct island_fit *fits, uint64_t *out_ns)
+{
+    const struct player *best = NULL, *last = NULL;
+    const struct player *const *player = exec->device->backend->ops->players;
+    *out_ns = UINT64_MAX;
+    for (; *player; player++) {
+        if (!(*player)->is_island)
+            continue;
+        last = *player;
+        uint64_t ns = predict(exec, graph, options, *player, fits);
+        if (ns < *out_ns) {
+            best = *player;
+            *out_ns = ns;
+        }
+    }
+    return best ? best : last;
+}
+
+braid_status braid_exec_find_island(const braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options,
+                                    const struct player **out_player)
+{
+    struct island_fit *fits = NULL;
+    uint64_t ns;
+    braid_status status = find_all_fits(exec, &fits);
+    if (status)
+        return status;
+    *out_player = find_best(exec, graph, options, fits, &ns);
+    free(fits);
+    return BRAID_OK;
+}
+
+// All of it can be inside, and how long it takes there can be told.
+static bool are_known(const struct braid_exec *exec, const braid_graph *graph,
+                      const braid_exec_options *options, const struct island_fit *fits)
+{
+    enum { MOST_NODES = 16384, MOST_ARG_BYTES = 32768 }; // more have no room: not worth planning
+    uint64_t arg_bytes = 0;
+    if (exec->tasks.num == 0 || exec->tasks.num > MOST_NODES || options->plan.ignore_costs)
+        return false;
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        if (!fits[i].is_empty && (fits[i].why_not || graph_nodes(graph)[i].cost_ns == 0))
+            return false;
+        arg_bytes += fits[i].is_empty ? 0 : fits[i].arg_bytes;
+    }
+    return arg_bytes <= MOST_ARG_BYTES;
+}
+
+// By how much the frame must be shorter, of 100. Launching a graph of many nodes takes the host two
+// to four times as long as launching an island, so there less will do.
+static uint64_t find_least_gain(const braid_exec *exec)
+{
+    enum { MANY_NODES = 256 };
+    return exec->tasks.num >= MANY_NODES ? 1 : 3;
+}
+
 braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph *graph,
                                        const braid_exec_options *options,
                                        const struct player **out_player)
 {
-    enum { LEAST_GAIN = 3 }; // of 100
     const struct player *divider = find_divider(exec, options);
+    struct island_fit *fits = NULL;
     *out_player = NULL;
     if (!divider || options->islands != BRAID_ISLANDS_AUTO || options->schedule ||
         options->mode == BRAID_MODE_STREAMS)
         return BRAID_OK;
-    struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
-    if (!fits)
-        return braid_error_no_memory("the islands of an exec");
-    braid_status status = find_fits(exec, divider, fits);
-    bool narrow = !status && are_narrow(exec, graph, fits);
-    free(fits);
-    if (!narrow)
+    braid_status status = find_all_fits(exec, &fits);
+    if (status)
         return status;
-    uint64_t island_ns, ns = predict(exec, graph, options, divider);
-    const struct player *island = braid_exec_find_island(exec, graph, options, &island_ns);
-    if (island && island_ns < ns && ns - island_ns >= ns / 100 * LEAST_GAIN)
-        *out_player = island;
+    if (are_known(exec, graph, options, fits)) {
+        uint64_t island_ns, ns = predict(exec, graph, options, divider, NULL);
+        const struct player *island = find_best(exec, graph, options, fits, &island_ns);
+        if (island_ns < ns && ns - island_ns >= ns / 100 * find_least_gain(exec))
+            *out_player = island;
+    }
+    free(fits);
     return BRAID_OK;
 }

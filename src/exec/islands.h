@@ -11,14 +11,20 @@
 braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,
                                const struct player *player);
 
-// The player whose plan of the whole graph as one island is shortest, and how long that is; NULL:
-// there is none. With a schedule of the program's the first.
-const struct player *braid_exec_find_island(const braid_exec *exec, const braid_graph *graph,
-                                            const braid_exec_options *options, uint64_t *out_ns);
+// Plans the exec as one island of a player's, and says of each task over how many lanes of it its
+// blocks are split. Errors: of braid_schedule_create.
+braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options, const struct player *player);
 
-// The same where all of the graph is narrow, can be inside and has costs, and the whole is expected
-// to be at least 3 % shorter than the best of the other ways; otherwise NULL. Errors:
-// BRAID_NO_MEMORY.
+// The player whose plan of the whole graph as one island is shortest; NULL: there is none. With a
+// schedule of the program's any. Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_find_island(const braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options,
+                                    const struct player **out_player);
+
+// The same where all of the graph can be inside and has costs, and the whole is expected to be at
+// least 3 % shorter than the best of the other ways (1 % with 256 nodes or more); otherwise NULL.
+// Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph *graph,
                                        const braid_exec_options *options,
                                        const struct player **out_player);

@@ -52,6 +52,32 @@ static uint64_t find_added(const braid_exec *exec, braid_timed_by timed_by)
     return has_stamps ? 2 * model.node_ns : model.node_ns;
 }
 
+// What nobody can tell from nothing is not nothing: next to a cost of 0 a launch would seem to be
+// all that counts, and plans would save launches that cost nothing else.
+static uint64_t find_least(const braid_exec *exec)
+{
+    const struct backend_ops *ops = exec->device->backend->ops;
+    uint64_t step_ns =
+        exec->player->mode == BRAID_MODE_STREAMS ? ops->event_step_ns : ops->stamp_step_ns;
+    return step_ns ? step_ns : 1; // 0 would be a cost that is not known
+}
+
+braid_status braid_exec_measure_inside(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
+{
+    braid_status status = run_frames(exec, num_frames);
+    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
+        braid_spread timing = { 0 };
+        if (exec->tasks.items[i].kind == WORK_EMPTY)
+            continue;
+        uint64_t least_ns = find_least(exec);
+        status = braid_exec_get_node_timing(exec, braid_graph_node(graph, i), &timing);
+        if (!status)
+            status = braid_graph_put_inside_cost(
+                graph, i, timing.median_ns > least_ns ? timing.median_ns : least_ns);
+    }
+    return status;
+}
+
 braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
 {
     braid_status status = check(exec, graph);
@@ -72,9 +98,9 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
             return status;
         if (timed_by == BRAID_TIMED_NOT)
             continue;
-        uint64_t added_ns = find_added(exec, timed_by);
-        uint64_t cost_ns = timing.median_ns > added_ns ? timing.median_ns - added_ns : 1;
-        status = braid_graph_set_cost(graph, node, cost_ns); // 0 would be one that is not known
+        uint64_t added_ns = find_added(exec, timed_by), least_ns = find_least(exec);
+        uint64_t cost_ns = timing.median_ns > added_ns ? timing.median_ns - added_ns : 0;
+        status = braid_graph_set_cost(graph, node, cost_ns > least_ns ? cost_ns : least_ns);
     }
     return status;
 }

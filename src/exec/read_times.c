@@ -8,15 +8,6 @@ struct slot_frames {
     uint32_t first, end;
 };
 
-static braid_status wait_for_frames(const braid_exec *exec)
-{
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
-    return status;
-}
-
 // The slot of the oldest frame comes first: a player may count from what it reads first.
 static braid_status read_slots(braid_exec *exec, uint64_t oldest, struct slot_frames *slots)
 {
@@ -79,7 +70,7 @@ braid_status braid_exec_read_times(braid_exec *exec)
     uint64_t oldest = exec->num_frames > times->room ? exec->num_frames - times->room : 0;
     if (times->num_read == times->num_launches)
         return BRAID_OK;
-    braid_status status = wait_for_frames(exec);
+    braid_status status = braid_exec_await_frames(exec);
     if (status)
         return status;
     times->num_frames = 0;

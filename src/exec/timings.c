@@ -19,7 +19,7 @@ static struct profile_span frame_of(const struct exec_times *times, size_t frame
     return times->profile.frames[times->order[frame]];
 }
 
-// Takes the lock where it succeeds, and the times are those of the last frames then.
+// Keeps launches away where it succeeds, and the times are those of the last frames then.
 static braid_status begin(const char *function, braid_exec *exec, const void *out)
 {
     if (!exec || !out)
@@ -31,13 +31,12 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: the exec keeps no times: braid_exec_options.profile is 0",
                            function);
+    braid_exec_begin_launch(exec);
     status = braid_exec_check_lost(exec);
+    if (!status)
+        status = braid_exec_read_times(exec);
     if (status)
-        return status;
-    pthread_mutex_lock(&exec->lock);
-    status = braid_exec_read_times(exec);
-    if (status)
-        pthread_mutex_unlock(&exec->lock);
+        braid_exec_end_launch(exec);
     return status;
 }
 
@@ -89,6 +88,23 @@ static uint64_t count_waits(const struct program *program)
     return num;
 }
 
+static uint64_t mean_of_op(const struct exec_times *times, size_t op)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < times->num_frames; i++)
+        sum += length_of(ops_of(times, i)[op]);
+    return times->num_frames ? sum / times->num_frames : 0;
+}
+
+static uint64_t sum_island_waits(const braid_exec *exec)
+{
+    const struct program *program = &exec->program;
+    uint64_t sum = 0;
+    for (size_t i = 0; exec->player->is_island && i < program->num_ops; i++)
+        sum += is_wait(&program->ops[i]) ? mean_of_op(&exec->times, i) : 0;
+    return sum;
+}
+
 braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_timings,
                                           size_t bytes)
 {
@@ -103,8 +119,9 @@ braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_t
         .num_lanes = exec->program.num_lanes,
         .num_waits = count_waits(&exec->program),
         .frame = find_spread(times),
+        .island_wait_ns = sum_island_waits(exec),
     };
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     write_sized(out_timings, bytes, &timings, sizeof(timings));
     return BRAID_OK;
 }
@@ -129,7 +146,7 @@ braid_status braid_exec_get_frame_timing_sized(braid_exec *exec, uint32_t index,
         timing.frame = (braid_interval){ frame.begin, frame.end };
         timing.error_ns = clock_pair_error(host, frame.begin - host->host_ns + host->device_ns);
     }
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     if (!status)
         write_sized(out_timing, bytes, &timing, sizeof(timing));
     return status;
@@ -164,7 +181,7 @@ static braid_status begin_node(const char *function, braid_exec *exec, braid_nod
         return status;
     status = check_node(function, exec, node);
     if (status)
-        pthread_mutex_unlock(&exec->lock);
+        braid_exec_end_launch(exec);
     return status;
 }
 
@@ -174,7 +191,7 @@ braid_status braid_exec_get_node_timing(braid_exec *exec, braid_node node, braid
     if (status)
         return status;
     *out_timing = find_node_spread(exec, node.index);
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     return BRAID_OK;
 }
 
@@ -196,16 +213,8 @@ braid_status braid_exec_get_timed_by(braid_exec *exec, braid_node node,
     if (status)
         return status;
     *out_timed_by = find_timed_by(exec, node.index);
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     return BRAID_OK;
-}
-
-static uint64_t mean_of_op(const struct exec_times *times, size_t op)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < times->num_frames; i++)
-        sum += length_of(ops_of(times, i)[op]);
-    return times->num_frames ? sum / times->num_frames : 0;
 }
 
 static uint64_t mean_frame(const struct exec_times *times)
@@ -253,7 +262,7 @@ braid_status braid_exec_get_lane_timing_sized(braid_exec *exec, uint32_t lane,
                              lane, exec->program.num_lanes);
     else
         timing = find_lane(exec, lane);
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     if (!status)
         write_sized(out_timing, bytes, &timing, sizeof(timing));
     return status;
@@ -308,7 +317,7 @@ braid_status braid_exec_get_wait_timing_sized(braid_exec *exec, uint64_t index,
                              (unsigned long long)index);
     else
         timing = describe_wait(exec, op);
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     if (!status)
         write_sized(out_timing, bytes, &timing, sizeof(timing));
     return status;
@@ -338,7 +347,7 @@ braid_status braid_exec_get_intervals(braid_exec *exec, size_t num_frames,
         for (uint32_t i = 0; i < num_nodes; i++)
             out_intervals[(frame - first) * num_nodes + i] = interval_of(exec, frame, i);
     *out_num_frames = num - first;
-    pthread_mutex_unlock(&exec->lock);
+    braid_exec_end_launch(exec);
     return BRAID_OK;
 }
 
@@ -346,8 +355,5 @@ braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames)
 {
     if (!num_frames)
         return BRAID_OK;
-    if (!exec->player->read_times)
-        return braid_error(BRAID_UNSUPPORTED, "%s: frames played as %s keep no times",
-                           exec->device->label, exec->player->name);
     return braid_exec_times_create(&exec->program, num_frames, exec->num_slots, &exec->times);
 }

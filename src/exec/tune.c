@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "exec/exec.h"
 #include "exec/tune_trials.h"
 #include "graph/graph.h"
 
@@ -24,6 +25,23 @@ static struct tune_trial *first_trial(const struct tune_trials *trials)
     return trials->trials.items;
 }
 
+// What nodes take as calls of an island, where all can be: they find in the caches of their
+// multiprocessor what the call before left there, which no kernel of its own does.
+static braid_status measure_inside(braid_device *device, braid_graph *graph)
+{
+    braid_exec *exec = NULL;
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
+                                         .profile = MEASURED_FRAMES };
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_exec_create(device, graph, &options, &exec);
+    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
+    if (!status)
+        status = braid_exec_measure_inside(exec, graph, MEASURED_FRAMES + 1);
+    braid_exec_destroy(exec);
+    return status == BRAID_UNSUPPORTED ? BRAID_OK : status;
+}
+
 // The graph's costs, from a plan of its own.
 static braid_status measure(braid_device *device, braid_graph *graph)
 {
@@ -33,7 +51,7 @@ static braid_status measure(braid_device *device, braid_graph *graph)
     if (!status)
         status = braid_exec_measure(exec, graph, MEASURED_FRAMES + 1);
     braid_exec_destroy(exec);
-    return status;
+    return status ? status : measure_inside(device, graph);
 }
 
 // Some frames one behind the other, and the waiting for the last.
@@ -174,6 +192,9 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
         return braid_error_null("braid_exec_tune", !device  ? "device"
                                                    : !graph ? "graph"
                                                             : "out_way");
+    braid_status status = braid_device_check("braid_exec_tune", device);
+    if (status)
+        return status;
     if (graph->communications.num)
         return braid_error(
             BRAID_UNSUPPORTED,
@@ -182,7 +203,7 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
     struct tune_trials trials = { .device = device,
                                   .graph = graph,
                                   .max_lanes = options->max_lanes };
-    braid_status status = options->keep_costs ? BRAID_OK : measure(device, graph);
+    status = options->keep_costs ? BRAID_OK : measure(device, graph);
     if (!status)
         status = braid_tune_trials_find(&trials);
     if (!status)

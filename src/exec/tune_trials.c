@@ -22,12 +22,12 @@ enum {
 static void name_trial(struct tune_trial *trial)
 {
     const braid_exec_options *way = &trial->way;
-    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s",
+    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s%s",
              way->mode == BRAID_MODE_NATIVE ? "native" : "streams", trial->num_lanes,
              trial->num_lanes == 1 ? "" : "s",
              way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY ? ", one for all at once" : "",
-             way->plan.widen ? ", widened" : "", way->plan.effort ? ", searched" : "",
-             way->no_early_start ? ", no early starts" : "",
+             way->plan.ignore_costs ? ", costs ignored" : "", way->plan.widen ? ", widened" : "",
+             way->plan.effort ? ", searched" : "", way->no_early_start ? ", no early starts" : "",
              way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
              : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
                                                    : "");
@@ -123,6 +123,21 @@ static braid_status add_most(struct tune_trials *trials, braid_exec_mode mode, s
     return status;
 }
 
+// The plan of somebody who has no costs, which is one for concurrency. How long it is by itself is
+// no promise, so it comes behind all that is chosen by that.
+static braid_status add_blind(struct tune_trials *trials, braid_exec_mode mode, size_t first)
+{
+    bool made;
+    const braid_exec_options way = {
+        .mode = mode, .plan = { .ignore_costs = true, .max_lanes = trials->max_lanes }
+    };
+    braid_status status = add_trial(trials, &way, &made);
+    size_t last = trials->trials.num - 1;
+    if (!status && made && is_twin(trials, first, last))
+        remove_trial(trials, last);
+    return status;
+}
+
 // The planner's choice, one lane, and more of them. False in *out_made: the mode is not there.
 static braid_status add_lanes(struct tune_trials *trials, braid_exec_mode mode, bool *out_made)
 {
@@ -212,6 +227,8 @@ braid_status braid_tune_trials_find(struct tune_trials *trials)
         status = add_lanes(trials, modes[i], &made);
         if (!status && made)
             status = add_variants(trials, first);
+        if (!status && made)
+            status = add_blind(trials, modes[i], first);
     }
     const braid_exec_options island = { .mode = BRAID_MODE_NATIVE, .islands = BRAID_ISLANDS_WHOLE };
     if (!status)

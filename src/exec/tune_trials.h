@@ -10,7 +10,7 @@
 struct tune_trial {
     braid_exec_options way;
     braid_exec *exec;
-    char name[96];
+    char name[120];
     uint32_t num_lanes;
     uint64_t planned_ns;
     struct array times; // uint64_t, a frame

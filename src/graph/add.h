@@ -5,6 +5,8 @@
 
 #include "graph/graph.h"
 
+enum { GRAPH_ALIGNMENT = 256 }; // of memory that the plan chooses, where the program says nothing
+
 // `name` is what messages call the node. Errors: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
                                     const braid_node_options *options);

@@ -104,3 +104,17 @@ void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resour
     *slot =
         (struct graph_address){ .node = graph_num_nodes(graph), .resource = index, .place = place };
 }
+
+size_t braid_graph_first_address(const struct array *list, uint32_t node)
+{
+    const struct graph_address *addresses = list->items;
+    size_t low = 0, high = list->num;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (addresses[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

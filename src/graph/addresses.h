@@ -27,4 +27,8 @@ bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options 
 // or as one that was known. There is room.
 void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resource resource);
 
+// The first entry of `list` (graph->addresses or graph->given) that is the node's, or where it
+// would stand.
+size_t braid_graph_first_address(const struct array *list, uint32_t node);
+
 #endif

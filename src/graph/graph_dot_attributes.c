@@ -4,11 +4,53 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/array.h"
 #include "base/dot.h"
+#include "base/error.h"
+#include "graph/add.h"
+#include "graph/addresses.h"
 
-// So that no name can be taken for what stands between names.
-static void write_code(FILE *file, const char *name)
+static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
+{
+    return &((const struct graph_resource *)graph->resources.items)[index];
+}
+
+static braid_status number_resources(const braid_graph *graph, uint32_t **out_numbers)
+{
+    uint32_t num = 0;
+    uint32_t *numbers = braid_allocate_zeroed(graph->resources.num, sizeof(*numbers));
+    if (!numbers)
+        return braid_error_no_memory("the drawing of a graph");
+    for (uint32_t i = 0; i < graph->resources.num; i++) {
+        numbers[i] = num;
+        num += resource_at(graph, i)->scratch == GRAPH_NONE;
+    }
+    *out_numbers = numbers;
+    return BRAID_OK;
+}
+
+braid_status braid_graph_drawing_begin(const braid_graph *graph, struct graph_drawing *out_drawing)
+{
+    struct graph_drawing drawing = { .graph = graph };
+    braid_status status = braid_graph_find_changes(graph, &drawing.changes);
+    if (!status && graph->resources.num)
+        status = number_resources(graph, &drawing.numbers);
+    if (status)
+        braid_graph_drawing_end(&drawing);
+    else
+        *out_drawing = drawing;
+    return status;
+}
+
+void braid_graph_drawing_end(struct graph_drawing *drawing)
+{
+    braid_graph_changes_finish(&drawing->changes);
+    free(drawing->numbers);
+}
+
+void braid_graph_dot_write_code(FILE *file, const char *name)
 {
     for (const unsigned char *next = (const unsigned char *)name; *next; next++) {
         if (isascii(*next) && (isalnum(*next) || *next == '_' || *next == '.' || *next == '-'))
@@ -18,17 +60,13 @@ static void write_code(FILE *file, const char *name)
     }
 }
 
-static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
-{
-    return &((const struct graph_resource *)graph->resources.items)[index];
-}
-
 // Where it lies, if not on the first device.
-static void write_home(const braid_graph *graph, const struct graph_resource *resource, FILE *file)
+static void write_home(const struct graph_resource *resource, FILE *file)
 {
-    uint32_t home =
-        resource->num_versions ? resource_at(graph, resource->versioned)->home : resource->home;
-    if (resource->alignment)
+    uint32_t home = resource->home;
+    if (resource->is_scratch)
+        fputs("@node", file);
+    else if (resource->alignment)
         fputs("@none", file);
     else if (home == GRAPH_EVERYWHERE)
         fputs("@all", file);
@@ -36,40 +74,61 @@ static void write_home(const braid_graph *graph, const struct graph_resource *re
         fprintf(file, "@%" PRIu32, home);
 }
 
-static void write_resource(const braid_graph *graph, uint32_t index, FILE *file)
+static void write_memory(const struct graph_resource *resource, FILE *file)
 {
+    if (resource->bytes > 0)
+        fprintf(file, ":%" PRIu64, resource->bytes);
+    if (resource->alignment && resource->alignment != GRAPH_ALIGNMENT)
+        fprintf(file, ":%" PRIu64, resource->alignment);
+    if (resource->num_versions)
+        fprintf(file, "*%" PRIu32, resource->num_versions);
+    write_home(resource, file);
+    if (resource->is_kept)
+        fputs("+kept", file);
+}
+
+static void write_resource(const struct graph_drawing *drawing, uint32_t index, FILE *file)
+{
+    const braid_graph *graph = drawing->graph;
     const struct graph_resource *resource = resource_at(graph, index);
+    if (resource->frames_before) {
+        fprintf(file, "^%" PRIu32 ":%" PRIu32, graph_drawn_number(drawing, resource->versioned),
+                resource->frames_before);
+        return;
+    }
     if (resource->buffer != index) {
-        fprintf(file, "#%" PRIu32 ":%" PRIu64 ":%" PRIu64, resource->buffer, resource->offset,
-                resource->bytes);
+        fprintf(file, "#%" PRIu32 ":%" PRIu64 ":%" PRIu64,
+                graph_drawn_number(drawing, resource->buffer), resource->offset, resource->bytes);
         return;
     }
     char unused[1];
-    write_code(file, braid_graph_resource_name(graph, index, unused, sizeof(unused)));
-    if (resource->bytes > 0)
-        fprintf(file, ":%" PRIu64, resource->bytes);
-    write_home(graph, resource, file);
+    braid_graph_dot_write_code(file,
+                               braid_graph_resource_name(graph, index, unused, sizeof(unused)));
+    write_memory(resource, file);
 }
 
-// Graphviz takes no long strings in one piece; a backslash before a newline stands for nothing.
-static void write_space(FILE *file, uint32_t index)
+void braid_graph_dot_write_space(FILE *file, uint32_t index)
 {
     enum { A_LINE = 16 };
     if (index > 0)
         fputs(index % A_LINE == 0 ? " \\\n" : " ", file);
 }
 
-void braid_graph_dot_write_graph(const braid_graph *graph, FILE *file)
+void braid_graph_dot_write_graph(const struct graph_drawing *drawing, FILE *file)
 {
+    const braid_graph *graph = drawing->graph;
     fputs("    graph [cost_unit=ns", file);
     if (graph->resources.num > 0) {
         fputs(", resources=\"", file);
         for (uint32_t i = 0; i < graph->resources.num; i++) {
-            write_space(file, i);
-            write_resource(graph, i, file);
+            if (resource_at(graph, i)->scratch != GRAPH_NONE)
+                continue;
+            braid_graph_dot_write_space(file, graph_drawn_number(drawing, i));
+            write_resource(drawing, i, file);
         }
         fputs("\"", file);
     }
+    braid_graph_dot_write_parameters(graph, file);
     fputs("];\n", file);
 }
 
@@ -98,19 +157,24 @@ static void write_inside(const braid_graph *graph, const struct graph_changes *c
         fprintf(file, ", inside=%" PRIu32, kernel->num_args);
 }
 
-static void write_accesses(const braid_graph *graph, const struct graph_node *node, FILE *file)
+static void write_accesses(const struct graph_drawing *drawing, const struct graph_node *node,
+                           FILE *file)
 {
     static const char *const modes[] = { "", "r", "w", "rw", "x", "a" };
-    const struct graph_access *accesses = graph->accesses.items;
-    if (node->num_accesses == 0)
-        return;
-    fputs(", accesses=\"", file);
+    const struct graph_access *accesses = drawing->graph->accesses.items;
+    uint32_t num = 0;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         const struct graph_access *access = &accesses[node->first_access + i];
-        write_space(file, i);
-        fprintf(file, "%s%" PRIu32, modes[access->mode], access->resource);
+        if (resource_at(drawing->graph, access->resource)->scratch != GRAPH_NONE)
+            continue;
+        if (num == 0)
+            fputs(", accesses=\"", file);
+        braid_graph_dot_write_space(file, num++);
+        fprintf(file, "%s%" PRIu32, modes[access->mode],
+                graph_drawn_number(drawing, access->resource));
     }
-    fputs("\"", file);
+    if (num > 0)
+        fputs("\"", file);
 }
 
 // Whether the node has an address of the buffer from the plan or by braid_resource_address.
@@ -118,16 +182,9 @@ static bool has_address(const struct array *list, const braid_graph *graph, uint
                         uint32_t buffer)
 {
     const struct graph_address *addresses = list->items;
-    size_t low = 0, high = list->num;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (addresses[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < list->num && addresses[low].node == node; low++) {
-        if (resource_at(graph, addresses[low].resource)->buffer == buffer)
+    for (size_t i = braid_graph_first_address(list, node);
+         i < list->num && addresses[i].node == node; i++) {
+        if (resource_at(graph, addresses[i].resource)->buffer == buffer)
             return true;
     }
     return false;
@@ -143,14 +200,16 @@ static bool is_by_pointer(const braid_graph *graph, uint32_t node, uint32_t inde
 
 // What keeps a node where its memory is: the buffers that it touches by pointers of its own. A
 // kernel that has arguments and declares no access may touch any.
-static void write_pointers(const braid_graph *graph, uint32_t index, FILE *file)
+static void write_pointers(const struct graph_drawing *drawing, uint32_t index, FILE *file)
 {
+    const braid_graph *graph = drawing->graph;
     const struct graph_node *node = &graph_nodes(graph)[index];
     const struct graph_access *accesses =
         (const struct graph_access *)graph->accesses.items + node->first_access;
     uint32_t num = 0, num_buffers = 0, num_written = 0;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
-        num_buffers += resource_at(graph, accesses[i].resource)->bytes > 0;
+        const struct graph_resource *resource = resource_at(graph, accesses[i].resource);
+        num_buffers += resource->bytes > 0 && resource->scratch == GRAPH_NONE;
         num += is_by_pointer(graph, index, accesses[i].resource);
     }
     if (node->kind == WORK_KERNEL && !node->num_accesses &&
@@ -164,21 +223,21 @@ static void write_pointers(const braid_graph *graph, uint32_t index, FILE *file)
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         if (!is_by_pointer(graph, index, accesses[i].resource))
             continue;
-        write_space(file, num_written++);
-        fprintf(file, "%" PRIu32, accesses[i].resource);
+        braid_graph_dot_write_space(file, num_written++);
+        fprintf(file, "%" PRIu32, graph_drawn_number(drawing, accesses[i].resource));
     }
     fputs("\"", file);
 }
 
-void braid_graph_dot_write_node(const braid_graph *graph, const struct graph_changes *changes,
-                                uint32_t index, FILE *file)
+void braid_graph_dot_write_node(const struct graph_drawing *drawing, uint32_t index, FILE *file)
 {
+    const braid_graph *graph = drawing->graph;
     const struct graph_node *node = &graph_nodes(graph)[index];
     if (node->cost_ns > 0)
         fprintf(file, ", cost=%" PRIu64, node->cost_ns);
     if (node->kind == WORK_KERNEL) {
         write_launch(graph, node, file);
-        write_inside(graph, changes, index, file);
+        write_inside(graph, &drawing->changes, index, file);
     } else {
         fprintf(file, ", kind=%s", braid_work_words[node->kind].kind);
     }
@@ -191,6 +250,7 @@ void braid_graph_dot_write_node(const braid_graph *graph, const struct graph_cha
                 node->main);
     else if (node->place)
         fprintf(file, ", place=%u", node->place - 1u);
-    write_accesses(graph, node, file);
-    write_pointers(graph, index, file);
+    write_accesses(drawing, node, file);
+    write_pointers(drawing, index, file);
+    braid_graph_dot_write_values(drawing, index, file);
 }

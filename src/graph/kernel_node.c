@@ -258,9 +258,10 @@ static void append_kernel(braid_graph *graph, const braid_launch *launch, uint64
     *(struct graph_kernel *)braid_array_append(&graph->kernels, 1, sizeof(kernel)) = kernel;
 }
 
-static braid_status add_kernel(braid_graph *graph, const char *name, const braid_launch *launch,
+static braid_status add_kernel(braid_graph *graph, const char *name, const void *description,
                                braid_node *out_node)
 {
+    const braid_launch *launch = description;
     braid_status status = braid_graph_check_node(graph, name, &launch->node);
     struct arg_needs needs = { 0 };
     if (!status)
@@ -292,14 +293,7 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *laun
 {
     if (!launch)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_kernel: launch is NULL");
-    const char *name = launch_name(launch);
-    struct owner_task task;
-    braid_status status = braid_graph_begin_task(graph, name, &launch->node, &task);
-    if (status)
-        return status;
-    if (task.is_here)
-        status = add_kernel(graph, name, launch, out_node);
-    return braid_graph_end_task(graph, &task, &launch->node, status, out_node);
+    return graph_add_task(graph, launch_name(launch), &launch->node, add_kernel, launch, out_node);
 }
 
 static braid_status add_bundled(braid_graph *graph, const braid_launch *launch, bool prelude,

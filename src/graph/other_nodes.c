@@ -100,9 +100,10 @@ static braid_status check_copy(const braid_graph *graph, const char *name, const
     return status;
 }
 
-static braid_status add_copy(braid_graph *graph, const char *name, const braid_copy *copy,
+static braid_status add_copy(braid_graph *graph, const char *name, const void *description,
                              braid_node *out_node)
 {
+    const braid_copy *copy = description;
     struct pointer ends[MOST_ADDRESSES] = { 0 };
     braid_status status = braid_graph_check_node(graph, name, &copy->node);
     if (!status)
@@ -121,14 +122,8 @@ braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, br
 {
     if (!copy)
         return braid_error_null("braid_graph_add_copy", "copy");
-    const char *name = name_or(&copy->node, "copy");
-    struct owner_task task;
-    braid_status status = braid_graph_begin_task(graph, name, &copy->node, &task);
-    if (status)
-        return status;
-    if (task.is_here)
-        status = add_copy(graph, name, copy, out_node);
-    return braid_graph_end_task(graph, &task, &copy->node, status, out_node);
+    return graph_add_task(graph, name_or(&copy->node, "copy"), &copy->node, add_copy, copy,
+                          out_node);
 }
 
 static braid_status check_fill(const braid_graph *graph, const char *name, const braid_fill *fill,
@@ -148,9 +143,10 @@ static braid_status check_fill(const braid_graph *graph, const char *name, const
     return BRAID_OK;
 }
 
-static braid_status add_fill(braid_graph *graph, const char *name, const braid_fill *fill,
+static braid_status add_fill(braid_graph *graph, const char *name, const void *description,
                              braid_node *out_node)
 {
+    const braid_fill *fill = description;
     uint32_t value_bytes = fill->value_bytes ? fill->value_bytes : 1;
     struct pointer to[MOST_ADDRESSES] = { 0 };
     braid_status status = braid_graph_check_node(graph, name, &fill->node);
@@ -170,14 +166,8 @@ braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, br
 {
     if (!fill)
         return braid_error_null("braid_graph_add_fill", "fill");
-    const char *name = name_or(&fill->node, "fill");
-    struct owner_task task;
-    braid_status status = braid_graph_begin_task(graph, name, &fill->node, &task);
-    if (status)
-        return status;
-    if (task.is_here)
-        status = add_fill(graph, name, fill, out_node);
-    return braid_graph_end_task(graph, &task, &fill->node, status, out_node);
+    return graph_add_task(graph, name_or(&fill->node, "fill"), &fill->node, add_fill, fill,
+                          out_node);
 }
 
 static braid_status null_call(const char *name)
@@ -185,9 +175,10 @@ static braid_status null_call(const char *name)
     return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .call is NULL", name);
 }
 
-static braid_status add_host_call(braid_graph *graph, const char *name,
-                                  const braid_host_call *host_call, braid_node *out_node)
+static braid_status add_host_call(braid_graph *graph, const char *name, const void *description,
+                                  braid_node *out_node)
 {
+    const braid_host_call *host_call = description;
     struct pointer user[MOST_ADDRESSES] = { { host_call->user, host_call->user_resource, "user",
                                               offsetof(struct work_host, user), NULL, 0 } };
     braid_status status = braid_graph_check_node(graph, name, &host_call->node);
@@ -208,19 +199,14 @@ braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call
 {
     if (!host_call)
         return braid_error_null("braid_graph_add_host_call", "host_call");
-    const char *name = name_or(&host_call->node, "host call");
-    struct owner_task task;
-    braid_status status = braid_graph_begin_task(graph, name, &host_call->node, &task);
-    if (status)
-        return status;
-    if (task.is_here)
-        status = add_host_call(graph, name, host_call, out_node);
-    return braid_graph_end_task(graph, &task, &host_call->node, status, out_node);
+    return graph_add_task(graph, name_or(&host_call->node, "host call"), &host_call->node,
+                          add_host_call, host_call, out_node);
 }
 
-static braid_status add_native(braid_graph *graph, const char *name, const braid_native *native,
+static braid_status add_native(braid_graph *graph, const char *name, const void *description,
                                braid_node *out_node)
 {
+    const braid_native *native = description;
     struct pointer user[MOST_ADDRESSES] = { { native->user, native->user_resource, "user",
                                               offsetof(struct work_native, user), NULL, 0 } };
     braid_status status = braid_graph_check_node(graph, name, &native->node);
@@ -240,19 +226,14 @@ braid_status braid_graph_add_native(braid_graph *graph, const braid_native *nati
 {
     if (!native)
         return braid_error_null("braid_graph_add_native", "native");
-    const char *name = name_or(&native->node, "native call");
-    struct owner_task task;
-    braid_status status = braid_graph_begin_task(graph, name, &native->node, &task);
-    if (status)
-        return status;
-    if (task.is_here)
-        status = add_native(graph, name, native, out_node);
-    return braid_graph_end_task(graph, &task, &native->node, status, out_node);
+    return graph_add_task(graph, name_or(&native->node, "native call"), &native->node, add_native,
+                          native, out_node);
 }
 
-static braid_status add_empty(braid_graph *graph, const char *name, const braid_empty *empty,
+static braid_status add_empty(braid_graph *graph, const char *name, const void *description,
                               braid_node *out_node)
 {
+    const braid_empty *empty = description;
     braid_status status = braid_graph_check_node(graph, name, &empty->node);
     if (!status)
         status = braid_graph_reserve_node(graph, name, &empty->node);
@@ -267,12 +248,6 @@ braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
 {
     if (!empty)
         return braid_error_null("braid_graph_add_empty", "empty");
-    const char *name = name_or(&empty->node, "empty");
-    struct owner_task task;
-    braid_status status = braid_graph_begin_task(graph, name, &empty->node, &task);
-    if (status)
-        return status;
-    if (task.is_here)
-        status = add_empty(graph, name, empty, out_node);
-    return braid_graph_end_task(graph, &task, &empty->node, status, out_node);
+    return graph_add_task(graph, name_or(&empty->node, "empty"), &empty->node, add_empty, empty,
+                          out_node);
 }

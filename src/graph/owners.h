@@ -29,6 +29,24 @@ braid_status braid_graph_end_task(braid_graph *graph, const struct owner_task *t
                                   const braid_node_options *options, braid_status status,
                                   braid_node *out_node);
 
+// Adds a node of some kind, as `description`, a struct of the public interface, has it.
+typedef braid_status graph_add(braid_graph *graph, const char *name, const void *description,
+                               braid_node *out_node);
+
+// Between the two has `add` add the node, where it is this rank's.
+static inline braid_status graph_add_task(braid_graph *graph, const char *name,
+                                          const braid_node_options *options, graph_add *add,
+                                          const void *description, braid_node *out_node)
+{
+    struct owner_task task;
+    braid_status status = braid_graph_begin_task(graph, name, options, &task);
+    if (status)
+        return status;
+    if (task.is_here)
+        status = add(graph, name, description, out_node);
+    return braid_graph_end_task(graph, &task, options, status, out_node);
+}
+
 // Of what no rank but this one knows: it may only read what the rank owns.
 // Errors: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_own(const braid_graph *graph, const char *name,

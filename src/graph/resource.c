@@ -66,7 +66,7 @@ static braid_status check_planned(const char *what, const char *name, uint64_t b
         return braid_error(BRAID_INVALID_ARGUMENT, "%s '%s': %llu bytes, not 1 to 2^48", what, name,
                            (unsigned long long)bytes);
     if (*alignment == 0)
-        *alignment = 256;
+        *alignment = GRAPH_ALIGNMENT;
     if (*alignment > 65536 || (*alignment & (*alignment - 1)))
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s '%s': its alignment %llu is not a power of two up to 65536", what,

@@ -130,7 +130,7 @@ braid_status braid_memory_plan_create(const braid_schedule *schedule, const brai
         return braid_error(
             BRAID_INVALID_ARGUMENT, "braid_memory_plan_create: the schedule is of %s",
             schedule->graph_id != graph->id ? "another graph" : "this graph before it was changed");
-    if (schedule->placed) // its steps are of that one
+    if (schedule->placed && !graph->places) // its steps are of that one
         graph = schedule->placed->graph;
     struct braid_memory_plan *plan = calloc(1, sizeof(*plan));
     if (!plan)

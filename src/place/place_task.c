@@ -127,7 +127,7 @@ static braid_status fill(struct place_task *task, const struct graph_segments *s
 static braid_status find_costs(struct place_task *task, const braid_schedule_options *options)
 {
     struct plan_costs costs;
-    braid_status status = braid_plan_costs_create(task->plan, task->graph, &options->costs, &costs);
+    braid_status status = braid_plan_costs_create(task->plan, task->graph, options, NULL, &costs);
     if (status)
         return status;
     fill_costs(task, &costs);

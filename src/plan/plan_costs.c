@@ -50,12 +50,12 @@ static braid_status check_range(const struct plan_graph *plan, struct plan_costs
 // What nobody has measured is not short. A host call waits for files and networks, and takes a
 // hundred times what a kernel does. A join has no work to measure: unless told otherwise it costs
 // next to nothing on any device, and that is no guess.
-static uint64_t node_cost(const struct graph_node *node, struct plan_costs *costs)
+static uint64_t node_cost(const struct graph_node *node, bool is_unknown, struct plan_costs *costs)
 {
     enum { KERNELS_A_HOST_CALL = 100 };
     uint64_t cost = costs->model.default_cost_ns;
-    if (node->cost_ns || node->kind == WORK_EMPTY)
-        return node->cost_ns ? node->cost_ns : 1;
+    if (!is_unknown || node->kind == WORK_EMPTY)
+        return is_unknown ? 1 : node->cost_ns;
     costs->num_guessed++;
     if (node->kind == WORK_HOST && __builtin_mul_overflow(cost, KERNELS_A_HOST_CALL, &cost))
         return UINT64_MAX;
@@ -206,11 +206,11 @@ static bool allocate_costs(const struct plan_graph *plan, struct plan_costs *cos
 }
 
 // Kept for drawings only: a cost that nobody gave is not shown.
-static bool mark_unknown(const struct plan_graph *plan, const braid_graph *graph,
+static bool mark_unknown(const struct plan_graph *plan, const braid_graph *graph, bool ignores,
                          struct plan_costs *costs)
 {
     for (uint32_t i = 0; i < plan->num_nodes; i++) {
-        if (graph_nodes(graph)[i].cost_ns)
+        if (graph_nodes(graph)[i].cost_ns && !ignores)
             continue;
         if (!costs->is_unknown)
             costs->is_unknown = braid_allocate_zeroed(plan->num_nodes, sizeof(bool));
@@ -234,13 +234,25 @@ static void scale_costs(const struct plan_graph *plan, const braid_graph *graph,
     }
 }
 
+static void find_node_costs(const struct plan_graph *plan, const braid_graph *graph,
+                            const struct plan_inside *inside, struct plan_costs *costs)
+{
+    for (uint32_t i = 0; i < plan->num_nodes; i++) {
+        bool is_unknown = costs->is_unknown && costs->is_unknown[i];
+        uint64_t cost = node_cost(&graph_nodes(graph)[i], is_unknown, costs);
+        uint64_t inside_ns = is_unknown ? 0 : graph_inside_cost(graph, i);
+        if (inside && inside_ns && inside->fits[i].blocks == 1) // of more it depends on the room
+            cost = inside_ns;
+        costs->node_ns[i] =
+            inside ? braid_plan_inside_ns(&inside->fits[i], &inside->room, cost) : cost;
+    }
+    if (costs->places)
+        scale_costs(plan, graph, costs);
+}
+
 static braid_status fill_costs(const struct plan_graph *plan, const braid_graph *graph,
                                struct plan_costs *costs)
 {
-    for (uint32_t i = 0; i < plan->num_nodes; i++)
-        costs->node_ns[i] = node_cost(&graph_nodes(graph)[i], costs);
-    if (costs->places)
-        scale_costs(plan, graph, costs);
     braid_status status = check_range(plan, costs);
     if (status)
         return status;
@@ -257,18 +269,21 @@ static braid_status fill_costs(const struct plan_graph *plan, const braid_graph 
 }
 
 braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_graph *graph,
-                                     const braid_cost_model *model, struct plan_costs *out_costs)
+                                     const braid_schedule_options *options,
+                                     const struct plan_inside *inside, struct plan_costs *out_costs)
 {
-    struct plan_costs costs = { .model = *model, .places = graph->places };
+    struct plan_costs costs = { .model = options->costs, .places = graph->places };
     if (!costs.model.default_cost_ns)
         costs.model.default_cost_ns = 1;
     if (!costs.model.max_concurrent)
         costs.model.max_concurrent = UINT32_MAX;
     braid_status status = BRAID_OK;
-    if (!allocate_costs(plan, &costs) || !mark_unknown(plan, graph, &costs))
+    if (!allocate_costs(plan, &costs) || !mark_unknown(plan, graph, options->ignore_costs, &costs))
         status = braid_error_no_memory("the costs of a plan");
-    if (!status)
+    if (!status) {
+        find_node_costs(plan, graph, inside, &costs);
         status = fill_costs(plan, graph, &costs);
+    }
     if (status)
         braid_plan_costs_finish(&costs);
     else

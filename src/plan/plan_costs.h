@@ -5,6 +5,7 @@
 
 #include "graph/placed.h"
 #include "plan/plan_graph.h"
+#include "plan/plan_inside.h"
 
 #include <braid/schedule.h>
 
@@ -31,10 +32,13 @@ struct plan_costs {
 };
 
 // Between two nodes in sequence passes at least the cheaper of what the model charges for a lane
-// predecessor and for a wait, so every plan takes at least critical_ns.
+// predecessor and for a wait, so every plan takes at least critical_ns. With `inside`, which may be
+// NULL, nodes take what they take as calls of an island.
 // Errors: BRAID_INVALID_ARGUMENT (times beyond 64 bits), BRAID_NO_MEMORY.
 braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_graph *graph,
-                                     const braid_cost_model *model, struct plan_costs *out_costs);
+                                     const braid_schedule_options *options,
+                                     const struct plan_inside *inside,
+                                     struct plan_costs *out_costs);
 void braid_plan_costs_finish(struct plan_costs *costs);
 
 // From the end of a node to the start of one on another lane that waits for it.

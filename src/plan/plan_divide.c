@@ -11,13 +11,12 @@
 #include "base/error.h"
 #include "graph/changes.h"
 #include "plan/plan_expect.h"
+#include "plan/plan_inside.h"
 #include "plan/plan_limit.h"
 #include "plan/plan_times.h"
 
 enum {
-    WARP = 32,
     MOST_THREADS = 1024, // of the island's block
-    MOST_GROUPS = 14,    // of more than a warp: blocks that run side by side
     MOST_CALLS = 1500,   // what its lists and arguments take of shared memory stays under 100 KiB
     MOST_ARG_BYTES = 30000,
     LEAST_GAIN = 3, // of 100
@@ -30,8 +29,7 @@ static const char small_gain[] = "islands would make the frame less than 3 % sho
 // A stretch of a lane: nodes [first, end) of schedule->lane_nodes.
 struct stretch {
     uint32_t first, end;
-    uint32_t group_threads; // of its largest block, in whole warps
-    bool runs_alone;
+    struct plan_block block;
     uint32_t arg_bytes;
 };
 
@@ -43,35 +41,13 @@ struct divider {
     bool always;
 };
 
-static uint32_t whole_warps(uint32_t threads)
+static uint64_t inside_ns(const struct divider *divider, uint32_t node, struct plan_block block)
 {
-    return threads ? (threads + WARP - 1) / WARP * WARP : WARP;
-}
-
-// How often the island's block goes round until all blocks of a call have run.
-static uint64_t rounds_of(const struct island_fit *fit, uint32_t group_threads, bool runs_alone)
-{
-    uint32_t groups = MOST_THREADS / (group_threads < MOST_THREADS ? group_threads : MOST_THREADS);
-    if (group_threads > WARP && groups > MOST_GROUPS)
-        groups = MOST_GROUPS;
-    if (runs_alone)
-        groups = 1;
-    return fit->blocks ? (fit->blocks - 1) / groups + 1 : 1;
-}
-
-// A round takes as long as the kernel on all of the device; where that is next to nothing, what is
-// hidden behind a launch otherwise. Saturates: a length that no plan has.
-static uint64_t inside_ns(const struct divider *divider, uint32_t node, uint32_t group_threads,
-                          bool runs_alone)
-{
-    uint64_t ns, cost = divider->schedule->cost_ns[node], least = divider->model->island_round_ns;
-    uint64_t more = rounds_of(&divider->fits[node], group_threads, runs_alone) - 1;
-    if (divider->fits[node].is_empty)
-        return 0;
-    if (__builtin_mul_overflow(cost > least ? cost : least, more, &ns) || ns > INT64_MAX / 4 ||
-        cost > INT64_MAX / 4)
-        return INT64_MAX / 2;
-    return cost + ns;
+    const struct plan_room room = { .groups = braid_plan_groups_of_a_block(block),
+                                    .round_ns = divider->model->island_round_ns,
+                                    .max_threads = divider->model->max_threads };
+    const struct island_fit *fit = &divider->fits[node];
+    return fit->is_empty ? 0 : braid_plan_inside_ns(fit, &room, divider->schedule->cost_ns[node]);
 }
 
 // What a launch of its own takes between it and its neighbour.
@@ -87,12 +63,13 @@ static const char *why_not(const struct divider *divider, uint32_t node)
     const struct braid_schedule *schedule = divider->schedule;
     if (fit->why_not || fit->is_empty || divider->always)
         return fit->why_not;
-    uint32_t group = whole_warps(fit->threads);
     uint64_t cost = schedule->cost_ns[node];
     bool is_guess = schedule->is_unknown && schedule->is_unknown[node];
-    if (is_guess && rounds_of(fit, group, fit->runs_alone) > 1)
+    struct plan_block block = { 0 };
+    braid_plan_block_add(&block, fit);
+    if (is_guess && fit->blocks > braid_plan_groups_of_a_block(block))
         return "its cost is not known, and its blocks would run in turn";
-    uint64_t inside = inside_ns(divider, node, group, fit->runs_alone);
+    uint64_t inside = inside_ns(divider, node, block);
     return inside + divider->model->island_call_ns > cost + launch_ns(divider->model) ? no_gain
                                                                                       : NULL;
 }
@@ -105,12 +82,10 @@ static bool has_room(const struct stretch *stretch, const struct island_fit *fit
 
 static void extend(struct stretch *stretch, const struct island_fit *fit)
 {
-    uint32_t group = whole_warps(fit->threads);
     stretch->end++;
     if (fit->is_empty)
         return;
-    stretch->group_threads = group > stretch->group_threads ? group : stretch->group_threads;
-    stretch->runs_alone |= fit->runs_alone;
+    braid_plan_block_add(&stretch->block, fit);
     stretch->arg_bytes += fit->arg_bytes + 16;
 }
 
@@ -135,7 +110,7 @@ static bool pays(const struct divider *divider, const struct stretch *stretch, u
     uint64_t outside = (num - 1) * launch_ns(divider->model);
     for (uint32_t i = stretch->first; i < stretch->end; i++) {
         uint32_t node = schedule->lane_nodes[i];
-        uint64_t ns = inside_ns(divider, node, stretch->group_threads, stretch->runs_alone);
+        uint64_t ns = inside_ns(divider, node, stretch->block);
         inside = ns > INT64_MAX - inside ? INT64_MAX : inside + ns;
         outside += divider->fits[node].is_empty ? 0 : schedule->cost_ns[node];
     }
@@ -165,10 +140,9 @@ static void end_stretch(const struct divider *divider, struct stretch *stretch)
         for (uint32_t i = stretch->first; i < stretch->end; i++) {
             uint32_t node = schedule->lane_nodes[i];
             schedule->division.island_of[node] = schedule->info.num_islands;
-            schedule->cost_ns[node] =
-                divider->fits[node].is_empty
-                    ? schedule->cost_ns[node]
-                    : inside_ns(divider, node, stretch->group_threads, stretch->runs_alone);
+            schedule->cost_ns[node] = divider->fits[node].is_empty
+                                          ? schedule->cost_ns[node]
+                                          : inside_ns(divider, node, stretch->block);
         }
         schedule->cost_ns[schedule->lane_nodes[stretch->first]] += divider->model->island_start_ns;
         schedule->info.num_islands++;

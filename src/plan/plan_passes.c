@@ -100,12 +100,13 @@ braid_status braid_plan_divide_by_graph(struct braid_schedule *schedule, const b
 }
 
 static braid_status run_passes(struct braid_schedule *schedule, const braid_graph *graph,
-                               uint32_t num_lanes, struct passes *passes)
+                               uint32_t num_lanes, const struct plan_inside *inside,
+                               struct passes *passes)
 {
     const struct plan_graph *plan = schedule->graph;
     const braid_schedule_options *options = &schedule->options;
     passes->plan = plan;
-    braid_status status = braid_plan_costs_create(plan, graph, &options->costs, &passes->costs);
+    braid_status status = braid_plan_costs_create(plan, graph, options, inside, &passes->costs);
     if (!status)
         status = braid_plan_critical_path(plan, &passes->costs, &schedule->critical,
                                           &schedule->num_critical);
@@ -130,10 +131,10 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
 }
 
 braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_graph *graph,
-                               uint32_t num_lanes)
+                               uint32_t num_lanes, const struct plan_inside *inside)
 {
     struct passes passes = { 0 };
-    braid_status status = run_passes(schedule, graph, num_lanes, &passes);
+    braid_status status = run_passes(schedule, graph, num_lanes, inside, &passes);
     finish_passes(&passes);
     return status;
 }

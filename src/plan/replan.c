@@ -22,7 +22,7 @@ static braid_status retime(struct braid_schedule *schedule, const braid_graph *g
     struct plan_costs costs;
     braid_schedule_share_lanes(schedule, from);
     braid_status status =
-        braid_plan_costs_create(schedule->graph, graph, &schedule->options.costs, &costs);
+        braid_plan_costs_create(schedule->graph, graph, &schedule->options, NULL, &costs);
     if (status)
         return status;
     *out_crowded = (uint64_t)costs.most_share * from->info.num_lanes > PLAN_WHOLE_DEVICE;
@@ -108,7 +108,7 @@ static braid_status place_again(const braid_schedule *from, const braid_graph *g
     if (status)
         return status;
     bool as_many = may_keep(from, options) && from->info.num_lanes > 1;
-    status = braid_plan_passes(schedule, graph, as_many ? from->info.num_lanes : 0);
+    status = braid_plan_passes(schedule, graph, as_many ? from->info.num_lanes : 0, NULL);
     if (status)
         braid_schedule_destroy(schedule);
     else

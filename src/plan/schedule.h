@@ -91,6 +91,13 @@ braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
                                   uint64_t graph_version, const braid_schedule_options *options,
                                   braid_schedule **out_schedule);
 
+// Plans a graph as one island. Errors: of braid_schedule_create.
+struct plan_inside;
+braid_status braid_schedule_create_inside(const braid_graph *graph,
+                                          const braid_schedule_options *options,
+                                          const struct plan_inside *inside,
+                                          braid_schedule **out_schedule);
+
 // Plans a graph for one place, or a placed one, whose user the schedule becomes, too.
 // Errors: of braid_schedule_create.
 braid_status braid_schedule_create_plain(const braid_graph *graph,

@@ -8,7 +8,8 @@
 #include "plan/schedule.h"
 
 static braid_status create(const braid_graph *graph, struct placed *placed,
-                           const braid_schedule_options *options, braid_schedule **out_schedule)
+                           const braid_schedule_options *options, const struct plan_inside *inside,
+                           braid_schedule **out_schedule)
 {
     struct plan_graph *plan = NULL;
     braid_schedule *schedule = NULL;
@@ -17,7 +18,7 @@ static braid_status create(const braid_graph *graph, struct placed *placed,
         status = braid_schedule_begin(plan, graph->id, graph->version, options, &schedule);
     if (!status) {
         schedule->placed = braid_placed_share(placed);
-        status = braid_plan_passes(schedule, graph, 0);
+        status = braid_plan_passes(schedule, graph, 0, inside);
     }
     if (status)
         braid_schedule_destroy(schedule);
@@ -30,12 +31,21 @@ braid_status braid_schedule_create_plain(const braid_graph *graph,
                                          const braid_schedule_options *options,
                                          braid_schedule **out_schedule)
 {
-    return create(graph, NULL, options, out_schedule);
+    return create(graph, NULL, options, NULL, out_schedule);
+}
+
+braid_status braid_schedule_create_inside(const braid_graph *graph,
+                                          const braid_schedule_options *options,
+                                          const struct plan_inside *inside,
+                                          braid_schedule **out_schedule)
+{
+    braid_status status = braid_plan_check_options(options);
+    return status ? status : create(graph, NULL, options, inside, out_schedule);
 }
 
 braid_status braid_schedule_create_placed(struct placed *placed,
                                           const braid_schedule_options *options,
                                           braid_schedule **out_schedule)
 {
-    return create(placed->graph, placed, options, out_schedule);
+    return create(placed->graph, placed, options, NULL, out_schedule);
 }

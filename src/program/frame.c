@@ -138,21 +138,22 @@ static void finish_detour(const struct frame *frame, struct backend_task *task)
     backend->ops->task_finish(backend, task);
 }
 
-// Of a task that no frame uses.
+// Of a task that no frame uses. The last detour of a call that blocks may have to wait for it.
 static void finish_task(struct frame *frame, struct backend_task *task)
 {
-    if (task->kind == WORK_HOST)
-        braid_host_call_discard(task);
     if (task->detour)
         finish_detour(frame, task);
+    if (task->kind == WORK_HOST)
+        braid_host_call_discard(task);
 }
 
 void braid_frame_finish(struct frame *frame)
 {
+    braid_frame_free_replaced(frame, frame->num_replaced);
     for (uint32_t i = 0; frame->tasks && i < frame->num_tasks; i++)
         finish_task(frame, &frame->tasks[i]);
-    braid_frame_free_replaced(frame);
     free(frame->replaced);
+    free(frame->changed_at);
     braid_host_calls_finish(&frame->host_calls);
     for (int i = 0; i < TASK_NUM_SLOTS; i++)
         free(frame->slots[i]);
@@ -161,11 +162,13 @@ void braid_frame_finish(struct frame *frame)
     *frame = (struct frame){ 0 };
 }
 
-void braid_frame_free_replaced(struct frame *frame)
+void braid_frame_free_replaced(struct frame *frame, uint32_t num)
 {
-    for (uint32_t i = 0; i < frame->num_replaced; i++)
+    for (uint32_t i = 0; i < num; i++)
         finish_detour(frame, &frame->replaced[i]);
-    frame->num_replaced = 0;
+    frame->num_replaced -= num;
+    for (uint32_t i = 0; num && i < frame->num_replaced; i++)
+        frame->replaced[i] = frame->replaced[i + num];
 }
 
 static braid_status refuse(const struct backend_task *task, const char *what)
@@ -224,6 +227,10 @@ static braid_status check_grid(const struct backend_task *task)
 static braid_status make_room_to_replace(struct frame *frame)
 {
     uint64_t wanted = (uint64_t)frame->num_replaced + frame->num_tasks;
+    if (!frame->changed_at)
+        frame->changed_at = braid_allocate_zeroed(frame->num_tasks, sizeof(*frame->changed_at));
+    if (!frame->changed_at)
+        return braid_error_no_memory("a task that is replaced");
     if (wanted <= frame->room_replaced)
         return BRAID_OK;
     struct backend_task *grown = realloc(frame->replaced, 2 * wanted * sizeof(*grown));
@@ -330,13 +337,25 @@ braid_status braid_frame_change(const struct tasks *tasks, struct frame *frame, 
     return BRAID_OK;
 }
 
+// One that no launch has seen is freed at once: so many changes between two launches keep no more
+// than one does.
+static void replace_detour(struct frame *frame, const struct backend_task *old)
+{
+    struct backend_task unused = *old;
+    if (frame->changed_at[old->node] == frame->num_launches)
+        finish_detour(frame, &unused);
+    else
+        frame->replaced[frame->num_replaced++] = *old;
+    frame->changed_at[old->node] = frame->num_launches;
+}
+
 void braid_frame_settle(struct frame *frame, const struct backend_task *old)
 {
     const struct backend_task *task = &frame->tasks[old->node];
     if (old->kind == WORK_HOST && old->host.user != task->host.user)
         braid_host_call_replace(&frame->host_calls, frame->num_launches, old);
     if (old->detour && old->detour != task->detour)
-        frame->replaced[frame->num_replaced++] = *old;
+        replace_detour(frame, old);
 }
 
 void braid_frame_take_back(const struct tasks *tasks, struct frame *frame,

@@ -18,6 +18,7 @@ struct frame {
     struct host_calls host_calls;
     struct backend_task *replaced; // whose detours frames in flight may still use
     uint32_t num_replaced, room_replaced;
+    uint64_t *changed_at; // by task: num_launches when it got its detour; NULL: none has changed
 };
 
 // `arenas` are the memory of each place for the frame's transient buffers, which outlives it; NULL
@@ -34,15 +35,15 @@ void braid_frame_finish(struct frame *frame);
 // BRAID_DEVICE_ERROR.
 braid_status braid_frame_change(const struct tasks *tasks, struct frame *frame, uint32_t task);
 
-// The change stands: what only the old task had is kept for frames in flight.
+// The change stands: what only the old task had is kept for frames in flight, if it was launched.
 void braid_frame_settle(struct frame *frame, const struct backend_task *old);
 
 // The old task is the frame's again; the caller has put back the bytes that it changed.
 void braid_frame_take_back(const struct tasks *tasks, struct frame *frame,
                            const struct backend_task *old);
 
-// No frame is in flight: what was kept for such is freed.
-void braid_frame_free_replaced(struct frame *frame);
+// Frees the first `num` of what was kept for frames in flight, which have ended.
+void braid_frame_free_replaced(struct frame *frame, uint32_t num);
 
 // The address that a node is given of a version by the frame of that number.
 static inline const void *frame_version(const struct tasks *tasks,

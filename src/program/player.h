@@ -7,7 +7,9 @@
 #define BRAID_PROGRAM_PLAYER_H
 
 #include "base/island_fit.h"
+#include "base/running.h"
 #include "device/places.h"
+#include "plan/plan_inside.h"
 #include "program/frame.h"
 #include "program/profile.h"
 #include "program/program.h"
@@ -34,7 +36,7 @@ struct stage {
 // What a launch left behind, also where it failed. Zeroed before.
 struct play_result {
     bool queued; // something was queued; false only with an error
-    bool lost;   // and of that, something could be neither joined to the stream nor awaited
+    bool lost;   // and of that, something could not be joined to the stream: it is to be awaited
 };
 
 // Calls are made with the exec's lock held, or before and after anyone else knows the exec.
@@ -43,6 +45,7 @@ struct player {
     braid_exec_mode mode; // by which the public interface asks for it
 
     bool is_island; // taken only where the program allows islands, and by its predicted time
+    bool islands_when_asked; // its plans are divided into islands only where these are asked for
 
     // Launches on two streams may overlap: each is queued behind the one before by the caller.
     // Otherwise the player keeps that order itself.
@@ -59,12 +62,18 @@ struct player {
 
     // What ordering costs this way, for the planner.
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
+    // Islands only: what there is inside for these tasks, all of a graph; corrects the model by
+    // what they need. False: another island is as good for them.
+    bool (*get_room)(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                     braid_cost_model *model, struct plan_room *out_room);
     // Optional: BRAID_UNSUPPORTED, and the reason, for a program that cannot be played this way.
     braid_status (*check)(const struct stage *stage);
     // Optional: what of a program's tasks can be in islands that the player makes of stretches of
     // lanes (program.islands), without reading arguments. Errors: BRAID_NO_MEMORY.
     braid_status (*find_fits)(struct backend *backend, const struct backend_task *tasks,
                               uint32_t num, struct island_fit *out_fits);
+    // Optional, with it: what islands cost, where the planner is not to know of them.
+    void (*get_divided_model)(struct backend *backend, braid_cost_model *out_model);
     // Prepares launches. BRAID_UNSUPPORTED, and the reason, where that turns out only now.
     braid_status (*create)(const struct stage *stage, struct playing **out_playing);
     // Optional, for players that keep values of their own: takes a task's new values for later
@@ -80,11 +89,10 @@ struct player {
     // starts after it, also where the launch fails half-way.
     braid_status (*launch)(struct playing *playing, braid_stream *stream,
                            struct play_result *out_result);
-    // Optional: hands out the times of the last frames, which have all ended, behind those that are
-    // there, into zeroed room for as many as the stage asked for. A player without it is made no
-    // playing with times.
+    // Hands out the times of the last frames, which have all ended, behind those that are there,
+    // into zeroed room for as many as the stage asked for.
     braid_status (*read_times)(struct playing *playing, struct profile *profile);
-    // With it: what the host's clock says at a moment of the times that were just read
+    // What the host's clock says at a moment of the times that were just read
     // (profile->clock.host).
     braid_status (*read_clock)(struct playing *playing, struct profile *profile);
     // Optional, all three or none: many frames by one launch. How many at most, with arguments of
@@ -95,8 +103,8 @@ struct player {
     // As launch, for several frames in a row; `in_rows`: each with the arguments kept for it.
     braid_status (*launch_many)(struct playing *playing, braid_stream *stream, uint32_t num_frames,
                                 bool in_rows, struct play_result *out_result);
-    // Optional: after the device failed, writes which tasks were running, as far as can be told.
-    void (*describe_running)(const struct playing *playing, char *text, size_t size);
+    // Optional: after the device failed, adds what was running in islands, as far as can be told.
+    void (*find_running)(const struct playing *playing, struct running *running);
     // Optional: waits for streams of its own.
     braid_status (*synchronize)(struct playing *playing);
     // No launch is in flight.

@@ -286,6 +286,8 @@ static bool build(struct builder *builder)
         return false;
     emit_ops(builder);
     describe_lanes(builder->schedule, builder->program);
+    if (builder->tasks->num_operations && !braid_program_issue_posts_first(builder->program))
+        return false;
     return find_islands(builder);
 }
 

@@ -105,4 +105,10 @@ braid_status braid_program_create(const braid_schedule *schedule, const struct t
                                   struct program *out_program);
 void braid_program_finish(struct program *program);
 
+// program_posts.c: moves each post of an operation between ranks forward in issue order, with the
+// waits before it on its lane, to where it stands behind all that it waits for: before kernels that
+// might fill the device, and so hold up what other ranks wait for. Posts keep their order among
+// each other, and so do lanes and positions. False: no memory, and nothing has changed.
+bool braid_program_issue_posts_first(struct program *program);
+
 #endif

@@ -145,6 +145,8 @@ CUresult cuDeviceGetAttribute(int *out_value, CUdevice_attribute attribute, CUde
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
         if (answers[i].attribute == attribute)
             value = answers[i].value;
+    if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        value = (int)setting(SETTING_MULTIPROCESSORS);
     *out_value = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? device : value;
     return CUDA_SUCCESS;
 }

@@ -8,15 +8,18 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../standin_control.h"
 #include "context.h"
 #include "memory.h"
 #include "settings.h"
 #include "stamps.h"
+#include "work.h"
 #include "world.h"
 
 static const char mark[] = "// braid_island_run ";
@@ -55,7 +58,11 @@ struct walk {
     uint32_t *told;                 // per lane
     uint64_t *stamps;               // of this frame; NULL: it is not timed
     uint32_t num_in_lane;           // of those, two numbers each
+    _Atomic uint32_t *notes;        // per lane; NULL: none are taken
+    struct lane *lanes;
+    uint64_t *parts; // those of a call that have run, by the lane that hands them out
     bool failed;
+    CUresult trap; // of some lane's kernel: the others go no further
     pthread_mutex_t lock;
     pthread_cond_t changed;
 };
@@ -64,19 +71,40 @@ struct lane {
     struct walk *walk;
     const uint32_t *units, *waits; // of its block
     uint32_t index, next, end, first;
+    uint32_t owner;  // which hands out what this one runs; itself, where that is whole calls
+    uint64_t *parts; // by what it has told when it hands them out
 };
 
-static void await(struct lane *lane, const uint32_t *call)
+static void note(const struct lane *lane, uint32_t number)
+{
+    if (lane->walk->notes != NULL)
+        atomic_store_explicit(&lane->walk->notes[lane->index], number, memory_order_relaxed);
+}
+
+static const uint32_t *shape_of(const struct lane *lane, const uint32_t *call)
+{
+    return lane->units + (size_t)12 * (call[0] & 0xffff);
+}
+
+static uint32_t wait_of(const struct lane *lane, const uint32_t *call, uint32_t i)
+{
+    return (call[0] >> 16 & 0x7fff) <= 2 ? call[2 + i] : lane->waits[call[2] + i];
+}
+
+// False: there is nothing to wait for any more.
+static bool await(struct lane *lane, const uint32_t *call)
 {
     struct walk *walk = lane->walk;
     uint32_t num = call[0] >> 16 & 0x7fff;
     pthread_mutex_lock(&walk->lock);
     for (uint32_t i = 0; i < num; i++) {
-        uint32_t wait = num <= 2 ? call[2 + i] : lane->waits[call[2] + i];
-        while (walk->told[wait >> 20] < (wait & 0xfffff))
+        uint32_t wait = wait_of(lane, call, i);
+        while (walk->told[wait >> 20] < (wait & 0xfffff) && walk->trap == CUDA_SUCCESS)
             pthread_cond_wait(&walk->changed, &walk->lock);
     }
+    bool goes_on = walk->trap == CUDA_SUCCESS;
     pthread_mutex_unlock(&walk->lock);
+    return goes_on;
 }
 
 static void tell(struct lane *lane)
@@ -110,10 +138,41 @@ static bool usable(struct walk *walk, const struct CUfunc_st *function, void **a
     return result;
 }
 
+// Parts of one call have the same number: what their owner has told when it runs the first, and
+// what the others wait for; 0, where that is nothing.
+static uint32_t number_of_parts(const struct lane *lane, const uint32_t *call)
+{
+    if (lane->owner == lane->index)
+        return lane->walk->told[lane->index];
+    return (call[0] >> 16 & 0x7fff) != 0 ? wait_of(lane, call, 0) & 0xfffff : 0;
+}
+
+// A body runs all blocks: of the parts of a call the first to come runs it, or the last one, so
+// that it is seen whether each waits for what is before the call, and what is behind it for each.
+static bool is_its_turn(const struct lane *lane, const uint32_t *call, const uint32_t *shape)
+{
+    struct walk *walk = lane->walk;
+    uint32_t num = shape[11];
+    if (num <= 1)
+        return true;
+    pthread_mutex_lock(&walk->lock);
+    uint32_t number = number_of_parts(lane, call);
+    const struct lane *owner = &walk->lanes[lane->owner];
+    number = number <= owner->end - owner->first ? number : 0;
+    uint64_t *parts = &owner->parts[number], own = UINT64_C(1) << shape[10];
+    if (num > 64 || shape[10] >= num || (*parts & own) != 0)
+        walk->failed = true; // a part that is none, or ran before
+    bool is_first = *parts == 0;
+    *parts |= own;
+    bool is_last = *parts == UINT64_MAX >> (64 - num);
+    pthread_mutex_unlock(&walk->lock);
+    return number % 3 == 0 ? is_last : is_first;
+}
+
 static void do_call(struct lane *lane, const uint32_t *call)
 {
     struct walk *walk = lane->walk;
-    const uint32_t *shape = lane->units + (size_t)12 * (call[0] & 0xffff);
+    const uint32_t *shape = shape_of(lane, call);
     if (shape[1] == 0)
         return; // a call that runs nothing
     const struct island_callee *callee = &walk->module->island_calls[shape[0]];
@@ -131,8 +190,23 @@ static void do_call(struct lane *lane, const uint32_t *call)
     if (grid[0] * grid[1] * grid[2] == 0)
         return;
     const unsigned block[3] = { shape[7], shape[8], shape[9] };
-    if (usable(walk, function, arguments))
+    if (is_its_turn(lane, call, shape) && usable(walk, function, arguments))
         callee->body(grid, block, 0, arguments);
+    CUresult trap = work_take_trap();
+    if (trap == CUDA_SUCCESS)
+        return;
+    pthread_mutex_lock(&walk->lock);
+    walk->trap = trap;
+    pthread_cond_broadcast(&walk->changed);
+    pthread_mutex_unlock(&walk->lock);
+}
+
+static bool has_trapped(struct walk *walk)
+{
+    pthread_mutex_lock(&walk->lock);
+    bool trapped = walk->trap != CUDA_SUCCESS;
+    pthread_mutex_unlock(&walk->lock);
+    return trapped;
 }
 
 static void write_stamp(const struct lane *lane, uint64_t begun)
@@ -140,7 +214,7 @@ static void write_stamp(const struct lane *lane, uint64_t begun)
     size_t place = (size_t)lane->index * lane->walk->num_in_lane + lane->next - lane->first;
     uint64_t *stamp = lane->walk->stamps + 2 * place;
     stamp[0] = ~begun;
-    stamp[1] = stamps_now();
+    stamp[1] = stamps_now(lane->walk->module);
 }
 
 static void *walk_lane(void *user)
@@ -149,16 +223,22 @@ static void *walk_lane(void *user)
     uint64_t state = random_start(lane->index + 1);
     for (; lane->next < lane->end; lane->next++) {
         const uint32_t *call = lane->units + (size_t)4 * lane->next;
-        await(lane, call);
+        note(lane, 2 * (lane->next - lane->first) + 1);
+        if (!await(lane, call))
+            return NULL;
+        note(lane, 2 * (lane->next - lane->first) + 2);
         if (random_next(&state) % 4 == 0)
             sched_yield();
-        uint64_t begun = stamps_now();
+        uint64_t begun = stamps_now(lane->walk->module);
         do_call(lane, call);
+        if (has_trapped(lane->walk))
+            return NULL;
         if (lane->walk->stamps != NULL)
             write_stamp(lane, begun);
         if (call[0] >> 31)
             tell(lane);
     }
+    note(lane, 0);
     return NULL;
 }
 
@@ -175,13 +255,43 @@ static uint32_t find_lanes(struct walk *walk, const uint32_t *words, unsigned nu
             if (list[2 * i] == 0 || list[2 * i + 1] < list[2 * i])
                 continue;
             if (lanes != NULL)
-                lanes[num] = (struct lane){ walk,       units,       units + (size_t)4 * head[3],
-                                            num,        list[2 * i], list[2 * i + 1],
-                                            list[2 * i] };
+                lanes[num] = (struct lane){ .walk = walk,
+                                            .units = units,
+                                            .waits = units + (size_t)4 * head[3],
+                                            .index = num,
+                                            .next = list[2 * i],
+                                            .end = list[2 * i + 1],
+                                            .first = list[2 * i],
+                                            .owner = num };
             num++;
         }
     }
     return num;
+}
+
+// All calls of a helper are parts but the first; only its owner waits for it. False: no memory.
+static bool find_owners(struct walk *walk, uint32_t num_lanes)
+{
+    size_t num_parts = 0;
+    for (uint32_t i = 0; i < num_lanes; i++) {
+        const struct lane *lane = &walk->lanes[i];
+        num_parts += lane->end - lane->first + 1;
+        for (uint32_t next = lane->first; next < lane->end; next++) {
+            const uint32_t *call = lane->units + (size_t)4 * next;
+            for (uint32_t w = 0; w < (call[0] >> 16 & 0x7fff); w++) {
+                struct lane *other = &walk->lanes[wait_of(lane, call, w) >> 20];
+                if (shape_of(other, other->units + (size_t)4 * other->first)[10] > 0)
+                    other->owner = i;
+            }
+        }
+    }
+    walk->parts = calloc(num_parts + 1, sizeof(*walk->parts));
+    uint64_t *next = walk->parts;
+    for (uint32_t i = 0; i < num_lanes && next != NULL; i++) {
+        walk->lanes[i].parts = next;
+        next += walk->lanes[i].end - walk->lanes[i].first + 1;
+    }
+    return walk->parts != NULL;
 }
 
 static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blocks)
@@ -190,9 +300,11 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     struct lane *lanes = calloc(num + 1, sizeof(*lanes));
     pthread_t *threads = calloc(num + 1, sizeof(*threads));
     walk->told = calloc(num + 1, sizeof(*walk->told));
-    bool done = lanes != NULL && threads != NULL && walk->told != NULL;
+    walk->lanes = lanes;
+    walk->parts = NULL;
+    find_lanes(walk, words, num_blocks, lanes);
+    bool done = lanes != NULL && threads != NULL && walk->told != NULL && find_owners(walk, num);
     if (done) {
-        find_lanes(walk, words, num_blocks, lanes);
         for (; num_started + 1 < num; num_started++)
             if (pthread_create(&threads[num_started], NULL, walk_lane, &lanes[num_started + 1]))
                 abort(); // the lanes that run may wait for this one
@@ -204,6 +316,7 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     free(lanes);
     free(threads);
     free(walk->told);
+    free(walk->parts);
     return done;
 }
 
@@ -227,17 +340,21 @@ bool island_run(CUcontext context, const struct CUfunc_st *function, const unsig
     struct walk walk = { .context = context,
                          .module = function->module,
                          .arguments = arguments[5],
+                         .notes = *(_Atomic uint32_t **)arguments[6],
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .changed = PTHREAD_COND_INITIALIZER };
     const uint32_t *words = *(const uint32_t **)arguments[0];
     uint32_t num_frames = *(const uint32_t *)arguments[3];
     const unsigned char *rows = *(const unsigned char **)arguments[4]; // NULL: all frames have [5]
-    for (uint32_t frame = 0; frame < num_frames && !walk.failed; frame++) {
+    for (uint32_t frame = 0; frame < num_frames && !walk.failed && walk.trap == CUDA_SUCCESS;
+         frame++) {
         if (rows != NULL)
             walk.arguments = rows + frame * function->parameters[5].bytes;
         find_stamps(&walk, function, frame, find_lanes(&walk, words, grid[0], NULL), arguments);
         if (!run_lanes(&walk, words, grid[0]))
             return false;
     }
+    if (walk.trap != CUDA_SUCCESS)
+        standin_trap((int)walk.trap);
     return !walk.failed;
 }

@@ -10,6 +10,7 @@
 #include "entry.h"
 #include "handles.h"
 #include "module.h"
+#include "settings.h"
 #include "stream.h"
 
 enum {
@@ -45,7 +46,7 @@ CUresult launch_check_room(const struct work *work)
     unsigned long long blocks = (unsigned long long)grid[0] * grid[1] * grid[2];
     int at_once =
         launch_blocks_at_once((int)(block[0] * block[1] * block[2]), work->kernel.shared_bytes);
-    unsigned long long room = (unsigned long long)at_once * STANDIN_MULTIPROCESSORS;
+    unsigned long long room = (unsigned long long)at_once * setting(SETTING_MULTIPROCESSORS);
     return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../standin_control.h"
+#include "cuda_abi_constants.h"
 #include "faults.h"
 #include "report.h"
 
@@ -21,6 +22,9 @@ static const struct {
     [SETTING_SEED] = { "BRAID_STANDIN_SEED", 1, 0, UINT64_MAX },
     [SETTING_SLOW_US] = { "BRAID_STANDIN_SLOW_US", 0, 0, 1000000 },
     [SETTING_GRAPH_THREADS] = { "BRAID_STANDIN_GRAPH_THREADS", 1, 1, MAX_GRAPH_THREADS },
+    [SETTING_MULTIPROCESSORS] = { "BRAID_STANDIN_MULTIPROCESSORS", STANDIN_MULTIPROCESSORS, 1,
+                                  1024 },
+    [SETTING_CLOCK_NS] = { "BRAID_STANDIN_CLOCK_NS", 0, 0, 1000000000 },
     [SETTING_PEERS] = { "BRAID_STANDIN_PEERS", 1, 0, 1 },
 };
 

@@ -11,11 +11,12 @@
 
 #include "module.h"
 
-uint64_t stamps_now(void); // by the device's clock
+uint64_t stamps_now(const struct CUmod_st *module); // by the clock that its kernels read
 
 void stamps_begin(const struct CUfunc_st *function, void **arguments);
 void stamps_end(const struct CUfunc_st *function, void **arguments);
 
-standin_kernel stamps_find_body(const char *name); // NULL: the kernel is none of these
+// NULL: the kernel is none of these. tick_ns: of its module.
+standin_kernel stamps_find_body(const char *name, unsigned tick_ns);
 
 #endif

@@ -3,6 +3,7 @@
 #include "context.h"
 #include "entry.h"
 #include "handles.h"
+#include "memory.h"
 #include "stream.h"
 
 static CUresult synchronize(CUstream handle)
@@ -192,7 +193,11 @@ static CUresult queue_value(const char *function, enum work_kind kind, CUstream 
     if (result != CUDA_SUCCESS)
         return result;
     unsigned largest = kind == WORK_WAIT_VALUE ? CU_STREAM_WAIT_VALUE_AND : 0;
+    enum memory_kind memory;
+    bool is_managed = memory_find_kind((void *)(uintptr_t)at, &memory) && memory == MEMORY_MANAGED;
     if (at % sizeof(cuuint32_t) != 0 || flags > largest)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (kind == WORK_WAIT_VALUE && is_managed) // as driver 580 does on an H200
         return CUDA_ERROR_INVALID_VALUE;
     struct work work = { .kind = kind };
     work.value.at = (void *)(uintptr_t)at;

@@ -95,4 +95,7 @@ CUresult work_check(const struct work *work);
 // a graph's event node, else NULL.
 void work_run(const struct work *work, struct ticket *ticket);
 
+// What the kernel that this thread ran last has trapped with; asked a second time, nothing.
+CUresult work_take_trap(void);
+
 #endif

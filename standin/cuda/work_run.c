@@ -117,6 +117,13 @@ void standin_trap(int error)
     trap = (CUresult)error;
 }
 
+CUresult work_take_trap(void)
+{
+    CUresult taken = trap;
+    trap = CUDA_SUCCESS;
+    return taken;
+}
+
 // The grid that the body is to see; false: no block of it is left.
 static bool find_grid(const struct kernel_call *call, void *const *arguments, unsigned *grid)
 {

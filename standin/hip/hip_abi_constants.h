@@ -114,7 +114,9 @@
     X(hipMemcpyDeviceToDevice, 3)                                                                  \
     X(hipMemcpyDefault, 4)
 
-#define HIP_ABI_POINTER_ATTRIBUTES(X) X(HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)
+#define HIP_ABI_POINTER_ATTRIBUTES(X)                                                              \
+    X(HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                                                        \
+    X(HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9)
 
 #define HIP_ABI_CAPTURE_MODES(X)                                                                   \
     X(hipStreamCaptureModeGlobal, 0)                                                               \

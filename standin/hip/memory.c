@@ -2,6 +2,10 @@
 // Allocation: device, host and managed memory, and stream-ordered pools.
 #include "cuda_driver.h"
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
 hipError_t hipMalloc(void **out_pointer, size_t num_bytes)
 {
     if (!out_pointer)
@@ -17,11 +21,50 @@ hipError_t hipMalloc(void **out_pointer, size_t num_bytes)
     return hip_finish(result);
 }
 
+// Words that streams wait for are pinned memory of the host's on CUDA, which takes no managed
+// memory for them; on HIP they are freed like the device's.
+struct signal {
+    void *pointer;
+    struct signal *next;
+};
+
+static pthread_mutex_t signals_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct signal *signals; // signals_lock
+
+static struct signal *take_signal(const void *pointer)
+{
+    pthread_mutex_lock(&signals_lock);
+    struct signal **at = &signals;
+    while (*at && (*at)->pointer != pointer)
+        at = &(*at)->next;
+    struct signal *taken = *at;
+    if (taken)
+        *at = taken->next;
+    pthread_mutex_unlock(&signals_lock);
+    return taken;
+}
+
+static void keep_signal(struct signal *signal)
+{
+    pthread_mutex_lock(&signals_lock);
+    signal->next = signals;
+    signals = signal;
+    pthread_mutex_unlock(&signals_lock);
+}
+
 hipError_t hipFree(void *pointer)
 {
     CUresult result = cuda_enter();
-    if (result == CUDA_SUCCESS && pointer)
-        result = cuda.cuMemFree_v2(device_pointer(pointer));
+    if (result != CUDA_SUCCESS || !pointer)
+        return hip_finish(result);
+    struct signal *signal = take_signal(pointer);
+    if (!signal)
+        return hip_finish(cuda.cuMemFree_v2(device_pointer(pointer)));
+    result = cuda.cuMemFreeHost(pointer);
+    if (result == CUDA_SUCCESS)
+        free(signal);
+    else
+        keep_signal(signal);
     return hip_finish(result);
 }
 
@@ -51,10 +94,23 @@ hipError_t hipHostMalloc(void **out_pointer, size_t num_bytes, unsigned flags)
 // Signals alone: eight bytes that host and device see. They are freed by hipFree.
 hipError_t hipExtMallocWithFlags(void **out_pointer, size_t num_bytes, unsigned flags)
 {
-    const unsigned signal = 2;
-    if (!out_pointer || flags != signal || num_bytes != 8)
+    const unsigned kind = 2;
+    if (!out_pointer || flags != kind || num_bytes != 8)
         return hip_fail(hipErrorInvalidValue);
-    return hipMallocManaged(out_pointer, num_bytes, 1 /* for all streams */);
+    CUresult result = cuda_enter();
+    if (result != CUDA_SUCCESS)
+        return hip_finish(result);
+    struct signal *signal = malloc(sizeof(*signal));
+    if (!signal)
+        return hip_fail(hipErrorOutOfMemory);
+    result = cuda.cuMemHostAlloc(&signal->pointer, num_bytes, hipHostMallocPortable);
+    if (result == CUDA_SUCCESS) {
+        *out_pointer = signal->pointer;
+        keep_signal(signal);
+    } else {
+        free(signal);
+    }
+    return hip_finish(result);
 }
 
 hipError_t hipHostFree(void *pointer)
@@ -112,9 +168,13 @@ hipError_t hipPointerGetAttribute(void *out_value, hipPointer_attribute attribut
 {
     unsigned type = 0;
     int version = 0;
-    if (!out_value || attribute != HIP_POINTER_ATTRIBUTE_MEMORY_TYPE)
+    bool is_ordinal = attribute == HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+    if (!out_value || (!is_ordinal && attribute != HIP_POINTER_ATTRIBUTE_MEMORY_TYPE))
         return hip_fail(hipErrorInvalidValue);
     CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS && is_ordinal)
+        return hip_finish(cuda.cuPointerGetAttribute(out_value, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                                     device_pointer(pointer)));
     if (result == CUDA_SUCCESS)
         result = cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                             device_pointer(pointer));

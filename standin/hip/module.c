@@ -87,3 +87,45 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
                                      extra ? translated.words : NULL);
     return hip_finish(result);
 }
+
+// All its blocks run at once, or none does.
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned grid_x,
+                                            unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                            unsigned block_y, unsigned block_z,
+                                            unsigned shared_bytes, hipStream_t stream,
+                                            void **params)
+{
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE };
+    const CUlaunchConfig config = {
+        .gridDimX = grid_x,
+        .gridDimY = grid_y,
+        .gridDimZ = grid_z,
+        .blockDimX = block_x,
+        .blockDimY = block_y,
+        .blockDimZ = block_z,
+        .sharedMemBytes = shared_bytes,
+        .hStream = (CUstream)stream,
+        .attrs = &attribute,
+        .numAttrs = 1,
+    };
+    if (!function)
+        return hip_fail(hipErrorInvalidImage);
+    attribute.value.cooperative = 1;
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuLaunchKernelEx(&config, (CUfunction)function, params, NULL);
+    return hip_finish(result);
+}
+
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *out_blocks,
+                                                              hipFunction_t function,
+                                                              int block_size, size_t shared_bytes)
+{
+    if (!out_blocks || !function)
+        return hip_fail(hipErrorInvalidValue);
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(out_blocks, (CUfunction)function,
+                                                                  block_size, shared_bytes);
+    return hip_finish(result);
+}

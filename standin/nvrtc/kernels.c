@@ -20,6 +20,7 @@ struct reader {
     bool c_linkage; // the declaration began with extern "C"
     bool is_template;
     bool reads_grid; // the last parameter that was read is braid_grid_from
+    bool has_mask;   // or braid_mask
 };
 
 static void fail(struct reader *reader, int line, const char *message, struct token token)
@@ -44,12 +45,13 @@ static void skip_brackets(struct reader *reader, const char *open, const char *c
 // One parameter, up to its comma or the closing parenthesis, which is returned.
 static struct token read_parameter(struct reader *reader, struct token first, size_t *out_bytes)
 {
-    reader->reads_grid = false;
+    reader->reads_grid = reader->has_mask = false;
     struct token words[MAX_WORDS], token = first;
     size_t num_words = 0;
     for (; token.start != NULL && !token_is(token, ",") && !token_is(token, ")");
          token = tokens_next(&reader->tokens)) {
         reader->reads_grid |= token_is(token, "braid_grid_from");
+        reader->has_mask |= token_is(token, "braid_mask");
         if (num_words < MAX_WORDS)
             words[num_words++] = token;
     }
@@ -95,6 +97,8 @@ static void write_entry(struct reader *reader, struct token name, const size_t *
         text_add(reader->ptx, i == 0 ? "\n    " : ",\n    ");
         if (reader->reads_grid && i == count - 1)
             text_add(reader->ptx, ".param .u64 braid_grid_from");
+        else if (reader->has_mask && i == count - 1)
+            text_add(reader->ptx, ".param .u32 braid_mask");
         else if (number)
             text_add(reader->ptx, ".param .u%zu %s_param_%zu", bytes[i] * 8, entry, i);
         else
@@ -103,8 +107,8 @@ static void write_entry(struct reader *reader, struct token name, const size_t *
     text_add(reader->ptx, "\n)\n{\n");
 }
 
-// The body, of which only early starts, what an island calls and whether surplus blocks return, in
-// source that Braid changed for HIP, are of interest.
+// The body, of which only early starts, what an island calls and, in source that Braid changed for
+// HIP, whether surplus blocks return and an object writes its begin and end, are of interest.
 static void translate_body(struct reader *reader)
 {
     int depth = 1, num_reads = 0;
@@ -118,6 +122,9 @@ static void translate_body(struct reader *reader)
             text_add(reader->ptx, "    %.*s\n", (int)token.length - 2, token.start + 1);
         if (reader->reads_grid && token_is(token, "braid_grid_x") && num_reads++ == 2)
             text_add(reader->ptx, "    setp.ge.u32 %%braid_beyond, 0, 0;\n");
+        if (reader->has_mask && token_is(token, "braid_stamped"))
+            text_add(reader->ptx, "    mov.u64 %%t0, %%globaltimer;\n"
+                                  "    mov.u64 %%t1, %%globaltimer;\n");
     }
     text_add(reader->ptx, "    ret;\n}\n");
 }
@@ -202,12 +209,21 @@ static void read_close(struct reader *reader)
         end_declaration(reader);
 }
 
+// hiprtc's stand-in puts AMD's clock before all source: the driver's stand-in has kernels read it
+// then.
+static void tell_clock(const char *source, struct text *ptx)
+{
+    if (strstr(source, "wall_clock64") != NULL)
+        text_add(ptx, "// wall_clock64\n");
+}
+
 bool kernels_translate(const char *source, const char *file, struct text *ptx, struct text *log)
 {
     struct reader reader = { .tokens = { .at = source, .line = 1 }, .file = file };
     struct token token;
     reader.ptx = ptx;
     reader.log = log;
+    tell_clock(source, ptx);
     while ((token = tokens_next(&reader.tokens)).start != NULL) {
         if (token_is(token, "__global__")) {
             read_kernel(&reader);

@@ -319,9 +319,12 @@ static bool open_ranks(uint32_t *out_rank, uint32_t *out_num, char *why, size_t 
     return true;
 }
 
+// Whoever opens them again finds nothing of what a failure has left.
 static void close_ranks(bool clean)
 {
     (void)clean;
+    while (num_requests)
+        release(&requests[num_requests - 1]);
     while (communicators) {
         struct communicator *communicator = communicators;
         communicators = communicator->next;

@@ -46,16 +46,17 @@ static void run_between_producer_and_copy(struct contract *contract, braid_strea
 {
     uint32_t *from = contract_numbers(contract, width), *to = contract_numbers(contract, width);
     uint32_t *seen = contract_host_numbers(contract, width);
-    struct producer producer = { .staging = contract_host_numbers(contract, width) };
+    struct producer *producer = contract_memory(contract, BRAID_MEMORY_HOST, sizeof(*producer));
+    producer->staging = contract_host_numbers(contract, width);
     braid_device *device = contract->device;
     uint32_t bytes = width * sizeof(uint32_t);
     braid_exec *exec = branches(contract, to, from);
     for (uint32_t frame = 0; frame < 4; frame++) {
-        producer.value = 100 + frame;
+        producer->value = 100 + frame;
         check_ok(braid_stream_fill(device, stream, from, 0xdead, 4, width));
         struct gate gate = contract_close(contract, stream);
-        check_ok(braid_stream_host_call(device, stream, produce, &producer));
-        check_ok(braid_stream_copy(device, stream, from, producer.staging, bytes));
+        check_ok(braid_stream_host_call(device, stream, produce, producer));
+        check_ok(braid_stream_copy(device, stream, from, producer->staging, bytes));
         check_ok(braid_exec_launch(exec, stream));
         check_ok(braid_stream_copy(device, stream, seen, to, bytes));
         check_still_closed(gate);

@@ -226,11 +226,12 @@ static void every_kind_of_node_keeps_its_place(void **state)
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, 4);
     uint32_t *host = contract_host_numbers(contract, 2);
-    struct host_step step = { host, host + 1 };
+    struct host_step *step = contract_memory(contract, BRAID_MEMORY_HOST, sizeof(*step));
+    *step = (struct host_step){ host, host + 1 };
     braid_graph *graph = contract_graph(contract);
     braid_node start = add_axpy(graph, (braid_node_options){ 0 }, data, data, 3, 1, 1);
     braid_node down = add_copy(graph, (braid_node_options){ AFTER(start) }, host, data, 4);
-    braid_node call = add_host(graph, (braid_node_options){ AFTER(down) }, copy_on_host, &step);
+    braid_node call = add_host(graph, (braid_node_options){ AFTER(down) }, copy_on_host, step);
     braid_node fill = add_fill(graph, (braid_node_options){ AFTER(call) }, data + 2, 100, 1);
     braid_node up = add_copy(graph, (braid_node_options){ AFTER(fill) }, data + 1, host + 1, 4);
     braid_node join = add_empty(graph, (braid_node_options){ AFTER(up, fill) });

@@ -27,7 +27,9 @@ braid_exec_mode contract_mode(void)
 
 braid_islands contract_islands(void)
 {
-    const char *mode = getenv("BRAID_TEST_MODE");
+    const char *mode = getenv("BRAID_TEST_MODE"), *islands = getenv("BRAID_TEST_ISLANDS");
+    if (islands && strcmp(islands, "always") == 0)
+        return BRAID_ISLANDS_ALWAYS;
     return mode && strcmp(mode, "island") == 0 ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_AUTO;
 }
 
@@ -40,7 +42,81 @@ braid_status contract_open_device(braid_device **out_device)
     return braid_device_open(&options, out_device);
 }
 
+static uint32_t read_number(const char *name, uint32_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? (uint32_t)atoi(text) : otherwise;
+}
+
+uint32_t contract_places(void)
+{
+    return read_number("BRAID_TEST_PLACES", 1);
+}
+
+// The first device is open.
+static void open_group(struct contract *contract)
+{
+    uint32_t num = contract_places();
+    uint32_t num_devices = contract_is_on_host() ? 1 : read_number("BRAID_TEST_DEVICES", num);
+    braid_device *devices[contract_max_places] = { contract->device };
+    if (num < 2)
+        return;
+    assert_in_range(num, 2, contract_max_places);
+    for (uint32_t i = 1; i < num_devices; i++) {
+        const braid_device_options options = { .backend = contract_backend(), .ordinal = i };
+        check_ok(braid_device_open(&options, &contract->others[i]));
+        devices[i] = contract->others[i];
+    }
+    for (uint32_t i = num_devices; i < num; i++)
+        devices[i] = devices[i % num_devices];
+    check_ok(braid_device_group_create(devices, num, &contract->group));
+}
+
+// Edges and copies are told to be cheap, so that what nobody names a place for is dealt out too.
+braid_status contract_create_exec(struct contract *contract, const braid_graph *graph,
+                                  const braid_exec_options *options, braid_exec **out_exec)
+{
+    if (!contract->group)
+        return braid_exec_create(contract->device, graph, options, out_exec);
+    const braid_place_model model = {
+        .num_places = contract_places(),
+        .link = { .latency_ns = 1, .bytes_per_us = 1000000, .wait_ns = 1 }
+    };
+    braid_exec_options own = *options;
+    own.plan.places = &model;
+    own.islands = BRAID_ISLANDS_AUTO;
+    return braid_exec_create_on_group(contract->group, graph, &own, out_exec);
+}
+
+uint32_t contract_place(uint32_t index)
+{
+    return contract_places() > 1 ? BRAID_PLACE(index % contract_places()) : 0;
+}
+
+void contract_choose_place(braid_node_options *options)
+{
+    static uint32_t next;
+    bool is_bound = options->place || options->lane_hint || options->num_accesses ||
+                    options->prelude_of.graph || options->epilogue_of.graph;
+    if (contract_places() > 1 && !is_bound)
+        options->place = BRAID_PLACE(next++ % contract_places());
+}
+
 enum { staging_bytes = 64 * 1024 };
+
+static void keep_every_kernel(struct contract *contract, braid_device *device,
+                              braid_exec **out_keeper, braid_stream *stream)
+{
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    add_every_kernel(graph, contract->staging);
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .plan.max_lanes = 1 };
+    check_ok(braid_exec_create(device, graph, &options, out_keeper));
+    braid_graph_destroy(graph);
+    memset(contract->staging, 0, staging_bytes);
+    check_ok(braid_exec_launch(*out_keeper, stream));
+    check_ok(braid_exec_wait(*out_keeper));
+}
 
 int contract_set_up_group(void **state)
 {
@@ -50,6 +126,7 @@ int contract_set_up_group(void **state)
     contract->mode = contract_mode();
     contract->backend = contract_backend();
     check_ok(contract_open_device(&contract->device));
+    open_group(contract);
     braid_device *device = contract->device;
     void *words;
     check_ok(braid_stream_create(device, NULL, &contract->copies));
@@ -57,25 +134,24 @@ int contract_set_up_group(void **state)
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST,
                                    2 * contract_max_gates * sizeof(uint32_t), &words));
     contract->gate_words = words;
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
-    add_every_kernel(graph, contract->staging);
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .plan.max_lanes = 1 };
-    check_ok(braid_exec_create(device, graph, &options, &contract->keeper));
-    braid_graph_destroy(graph);
-    memset(contract->staging, 0, staging_bytes);
-    check_ok(braid_exec_launch(contract->keeper, contract->copies));
-    check_ok(braid_exec_wait(contract->keeper));
+    keep_every_kernel(contract, device, &contract->keepers[0], contract->copies);
+    for (uint32_t i = 1; i < contract_max_places; i++)
+        if (contract->others[i])
+            keep_every_kernel(contract, contract->others[i], &contract->keepers[i], NULL);
     return 0;
 }
 
 int contract_tear_down_group(void **state)
 {
     struct contract *contract = *state;
-    braid_exec_destroy(contract->keeper);
+    for (uint32_t i = 0; i < contract_max_places; i++)
+        braid_exec_destroy(contract->keepers[i]);
     braid_stream_destroy(contract->copies);
     braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->staging);
     braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->gate_words);
+    braid_device_group_destroy(contract->group);
+    for (uint32_t i = 0; i < contract_max_places; i++)
+        braid_device_close(contract->others[i]);
     braid_device_close(contract->device);
     free(contract);
     return 0;
@@ -139,14 +215,17 @@ void contract_own_exec(struct contract *contract, braid_exec *exec)
 
 uint32_t contract_frames(void)
 {
-    const char *frames = getenv("BRAID_TEST_FRAMES");
-    return frames ? (uint32_t)atoi(frames) : 1;
+    return read_number("BRAID_TEST_FRAMES", 1);
 }
 
 uint32_t contract_profile(void)
 {
-    const char *frames = getenv("BRAID_TEST_PROFILE");
-    return frames ? (uint32_t)atoi(frames) : 0;
+    return read_number("BRAID_TEST_PROFILE", 0);
+}
+
+uint32_t contract_many(uint32_t num)
+{
+    return contract_is_on_host() ? num : read_number("BRAID_TEST_MANY", num / 20);
 }
 
 braid_exec *contract_exec_with(struct contract *contract, const braid_graph *graph,
@@ -155,8 +234,10 @@ braid_exec *contract_exec_with(struct contract *contract, const braid_graph *gra
     options.mode = contract->mode;
     options.islands = contract_islands();
     options.profile = contract_profile();
+    if (!options.frames)
+        options.frames = contract_frames();
     braid_exec *exec;
-    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    braid_status status = contract_create_exec(contract, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && (contract->mode == BRAID_MODE_NATIVE || options.frames > 1))
         skip_because(braid_error_message());
     check_ok(status);
@@ -167,8 +248,7 @@ braid_exec *contract_exec_with(struct contract *contract, const braid_graph *gra
 braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *graph,
                                   const braid_schedule_options *plan)
 {
-    return contract_exec_with(contract, graph,
-                              (braid_exec_options){ .plan = *plan, .frames = contract_frames() });
+    return contract_exec_with(contract, graph, (braid_exec_options){ .plan = *plan });
 }
 
 braid_exec *contract_exec(struct contract *contract, const braid_graph *graph)

@@ -2,7 +2,9 @@
 // What all contract tests share: the device under test, and objects that are freed after each test,
 // however it ends. The same tests run on every backend and in every mode:
 // BRAID_TEST_BACKEND=cpu|cuda|hip (default cpu), BRAID_TEST_MODE=streams|native|island (default
-// streams).
+// streams). BRAID_TEST_ISLANDS=always: stretches of lanes are islands. BRAID_TEST_PLACES=N: execs
+// are made on a group of N devices, or of BRAID_TEST_DEVICES of them taken in turn, and nodes that
+// may run anywhere are dealt out to them.
 #ifndef BRAID_TESTS_CONTRACT_H
 #define BRAID_TESTS_CONTRACT_H
 
@@ -11,7 +13,12 @@
 #include "support/check.h"
 #include "support/kernels.h"
 
-enum { contract_num_workers = 4, contract_max_objects = 256, contract_max_gates = 16 };
+enum {
+    contract_num_workers = 4,
+    contract_max_objects = 256,
+    contract_max_gates = 16,
+    contract_max_places = 8
+};
 
 struct contract_memory {
     braid_memory_kind kind;
@@ -25,16 +32,20 @@ struct gate {
 };
 
 struct contract {
-    braid_device *device;
+    braid_device *device; // the first
     braid_exec_mode mode;
     const char *backend;
 
     // Made before any test, since on a GPU loading a kernel or freeing memory may wait for all work
     // on the device, which a test that holds up a stream could not bear.
-    braid_exec *keeper; // of all test kernels
+    braid_exec *keepers[contract_max_places]; // of all test kernels, on each device
     braid_stream *copies;
     void *staging;        // host memory for the test's own copies
     uint32_t *gate_words; // host memory, two a gate
+
+    // NULL: there is no group.
+    braid_device_group *group;
+    braid_device *others[contract_max_places];
 
     // Owned, freed by contract_tear_down in the order execs, streams, events, graphs, memory.
     braid_exec *execs[contract_max_objects];
@@ -59,9 +70,22 @@ braid_status contract_open_device(braid_device **out_device);
 const char *contract_backend(void);
 bool contract_is_on_host(void); // kernels are C functions, and streams are the backend's own
 braid_exec_mode contract_mode(void);
-uint32_t contract_frames(void);       // BRAID_TEST_FRAMES: how many may be in flight (1)
-uint32_t contract_profile(void);      // BRAID_TEST_PROFILE: of how many frames times are kept (0)
+uint32_t contract_frames(void);  // BRAID_TEST_FRAMES: how many may be in flight (1)
+uint32_t contract_profile(void); // BRAID_TEST_PROFILE: of how many frames times are kept (0)
+// So many on the host; drivers that stand in for a GPU take their time: as BRAID_TEST_MANY says, or
+// a twentieth.
+uint32_t contract_many(uint32_t num);
 braid_islands contract_islands(void); // whether each graph is to be one island
+
+uint32_t contract_places(void); // BRAID_TEST_PLACES: how many devices execs are made on (1)
+
+// As braid_exec_create on the device under test, or on the group of devices.
+braid_status contract_create_exec(struct contract *contract, const braid_graph *graph,
+                                  const braid_exec_options *options, braid_exec **out_exec);
+// A place for what a test deals out itself; 0 where there is one.
+uint32_t contract_place(uint32_t index);
+// Names a place for a node, the next in turn, where there are several and nothing keeps it at one.
+void contract_choose_place(braid_node_options *options);
 
 braid_graph *contract_graph(struct contract *contract);
 braid_stream *contract_stream(struct contract *contract);

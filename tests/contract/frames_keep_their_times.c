@@ -112,6 +112,8 @@ static void waits_take_as_long_as_what_they_wait_for(void **state)
     check_ok(braid_exec_get_lane_timing(exec, wait.lane, &lane));
     assert_int_equal(lane.num_nodes, 2);
     assert_int_equal(lane.waiting_ns, wait.wait.median_ns);
+    bool inside = contract_islands() == BRAID_ISLANDS_WHOLE;
+    assert_int_equal(timings.island_wait_ns, inside ? lane.waiting_ns : 0);
     if (lane.waiting_ns)
         assert_int_equal(lane.waited_for, wait.waited_for);
     assert_true(lane.busy_ns >= length_of(intervals[fork.behind.index]));

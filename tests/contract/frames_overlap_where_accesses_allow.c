@@ -116,6 +116,16 @@ static void what_frames_share_keeps_their_order(void **state)
     gate_open(two.gate);
     check_ok(braid_exec_wait(exec));
     assert_int_equal(load(two.count), 4);
+    char text[1024], cut[12];
+    check_ok(braid_exec_explain_frames(exec, text, sizeof(text)));
+    check_ok(braid_exec_explain_frames(exec, cut, sizeof(cut)));
+    assert_int_equal(strlen(cut), sizeof(cut) - 1);
+    assert_memory_equal(text, cut, sizeof(cut) - 1);
+    assert_non_null(strstr(text, info_of(exec).frames_reason));
+    assert_non_null(
+        strstr(text, info_of(exec).whole_frames
+                         ? "each begins when the one before has ended"
+                         : "\n0 'test_stamp' waits for 1 'test_gate' of the frame before"));
 }
 
 static void set_seven(void *user)
@@ -153,6 +163,9 @@ static void a_node_without_accesses_stops_overlap(void **state)
     assert_true(info.whole_frames);
     assert_int_equal(info.num_frames, 3);
     assert_non_null(strstr(info.frames_reason, "'silent' declares no access"));
+    char text[1024];
+    check_ok(braid_exec_explain_frames(exec, text, sizeof(text)));
+    assert_non_null(strstr(text, "3 frames in flight, whole frames: node 2 'silent'"));
     for (int i = 0; i < 5; i++)
         check_ok(braid_exec_launch(exec, NULL));
     gate_open(two.gate);
@@ -185,10 +198,11 @@ static void when_full_launches_refuse_or_queue(void **state)
     }
 }
 
-// sum[i] += 3 * (the frame's parameter + i) + 1, by way of scratch and two transient buffers.
+// sum[i] += 3 * (the frame's parameter + i) + 1, by way of scratch and two transient buffers, of
+// which each is looked at for the pattern of its frame.
 struct summing {
     braid_graph *graph;
-    uint32_t *sum;
+    uint32_t *sum, *num_wrong;
     braid_parameter value;
 };
 
@@ -207,19 +221,40 @@ static void add_step(braid_graph *graph, braid_resource to, braid_access_mode mo
         out_node));
 }
 
+// What of `seen` is not (the frame's parameter + i) * factor + addend is counted.
+static void add_look(struct summing *summing, braid_resource seen, braid_resource wrong,
+                     uint32_t factor, uint32_t addend)
+{
+    uint32_t num = num_numbers, value = 0;
+    braid_node node;
+    check_ok(braid_graph_add_kernel(
+        summing->graph,
+        &(braid_launch){ .node = { USES({ seen, BRAID_READ }, { wrong, BRAID_ACCUMULATE }) },
+                         .kernel = &test_expect,
+                         .block = { 32, 1, 1 },
+                         BRAID_ARGS(braid_resource_address(&seen), braid_resource_address(&wrong),
+                                    BRAID_ARG(value), BRAID_ARG(factor), BRAID_ARG(addend),
+                                    BRAID_ARG(num)) },
+        &node));
+    check_ok(braid_graph_use_parameter(summing->graph, summing->value,
+                                       &(braid_parameter_use){ .node = node, .argument = 2 }));
+}
+
 static struct summing make_summing(struct contract *contract)
 {
     struct summing summing = { contract_graph(contract),
                                contract_numbers(contract, num_numbers),
+                               contract_numbers(contract, 1),
                                { 0 } };
     uint64_t bytes = num_numbers * sizeof(uint32_t);
     uint32_t num = num_numbers;
     const uint64_t no_delay = 0;
-    braid_resource scratch, sum, first, second;
+    braid_resource scratch, sum, wrong, first, second;
     braid_node node;
     braid_graph *graph = summing.graph;
     check_ok(braid_graph_add_scratch(graph, "scratch", bytes, 0, &scratch));
     check_ok(braid_graph_add_buffer(graph, "sum", summing.sum, bytes, &sum));
+    check_ok(braid_graph_add_buffer(graph, "wrong", summing.num_wrong, sizeof(uint32_t), &wrong));
     check_ok(braid_graph_add_transient(graph, "first", bytes, 0, &first));
     check_ok(braid_graph_add_transient(graph, "second", bytes, 0, &second));
     check_ok(braid_graph_add_parameter(graph, "value", sizeof(uint32_t), &summing.value));
@@ -235,7 +270,9 @@ static struct summing make_summing(struct contract *contract)
         &node));
     check_ok(braid_graph_use_parameter(graph, summing.value,
                                        &(braid_parameter_use){ .node = node, .argument = 2 }));
+    add_look(&summing, first, wrong, 1, 0);
     add_step(graph, second, BRAID_WRITE, first, 3, 1, NULL);
+    add_look(&summing, second, wrong, 3, 1);
     check_ok(braid_graph_add_kernel(
         graph,
         &(braid_launch){ .node = { USES({ second, BRAID_READ }, { sum, BRAID_READ_WRITE }) },
@@ -257,7 +294,7 @@ static void many_frames_keep_what_is_theirs(void **state)
             make_exec(contract, summing.graph,
                       (braid_exec_options){ .frames = frames, .when_full = BRAID_FULL_WAITS });
         braid_stream *streams[2] = { contract_stream(contract), contract_stream(contract) };
-        uint32_t expected = 0, num = contract_is_on_host() ? num_many : num_many / 20;
+        uint32_t expected = 0, num = contract_many(num_many);
         for (uint32_t i = 0; i < num; i++) {
             uint32_t value = i * i + 5;
             check_ok(braid_exec_set_param(exec, summing.value, &value));
@@ -269,6 +306,7 @@ static void many_frames_keep_what_is_theirs(void **state)
         contract_read(contract, seen, summing.sum, sizeof(seen));
         for (uint32_t i = 0; i < num_numbers; i++)
             assert_int_equal(seen[i], expected + 3 * i * num);
+        assert_int_equal(contract_number(contract, summing.num_wrong), 0);
         assert_int_equal(braid_exec_num_frames(exec), num);
     }
 }
@@ -279,7 +317,7 @@ enum { num_cells = 9, num_nodes = 16, num_random_graphs = 12, num_random_frames 
 
 struct cell_node {
     uint32_t to, from;
-    bool adds; // to += from; else to = from * 5 + 3
+    bool adds; // to += from; else to = from * 5 + the frame's addend
 };
 
 static void choose_nodes(struct random *random, struct cell_node *nodes)
@@ -291,17 +329,30 @@ static void choose_nodes(struct random *random, struct cell_node *nodes)
     }
 }
 
-static void run_one_by_one(const struct cell_node *nodes, uint32_t *cells)
+static void run_one_by_one(const struct cell_node *nodes, uint32_t *cells, uint32_t addend)
 {
     for (uint32_t i = 0; i < num_nodes; i++)
         cells[nodes[i].to] = nodes[i].adds ? cells[nodes[i].to] + cells[nodes[i].from]
-                                           : cells[nodes[i].from] * 5 + 3;
+                                           : cells[nodes[i].from] * 5 + addend;
+}
+
+static void add_cell_node(braid_graph *graph, braid_node_options options, bool adds, uint32_t *to,
+                          uint32_t *from, braid_parameter addend)
+{
+    if (adds) {
+        add_add(graph, options, to, to, from, 1);
+        return;
+    }
+    braid_node node = add_axpy(graph, options, to, from, 5, 3, 1);
+    check_ok(braid_graph_use_parameter(graph, addend,
+                                       &(braid_parameter_use){ .node = node, .argument = 3 }));
 }
 
 static braid_graph *make_cells(struct contract *contract, const struct cell_node *nodes,
-                               uint32_t *cells)
+                               uint32_t *cells, braid_parameter *out_addend)
 {
     braid_graph *graph = contract_graph(contract);
+    check_ok(braid_graph_add_parameter(graph, "addend", sizeof(uint32_t), out_addend));
     braid_resource resources[num_cells];
     for (uint32_t i = 0; i < num_cells; i++)
         check_ok(braid_graph_add_buffer(graph, "cell", &cells[i], sizeof(*cells), &resources[i]));
@@ -311,10 +362,7 @@ static braid_graph *make_cells(struct contract *contract, const struct cell_node
                                           { resources[nodes[i].to],
                                             nodes[i].adds ? BRAID_READ_WRITE : BRAID_WRITE } };
         braid_node_options options = { .accesses = accesses, .num_accesses = 2 };
-        if (nodes[i].adds)
-            add_add(graph, options, to, to, from, 1);
-        else
-            add_axpy(graph, options, to, from, 5, 3, 1);
+        add_cell_node(graph, options, nodes[i].adds, to, from, *out_addend);
     }
     return graph;
 }
@@ -328,14 +376,18 @@ static void random_frames_compute_what_one_by_one_they_would(void **state)
         uint32_t expected[num_cells] = { 0 }, seen[num_cells];
         uint32_t *cells = contract_numbers(contract, num_cells);
         choose_nodes(&random, nodes);
-        braid_graph *graph = make_cells(contract, nodes, cells);
+        braid_parameter addend;
+        braid_graph *graph = make_cells(contract, nodes, cells, &addend);
         braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = 1 + i % 4 });
         braid_stream *streams[2] = { contract_stream(contract), contract_stream(contract) };
-        for (uint32_t k = 0; k < num_random_frames; k++) {
+        for (uint32_t k = 0, value = 3; k < num_random_frames; k++) {
+            if (random_below(&random, 3) > 0)
+                value = k * 7 + 5;
+            check_ok(braid_exec_set_param(exec, addend, &value));
             check_ok(braid_exec_launch(exec, streams[random_below(&random, 2)]));
             if (random_below(&random, 20) == 0)
                 check_ok(braid_exec_wait_frame(exec, random_below(&random, k + 1)));
-            run_one_by_one(nodes, expected);
+            run_one_by_one(nodes, expected, value);
         }
         check_ok(braid_exec_wait(exec));
         contract_read(contract, seen, cells, sizeof(seen));

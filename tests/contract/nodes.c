@@ -5,6 +5,7 @@
 braid_node add_empty(braid_graph *graph, braid_node_options options)
 {
     braid_node node;
+    contract_choose_place(&options);
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ options }, &node));
     return node;
 }
@@ -12,7 +13,9 @@ braid_node add_empty(braid_graph *graph, braid_node_options options)
 static braid_node add_kernel(braid_graph *graph, const braid_launch *launch)
 {
     braid_node node;
-    check_ok(braid_graph_add_kernel(graph, launch, &node));
+    braid_launch own = *launch;
+    contract_choose_place(&own.node);
+    check_ok(braid_graph_add_kernel(graph, &own, &node));
     return node;
 }
 
@@ -117,6 +120,7 @@ braid_node add_copy(braid_graph *graph, braid_node_options options, void *to, co
 {
     braid_node node;
     braid_copy copy = { .node = options, .to = to, .from = from, .bytes = bytes };
+    contract_choose_place(&copy.node);
     check_ok(braid_graph_add_copy(graph, &copy, &node));
     return node;
 }
@@ -128,6 +132,7 @@ braid_node add_fill(braid_graph *graph, braid_node_options options, uint32_t *to
     braid_fill fill = {
         .node = options, .to = to, .value = value, .value_bytes = 4, .num_values = num
     };
+    contract_choose_place(&fill.node);
     check_ok(braid_graph_add_fill(graph, &fill, &node));
     return node;
 }
@@ -137,6 +142,7 @@ braid_node add_host(braid_graph *graph, braid_node_options options, braid_host_f
 {
     braid_node node;
     braid_host_call host_call = { .node = options, .call = call, .user = user };
+    contract_choose_place(&host_call.node);
     check_ok(braid_graph_add_host_call(graph, &host_call, &node));
     return node;
 }
@@ -146,6 +152,7 @@ braid_node add_blocking(braid_graph *graph, braid_node_options options, braid_ho
 {
     braid_node node;
     braid_host_call host_call = { .node = options, .call = call, .user = user, .blocking = true };
+    contract_choose_place(&host_call.node);
     check_ok(braid_graph_add_host_call(graph, &host_call, &node));
     return node;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random graphs as the program would build them: nodes in a random order that the rules allow,
 // edges by .after or added later.
+#include "contract/contract.h"
 #include "contract/random_cells.h"
 #include "contract/random_graph.h"
 #include "support/check.h"
@@ -113,6 +114,8 @@ static void add_node(struct builder *builder, struct random_node *node)
             node->before[num_later++] = node->before[i];
     }
     node->num_before = num_later;
+    if (contract_places() > 1 && node->role == 0 && !node->lane_hint)
+        options.place = BRAID_PLACE(random_below(builder->random, contract_places()));
     if (node->role < 0)
         options.prelude_of = main_of(builder, node)->handle;
     if (node->role > 0)

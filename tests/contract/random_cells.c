@@ -2,6 +2,7 @@
 // The resources of random graphs and the cells they stand for.
 #include "contract/random_cells.h"
 
+#include "contract/contract.h"
 #include "contract/random_graph.h"
 #include "support/check.h"
 
@@ -29,6 +30,11 @@ void random_cells_declare(braid_graph *graph, braid_resource *out_resources)
                                        &out_resources[num_buffers + i]));
     for (uint32_t i = first_named; i < random_num_resources; i++)
         check_ok(braid_graph_add_resource(graph, "cell", &out_resources[i]));
+    // Nodes touch them by pointers of their own, wherever they run.
+    for (uint32_t i = 0; contract_places() > 1 && i < random_num_resources; i++) {
+        if (i < num_buffers || i >= first_named)
+            check_ok(braid_graph_set_home(graph, out_resources[i], BRAID_EVERYWHERE));
+    }
 }
 
 uint32_t random_cells_single(uint32_t resource)

@@ -85,9 +85,9 @@ static void choose_kind(struct random_graph *graph, struct random *random,
     node->kind = RANDOM_MIX;
     if (dice < 8)
         node->kind = RANDOM_EMPTY;
-    else if (dice < 20 && num_seen == 1)
+    else if (dice < 20 && num_seen == 1 && limits.moves)
         node->kind = limits.native_calls && dice < 14 ? RANDOM_NATIVE : RANDOM_COPY;
-    else if (dice < 30 && num_seen == 0)
+    else if (dice < 30 && num_seen == 0 && limits.moves)
         node->kind = dice < 25 || graph->shuffled ? RANDOM_FILL : RANDOM_COPY_CELL;
     else if (dice < 36 && limits.host_calls)
         node->kind = RANDOM_HOST;

@@ -67,6 +67,7 @@ struct random_graph {
 struct random_limits {
     bool host_calls;   // host nodes can reach the memory
     bool native_calls; // the mode under test takes native calls
+    bool moves;        // it takes copies and fills of the memory
 };
 
 void random_graph_make(struct random_graph *graph, struct random *random,

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thousands of random graphs, planned in every way, computed on the device and by the host one node
 // after the other: the results must be equal to the last bit. BRAID_TEST_SEED=N runs one graph,
-// BRAID_TEST_GRAPHS=N the first N.
+// BRAID_TEST_GRAPHS=N the first N, BRAID_TEST_PART=K/N those of them that are K modulo N.
+//
+// Where each graph is to be one island, it has what can be inside, and lanes by powers of two: an
+// island is compiled, once for each number of them.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +42,19 @@ static struct field make_field(struct contract *contract, braid_memory_kind kind
     };
 }
 
+static bool are_islands(void)
+{
+    return contract_islands() == BRAID_ISLANDS_WHOLE;
+}
+
+static uint32_t choose_lanes(struct random *random, uint32_t least, uint32_t most)
+{
+    uint32_t num = least + random_below(random, most - least + 1), rounded = 1;
+    while (rounded < num)
+        rounded *= 2;
+    return are_islands() ? rounded : num;
+}
+
 static braid_schedule_options choose_plan(struct random *random)
 {
     switch (random_below(random, 5)) {
@@ -46,11 +63,11 @@ static braid_schedule_options choose_plan(struct random *random)
     case 1:
         return (braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY };
     case 2:
-        return (braid_schedule_options){ .max_lanes = 2 + random_below(random, 6),
+        return (braid_schedule_options){ .max_lanes = choose_lanes(random, 2, 7),
                                          .fixed_lanes = true,
                                          .widen = true };
     default:
-        return (braid_schedule_options){ .max_lanes = 1 + random_below(random, 8),
+        return (braid_schedule_options){ .max_lanes = choose_lanes(random, 1, 8),
                                          .fixed_lanes = true };
     }
 }
@@ -122,15 +139,16 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     braid_exec_options options = { .mode = contract->mode,
                                    .plan = choose_plan(&random),
                                    .islands = contract_islands(),
-                                   .profile = contract_profile() };
+                                   .profile = contract_profile(),
+                                   .frames = contract_frames() };
     braid_exec *exec;
-    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    braid_status status = contract_create_exec(contract, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE) {
         if (field->num_refused++ == 0)
             print_message("on streams instead: %s\n", braid_error_message());
         options.mode = BRAID_MODE_STREAMS;
         options.islands = BRAID_ISLANDS_AUTO;
-        status = braid_exec_create(contract->device, graph, &options, &exec);
+        status = contract_create_exec(contract, graph, &options, &exec);
     }
     check_ok(status);
     braid_graph_destroy(graph);
@@ -167,7 +185,7 @@ static bool is_taken(struct contract *contract, bool native_call)
         add_host(graph, (braid_node_options){ 0 }, copy_nothing, NULL);
     const braid_exec_options options = { .mode = contract->mode };
     braid_exec *exec = NULL;
-    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    braid_status status = contract_create_exec(contract, graph, &options, &exec);
     braid_exec_destroy(exec);
     if (status == BRAID_UNSUPPORTED)
         print_message("graphs without such nodes: %s\n", braid_error_message());
@@ -177,20 +195,27 @@ static bool is_taken(struct contract *contract, bool native_call)
 static void run_graphs(struct contract *contract, braid_memory_kind kind, uint64_t first_seed)
 {
     struct field field = make_field(contract, kind);
-    field.limits.host_calls = kind == BRAID_MEMORY_HOST && is_taken(contract, false);
-    field.limits.native_calls = is_taken(contract, true);
+    bool islands = are_islands(), on_host = kind == BRAID_MEMORY_HOST;
+    field.limits.host_calls = on_host && !islands && is_taken(contract, false);
+    field.limits.native_calls = !islands && is_taken(contract, true);
+    field.limits.moves = !on_host || !islands; // inside islands within the device only
     braid_stream *stream = contract_stream(contract);
     const char *seed = getenv("BRAID_TEST_SEED");
     if (seed) {
         run_graph(contract, &field, stream, strtoull(seed, NULL, 10));
         return;
     }
-    const char *fewer = getenv("BRAID_TEST_GRAPHS");
+    const char *fewer = getenv("BRAID_TEST_GRAPHS"), *part = getenv("BRAID_TEST_PART");
     uint64_t num = fewer ? strtoull(fewer, NULL, 10) : num_graphs;
-    for (uint64_t i = 0; i < num; i++)
+    unsigned first = 0, step = 1;
+    if (part && (sscanf(part, "%u/%u", &first, &step) != 2 || step == 0))
+        fail_msg("BRAID_TEST_PART is '%s', not K/N", part);
+    for (uint64_t i = first; i < num; i += step)
         run_graph(contract, &field, i % 3 ? stream : NULL, first_seed + i);
     if (field.num_refused)
         print_message("%u of %u graphs ran on streams\n", field.num_refused, (unsigned)num);
+    if (islands)
+        assert_int_equal(field.num_refused, 0);
 }
 
 static void random_graphs_in_device_memory_keep_every_order(void **state)

@@ -17,7 +17,7 @@ static void a_wait_captures_the_latest_record_when_it_is_queued(void **state)
     check_ok(braid_event_record(event, writer));
     check_ok(braid_stream_wait(reader, event));
     check_ok(braid_stream_copy(device, reader, seen, data, 4));
-    struct gate second = contract_close(contract, writer);
+    struct gate second = contract_close_by_host(contract, writer);
     check_ok(braid_stream_fill(device, writer, data, 2, 4, 1));
     check_ok(braid_event_record(event, writer)); // while the older wait is pending
 
@@ -28,7 +28,7 @@ static void a_wait_captures_the_latest_record_when_it_is_queued(void **state)
     check_still_closed(second);
     assert_int_equal(*seen, 1);
     assert_int_equal(braid_event_query(event), BRAID_NOT_READY); // its latest record is the second
-    gate_open(second);
+    gate_open_behind_writes(second); // the fill behind it follows on the read of the copy
     check_ok(braid_event_synchronize(event));
     assert_int_equal(contract_number(contract, data), 2);
 }
@@ -171,12 +171,14 @@ static void a_stream_runs_its_work_in_order(void **state)
     struct contract *contract = *state;
     braid_device *device = contract->device;
     enum { rounds = 50 };
-    uint32_t *host = contract_host_numbers(contract, rounds), *place = host;
+    uint32_t *host = contract_host_numbers(contract, rounds);
+    uint32_t **place = contract_memory(contract, BRAID_MEMORY_HOST, sizeof(*place));
     uint32_t *data = contract_numbers(contract, 1);
     uint32_t *seen = contract_host_numbers(contract, rounds);
     braid_stream *stream = contract_stream(contract);
+    *place = host;
     for (uint32_t i = 0; i < rounds; i++) {
-        check_ok(braid_stream_host_call(device, stream, append, &place));
+        check_ok(braid_stream_host_call(device, stream, append, place));
         check_ok(braid_stream_copy(device, stream, data, host + i, 4));
         check_ok(braid_stream_copy(device, stream, seen + i, data, 4));
         check_ok(braid_stream_fill(device, stream, host + i, 2, 4, 1));
@@ -193,12 +195,17 @@ static void streams_run_at_once(void **state)
     struct contract *contract = *state;
     uint32_t *flags = contract_numbers(contract, 2), *met = contract_numbers(contract, 2);
     braid_stream *streams[2];
+    braid_exec *execs[2];
     for (uint32_t i = 0; i < 2; i++) {
         braid_graph *graph = contract_graph(contract);
         add_handshake(graph, (braid_node_options){ 0 }, flags, met, i);
         streams[i] = contract_stream(contract);
-        check_ok(braid_exec_launch(contract_exec(contract, graph), streams[i]));
+        execs[i] = contract_exec(contract, graph);
     }
+    // Both are there before: making the second a driver may wait for all on the device, and the
+    // first runs until the second does.
+    for (uint32_t i = 0; i < 2; i++)
+        check_ok(braid_exec_launch(execs[i], streams[i]));
     for (uint32_t i = 0; i < 2; i++) {
         check_ok(braid_stream_synchronize(contract->device, streams[i]));
         assert_int_equal(contract_number(contract, met + i), 1);
@@ -211,11 +218,12 @@ static void destroying_a_stream_waits_for_its_work_only(void **state)
     braid_device *device = contract->device;
     uint64_t *interval = contract_memory(contract, BRAID_MEMORY_DEVICE, 2 * sizeof(uint64_t));
     uint32_t *seen = contract_host_numbers(contract, 1);
-    struct gate gate = contract_close(contract, contract_stream(contract));
     braid_graph *graph = contract_graph(contract);
     braid_node busy = add_busy(graph, (braid_node_options){ 0 }, interval, 5000000);
     add_axpy(graph, (braid_node_options){ AFTER(busy) }, seen, seen, 1, 4, 1);
     braid_exec *exec = contract_exec(contract, graph);
+    // Behind that: an island's code is loaded, for which a driver may wait for all on the device.
+    struct gate gate = contract_close(contract, contract_stream(contract));
     braid_stream *stream;
     check_ok(braid_stream_create(device, &(braid_stream_options){ .priority = -1 }, &stream));
     check_ok(braid_exec_launch(exec, stream));

@@ -98,7 +98,8 @@ static void the_exec_says_how_much(void **state)
     braid_exec_get_info(exec, &info);
     const uint64_t all = num_chains * ((num_stages - 2) * 512 + 4096);
     assert_int_equal(info.unshared_transient_bytes, all);
-    assert_true(info.transient_bytes < all * 2 / 3);
+    if (contract_places() == 1) // of several each has an arena, and replicas
+        assert_true(info.transient_bytes < all * 2 / 3);
     assert_true(info.transient_bound_bytes > 0);
     assert_true(info.transient_bytes >= info.transient_bound_bytes);
     assert_true(info.memory_bytes >= info.transient_bytes);
@@ -262,13 +263,15 @@ static void scratch_grows_between_launches(void **state)
         uint32_t *to = results + i * most, value = 1000 * i;
         braid_node node;
         check_ok(braid_graph_add_buffer(graph, "result", to, most * sizeof(uint32_t), &result[i]));
+        check_ok(braid_graph_set_home(graph, result[i], BRAID_EVERYWHERE));
         check_ok(braid_graph_add_kernel(
             graph,
-            &(braid_launch){ .node = { USES({ result[i], BRAID_READ_WRITE }) },
-                             .kernel = &test_keep,
-                             .block = { 32, 1, 1 },
-                             BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
-                                        BRAID_ARG(value), BRAID_ARG(num), BRAID_ARG(delay_ns)) },
+            &(braid_launch){
+                .node = { USES({ result[i], BRAID_READ_WRITE }), .place = contract_place(i) },
+                .kernel = &test_keep,
+                .block = { 32, 1, 1 },
+                BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to), BRAID_ARG(value),
+                           BRAID_ARG(num), BRAID_ARG(delay_ns)) },
             &node));
         check_ok(braid_graph_use_parameter(graph, size,
                                            &(braid_parameter_use){ .node = node, .argument = 3 }));

@@ -97,6 +97,7 @@ static void every_kind_of_node_runs(braid::device &device)
     stream.synchronize();
     expect(results[3] == 1.5f && results[4] == 0 && memory[7] == 1.5f && called);
     expect(exec.info().mode == BRAID_MODE_STREAMS);
+    expect(exec.explain_frames().find("in flight") != std::string::npos);
 }
 
 static void nodes_take_memory_of_the_frame(braid::device &device)
@@ -194,6 +195,8 @@ static void times_and_costs_are_read(braid::device &device)
     graph.write_dot(file);
     expect(std::ftell(file) > 1000);
     std::fclose(file);
+    graph.set_inside_cost(second, 40);
+    expect(graph.inside_cost(first) == 0 && graph.inside_cost(second) == 40);
     graph.save_costs(device, "/dev/null");
     bool is_refused = false;
     try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host calls that block have threads of their own: kernels run meanwhile, and so do any number of
 // other such calls, whatever the number of workers. Frames that repeat themselves start no thread.
+// The end of one begins the next that is due, even where no worker is free to do so.
 #include <dirent.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -96,6 +97,65 @@ static void a_kernel_runs_beside_a_call_that_waits_for_it(void **state)
         for (int frame = 0; frame < NUM_FRAMES; frame++)
             check_ok(braid_exec_launch(all.exec, NULL));
         check_ok(braid_exec_wait(all.exec));
+        close_fixture(&all);
+    }
+}
+
+static void read_picture(void *user)
+{
+    struct fixture *all = user;
+    if (atomic_fetch_add(&all->num_present, 1) % 2)
+        sem_post(&all->posted);
+    else
+        wait_for_post(all);
+}
+
+// Holds the only worker up until the next frame's picture has been read.
+static void await_next(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    struct fixture *all = *(struct fixture **)args[0];
+    if (atomic_fetch_add(&all->num_after, 1) % 2 == 0)
+        wait_for_post(all);
+}
+
+static const braid_kernel await_kernel = { .name = "await", .cpu = await_next };
+
+static void add_reader_and_kernel(struct fixture *all)
+{
+    braid_resource reader, picture;
+    check_ok(braid_graph_add_resource(all->graph, "reader", &reader));
+    check_ok(braid_graph_add_transient(all->graph, "picture", 64, 0, &picture));
+    check_ok(braid_graph_add_host_call(
+        all->graph,
+        &(braid_host_call){ BRAID_ACCESSES({ reader, BRAID_READ_WRITE }, { picture, BRAID_WRITE }),
+                            .call = read_picture, .user = all, .blocking = true },
+        NULL));
+    check_ok(braid_graph_add_kernel(all->graph,
+                                    &(braid_launch){ .kernel = &await_kernel,
+                                                     BRAID_ARGS(BRAID_ARG(all)),
+                                                     BRAID_ACCESSES({ picture, BRAID_READ }) },
+                                    NULL));
+}
+
+static void the_end_of_a_call_begins_the_next_without_a_worker(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fixture all;
+        open_fixture(&all);
+        add_reader_and_kernel(&all);
+        make_exec(&all, modes[i], 2);
+        braid_stream *stream;
+        check_ok(braid_stream_create(all.device, NULL, &stream));
+        for (int frame = 0; frame < NUM_FRAMES; frame += 2) {
+            check_ok(braid_exec_launch(all.exec, stream));
+            check_ok(braid_exec_launch(all.exec, stream));
+            sem_post(&all.posted); // both are queued: the first is read
+            while (braid_exec_query(all.exec) == BRAID_NOT_READY)
+                usleep(100); // who waits lends a hand
+        }
+        braid_stream_destroy(stream);
         close_fixture(&all);
     }
 }
@@ -244,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_runs_beside_a_call_that_waits_for_it),
+        cmocka_unit_test(the_end_of_a_call_begins_the_next_without_a_worker),
         cmocka_unit_test(calls_meet_in_every_frame),
         cmocka_unit_test(calls_keep_their_times),
         cmocka_unit_test(calls_are_made_without_memory_for_a_thread),

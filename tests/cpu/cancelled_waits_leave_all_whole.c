@@ -47,13 +47,21 @@ static void check_works(struct backend *backend)
     assert_true(atomic_load(&passed.open));
 }
 
-// Whether a thread of the program sleeps until the latest record of the default stream.
+// Whether a thread of the program sleeps until a record of the default stream, whose first command
+// runs and goes on running. All of them lie in one chunk, they are so few.
 static bool somebody_sleeps(struct backend *base)
 {
     struct cpu_backend *backend = cpu_backend_of(base);
+    const struct cpu_stream *stream = &backend->default_stream;
+    uint64_t num = atomic_load(&stream->num_queued) - atomic_load(&stream->num_ended);
+    const struct cpu_command *command = stream->next;
+    bool sleeps = false;
     cpu_lock(backend);
-    const struct cpu_command *last = backend->default_stream.last;
-    bool sleeps = last && last->point && last->point->hosts;
+    for (uint64_t i = 0; i < num; i++) {
+        sleeps |= command->kind == CPU_COMMAND_RECORD && command->point->hosts;
+        command =
+            (const struct cpu_command *)(const void *)((const char *)command + command->bytes);
+    }
     cpu_unlock(backend);
     return sleeps;
 }

@@ -11,8 +11,8 @@ enum { PATIENCE_MS = 10000 };
 struct backend *open_cpu(uint32_t num_workers)
 {
     struct backend *backend = NULL;
-    check_ok(
-        braid_cpu_driver.open(&(braid_device_options){ .num_workers = num_workers }, &backend));
+    check_ok(braid_cpu_driver.open(
+        &braid_cpu_driver, &(braid_device_options){ .num_workers = num_workers }, &backend));
     return backend;
 }
 

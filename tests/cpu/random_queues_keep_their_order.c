@@ -180,11 +180,93 @@ static void programs_of_several_threads_do_not_disturb_each_other(void **state)
     close_cpu(backend);
 }
 
+enum { NUM_WRITERS = 3, NUM_LETTERS = 2000, MOST_WORDS = 150 };
+
+// What runs on one stream runs one after the other, so its kernels need no atomics.
+struct mailbox {
+    struct backend *backend;
+    struct backend_stream *stream;
+    struct backend_kernel *kernel;
+    uint32_t num_read[NUM_WRITERS];
+    bool is_wrong;
+};
+
+struct writer {
+    struct mailbox *mailbox;
+    uint32_t index;
+};
+
+// args: the mailbox, the writer, how many words, and those, which are all the letter's number.
+static void read_letter(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    struct mailbox *mailbox = *(struct mailbox **)args[0];
+    uint32_t writer = *(uint32_t *)args[1], num_words = *(uint32_t *)args[2];
+    const uint32_t *words = args[3];
+    uint32_t number = ++mailbox->num_read[writer];
+    for (uint32_t i = 0; i < num_words; i++)
+        mailbox->is_wrong |= words[i] != number;
+}
+
+static void send_letter(struct writer *writer, uint32_t number, uint32_t num_words)
+{
+    struct mailbox *mailbox = writer->mailbox;
+    uint32_t words[MOST_WORDS];
+    for (uint32_t i = 0; i < num_words; i++)
+        words[i] = number;
+    struct backend_task task = {
+        .kind = WORK_KERNEL,
+        .launch = { .kernel = mailbox->kernel,
+                    .grid = { 1, 1, 1 },
+                    .block = { 1, 1, 1 },
+                    .num_args = 4,
+                    .args = (void *[]){ &mailbox, &writer->index, &num_words, words },
+                    .arg_bytes = (const uint32_t[]){ sizeof(mailbox), 4, 4, 4 * num_words } },
+    };
+    check_ok(mailbox->backend->ops->submit(mailbox->backend, mailbox->stream, &task));
+}
+
+// Now and then it waits, so that the queue runs dry at any place.
+static void *write_letters(void *user)
+{
+    struct writer *writer = user;
+    struct random random = { 11 + writer->index };
+    for (uint32_t number = 1; number <= NUM_LETTERS; number++) {
+        send_letter(writer, number, 1 + (uint32_t)random_below(&random, MOST_WORDS));
+        if (random_below(&random, 20) == 0)
+            synchronize(writer->mailbox->backend, writer->mailbox->stream);
+    }
+    return NULL;
+}
+
+static void what_several_threads_queue_on_one_stream_arrives_whole(void **state)
+{
+    (void)state;
+    struct mailbox mailbox = { .backend = open_cpu(2) };
+    mailbox.stream = new_stream(mailbox.backend);
+    mailbox.kernel = load_kernel(mailbox.backend, "read_letter", read_letter);
+    pthread_t threads[NUM_WRITERS];
+    struct writer writers[NUM_WRITERS];
+    for (uint32_t i = 0; i < NUM_WRITERS; i++) {
+        writers[i] = (struct writer){ &mailbox, i };
+        assert_int_equal(pthread_create(&threads[i], NULL, write_letters, &writers[i]), 0);
+    }
+    for (uint32_t i = 0; i < NUM_WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    mailbox.backend->ops->stream_destroy(mailbox.backend, mailbox.stream);
+    assert_false(mailbox.is_wrong);
+    for (uint32_t i = 0; i < NUM_WRITERS; i++)
+        assert_int_equal(mailbox.num_read[i], NUM_LETTERS);
+    mailbox.backend->ops->kernel_unload(mailbox.backend, mailbox.kernel);
+    close_cpu(mailbox.backend);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_run_in_order),
         cmocka_unit_test(programs_of_several_threads_do_not_disturb_each_other),
+        cmocka_unit_test(what_several_threads_queue_on_one_stream_arrives_whole),
     };
     return cmocka_run_group_tests_name("cpu: random queues keep their order", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 // As many streams run at once as there are workers, whatever else goes on; each one in order.
 #include <time.h>
 
+#include "backends/cpu/cpu.h"
 #include "cpu/cpu_testing.h"
 #include "support/check.h"
 
@@ -36,6 +37,30 @@ static void as_many_heads_as_workers_run_at_once(void **state)
         backend->ops->stream_destroy(backend, streams[i]);
     assert_false(atomic_load(&meeting.failed));
     close_cpu(backend);
+}
+
+// A spare one for each that may be held up with another's grid, as device.h says.
+static void a_device_has_twice_as_many_threads_less_one(void **state)
+{
+    (void)state;
+    for (uint32_t num_workers = 1; num_workers <= MANY; num_workers++) {
+        struct backend *backend = open_cpu(num_workers);
+        assert_int_equal(cpu_backend_of(backend)->num_threads, 2 * num_workers - 1);
+        close_cpu(backend);
+    }
+}
+
+static void more_than_1024_workers_are_refused(void **state)
+{
+    (void)state;
+    static const uint32_t too_many[] = { 1025, UINT32_MAX };
+    for (int i = 0; i < 2; i++) {
+        const braid_device_options options = { .backend = "cpu", .num_workers = too_many[i] };
+        braid_device *device = NULL;
+        check_fails(braid_device_open(&options, &device), BRAID_INVALID_ARGUMENT,
+                    "more than the 1024 allowed");
+        assert_null(device);
+    }
 }
 
 static void waiting_streams_hold_no_worker(void **state)
@@ -190,6 +215,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_heads_as_workers_run_at_once),
+        cmocka_unit_test(a_device_has_twice_as_many_threads_less_one),
+        cmocka_unit_test(more_than_1024_workers_are_refused),
         cmocka_unit_test(waiting_streams_hold_no_worker),
         cmocka_unit_test(a_grid_spread_over_all_workers_does_not_stop_another_stream),
         cmocka_unit_test(an_endless_queue_does_not_stop_the_others),

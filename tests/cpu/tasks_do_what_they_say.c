@@ -243,13 +243,15 @@ static void there_is_one_device_and_it_says_what_it_is(void **state)
     (void)state;
     uint32_t num_devices = 0;
     char reason[8] = "x";
-    braid_cpu_driver.query(&num_devices, reason, sizeof(reason));
+    braid_cpu_driver.query(&braid_cpu_driver, &num_devices, reason, sizeof(reason));
     assert_int_equal(num_devices, 1);
     assert_string_equal(reason, "");
     struct backend *none = NULL;
-    check_fails(braid_cpu_driver.open(&(braid_device_options){ .ordinal = 1 }, &none),
-                BRAID_UNAVAILABLE, "1");
-    check_fails(braid_cpu_driver.open(&(braid_device_options){ .num_workers = 1u << 20 }, &none),
+    check_fails(
+        braid_cpu_driver.open(&braid_cpu_driver, &(braid_device_options){ .ordinal = 1 }, &none),
+        BRAID_UNAVAILABLE, "1");
+    check_fails(braid_cpu_driver.open(&braid_cpu_driver,
+                                      &(braid_device_options){ .num_workers = 1u << 20 }, &none),
                 BRAID_INVALID_ARGUMENT, "1048576");
     braid_device_info info;
     backend->ops->get_info(backend, &info);
@@ -330,7 +332,7 @@ static void opening_survives_every_failed_allocation(void **state)
     for (uint64_t nth = 1; failed; nth++) {
         struct backend *opened = NULL;
         failing_memory_arm(nth);
-        braid_status status = braid_cpu_driver.open(NULL, &opened);
+        braid_status status = braid_cpu_driver.open(&braid_cpu_driver, NULL, &opened);
         failed = failing_memory_disarm();
         if (opened)
             close_cpu(opened);

@@ -8,7 +8,10 @@
 
 #include "support/check.h"
 
-enum { PATIENCE_SECONDS = 60 }; // what waits for itself would wait for ever
+enum {
+    PATIENCE_SECONDS = 60, // what waits for itself would wait for ever
+    NUM_REFUSED = 9,       // calls of call_everything
+};
 
 static const char *backend = "cpu";
 
@@ -27,6 +30,16 @@ static void expect_refused(struct fixture *all, braid_status status)
     all->num_calls++;
 }
 
+// What may be asked anywhere.
+static void ask(const struct fixture *all)
+{
+    braid_exec_info info;
+    braid_exec_get_info(all->exec, &info);
+    assert_int_equal(info.num_frames, 1);
+    assert_non_null(braid_exec_schedule(all->exec));
+    assert_true(braid_exec_num_frames(all->exec) < UINT64_MAX);
+}
+
 static void call_everything(void *user)
 {
     struct fixture *all = user;
@@ -38,7 +51,9 @@ static void call_everything(void *user)
     expect_refused(all, braid_stream_synchronize(all->device, NULL));
     expect_refused(all, braid_event_synchronize(all->event));
     expect_refused(all, braid_device_close(all->device));
+    expect_refused(all, braid_exec_set_changed(all->exec, (braid_resource){ 0 }));
     braid_exec_destroy(all->exec); // refused too: the frame goes on
+    ask(all);
 }
 
 static braid_status call_own(braid_device *device, braid_stream *stream, void *user)
@@ -48,7 +63,11 @@ static braid_status call_own(braid_device *device, braid_stream *stream, void *u
     expect_refused(all, braid_exec_launch(all->exec, stream));
     expect_refused(all, braid_exec_wait(all->exec));
     expect_refused(all, braid_exec_set_args(all->exec, all->node, NULL, 0));
+    expect_refused(all, braid_exec_set_changed(all->exec, (braid_resource){ 0 }));
     braid_exec_destroy(all->exec);
+    ask(all);
+    braid_status status = braid_exec_query(all->exec); // on the thread that launches it
+    assert_true(status == BRAID_OK || status == BRAID_NOT_READY);
     return braid_exec_launch(all->other, stream); // another exec may be launched
 }
 
@@ -102,7 +121,7 @@ static void host_calls(braid_exec_mode mode)
             all.graph,
             &(braid_host_call){ .call = call_everything, .user = &all, .blocking = blocking },
             NULL));
-        run_and_close(&all, mode, 8);
+        run_and_close(&all, mode, NUM_REFUSED);
     }
 }
 
@@ -133,8 +152,8 @@ static void functions_on_a_stream(void **state)
         check_ok(braid_stream_host_call(all.device, stream, call_everything, &all));
         check_ok(braid_exec_launch(all.exec, stream));
         check_ok(braid_stream_synchronize(all.device, stream));
-        assert_int_equal(all.num_calls, 16 * round);
-        assert_int_equal(all.num_refused, 16 * round);
+        assert_int_equal(all.num_calls, 2 * NUM_REFUSED * round);
+        assert_int_equal(all.num_refused, 2 * NUM_REFUSED * round);
     }
     braid_stream_destroy(stream);
     braid_exec_destroy(all.exec);
@@ -149,7 +168,7 @@ static void native_calls_and_their_own_exec(void **state)
     open_fixture(&all);
     check_ok(
         braid_graph_add_native(all.graph, &(braid_native){ .call = call_own, .user = &all }, NULL));
-    run_and_close(&all, BRAID_MODE_STREAMS, 3);
+    run_and_close(&all, BRAID_MODE_STREAMS, 4);
 }
 
 static void call_from_kernel(const braid_blocks *blocks, void *const *args)
@@ -168,7 +187,7 @@ static void kernels(braid_exec_mode mode, uint32_t num_blocks)
     open_fixture(&all);
     check_ok(braid_graph_add_kernel(
         all.graph, &(braid_launch){ .kernel = &calling, .grid.x = num_blocks }, NULL));
-    run_and_close(&all, mode, 8);
+    run_and_close(&all, mode, NUM_REFUSED);
 }
 
 static void kernels_on_streams(void **state)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device that is still used is not closed: the message counts what is left, all of it stays
-// usable, and it can be closed later.
+// usable, and it can be closed later. After that it is known as closed.
 #include <string.h>
 
 #include <braid/braid.h>
@@ -106,12 +106,91 @@ static void idle_objects_of_execs_hold_nothing_open(void **state)
     check_ok(braid_device_close(device));
 }
 
+// Whatever is given it. That it reads no freed memory, the sanitizer tells.
+static void refuse_closed(braid_device *closed, braid_device *open)
+{
+    braid_device *const both[] = { open, closed };
+    braid_device_group *group;
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_stream *stream;
+    braid_event *event;
+    braid_exec_options way;
+    void *memory;
+    int calls = 0;
+    check_ok(braid_graph_create(&graph));
+#define refused(call) check_fails((call), BRAID_INVALID_ARGUMENT, "(cpu:0) was closed")
+    refused(braid_device_close(closed));
+    refused(braid_stream_create(closed, NULL, &stream));
+    refused(braid_stream_wrap(closed, &calls, &stream));
+    refused(braid_stream_synchronize(closed, NULL));
+    refused(braid_stream_query(closed, NULL));
+    refused(braid_stream_copy(closed, NULL, &calls, &memory, 4));
+    refused(braid_stream_fill(closed, NULL, &calls, 1, 4, 1));
+    refused(braid_stream_host_call(closed, NULL, add_one, &calls));
+    refused(braid_stream_allocate(closed, NULL, 8, &memory));
+    refused(braid_stream_free(closed, NULL, &calls));
+    refused(braid_event_create(closed, NULL, &event));
+    refused(braid_event_wrap(closed, &calls, &event));
+    refused(braid_memory_allocate(closed, BRAID_MEMORY_HOST, 8, &memory));
+    refused(braid_device_group_create(both, 2, &group));
+    refused(braid_exec_create(closed, graph, NULL, &exec));
+    refused(braid_exec_tune(closed, graph, NULL, &way));
+    refused(braid_graph_save_costs(graph, closed, "/nowhere/costs.json"));
+    refused(braid_graph_load_costs(graph, closed, "/nowhere/costs.json"));
+#undef refused
+    assert_int_equal(calls, 0);
+    braid_graph_destroy(graph);
+}
+
+static void a_closed_device_is_refused(void **state)
+{
+    (void)state;
+    enum { NUM_DEVICES = 10 };
+    braid_device *closed[NUM_DEVICES], *open = open_cpu();
+    braid_device_info info;
+    braid_device_stats stats;
+    braid_cost_model model;
+    int word = 0;
+    for (int i = 0; i < NUM_DEVICES; i++) {
+        closed[i] = open_cpu();
+        check_ok(braid_device_close(closed[i]));
+    }
+    for (int i = 0; i < NUM_DEVICES; i++)
+        refuse_closed(closed[i], open);
+    braid_memory_free(closed[0], BRAID_MEMORY_HOST, &word);
+    assert_null(braid_stream_native(closed[0], NULL));
+    braid_device_get_info(closed[0], &info);
+    assert_string_equal(info.backend, "");
+    braid_device_get_stats(closed[0], &stats);
+    assert_int_equal(stats.streams_live, 0);
+    braid_device_get_cost_model(closed[0], BRAID_MODE_STREAMS, &model);
+    assert_int_equal(model.issue_ns, 0);
+    check_ok(braid_device_close(open));
+}
+
+// Nor does it cost more memory the more devices are opened.
+static void only_the_latest_are_known(void **state)
+{
+    (void)state;
+    braid_device *before = NULL;
+    for (int i = 0; i < 200; i++) {
+        braid_device *device = open_cpu();
+        check_ok(braid_device_close(device));
+        if (before)
+            check_fails(braid_device_close(before), BRAID_INVALID_ARGUMENT, "was closed");
+        before = device;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_is_left_is_counted),
         cmocka_unit_test(what_is_left_still_works),
         cmocka_unit_test(idle_objects_of_execs_hold_nothing_open),
+        cmocka_unit_test(a_closed_device_is_refused),
+        cmocka_unit_test(only_the_latest_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -260,11 +260,13 @@ static void only_costs_that_were_given_are_drawn(void **state)
     char *drawing = draw(schedule);
     assert_has(drawing, "[label=\"one\\n1 ns\"");
     assert_has(drawing, "[label=\"loop\", tooltip");
+    assert_has(drawing, "; 1 cost guessed\"");
     free(drawing);
     check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, 1), 7000));
     check_ok(braid_schedule_replan(schedule, graph, NULL, &again));
     drawing = draw(again);
     assert_has(drawing, "[label=\"loop\\n7.0 us\"");
+    assert_null(strstr(drawing, "guessed"));
     free(drawing);
     braid_schedule_destroy(again);
     braid_schedule_destroy(schedule);

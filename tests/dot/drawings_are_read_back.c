@@ -9,36 +9,18 @@
 
 #include <braid/braid.h>
 
+#include "dot/drawn_values.h"
 #include "dot_file.h"
 #include "planner/corpus.h"
 #include "support/check.h"
 #include "support/random.h"
 #include "task_graph.h"
 
-static void kernel_function(const braid_blocks *blocks, void *const *args)
-{
-    (void)blocks;
-    (void)args;
-}
-
-static void host_function(void *user)
-{
-    (void)user;
-}
-
-static braid_status native_function(braid_device *device, braid_stream *stream, void *user)
-{
-    (void)device;
-    (void)stream;
-    (void)user;
-    return BRAID_OK;
-}
-
 // What may be inside an island, and what of it may not.
-static const braid_kernel inside_kernel = { .name = "i", .cpu = kernel_function, .source = "i" };
-static const braid_kernel two_kernel = { .name = "t", .cpu = kernel_function, .source = "t" };
+static const braid_kernel inside_kernel = { .name = "i", .cpu = drawn_kernel, .source = "i" };
+static const braid_kernel two_kernel = { .name = "t", .cpu = drawn_kernel, .source = "t" };
 
-static const braid_kernel step_kernel = { .name = "step \"1\" & <2>\\\n", .cpu = kernel_function };
+static const braid_kernel step_kernel = { .name = "step \"1\" & <2>\\\n", .cpu = drawn_kernel };
 
 // Draws a graph, reads the drawing as the tool does, and makes the graph that the tool plans.
 static braid_graph *draw_and_read(const braid_graph *graph)
@@ -235,10 +217,10 @@ static braid_node_options choose_options(struct shape *shape, braid_access *acce
 // A node that is given the addresses of what it accesses, as far as that has any.
 static braid_status add_addressed(struct shape *shape, const braid_node_options *options)
 {
-    static const braid_kernel kernels[4] = { { .name = "a", .cpu = kernel_function },
-                                             { .name = "b", .cpu = kernel_function },
-                                             { .name = "c", .cpu = kernel_function },
-                                             { .name = "d", .cpu = kernel_function } };
+    static const braid_kernel kernels[4] = { { .name = "a", .cpu = drawn_kernel },
+                                             { .name = "b", .cpu = drawn_kernel },
+                                             { .name = "c", .cpu = drawn_kernel },
+                                             { .name = "d", .cpu = drawn_kernel } };
     braid_arg args[3];
     braid_resource given[3];
     size_t num = 0;
@@ -289,11 +271,11 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
     case 2:
         return braid_graph_add_host_call(
             graph,
-            &(braid_host_call){ *options, .call = host_function,
+            &(braid_host_call){ *options, .call = drawn_host_call,
                                 .blocking = random_below(&shape->random, 2) },
             NULL);
     case 3:
-        return braid_graph_add_native(graph, &(braid_native){ *options, .call = native_function },
+        return braid_graph_add_native(graph, &(braid_native){ *options, .call = drawn_native_call },
                                       NULL);
     case 4:
         return braid_graph_add_empty(graph, &(braid_empty){ *options }, NULL);
@@ -427,6 +409,30 @@ static void a_drawing_drawn_again_is_the_same_text(void **state)
     }
 }
 
+// Parameters with all their users, and memory that the plan and frames choose: planned alike on one
+// device and on several, and drawn again with every word.
+static void what_frames_give_is_read_back(void **state)
+{
+    (void)state;
+    num_placed = 0;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        braid_graph *graph = make_graph_with_values(seed * 331);
+        braid_graph *again = draw_and_read(graph);
+        char *first = draw(graph), *second = draw(again);
+        assert_string_equal(first, second);
+        free(first);
+        free(second);
+        braid_schedule_options options = { .max_lanes = 1 + (uint32_t)(seed % 4), .costs = device };
+        options.costs.island_call_ns = 10;
+        assert_planned_alike(graph, again, &options);
+        assert_placed_alike(graph, again, 2);
+        assert_same_memory(graph, again);
+        braid_graph_destroy(again);
+        braid_graph_destroy(graph);
+    }
+    print_message("summary: %u of 300 on two devices\n", num_placed);
+}
+
 static void real_graphs_are_planned_alike(void **state)
 {
     (void)state;
@@ -454,6 +460,7 @@ int main(void)
         cmocka_unit_test(graphs_with_all_there_is_are_planned_alike),
         cmocka_unit_test(places_are_read_back),
         cmocka_unit_test(a_drawing_drawn_again_is_the_same_text),
+        cmocka_unit_test(what_frames_give_is_read_back),
         cmocka_unit_test(real_graphs_are_planned_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,6 +154,8 @@ static void graphs_refuse_null(void **state)
     refuses(braid_graph_add_resource(all->graph, "a", NULL), "out_resource");
     refuses(braid_graph_add_edge(NULL, all->node, all->node), "graph");
     refuses(braid_graph_set_cost(NULL, all->node, 1), "graph");
+    refuses(braid_graph_set_inside_cost(NULL, all->node, 1), "graph");
+    assert_int_equal(braid_graph_inside_cost(NULL, all->node), 0);
     refuses(braid_graph_keep_replicas(NULL, (braid_resource){ 0 }), "graph");
     refuses(braid_graph_set_home(NULL, (braid_resource){ 0 }, BRAID_PLACE(0)), "graph");
     refuses(braid_graph_save_costs(NULL, all->device, "costs.json"), "graph");
@@ -408,6 +410,10 @@ static void execs_refuse_null(void **state)
     refuses(braid_exec_set_args(all->exec, all->node, NULL, 1), "args");
     refuses(braid_exec_wait(NULL), "exec");
     refuses(braid_exec_query(NULL), "exec");
+    char text[4];
+    refuses(braid_exec_explain_frames(NULL, text, sizeof(text)), "exec");
+    refuses(braid_exec_explain_frames(all->exec, NULL, 1), "out_text");
+    check_fails(braid_exec_explain_frames(all->exec, text, 0), BRAID_INVALID_ARGUMENT, "size is 0");
     assert_null(braid_exec_schedule(NULL));
     braid_exec_destroy(NULL);
 }

@@ -3,9 +3,11 @@
 // frame in flight, on whatever streams they are.
 #include "support/check.h"
 
+#include <sched.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "exec/exec.h"
 #include "trace_backend.h"
 
 static void nothing(const braid_blocks *blocks, void *const *args)
@@ -17,13 +19,13 @@ static void nothing(const braid_blocks *blocks, void *const *args)
 static const braid_kernel kernel = { .name = "kernel", .cpu = nothing };
 
 // Two lanes, unless there are no nodes.
-static braid_graph *make_graph(int num_nodes)
+static braid_graph *make_graph(int num_nodes, braid_node *out_node)
 {
     braid_graph *graph = NULL;
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < num_nodes; i++)
         check_ok(braid_graph_add_kernel(
-            graph, &(braid_launch){ .node.cost_ns = 100, .kernel = &kernel }, NULL));
+            graph, &(braid_launch){ .node.cost_ns = 100, .kernel = &kernel }, out_node));
     return graph;
 }
 
@@ -32,6 +34,11 @@ struct fixture {
     braid_device *device;
     braid_stream *streams[2];
     braid_exec *exec;
+    braid_node node; // one of its graph's
+    // Of who asks while a launch waits: what it must hear, and how often it asked.
+    braid_status answer;
+    int num_waits;
+    pthread_t thread; // that launches meanwhile
 };
 
 static void set_up_with(struct fixture *fixture, braid_exec_options options, int num_nodes)
@@ -41,7 +48,7 @@ static void set_up_with(struct fixture *fixture, braid_exec_options options, int
     check_ok(trace_open_native(&fixture->trace, &fixture->device));
     for (int i = 0; i < 2; i++)
         check_ok(braid_stream_create(fixture->device, NULL, &fixture->streams[i]));
-    braid_graph *graph = make_graph(num_nodes);
+    braid_graph *graph = make_graph(num_nodes, &fixture->node);
     check_ok(braid_exec_create(fixture->device, graph, &options, &fixture->exec));
     braid_graph_destroy(graph);
 }
@@ -183,13 +190,19 @@ static void the_first_failure_of_a_launch_is_the_one_it_reports(void **state)
 struct ends {
     uint64_t next;
     bool in_order;
+    braid_exec *exec;
 };
 
+// Asks what a callback may ask, on whatever thread it is called.
 static void note_end(uint64_t frame, void *user)
 {
     struct ends *ends = user;
     ends->in_order = ends->in_order && frame == ends->next;
     ends->next++;
+    assert_true(braid_exec_num_frames(ends->exec) >= frame);
+    braid_status status = braid_exec_query(ends->exec);
+    assert_true(status == BRAID_OK || status == BRAID_NOT_READY);
+    check_fails(braid_exec_launch(ends->exec, NULL), BRAID_INVALID_ARGUMENT, "callback");
 }
 
 // One call of a launch fails, or that and all behind it, so that the frame's end is not known until
@@ -228,6 +241,7 @@ static void every_frame_that_counts_is_told_of_by_its_number(void **state)
                 .on_frame_end_user = &ends,
             };
             set_up_with(&fixture, options, 2);
+            ends.exec = fixture.exec;
             failed = check_ends(&fixture, &ends, k, variant & 4);
             braid_exec_destroy(fixture.exec);
             tear_down(&fixture);
@@ -241,26 +255,38 @@ static braid_status cannot_wait(void *user)
     return braid_error(BRAID_DEVICE_ERROR, "planted failure of a wait");
 }
 
+// What a frame may wait for: another thread that asks the exec for something and changes it.
+struct asker {
+    struct fixture *fixture;
+    braid_status answer; // to whether its frames have ended
+    uint64_t num_frames;
+};
+
 static void *ask(void *user)
 {
-    struct fixture *fixture = user;
-    assert_int_equal(braid_exec_num_frames(fixture->exec), 1);
-    check_fails(braid_exec_query(fixture->exec), BRAID_DEVICE_ERROR, "neither recorded");
+    struct asker *asker = user;
+    braid_exec *exec = asker->fixture->exec;
+    asker->num_frames = braid_exec_num_frames(exec);
+    asker->answer = braid_exec_query(exec);
+    check_ok(braid_exec_set_enabled(exec, asker->fixture->node, true));
     return NULL;
 }
 
-// The frame waits for another thread, say, which asks the exec for something.
 static braid_status wait_for_one_who_asks(void *user)
 {
     enum { FAR_TOO_LONG_S = 30 };
     struct fixture *fixture = user;
     fixture->trace.while_waiting = NULL;
+    struct asker asker = { .fixture = fixture };
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, ask, fixture), 0);
+    assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += FAR_TOO_LONG_S;
     assert_int_equal(pthread_timedjoin_np(thread, NULL, &end), 0);
+    assert_true(asker.num_frames <= 1); // of a launch that is counted or not
+    assert_int_equal(asker.answer, fixture->answer);
+    fixture->num_waits++;
     return BRAID_OK;
 }
 
@@ -278,7 +304,7 @@ static void a_lost_frame_may_wait_for_who_uses_the_exec(void **state)
 {
     (void)state;
     for (int many = 0; many < 2; many++) {
-        struct fixture fixture;
+        struct fixture fixture = { 0 };
         set_up(&fixture, BRAID_MODE_NATIVE, 2);
         fixture.trace.user = &fixture;
         lose_a_frame(&fixture);
@@ -287,42 +313,142 @@ static void a_lost_frame_may_wait_for_who_uses_the_exec(void **state)
         check_fails(braid_exec_launch(fixture.exec, fixture.streams[0]), BRAID_DEVICE_ERROR,
                     "planted failure of a wait");
         fixture.trace.while_waiting = wait_for_one_who_asks;
+        fixture.answer = BRAID_DEVICE_ERROR; // it is still lost
         if (many)
             check_ok(braid_exec_launch_many(fixture.exec, fixture.streams[0], 2));
         else
             check_ok(braid_exec_launch(fixture.exec, fixture.streams[0]));
+        assert_int_equal(fixture.num_waits, 1);
         check_ok(braid_exec_query(fixture.exec));
         braid_exec_destroy(fixture.exec);
         tear_down(&fixture);
     }
 }
 
-// Another launch that is lost while one waits for a frame is waited for as well.
-static braid_status lose_another(void *user)
+// Every call of a launch fails once. Where the launch then waits itself for what it has queued, the
+// frame may wait for another thread as well, which hears that the frame has not ended.
+static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(void **state)
+{
+    (void)state;
+    for (uint32_t variant = 0; variant < 8; variant++) {
+        bool failed = true;
+        int num_waits = 0;
+        for (int k = 1; failed; k++) {
+            struct fixture fixture = { .answer = BRAID_NOT_READY };
+            struct ends ends = { .in_order = true };
+            const braid_exec_options options = {
+                .mode = variant & 1 ? BRAID_MODE_STREAMS : BRAID_MODE_NATIVE,
+                .frames = variant & 2 ? 3 : 1,
+                .on_frame_end = variant & 4 ? note_end : NULL,
+                .on_frame_end_user = &ends,
+            };
+            set_up_with(&fixture, options, 2);
+            ends.exec = fixture.exec;
+            fixture.trace.user = &fixture;
+            fixture.trace.while_waiting = wait_for_one_who_asks;
+            fixture.trace.num_calls = 0;
+            fixture.trace.fail_at = k;
+            braid_status status = braid_exec_launch(fixture.exec, fixture.streams[0]);
+            failed = fixture.trace.failed;
+            assert_true(!status == !failed);
+            num_waits += fixture.num_waits;
+            check_ok(braid_exec_query(fixture.exec));
+            assert_int_equal(ends.next, variant & 4 ? braid_exec_num_frames(fixture.exec) : 0);
+            fixture.trace.while_waiting = NULL;
+            braid_exec_destroy(fixture.exec);
+            tear_down(&fixture);
+        }
+        assert_true(num_waits > 0);
+    }
+}
+
+static void *launch_on_the_other_stream(void *user)
+{
+    struct fixture *fixture = user;
+    check_ok(braid_exec_launch(fixture->exec, fixture->streams[1]));
+    return NULL;
+}
+
+static braid_status start_another_launch(void *user)
 {
     struct fixture *fixture = user;
     fixture->trace.while_waiting = NULL;
-    check_ok(braid_exec_launch(fixture->exec, fixture->streams[0])); // finds the first, too
-    lose_a_frame(fixture);
-    fixture->trace.while_waiting = NULL;
+    assert_int_equal(pthread_create(&fixture->thread, NULL, launch_on_the_other_stream, fixture),
+                     0);
     return BRAID_OK;
 }
 
-static void a_frame_lost_meanwhile_is_awaited_too(void **state)
+// On whatever stream they are: they find that the frame has ended.
+static void launches_wait_for_one_that_waits_for_its_frame(void **state)
 {
     (void)state;
+    for (int is_lost = 0; is_lost < 2; is_lost++) {
+        struct fixture fixture;
+        set_up(&fixture, BRAID_MODE_NATIVE, 2);
+        fixture.trace.user = &fixture;
+        if (is_lost)
+            lose_a_frame(&fixture);
+        fixture.trace.while_waiting = start_another_launch;
+        fixture.trace.num_calls = 0;
+        fixture.trace.fail_at = is_lost ? 0 : 2;
+        int from = fixture.trace.num_entries;
+        braid_status status = braid_exec_launch(fixture.exec, fixture.streams[0]);
+        assert_true(is_lost ? !status : status == BRAID_DEVICE_ERROR);
+        assert_int_equal(pthread_join(fixture.thread, NULL), 0);
+        assert_int_equal(trace_count(&fixture.trace, TRACE_STREAM_SYNCHRONIZE, from), 1);
+        assert_int_equal(trace_count(&fixture.trace, TRACE_PROGRAM_LAUNCH, from), 2);
+        check_ok(braid_exec_query(fixture.exec));
+        braid_exec_destroy(fixture.exec);
+        tear_down(&fixture);
+    }
+}
+
+// A thread that waits for a frame which counts, and of which nothing is recorded yet.
+struct waiter {
     struct fixture fixture;
-    set_up(&fixture, BRAID_MODE_NATIVE, 2);
-    fixture.trace.user = &fixture;
-    lose_a_frame(&fixture);
-    fixture.trace.while_waiting = lose_another;
-    int from = fixture.trace.num_entries;
-    check_ok(braid_exec_launch(fixture.exec, fixture.streams[0]));
-    // By the first, by the launch in between, by the one that is lost, and again by the first.
-    assert_int_equal(trace_count(&fixture.trace, TRACE_STREAM_SYNCHRONIZE, from), 4);
-    check_ok(braid_exec_query(fixture.exec));
-    braid_exec_destroy(fixture.exec);
-    tear_down(&fixture);
+    pthread_t thread;
+};
+
+static void *wait_for_first(void *user)
+{
+    struct waiter *waiter = user;
+    check_ok(braid_exec_wait_frame(waiter->fixture.exec, 0));
+    return NULL;
+}
+
+// Whether another thread waits for the lock: glibc notes that in the word that it locks by.
+static bool is_waited_for(pthread_mutex_t *lock)
+{
+    return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) > 1;
+}
+
+static void wait_on_another_thread(void *user)
+{
+    struct waiter *waiter = user;
+    if (braid_exec_num_frames(waiter->fixture.exec) == 0)
+        return;
+    waiter->fixture.trace.while_recording = NULL;
+    assert_int_equal(pthread_create(&waiter->thread, NULL, wait_for_first, waiter), 0);
+    while (!is_waited_for(&waiter->fixture.exec->lock))
+        sched_yield();
+}
+
+// Not even where a thread hears of a frame, by their number, before its launch has returned.
+static void a_frame_is_awaited_by_what_its_launch_records(void **state)
+{
+    (void)state;
+    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++) {
+        struct waiter waiter = { 0 };
+        struct fixture *fixture = &waiter.fixture;
+        set_up(fixture, (braid_exec_mode)mode, 2);
+        fixture->trace.user = &waiter;
+        fixture->trace.while_recording = wait_on_another_thread;
+        check_ok(braid_exec_launch(fixture->exec, fixture->streams[0]));
+        assert_int_equal(pthread_join(waiter.thread, NULL), 0);
+        assert_all_was_awaited(&fixture->trace);
+        braid_exec_destroy(fixture->exec);
+        tear_down(fixture);
+    }
 }
 
 int main(void)
@@ -336,7 +462,9 @@ int main(void)
         cmocka_unit_test(every_frame_that_counts_is_told_of_by_its_number),
         cmocka_unit_test(the_first_failure_of_a_launch_is_the_one_it_reports),
         cmocka_unit_test(a_lost_frame_may_wait_for_who_uses_the_exec),
-        cmocka_unit_test(a_frame_lost_meanwhile_is_awaited_too),
+        cmocka_unit_test(a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec),
+        cmocka_unit_test(launches_wait_for_one_that_waits_for_its_frame),
+        cmocka_unit_test(a_frame_is_awaited_by_what_its_launch_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

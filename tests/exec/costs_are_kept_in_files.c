@@ -49,6 +49,14 @@ static void write_text(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
+static void write_spaces(int num)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%*s", num, "");
+    assert_int_equal(fclose(file), 0);
+}
+
 static char *read_text(void)
 {
     static char text[4096];
@@ -80,6 +88,47 @@ static void what_is_saved_is_loaded(void **state)
         assert_non_null(strstr(read_text(), "\"costs_ns\": [10, 5000, 30]"));
     }
     assert_int_equal(length_of(graph), length_of(again));
+    braid_graph_destroy(graph);
+    braid_graph_destroy(again);
+    check_ok(braid_device_close(device));
+}
+
+static uint64_t inside_cost_of(const braid_graph *graph, uint32_t node)
+{
+    return braid_graph_inside_cost(graph, braid_graph_node(graph, node));
+}
+
+// Those of calls of an island, which tuning measures: until a node is given another cost, in this
+// process or from a file that has none.
+static void what_calls_take_inside_is_kept_too(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph("second"), *again = make_graph("second");
+    check_ok(braid_graph_save_costs(graph, device, path));
+    assert_null(strstr(read_text(), "inside"));
+    char *without = strdup(read_text());
+    check_ok(braid_graph_set_inside_cost(graph, braid_graph_node(graph, 2), 25));
+    check_fails(braid_graph_set_inside_cost(graph, braid_graph_node(again, 2), 25),
+                BRAID_INVALID_ARGUMENT, "is not a node of this graph");
+    check_ok(braid_graph_save_costs(graph, device, path));
+    assert_non_null(strstr(read_text(), "\"inside_costs_ns\": [0, 0, 25]"));
+    char *with = strdup(read_text());
+    check_ok(braid_graph_load_costs(again, device, path));
+    assert_int_equal(inside_cost_of(again, 1), 0);
+    assert_int_equal(inside_cost_of(again, 2), 25);
+    check_ok(braid_graph_save_costs(again, device, path));
+    assert_string_equal(read_text(), with);
+    strcpy(strstr(with, "0, 0, 25]"), "7]}");
+    write_text(with);
+    check_fails(braid_graph_load_costs(again, device, path), BRAID_INVALID_ARGUMENT,
+                "has 1 costs, and the graph 3 nodes");
+    assert_int_equal(inside_cost_of(again, 2), 25);
+    write_text(without);
+    check_ok(braid_graph_load_costs(again, device, path));
+    assert_int_equal(inside_cost_of(again, 2), 0);
+    free(with);
+    free(without);
     braid_graph_destroy(graph);
     braid_graph_destroy(again);
     check_ok(braid_device_close(device));
@@ -145,6 +194,11 @@ static void what_is_no_file_of_costs_is_refused(void **state)
         check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
                     "is no file of costs");
     }
+    check_fails(braid_graph_load_costs(graph, NULL, "/dev/zero"), BRAID_INVALID_ARGUMENT,
+                "/dev/zero is no file of costs: it has a zero byte");
+    write_spaces(2 * 1024 * 1024);
+    check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
+                "is no file of costs of this graph: more than 1048768 bytes");
     write_text("{\"kind\": \"costs\", \"format\": 99}");
     check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT, "format 99");
     char text[512];
@@ -304,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(what_calls_take_inside_is_kept_too),
         cmocka_unit_test(what_is_of_another_is_refused),
         cmocka_unit_test(what_is_no_file_of_costs_is_refused),
         cmocka_unit_test(names_with_signs_are_read),

@@ -177,9 +177,12 @@ static void event_destroy(struct backend *backend, struct backend_event *event)
 static braid_status event_record(struct backend *backend, struct backend_event *event,
                                  struct backend_stream *stream)
 {
-    braid_status status = count_call(trace_of(backend), "event_record");
+    struct trace *trace = trace_of(backend);
+    braid_status status = count_call(trace, "event_record");
     if (status)
         return status;
+    if (trace->while_recording)
+        trace->while_recording(trace->user);
     write_down(trace_of(backend), (struct trace_entry){ TRACE_EVENT_RECORD, stream_number(stream),
                                                         event_number(event), NULL });
     return BRAID_OK;

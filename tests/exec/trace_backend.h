@@ -50,7 +50,8 @@ struct trace {
     // so. NULL: nothing.
     braid_status (*while_waiting)(void *user);
     void *user;
-    bool refuses_programs; // program_create returns BRAID_UNSUPPORTED
+    void (*while_recording)(void *user); // likewise, on the thread that records an event
+    bool refuses_programs;               // program_create returns BRAID_UNSUPPORTED
     bool closed;
 };
 

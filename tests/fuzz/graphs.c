@@ -9,6 +9,7 @@ static void open_subject(struct subject *subject)
 {
     fuzz_expect_status(braid_graph_create(&subject->graph), BRAID_OK);
     fuzz_expect_status(braid_graph_create(&subject->other), BRAID_OK);
+    subject_open_parameters(subject);
     const braid_empty empty = { .node.name = "elsewhere" };
     fuzz_expect_status(braid_graph_add_empty(subject->other, &empty, &subject->foreign), BRAID_OK);
     fuzz_expect_status(

@@ -8,7 +8,18 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/order.h"
 
+#include <stdatomic.h>
+
 struct subject;
+
+// What memory of a frame's own a kernel is given, and what it does with it.
+enum subject_memory {
+    MEMORY_NONE,
+    MEMORY_SCRATCH, // fills it and finds it so
+    MEMORY_WRITES,  // leaves the frame's number in a transient buffer,
+    MEMORY_READS,   // where another node finds it
+    MEMORY_COUNTS,  // counts on from the version of the frame before
+};
 
 // What a node's work needs, and what it leaves behind. `done` and `seen` are plain on purpose:
 // a thread sanitizer sees nodes that nothing orders.
@@ -20,6 +31,8 @@ struct subject_work {
     uint32_t done;        // the last frame that ran it
     uint32_t token;       // of a kernel: its second argument
     uint32_t seen;        // as its call got it
+    enum subject_memory memory;
+    _Atomic uint64_t blocks_begun, blocks_ended; // of frames in flight
 };
 
 // A graph, and what the test knows of it.
@@ -31,11 +44,29 @@ struct subject {
     braid_resource resources[order_max_resources], foreign_resource;
     struct subject_work work[order_max_nodes];
     uint32_t frame;
-    uint32_t failing; // the node whose native call fails; num_nodes: none
+    uint32_t failing;              // the node whose native call fails; num_nodes: none
+    braid_parameter token, number; // of kernels' second and third arguments
+    uint64_t token_users;          // a bit a node
+    bool in_flight;                // several frames at once: `done` and `seen` say nothing
 };
 
 // Turns the next bytes into one operation on the graph, right or wrong, and checks its answer.
 void subject_change(struct subject *subject, struct fuzz_input *input);
+
+// graphs_memory.c: parameters, and kernels with memory of a frame's own.
+void subject_open_parameters(struct subject *subject);
+void subject_use_parameter(struct subject *subject, uint32_t node, braid_node handle);
+void subject_set_token(struct subject *subject, struct fuzz_input *input, braid_exec *exec);
+void subject_add_memory(struct subject *subject, struct fuzz_input *input);
+// What the kernel does with its memory; `count`: how often the node has begun.
+void subject_use_memory(const struct subject_work *work, void *const *args, uint64_t count);
+
+// graphs_flight.c: what a node checks where several frames are in flight.
+uint64_t subject_begin_in_flight(struct subject_work *work, uint64_t num_blocks);
+void subject_end_in_flight(struct subject_work *work, uint64_t num_blocks);
+// Launches frames without waiting between them.
+void subject_fly(struct subject *subject, struct fuzz_input *input, braid_device *device,
+                 braid_stream *stream);
 
 // Plans as the next bytes say, and compares the plan with the order. NULL where planning must fail.
 braid_schedule *subject_plan(struct subject *subject, struct fuzz_input *input);
@@ -54,7 +85,7 @@ static inline bool leaves_frame(enum order_kind kind)
 }
 
 // The node's kernel and calls.
-extern const braid_kernel subject_kernel;
+extern const braid_kernel subject_kernel, subject_memory_kernel; // of two and of five arguments
 void subject_host_call(void *user);
 braid_status subject_native_call(braid_device *device, braid_stream *stream, void *user);
 

@@ -300,6 +300,13 @@ static void set_cost(struct subject *subject, struct fuzz_input *input)
                        node < subject->model.num_nodes ? BRAID_OK : BRAID_INVALID_ARGUMENT);
 }
 
+static void use_parameter(struct subject *subject, struct fuzz_input *input)
+{
+    uint32_t node;
+    braid_node handle = choose_node(subject, input, &node);
+    subject_use_parameter(subject, node, handle);
+}
+
 static void reserve(struct subject *subject, struct fuzz_input *input)
 {
     uint32_t nodes = fuzz_byte(input), edges = fuzz_byte(input);
@@ -341,6 +348,12 @@ void subject_change(struct subject *subject, struct fuzz_input *input)
         return;
     case 11:
         reserve(subject, input);
+        return;
+    case 12:
+        use_parameter(subject, input);
+        return;
+    case 13:
+        subject_add_memory(subject, input);
         return;
     default:
         add_edge(subject, input);

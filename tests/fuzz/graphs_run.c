@@ -21,10 +21,16 @@ static void check_before(const struct subject_work *work)
 static void run_on_cpu(const braid_blocks *blocks, void *const *args)
 {
     struct subject_work *work = *(struct subject_work **)args[0];
+    uint32_t num = (uint32_t)(blocks->end - blocks->begin);
+    if (work->subject->in_flight) {
+        subject_use_memory(work, args, subject_begin_in_flight(work, num));
+        subject_end_in_flight(work, num);
+        return;
+    }
     check_before(work);
+    subject_use_memory(work, args, 0);
     if (blocks->begin == 0)
         work->seen = *(const uint32_t *)args[1];
-    uint32_t num = (uint32_t)(blocks->end - blocks->begin);
     _Atomic uint32_t *blocks_done = (_Atomic uint32_t *)&work->blocks_done;
     if (atomic_fetch_add(blocks_done, num) + num == work->num_blocks) {
         atomic_store(blocks_done, 0);
@@ -33,10 +39,16 @@ static void run_on_cpu(const braid_blocks *blocks, void *const *args)
 }
 
 const braid_kernel subject_kernel = { .name = "checker", .cpu = run_on_cpu };
+const braid_kernel subject_memory_kernel = { .name = "memory", .cpu = run_on_cpu };
 
 void subject_host_call(void *user)
 {
     struct subject_work *work = user;
+    if (work->subject->in_flight) {
+        subject_begin_in_flight(work, 1);
+        subject_end_in_flight(work, 1);
+        return;
+    }
     check_before(work);
     work->done = work->subject->frame;
 }
@@ -111,6 +123,8 @@ static void run_frames(struct subject *subject, struct fuzz_input *input, braid_
                 subject->work[k].seen = 0;
         if (flags & 1)
             change_token(subject, input, exec);
+        if (flags & 16)
+            subject_set_token(subject, input, exec);
         if (flags & 2)
             launch_failing(subject, exec, stream);
         if (flags & 4)
@@ -151,4 +165,5 @@ void subject_run(struct subject *subject, struct fuzz_input *input, const braid_
     subject->failing = subject->model.num_nodes;
     run_frames(subject, input, exec, fuzz_below(input, 2) ? stream : NULL);
     braid_exec_destroy(exec);
+    subject_fly(subject, input, device, stream);
 }

@@ -44,6 +44,11 @@ static bool accesses_conflict(const struct order_graph *graph, const struct orde
     return false;
 }
 
+bool order_holds_between_frames(const struct order_graph *graph, uint32_t earlier, uint32_t later)
+{
+    return accesses_conflict(graph, &graph->nodes[earlier], &graph->nodes[later]);
+}
+
 // Whether accesses, bundles or hints order two nodes of which the first stands earlier.
 static bool sequence_orders(const struct order_graph *graph, const struct order_node *first,
                             const struct order_node *second)

@@ -57,6 +57,9 @@ struct order {
     enum order_cycle cycle;
 };
 
+// Whether a node of a frame stands before one of the next, by what both access.
+bool order_holds_between_frames(const struct order_graph *graph, uint32_t earlier, uint32_t later);
+
 void order_find(const struct order_graph *graph, struct order *out_order);
 
 // Two buffers with addresses that overlap: planning refuses them.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
+#include "gpu/life_overlap.h"
 #include "support/check.h"
 
 static uint32_t own[64];
@@ -202,6 +203,32 @@ static void whether_text_is_refused(void **state)
     assert_int_equal(standin_calls("cuModuleLoadData") - before, 2);
 }
 
+// The same of the fourth text, whose kernels write their times: the two before keep them.
+static void whether_text_that_keeps_times_is_refused(void **state)
+{
+    (void)state;
+    static const char *const rules[] = { "cuModuleLoadData:4=2", "cuModuleLoadData:4=222",
+                                         "cuModuleLoadData:4=222,cuModuleLoadData:5=999" };
+    static const braid_status expected[] = { BRAID_NO_MEMORY, BRAID_OK, BRAID_DEVICE_ERROR };
+    for (int i = 0; i < 3; i++) {
+        struct frame frame;
+        braid_exec *exec = NULL;
+        reset_standin();
+        check_ok(frame_open(&frame, "cuda"));
+        fail_calls(rules[i]);
+        braid_status status =
+            life_create_timed(frame.device, frame.words, BRAID_MODE_NATIVE, &exec);
+        fail_calls(NULL);
+        if (expected[i])
+            check_fails(status, expected[i], "cuModuleLoadData");
+        else
+            check_ok(status);
+        braid_exec_destroy(exec);
+        frame_finish(&frame);
+        check_nothing_is_left();
+    }
+}
+
 static braid_status create_compiled(braid_device *device, braid_exec **out_exec)
 {
     uint32_t c = 0;
@@ -255,12 +282,59 @@ static void what_the_compiler_gives(void **state)
     check_nothing_is_left();
 }
 
+static void count_call(void *user)
+{
+    ++*(uint32_t *)user;
+}
+
+// A launch that needs the place of a frame, and a wait for that frame.
+static void check_full(braid_exec_when_full when_full, const char *rule)
+{
+    struct frame frame;
+    uint32_t count = 0;
+    braid_graph *graph = NULL;
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_host_call(
+        graph, &(braid_host_call){ .call = count_call, .user = &count }, NULL));
+    const braid_exec_options options = { .frames = 2, .when_full = when_full };
+    check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
+    braid_graph_destroy(graph);
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_exec_launch(frame.exec, frame.stream));
+    check_ok(braid_exec_wait(frame.exec));
+    fail_calls(rule);
+    check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR, "cuEvent");
+    fail_calls("cuEventSynchronize:1=999");
+    check_fails(braid_exec_wait_frame(frame.exec, 1), BRAID_DEVICE_ERROR, "cuEventSynchronize");
+    fail_calls(NULL);
+    check_ok(braid_exec_wait_frame(frame.exec, 1));
+    check_ok(braid_exec_launch(frame.exec, frame.stream));
+    check_ok(braid_exec_wait(frame.exec));
+    assert_int_equal(count, 3);
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
+static void whether_a_frame_has_ended(void **state)
+{
+    (void)state;
+    check_full(BRAID_FULL_WAITS, "cuEventSynchronize:1=999");
+    check_full(BRAID_FULL_REFUSES, "cuEventQuery:1=999");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(where_memory_is),         cmocka_unit_test(what_the_device_has),
-        cmocka_unit_test(whether_there_is_a_gpu),  cmocka_unit_test(which_context_is_adopted),
-        cmocka_unit_test(whether_text_is_refused), cmocka_unit_test(what_the_compiler_gives),
+        cmocka_unit_test(where_memory_is),
+        cmocka_unit_test(what_the_device_has),
+        cmocka_unit_test(whether_there_is_a_gpu),
+        cmocka_unit_test(which_context_is_adopted),
+        cmocka_unit_test(whether_text_is_refused),
+        cmocka_unit_test(what_the_compiler_gives),
+        cmocka_unit_test(whether_text_that_keeps_times_is_refused),
+        cmocka_unit_test(whether_a_frame_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,9 +102,53 @@ static void a_native_frame_is_one_change_and_one_launch(void **state)
     frame_finish(&frame);
 }
 
+enum { NUM_NODES = 400, MOST_USERS = 40 };
+
+// What the driver is told when a parameter is set that so many among all nodes use.
+static long count_changes(uint32_t num_users)
+{
+    struct frame frame;
+    braid_graph *graph;
+    braid_parameter addend;
+    uint32_t value = 5;
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_parameter(graph, "addend", sizeof(value), &addend));
+    for (uint32_t i = 0; i < NUM_NODES; i++) {
+        uint32_t *words = frame.words;
+        braid_node node;
+        const braid_launch launch = { .kernel = &sum_kernel,
+                                      BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words),
+                                                 BRAID_ARG(words), BRAID_ARG(value)) };
+        check_ok(braid_graph_add_kernel(graph, &launch, &node));
+        if (i % (NUM_NODES / MOST_USERS) == 0 && i / (NUM_NODES / MOST_USERS) < num_users)
+            check_ok(braid_graph_use_parameter(
+                graph, addend, &(braid_parameter_use){ .node = node, .argument = 3 }));
+    }
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE, .plan.max_lanes = 1 };
+    check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
+    braid_graph_destroy(graph);
+    long before = standin_calls("cuGraphExecKernelNodeSetParams");
+    check_ok(braid_exec_set_param(frame.exec, addend, &value));
+    long changes = standin_calls("cuGraphExecKernelNodeSetParams") - before;
+    frame_finish(&frame);
+    return changes;
+}
+
+// However many nodes there are.
+static void a_parameter_costs_a_call_for_each_of_its_users(void **state)
+{
+    (void)state;
+    assert_int_equal(count_changes(0), 0);
+    assert_int_equal(count_changes(1), 1);
+    assert_int_equal(count_changes(MOST_USERS), MOST_USERS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_parameter_costs_a_call_for_each_of_its_users),
         cmocka_unit_test(a_native_frame_is_one_change_and_one_launch),
         cmocka_unit_test(on_streams),
         cmocka_unit_test(as_a_native_graph),

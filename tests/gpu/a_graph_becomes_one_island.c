@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph whose kernels have source becomes one kernel that walks its plan, or it is said why not.
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <braid/timings.h>
 
 #include "backends/gpu/gpu_island_lists.h"
 #include "backends/gpu/gpu_island_source.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
+#include "players/island/island_split.h"
 #include "support/check.h"
 
 enum { FRAMES = 20 };
@@ -20,7 +24,8 @@ static void every_order_is_kept(void **state)
         braid_exec *exec;
         struct island_graph made = { .seed = seed };
         reset_standin();
-        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+        check_ok(
+            braid_device_open(&(braid_device_options){ .backend = backend_under_test() }, &device));
         island_graph_make(&made, device);
         check_ok(braid_exec_create(device, made.graph, &options, &exec));
         for (int frame = 0; frame < FRAMES; frame++)
@@ -37,7 +42,184 @@ static void every_order_is_kept(void **state)
     }
 }
 
-// What the program changes between frames reaches later ones only.
+static void frames_are_ordered_as_wholes(void **state)
+{
+    (void)state;
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .frames = 3 };
+    braid_device *device;
+    braid_exec *exec;
+    struct island_graph made = { .seed = 1, .has_accesses = true };
+    reset_standin();
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = backend_under_test() }, &device));
+    island_graph_make(&made, device);
+    check_ok(braid_exec_create(device, made.graph, &options, &exec));
+    char text[1024];
+    check_ok(braid_exec_explain_frames(exec, text, sizeof(text)));
+    assert_string_equal(text,
+                        "3 frames in flight, whole frames: island replay does not order nodes of "
+                        "two frames: each begins when the one before has ended");
+    braid_exec_destroy(exec);
+    island_graph_finish(&made, device);
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+struct launches {
+    long graphs, kernels, changes;
+};
+
+static struct launches count_launches(void)
+{
+    const char *kernel = is_over_hip() ? "cuLaunchKernel" : "cuLaunchKernelEx";
+    return (struct launches){ standin_calls("cuGraphLaunch"), standin_calls(kernel),
+                              standin_calls("cuGraphExecKernelNodeSetParams") };
+}
+
+// HIP has no such graph: each frame is a kernel.
+static void check_launches(struct launches before, long graphs, long kernels, long changes)
+{
+    struct launches now = count_launches();
+    long frames = graphs + kernels;
+    assert_int_equal(now.graphs - before.graphs, is_over_hip() ? 0 : graphs);
+    assert_int_equal(now.kernels - before.kernels, is_over_hip() ? frames : kernels);
+    assert_int_equal(now.changes - before.changes, is_over_hip() ? 0 : changes);
+}
+
+// Kernels of several blocks, which lanes and their helpers share: each starts behind what it runs
+// after and ends before what comes behind it, in whichever part the work was done. It takes less
+// than its blocks one after another, and a graph of them has few lanes.
+static void calls_of_many_blocks_are_shared(void **state)
+{
+    (void)state;
+    enum { FEW_FRAMES = 8 };
+    const uint64_t cost_ns = 20000;
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .profile = 2 };
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        braid_device *device;
+        braid_exec *exec;
+        struct island_graph made = { .seed = seed, .most_blocks = 12, .cost_ns = cost_ns };
+        reset_standin();
+        assert_true(standin_configure("BRAID_STANDIN_MULTIPROCESSORS", "40"));
+        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+        island_graph_make(&made, device);
+        check_ok(braid_exec_create(device, made.graph, &options, &exec));
+        for (int frame = 0; frame < FEW_FRAMES; frame++)
+            check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_launch_many(exec, NULL, FEW_FRAMES));
+        check_ok(braid_exec_wait(exec));
+        island_graph_check(&made, 2 * FEW_FRAMES);
+        for (uint32_t i = 0; i < ISLAND_NODES; i++) {
+            braid_placement placement;
+            braid_spread seen;
+            check_ok(
+                braid_schedule_get_placement(braid_exec_schedule(exec), made.nodes[i], &placement));
+            uint64_t planned_ns = placement.end_ns - placement.start_ns;
+            assert_true(made.num_blocks[i] == 1 ? planned_ns == cost_ns : planned_ns > cost_ns);
+            assert_true(made.num_blocks[i] < 4 || planned_ns < made.num_blocks[i] * cost_ns);
+            check_ok(braid_exec_get_node_timing(exec, made.nodes[i], &seen));
+            assert_true(seen.least_ns > 0);
+        }
+        braid_exec_destroy(exec);
+        island_graph_finish(&made, device);
+        braid_device_close(device);
+        check_nothing_is_left();
+    }
+}
+
+static const braid_kernel quiet = { .name = "island_quiet",
+                                    .source = "extern \"C\" __global__ void island_quiet() {}\n" };
+typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                             void **args);
+BRAID_API kernel_function braid_standin_island_quiet;
+static atomic_uint num_quiet;
+
+void braid_standin_island_quiet(const unsigned grid[3], const unsigned block[3],
+                                unsigned shared_bytes, void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes, (void)args;
+    atomic_fetch_add(&num_quiet, 1);
+}
+
+// All of which lie at the same place.
+static void calls_without_arguments_are_shared_too(void **state)
+{
+    (void)state;
+    enum { NODES = 6 };
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_MULTIPROCESSORS", "40"));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(braid_graph_create(&graph));
+    const braid_launch launch = { .node.cost_ns = 50000, .kernel = &quiet, .grid.x = 8 };
+    for (int i = 0; i < NODES; i++)
+        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    check_ok(braid_exec_create(device, graph,
+                               &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE }, &exec));
+    for (int frame = 0; frame < FRAMES; frame++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(atomic_load(&num_quiet), NODES * FRAMES);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+// By hand: three lanes, of which the first has a call of three parts between two others, and the
+// second one that is first on its lane; what they publish is waited for by new numbers.
+static void helpers_wait_and_are_waited_for(void **state)
+{
+    (void)state;
+    const struct backend_task tasks[] = { { .node = 0 },
+                                          { .node = 1, .parts = 3 },
+                                          { .node = 2 },
+                                          { .node = 3, .parts = 2 },
+                                          { .node = 4, .parts = 2 } };
+    uint32_t call_of[5] = { 0 };
+    struct island_lists lists = { .num_lanes = 3, .num_calls = 5, .num_waits = 2 };
+    lists.calls = calloc(5, sizeof(*lists.calls));
+    lists.lane_first = calloc(4, sizeof(*lists.lane_first));
+    lists.waits = calloc(2, sizeof(*lists.waits));
+    assert_true(lists.calls && lists.lane_first && lists.waits);
+    for (int i = 0; i < 5; i++)
+        lists.calls[i].task = &tasks[i];
+    lists.calls[2].publishes = lists.calls[3].publishes = true;
+    lists.calls[2].first_wait = 0, lists.calls[2].num_waits = 1; // on lane 0, for lane 1
+    lists.calls[4].first_wait = 1, lists.calls[4].num_waits = 1; // on lane 2, for lane 0
+    lists.waits[0] = (struct island_wait){ 1, 1 };
+    lists.waits[1] = (struct island_wait){ 0, 1 };
+    const uint32_t lane_first[] = { 0, 3, 4, 5 };
+    memcpy(lists.lane_first, lane_first, sizeof(lane_first));
+    check_ok(braid_island_split(&lists, call_of));
+    check_ok(braid_island_lists_check(&lists));
+    assert_int_equal(lists.num_lanes, 3 + 2 + 1 + 1);
+    // Node 0 publishes for the helpers, node 1 in parts, what gathers them, node 2.
+    assert_int_equal(lists.lane_first[1], 4);
+    assert_true(lists.calls[0].publishes && lists.calls[3].publishes);
+    assert_int_equal(call_of[1], 1);
+    assert_int_equal(lists.calls[1].num_parts, 3);
+    assert_null(lists.calls[2].task);
+    assert_int_equal(lists.calls[2].num_waits, 2);
+    // Node 3 is first on its lane: nothing is handed out. Node 4 waits before it is.
+    assert_int_equal(call_of[3], 4);
+    assert_int_equal(lists.calls[call_of[4] - 1].num_waits, 1);
+    assert_int_equal(lists.waits[lists.calls[call_of[4] - 1].first_wait].number, 2);
+    assert_true(lists.calls[call_of[4] - 1].publishes);
+    for (uint32_t lane = 3; lane < lists.num_lanes; lane++) {
+        const struct island_call *call = &lists.calls[lists.lane_first[lane]];
+        assert_int_equal(lists.lane_first[lane + 1] - lists.lane_first[lane], 1);
+        assert_true(call->publishes && call->part > 0 && call->part < call->num_parts);
+        assert_ptr_equal(lists.calls[call->first_part].task, call->task);
+        assert_int_equal(call->num_waits, call->task->node != 3);
+    }
+    braid_island_lists_finish(&lists);
+}
+
+// What the program changes between frames reaches later ones only. Frames of the same arguments are
+// launched as a graph, which takes the host less, and those of new ones as a kernel.
 static void a_frame_keeps_its_arguments(void **state)
 {
     (void)state;
@@ -50,7 +232,8 @@ static void a_frame_keeps_its_arguments(void **state)
     unsigned long unused = 0;
     void *first, *second;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = backend_under_test() }, &device));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &first));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &second));
     memset(first, 0, 4);
@@ -64,16 +247,67 @@ static void a_frame_keeps_its_arguments(void **state)
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_graph_destroy(graph);
     assert_true(standin_configure("BRAID_STANDIN_SLOW_US", "2000"));
+    struct launches before = count_launches();
     for (int frame = 0; frame < 3; frame++)
         check_ok(braid_exec_launch(exec, NULL));
+    check_launches(before, 3, 0, 0);
     check_ok(braid_exec_set_arg(exec, node, 0, BRAID_ARG(second)));
     check_ok(braid_exec_launch(exec, NULL));
+    check_launches(before, 3, 1, 0);
+    for (int frame = 0; frame < 2; frame++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_launches(before, 5, 1, 1);
     check_ok(braid_exec_wait(exec));
     assert_int_equal(*(unsigned *)first, 3);
-    assert_int_equal(*(unsigned *)second, 1);
+    assert_int_equal(*(unsigned *)second, 3);
     braid_exec_destroy(exec);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, first);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, second);
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+// An exec of kernels in a row, of which none is before another. How many modules were loaded for it
+// beside that of the kernels themselves, which is the program's and may be another the next time.
+static long load_row(braid_device *device, const braid_kernel *const *kernels, uint32_t num)
+{
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .plan.max_lanes = 1 };
+    unsigned *ran = NULL, index = 0;
+    unsigned long unused = 0;
+    braid_graph *graph;
+    braid_exec *exec;
+    long before = standin_calls("cuModuleLoadData");
+    check_ok(braid_graph_create(&graph));
+    for (uint32_t i = 0; i < num; i++) {
+        const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(index), BRAID_ARG(unused) };
+        const braid_launch launch = { .kernel = kernels[i],
+                                      .args = args,
+                                      .num_args = kernels[i] == &island_note ? 3 : 2 };
+        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    }
+    check_ok(braid_exec_create(device, graph, &options, &exec));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    return standin_calls("cuModuleLoadData") - before - 1;
+}
+
+// Whichever kernel comes first, and about as large as another.
+static void graphs_alike_share_their_code(void **state)
+{
+    (void)state;
+    const braid_kernel *row[11], *other[12];
+    braid_device *device;
+    for (uint32_t i = 0; i < 12; i++) {
+        if (i < 11)
+            row[i] = i % 2 ? &island_note : &island_other;
+        other[i] = i % 3 ? &island_other : &island_note;
+    }
+    reset_standin();
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = backend_under_test() }, &device));
+    assert_true(load_row(device, row, 11) > 0);
+    assert_int_equal(load_row(device, other, 12), 0);
+    assert_true(load_row(device, &row[0], 1) > 0); // a kernel less is another code
     braid_device_close(device);
     check_nothing_is_left();
 }
@@ -112,10 +346,13 @@ static void what_cannot_be_inside_is_named(void **state)
     static const char image[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                                 ".visible .entry island_other(.param .u64 a, .param .u32 b)\n"
                                 "{ ret; }\n";
-    const braid_kernel without = { .name = "island_other", .cuda = { .data = image } };
+    const braid_kernel without = { .name = "island_other",
+                                   .cuda = { .data = image },
+                                   .hip = { .data = image } };
     const braid_kernel on_cpu = { .name = "on_cpu", .cpu = run_other_on_cpu };
-    check_refusal("cuda", &without, 0, "'outsider' cannot be in an island: it has no source");
-    check_refusal("cuda", &island_other, 64,
+    check_refusal(backend_under_test(), &without, 0,
+                  "'outsider' cannot be in an island: it has no source");
+    check_refusal(backend_under_test(), &island_other, 64,
                   "'outsider' cannot be in an island: it uses dynamic shared");
     check_refusal("cpu", &on_cpu, 0, "has no islands");
 }
@@ -163,6 +400,8 @@ static void sources_are_read_as_tokens(void **state)
                  "its assembly may touch what an island stands in for");
     check_source(KERNEL("auto g = cooperative_groups::this_grid();"), "it uses cooperative groups");
     check_source("#if 1\n#include <cuda_fp16.h>\n#endif\n" KERNEL(""), conditional);
+    check_source(KERNEL("__builtin_amdgcn_s_barrier();"),
+                 "it uses words of AMD's compiler that an island cannot stand in for");
     check_source(KERNEL("{"), "its braces do not match");
     check_source("const char *s = R\"(x)\";\n" KERNEL(""), "it has a raw string");
 }
@@ -244,7 +483,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_order_is_kept),
+        cmocka_unit_test(frames_are_ordered_as_wholes),
+        cmocka_unit_test(calls_of_many_blocks_are_shared),
+        cmocka_unit_test(calls_without_arguments_are_shared_too),
+        cmocka_unit_test(helpers_wait_and_are_waited_for),
         cmocka_unit_test(a_frame_keeps_its_arguments),
+        cmocka_unit_test(graphs_alike_share_their_code),
         cmocka_unit_test(what_cannot_be_inside_is_named),
         cmocka_unit_test(sources_are_read_as_tokens),
         cmocka_unit_test(parts_that_are_left_out_do_not_count),

@@ -44,6 +44,9 @@ static void take_log(void *user, braid_status status, const char *message)
     strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
 }
 
+static braid_node last_node;
+static braid_parameter last_argument;
+
 // So many nodes side by side take several blocks, which the device has to run at once.
 static braid_graph *make_graph(void)
 {
@@ -56,36 +59,90 @@ static braid_graph *make_graph(void)
             .kernel = &part,
             BRAID_ARGS(BRAID_ARG(none)),
         };
-        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+        check_ok(braid_graph_add_kernel(graph, &launch, &last_node));
     }
+    check_ok(braid_graph_add_parameter(graph, "none", sizeof(none), &last_argument));
+    check_ok(braid_graph_use_parameter(graph, last_argument,
+                                       &(braid_parameter_use){ .node = last_node }));
     return graph;
 }
 
 static const char *current_function;
 static long calls_before_destroying;
 
+static braid_status run_timed(braid_exec *exec)
+{
+    braid_timings timings;
+    braid_status status = braid_exec_launch(exec, NULL);
+    if (!status)
+        status = braid_exec_wait(exec);
+    return status ? status : braid_exec_get_timings(exec, &timings);
+}
+
+// As a graph, as a kernel with new arguments, as a graph that has these, and many frames at once,
+// each with arguments of its own.
+static braid_status run_untimed(braid_exec *exec)
+{
+    void *none = NULL;
+    braid_status status = braid_exec_launch(exec, NULL);
+    if (!status)
+        status = braid_exec_set_arg(exec, last_node, 0, BRAID_ARG(none));
+    for (int i = 0; i < 2 && !status; i++)
+        status = braid_exec_launch(exec, NULL);
+    void *const rows[3] = { NULL };
+    if (!status)
+        status = braid_exec_set_param_rows(exec, last_argument, rows, 3);
+    if (!status)
+        status = braid_exec_launch_many(exec, NULL, 3);
+    return status ? status : braid_exec_wait(exec);
+}
+
+// Islands that are nodes of a native graph, which is told of what changes inside.
+static braid_status run_native(braid_exec *exec)
+{
+    void *none = NULL;
+    braid_exec_info info;
+    braid_exec_get_info(exec, &info);
+    assert_int_equal(info.num_islands, 2);
+    braid_status status = braid_exec_launch(exec, NULL);
+    if (!status)
+        status = braid_exec_set_arg(exec, last_node, 0, BRAID_ARG(none));
+    if (!status)
+        status = braid_exec_launch(exec, NULL);
+    return status ? status : braid_exec_wait(exec);
+}
+
 // The message of what failed first, or an empty one.
 static void live(const braid_graph *graph, char *out_message, size_t size)
 {
-    const braid_exec_options options = {
+    braid_exec_options options = {
         .islands = BRAID_ISLANDS_WHOLE,
         .plan = { .max_lanes = NUM_NODES, .fixed_lanes = true },
         .profile = 2,
     };
-    braid_timings timings;
     braid_device *device = NULL;
-    braid_exec *exec = NULL;
+    braid_exec *exec = NULL, *untimed = NULL, *native = NULL;
     braid_status status = braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device);
     if (!status)
         status = braid_exec_create(device, graph, &options, &exec);
     if (!status)
-        status = braid_exec_launch(exec, NULL);
+        status = run_timed(exec);
+    options.profile = 0;
     if (!status)
-        status = braid_exec_wait(exec);
+        status = braid_exec_create(device, graph, &options, &untimed);
     if (!status)
-        status = braid_exec_get_timings(exec, &timings);
+        status = run_untimed(untimed);
+    const braid_exec_options lanes = { .mode = BRAID_MODE_NATIVE,
+                                       .islands = BRAID_ISLANDS_ALWAYS,
+                                       .plan = { .max_lanes = 2, .fixed_lanes = true } };
+    if (!status)
+        status = braid_exec_create(device, graph, &lanes, &native);
+    if (!status)
+        status = run_native(native);
     snprintf(out_message, size, "%s", status ? braid_error_message() : "");
     calls_before_destroying = current_function ? standin_calls(current_function) : 0;
+    braid_exec_destroy(native);
+    braid_exec_destroy(untimed);
     braid_exec_destroy(exec);
     (void)!braid_device_close(device);
 }
@@ -153,7 +210,7 @@ static void every_call_once(void **state)
     num_frames = 0;
     live(graph, message, sizeof(message));
     assert_string_equal(message, "");
-    assert_int_equal(num_frames, 1);
+    assert_int_equal(num_frames, 4 + 1 + 2 * 2); // kernels of islands
     braid_graph_destroy(graph);
     braid_log_set(NULL, NULL);
     print_message("summary: %d failures told\n", num);

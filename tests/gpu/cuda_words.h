@@ -8,6 +8,7 @@
 #define __device__
 #define __global__
 #define __shared__
+#define __align__(bytes) alignas(bytes)
 #define __forceinline__ inline
 #define __grid_constant__
 #define __restrict__ __restrict

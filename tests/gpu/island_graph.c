@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs of kernels that look whether what they run after has run, for tests of islands.
+// Random graphs, and chains, of kernels that look whether what they run after has run, for tests of
+// islands.
 #include "gpu/island_graph.h"
 
 #include <stdatomic.h>
@@ -19,7 +20,9 @@ static const char image[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
 
 const braid_kernel island_note = { .name = "island_note", .source = SOURCE };
 const braid_kernel island_other = { .name = "island_other", .source = SOURCE };
-const braid_kernel island_outsider = { .name = "island_outsider", .cuda = { .data = image } };
+const braid_kernel island_outsider = { .name = "island_outsider",
+                                       .cuda = { .data = image },
+                                       .hip = { .data = image } };
 
 typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
                              void **args);
@@ -28,6 +31,7 @@ BRAID_API kernel_function braid_standin_island_note, braid_standin_island_other,
 
 static uint32_t before[ISLAND_NODES][ISLAND_NODES], num_before[ISLAND_NODES];
 static atomic_uint num_wrong;
+bool (*island_fails)(unsigned node);
 
 // Right only when all that the node stands behind has run once more often.
 void braid_standin_island_note(const unsigned grid[3], const unsigned block[3],
@@ -35,6 +39,8 @@ void braid_standin_island_note(const unsigned grid[3], const unsigned block[3],
 {
     (void)grid, (void)block, (void)shared_bytes;
     unsigned *ran = *(unsigned **)args[0], node = *(unsigned *)args[1];
+    if (island_fails && island_fails(node))
+        return;
     for (uint32_t i = 0; i < num_before[node]; i++) {
         if (ran[before[node][i]] != ran[node] + 1)
             atomic_fetch_add(&num_wrong, 1);
@@ -102,7 +108,7 @@ void island_graph_make(struct island_graph *made, braid_device *device)
         braid_access accesses[ISLAND_NODES];
         uint32_t num_after = choose_before(&random, i, most, made->nodes, after);
         uint32_t num_accesses = made->has_accesses ? declare(made->graph, i, cells, accesses) : 0;
-        const braid_launch launch = {
+        braid_launch launch = {
             .node = { .after = after,
                       .num_after = num_after,
                       .accesses = accesses,
@@ -115,6 +121,8 @@ void island_graph_make(struct island_graph *made, braid_device *device)
             .num_args = is_other ? 2 : 3,
         };
         made->num_outsiders += is_outsider;
+        made->num_blocks[i] = made->most_blocks ? 1 + random_below(&random, made->most_blocks) : 1;
+        launch.grid.x = made->num_blocks[i];
         check_ok(braid_graph_add_kernel(made->graph, &launch, &made->nodes[i]));
     }
 }
@@ -130,4 +138,36 @@ void island_graph_finish(struct island_graph *made, braid_device *device)
 {
     braid_graph_destroy(made->graph);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, made->ran);
+}
+
+void island_chain_make(struct island_chain *chain, braid_device *device, const braid_kernel *middle)
+{
+    void *memory;
+    chain->device = device;
+    check_ok(braid_memory_allocate(chain->device, BRAID_MEMORY_DEVICE, 256, &memory));
+    memset(memory, 0, 256);
+    chain->ran = memory;
+    chain->other = chain->ran + 32;
+    check_ok(braid_graph_create(&chain->graph));
+    for (uint32_t i = 0; i < ISLAND_CHAIN; i++) {
+        char name[] = "link a";
+        name[5] = (char)('a' + i);
+        const braid_launch launch = {
+            .node = { .name = name,
+                      .after = chain->nodes + i - (i > 0),
+                      .num_after = i > 0,
+                      .cost_ns = 300 },
+            .kernel = i == ISLAND_CHAIN / 2 ? middle : &island_other,
+            BRAID_ARGS(BRAID_ARG(chain->ran), BRAID_ARG(i)),
+        };
+        check_ok(braid_graph_add_kernel(chain->graph, &launch, &chain->nodes[i]));
+    }
+}
+
+void island_chain_finish(struct island_chain *chain)
+{
+    braid_graph_destroy(chain->graph);
+    braid_memory_free(chain->device, BRAID_MEMORY_DEVICE, chain->ran);
+    braid_device_close(chain->device);
+    check_nothing_is_left();
 }

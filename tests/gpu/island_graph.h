@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs of kernels that look whether what they run after has run, for tests of islands.
+// Random graphs, and chains, of kernels that look whether what they run after has run, for tests of
+// islands.
 #ifndef BRAID_TESTS_GPU_ISLAND_GRAPH_H
 #define BRAID_TESTS_GPU_ISLAND_GRAPH_H
 
@@ -11,15 +12,20 @@ enum { ISLAND_NODES = 40 };
 // node's number, and 8 bytes. The last has no source.
 extern const braid_kernel island_note, island_other, island_outsider;
 
+// Asked by each of these kernels, of a node's number, before it counts: it does not where this says
+// so. NULL: all count.
+extern bool (*island_fails)(unsigned node);
+
 struct island_graph {
     uint64_t seed;
     bool has_outsiders; // some nodes have no source
     bool has_accesses;  // that say the same, so that frames may overlap
     uint32_t most_before;
-    uint64_t cost_ns; // of each node; 0: 2000
+    uint32_t most_blocks; // of a node, at random; 0: one
+    uint64_t cost_ns;     // of each node; 0: 2000
     braid_graph *graph;
     braid_node nodes[ISLAND_NODES];
-    uint32_t num_outsiders;
+    uint32_t num_blocks[ISLAND_NODES], num_outsiders;
     unsigned *ran;
 };
 
@@ -28,5 +34,19 @@ void island_graph_make(struct island_graph *made, braid_device *device);
 // After so many frames that have ended: every node ran in each, and behind what it runs after.
 void island_graph_check(const struct island_graph *made, unsigned num_frames);
 void island_graph_finish(struct island_graph *made, braid_device *device);
+
+// "link a" to "link e", which count in `ran`. There is another place for that.
+enum { ISLAND_CHAIN = 5 };
+struct island_chain {
+    braid_device *device;
+    braid_graph *graph;
+    braid_node nodes[ISLAND_CHAIN];
+    unsigned *ran, *other;
+};
+
+void island_chain_make(struct island_chain *chain, braid_device *device,
+                       const braid_kernel *middle);
+// Closes the device too, and sees that nothing is left.
+void island_chain_finish(struct island_chain *chain);
 
 #endif

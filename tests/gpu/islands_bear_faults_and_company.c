@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// On a real device: after a fault an island names the node, and islands that want all of the device
-// run beside each other and beside a kernel that fills it, without a hang.
+// On a real device: after a fault an island names the node, islands that want all of the device run
+// beside each other, beside a kernel that fills it and beside those of another process, without a
+// hang, lanes without calls hold up nobody, and kernels of several warps meet at barriers of their
+// own. BRAID_TEST_BACKEND=cuda|hip.
 //
 // After a fault a process has no device any more, so each case is a process of its own.
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +18,16 @@
 
 #include "support/check.h"
 
-enum { MOST_LANES = 512, CHAIN = 8, FRAMES = 50, LIMIT_S = 40 };
+enum {
+    MOST_LANES = 512,
+    CHAIN = 8,
+    FRAMES = 50,
+    LIMIT_S = 40,
+    LARGE = 256,
+    LARGE_FILL = 1 << 20, // bytes
+    SMALL = 64,
+    ROUNDS = 3
+};
 
 static const char source[] =
     "extern \"C\" __global__ void step(unsigned *x, unsigned add, unsigned bad)\n"
@@ -30,14 +44,30 @@ static const char source[] =
     "    long long begin = clock64();\n"
     "    while (clock64() - begin < (long long)cycles) {\n"
     "    }\n"
+    "}\n"
+    "extern \"C\" __global__ void meet(unsigned *x, unsigned *scratch, unsigned rounds)\n"
+    "{\n"
+    "    for (unsigned round = 0; round < rounds; round++) {\n"
+    "        scratch[threadIdx.x] = *x + threadIdx.x;\n"
+    "        __syncthreads();\n"
+    "        unsigned sum = 0;\n"
+    "        for (unsigned i = 0; threadIdx.x == 0 && i < blockDim.x; i++)\n"
+    "            sum += scratch[i];\n"
+    "        if (threadIdx.x == 0)\n"
+    "            *x = *x * 3 + sum;\n"
+    "        __syncthreads();\n"
+    "    }\n"
     "}\n";
+static const braid_kernel meet = { .name = "meet", .source = source };
 static const braid_kernel step = { .name = "step", .source = source };
 static const braid_kernel fill_device = { .name = "fill_device", .source = source };
 
 static braid_device *open_device(void)
 {
     braid_device *device;
-    if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device))
+    const char *backend = getenv("BRAID_TEST_BACKEND");
+    if (braid_device_open(&(braid_device_options){ .backend = backend ? backend : "cuda" },
+                          &device))
         exit(77);
     braid_device_info info;
     braid_device_get_info(device, &info);
@@ -46,34 +76,80 @@ static braid_device *open_device(void)
     return device;
 }
 
-// Chains of x = 3 x + 1, of which one node may be bad; x has a number for each chain.
-static braid_exec *make_island(braid_device *device, uint32_t *x, uint32_t num_chains,
-                               uint32_t num_threads, unsigned bad)
+static bool is_hip(void)
+{
+    const char *backend = getenv("BRAID_TEST_BACKEND");
+    return backend && strcmp(backend, "hip") == 0;
+}
+
+static uint32_t threads_of(uint32_t node)
+{
+    return node % 2 ? SMALL : LARGE;
+}
+
+// Chains of x = 3 x + 1, of which one node may be bad; or, with scratch for each chain, of kernels
+// that meet, of fewer threads and of more in turn. x has a number for each chain.
+struct chains {
+    braid_islands islands;
+    uint32_t num, length, num_threads;
+    unsigned bad;
+    uint32_t *x, *scratch;
+};
+
+static void add_link(braid_graph *graph, const struct chains *chains, uint32_t chain, uint32_t i,
+                     braid_node *last)
+{
+    char name[32];
+    uint32_t *mine = chains->x + chain, *own = chains->scratch + (size_t)LARGE * chain;
+    unsigned rounds = ROUNDS, add = 1, kind = chain == 1 && i == 3 ? chains->bad : 0;
+    const braid_arg meeting[] = { BRAID_ARG(mine), BRAID_ARG(own), BRAID_ARG(rounds) };
+    const braid_arg stepping[] = { BRAID_ARG(mine), BRAID_ARG(add), BRAID_ARG(kind) };
+    snprintf(name, sizeof(name), "chain %u, %u", chain, i);
+    const braid_launch launch = {
+        .node = { .name = name, .after = last, .num_after = i > 0, .cost_ns = 20000 },
+        .kernel = chains->scratch ? &meet : &step,
+        .block = { chains->scratch ? threads_of(i) : chains->num_threads, 1, 1 },
+        .args = chains->scratch ? meeting : stepping,
+        .num_args = 3,
+    };
+    check_ok(braid_graph_add_kernel(graph, &launch, last));
+}
+
+// Beside stretches of lanes stands a fill that is too large for an island.
+static braid_exec *make_chains(braid_device *device, const struct chains *chains)
 {
     braid_graph *graph;
     braid_exec *exec;
+    void *large;
     check_ok(braid_graph_create(&graph));
-    for (uint32_t chain = 0; chain < num_chains; chain++) {
-        braid_node last;
-        for (uint32_t i = 0; i < CHAIN; i++) {
-            char name[32];
-            uint32_t *mine = x + chain;
-            unsigned add = 1, kind = chain == 1 && i == 3 ? bad : 0;
-            snprintf(name, sizeof(name), "chain %u, %u", chain, i);
-            const braid_launch launch = {
-                .node = { .name = name, .after = &last, .num_after = i > 0, .cost_ns = 20000 },
-                .kernel = &step,
-                .block = { num_threads, 1, 1 },
-                BRAID_ARGS(BRAID_ARG(mine), BRAID_ARG(add), BRAID_ARG(kind)),
-            };
-            check_ok(braid_graph_add_kernel(graph, &launch, &last));
-        }
+    if (chains->islands == BRAID_ISLANDS_ALWAYS) {
+        check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, LARGE_FILL, &large));
+        check_ok(braid_graph_add_fill(
+            graph, &(braid_fill){ .to = large, .value_bytes = 4, .num_values = LARGE_FILL / 4 },
+            NULL));
     }
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
-                                         .plan = { .max_lanes = num_chains, .fixed_lanes = true } };
+    for (uint32_t chain = 0; chain < chains->num; chain++) {
+        braid_node last;
+        for (uint32_t i = 0; i < chains->length; i++)
+            add_link(graph, chains, chain, i, &last);
+    }
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+                                         .islands = chains->islands,
+                                         .plan = { .max_lanes = chains->num,
+                                                   .fixed_lanes = true } };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;
+}
+
+static braid_exec *make_island(braid_device *device, uint32_t *x, uint32_t num_chains,
+                               uint32_t length, uint32_t num_threads)
+{
+    return make_chains(device, &(struct chains){ .islands = BRAID_ISLANDS_WHOLE,
+                                                 .num = num_chains,
+                                                 .length = length,
+                                                 .num_threads = num_threads,
+                                                 .x = x });
 }
 
 static uint32_t *make_numbers(braid_device *device)
@@ -85,35 +161,65 @@ static uint32_t *make_numbers(braid_device *device)
     return memory;
 }
 
-static void fault(unsigned bad)
+static void fault(unsigned bad, braid_islands islands)
 {
     braid_device *device = open_device();
-    uint32_t *x = make_numbers(device);
-    braid_exec *good = make_island(device, x, 4, 32, 0);
-    braid_exec *exec = make_island(device, x, 4, 32, bad);
+    struct chains chains = {
+        .islands = islands, .num = 4, .length = CHAIN, .num_threads = 32, .x = make_numbers(device)
+    };
+    bool is_whole = islands == BRAID_ISLANDS_WHOLE;
+    braid_exec *good = make_chains(device, &chains);
+    chains.bad = bad;
+    braid_exec *exec = make_chains(device, &chains);
+    braid_exec_info info;
+    braid_exec_get_info(exec, &info);
+    assert_int_equal(info.num_islands, is_whole ? 1 : 4);
     check_ok(braid_exec_launch_many(good, NULL, 3));
     check_ok(braid_exec_wait(good));
     (void)!braid_exec_launch(exec, NULL);
-    check_fails(braid_exec_wait(exec), BRAID_DEVICE_ERROR, "'chain 1, 3' (lane ");
+    check_fails(braid_exec_wait(exec), BRAID_DEVICE_ERROR,
+                is_whole ? "'chain 1, 3' (lane " : "'chain 1, 3' (island ");
     printf("%s\n", braid_error_message());
-    check_fails(braid_exec_wait(good), BRAID_DEVICE_ERROR, "no node of its island was running");
+    check_fails(braid_exec_wait(good), BRAID_DEVICE_ERROR,
+                is_whole ? "no node of its island was running"
+                         : "no node of its islands was running");
     fflush(stdout);
     _exit(0);
 }
 
 static void trap(void)
 {
-    fault(1);
+    fault(1, BRAID_ISLANDS_WHOLE);
 }
 
 static void bad_address(void)
 {
-    fault(2);
+    fault(2, BRAID_ISLANDS_WHOLE);
+}
+
+static void trap_in_a_stretch(void)
+{
+    fault(1, BRAID_ISLANDS_ALWAYS);
+}
+
+static void bad_address_in_a_stretch(void)
+{
+    fault(2, BRAID_ISLANDS_ALWAYS);
+}
+
+// Of processes that begin together.
+static atomic_uint *num_ready;
+
+static void await_others(unsigned num)
+{
+    atomic_fetch_add(num_ready, 1);
+    while (atomic_load(num_ready) < num)
+        sched_yield();
 }
 
 // Two islands of as many blocks as the device has multiprocessors, which are as large as blocks can
 // be, and kernels that take the whole device, on three streams.
-static void company(void)
+static void keep_company(unsigned num_processes)
 {
     braid_device *device = open_device();
     uint32_t *x[2], expected = 0;
@@ -123,6 +229,7 @@ static void company(void)
     uint64_t cycles = 2000000;
     braid_device_info info;
     braid_device_get_info(device, &info);
+    const uint32_t length = is_hip() ? 1 : CHAIN; // there is room for 4 KiB of arguments
     uint32_t lanes = info.num_units < MOST_LANES ? info.num_units : MOST_LANES;
     check_ok(braid_graph_create(&graph));
     const braid_launch launch = { .kernel = &fill_device,
@@ -133,10 +240,11 @@ static void company(void)
     check_ok(braid_exec_create(device, graph, NULL, &execs[2]));
     for (int i = 0; i < 2; i++) {
         x[i] = make_numbers(device);
-        execs[i] = make_island(device, x[i], lanes, 1024, 0);
+        execs[i] = make_island(device, x[i], lanes, length, 1024);
     }
     for (int i = 0; i < 3; i++)
         check_ok(braid_stream_create(device, NULL, &streams[i]));
+    await_others(num_processes);
     for (int frame = 0; frame < FRAMES; frame++) {
         for (int i = 2; i >= 0; i--)
             check_ok(i < 2 ? braid_exec_launch_many(execs[i], streams[i], 3)
@@ -144,7 +252,7 @@ static void company(void)
     }
     for (int i = 0; i < 3; i++)
         check_ok(braid_stream_synchronize(device, streams[i]));
-    for (int i = 0; i < 3 * FRAMES * CHAIN; i++)
+    for (int i = 0; i < 3 * FRAMES * (int)length; i++)
         expected = expected * 3 + 1;
     for (uint32_t i = 0; i < 2 * lanes; i++)
         assert_int_equal(x[i / lanes][i % lanes], expected);
@@ -156,21 +264,110 @@ static void company(void)
     _exit(0);
 }
 
+static void company(void)
+{
+    keep_company(1);
+}
+
+static void company_of_two(void)
+{
+    keep_company(2);
+}
+
+// As many lanes as leave a group of the last block with nothing to do, frame after frame in one
+// launch: it ends each at once, and begins the next where the others do.
+static void idle_lane(void)
+{
+    enum { LAUNCHES = 20, MANY = 25 };
+    braid_device *device = open_device();
+    braid_device_info info;
+    braid_device_get_info(device, &info);
+    uint32_t lanes = info.num_units < MOST_LANES - 2 ? info.num_units : MOST_LANES - 2;
+    lanes += 1 + lanes % 2; // two for each block, and an odd number
+    uint32_t *x = make_numbers(device), expected = 0;
+    braid_exec *exec = make_island(device, x, lanes, 1, LARGE);
+    for (int i = 0; i < LAUNCHES; i++)
+        check_ok(braid_exec_launch_many(exec, NULL, MANY));
+    check_ok(braid_exec_wait(exec));
+    for (int i = 0; i < LAUNCHES * MANY; i++)
+        expected = expected * 3 + 1;
+    for (uint32_t i = 0; i < lanes; i++)
+        assert_int_equal(x[i], expected);
+    printf("%u lanes in groups of %d threads, %d frames\n", lanes, LARGE, LAUNCHES * MANY);
+    fflush(stdout);
+    _exit(0);
+}
+
+enum { MEETINGS = 20 }; // frames
+
+static void meet_in(braid_device *device, uint32_t *scratch, uint32_t num_chains, uint32_t length)
+{
+    uint32_t *x = make_numbers(device), expected = 0;
+    braid_exec *exec = make_chains(device, &(struct chains){ .islands = BRAID_ISLANDS_WHOLE,
+                                                             .num = num_chains,
+                                                             .length = length,
+                                                             .x = x,
+                                                             .scratch = scratch });
+    for (uint32_t i = 0; i < MEETINGS * length * ROUNDS; i++) {
+        uint32_t threads = threads_of(i / ROUNDS % length);
+        expected = expected * 3 + threads * expected + threads * (threads - 1) / 2;
+    }
+    check_ok(braid_exec_launch_many(exec, NULL, MEETINGS / 2));
+    for (int frame = 0; frame < MEETINGS / 2; frame++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    for (uint32_t i = 0; i < num_chains; i++)
+        assert_int_equal(x[i], expected);
+    printf("%u chains of %u kernels that meet\n", num_chains, length);
+    braid_exec_destroy(exec);
+}
+
+// Lanes of several warps alone in a block, several in one, one in each of several, and several in
+// each of several.
+static void barriers(void)
+{
+    braid_device *device = open_device();
+    void *scratch;
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, (uint64_t)MOST_LANES * LARGE * 4,
+                                   &scratch));
+    meet_in(device, scratch, 1, CHAIN);
+    meet_in(device, scratch, 4, CHAIN);
+    meet_in(device, scratch, 60, 2);
+    if (!is_hip()) // whose islands have room for 4 KiB of arguments
+        meet_in(device, scratch, 300, 2);
+    fflush(stdout);
+    _exit(0);
+}
+
+static void run_at_once(void (*what)(void), int num)
+{
+    pid_t children[2];
+    fflush(stdout);
+    num_ready =
+        mmap(NULL, sizeof(*num_ready), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(num_ready != MAP_FAILED);
+    for (int i = 0; i < num; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            alarm(LIMIT_S); // a hang
+            what();
+        }
+    }
+    for (int i = 0; i < num; i++) {
+        int status = 0;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            skip_because("there is no device that runs real kernels");
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    munmap(num_ready, sizeof(*num_ready));
+}
+
 static void run(void (*what)(void))
 {
-    int status = 0;
-    fflush(stdout);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        alarm(LIMIT_S); // a hang
-        what();
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-        skip_because("there is no CUDA device that runs real kernels");
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    run_at_once(what, 1);
 }
 
 static void a_trap_is_named(void **state)
@@ -185,10 +382,40 @@ static void a_bad_address_is_named(void **state)
     run(bad_address);
 }
 
+static void a_trap_beside_ordinary_nodes_is_named(void **state)
+{
+    (void)state;
+    run(trap_in_a_stretch);
+}
+
+static void a_bad_address_beside_ordinary_nodes_is_named(void **state)
+{
+    (void)state;
+    run(bad_address_in_a_stretch);
+}
+
 static void islands_and_a_full_device_share_it(void **state)
 {
     (void)state;
     run(company);
+}
+
+static void islands_of_two_processes_share_it(void **state)
+{
+    (void)state;
+    run_at_once(company_of_two, 2);
+}
+
+static void a_lane_without_calls_ends_its_frames(void **state)
+{
+    (void)state;
+    run(idle_lane);
+}
+
+static void kernels_of_several_warps_meet(void **state)
+{
+    (void)state;
+    run(barriers);
 }
 
 int main(void)
@@ -196,7 +423,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trap_is_named),
         cmocka_unit_test(a_bad_address_is_named),
+        cmocka_unit_test(a_trap_beside_ordinary_nodes_is_named),
+        cmocka_unit_test(a_bad_address_beside_ordinary_nodes_is_named),
         cmocka_unit_test(islands_and_a_full_device_share_it),
+        cmocka_unit_test(islands_of_two_processes_share_it),
+        cmocka_unit_test(a_lane_without_calls_ends_its_frames),
+        cmocka_unit_test(kernels_of_several_warps_meet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

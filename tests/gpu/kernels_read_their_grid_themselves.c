@@ -8,6 +8,7 @@
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_words.h"
 #include "backends/gpu/gpu_source_grid.h"
+#include "gpu/cut_off.h"
 #include "support/check.h"
 
 #define HEAD ".version 7.4\n.target sm_80\n"
@@ -112,17 +113,7 @@ static void text_that_ends_early_stays_as_wrong_as_it_is(void **state)
     (void)state;
     static const char whole[] = HEAD ".entry a(.param .u64 x)\n.maxntid 32, 1, 1\n"
                                      "{ mov.u32 %r1, %nctaid.x; /* and */ { ret; } }\n";
-    for (size_t length = 0; length < sizeof(whole); length++) {
-        const char *reason = NULL;
-        char *text = malloc(length + 1); // of this size, so that a sanitizer sees more
-        assert_non_null(text);
-        memcpy(text, whole, length);
-        text[length] = '\0';
-        char *changed = braid_gpu_ptx_with_read_grid(text, &reason);
-        assert_true(changed || reason);
-        free(changed);
-        free(text);
-    }
+    check_cut_off(whole, braid_gpu_ptx_with_read_grid);
 }
 
 // HIP's source, where functions see another grid than the kernel.

@@ -7,6 +7,8 @@
 #include <braid/timings.h>
 
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "backends/gpu/gpu_source_stamps.h"
+#include "gpu/cut_off.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "support/check.h"
@@ -25,7 +27,7 @@ struct timed {
 static void open_timed(struct timed *timed, const braid_kernel *kernel, braid_exec_mode mode)
 {
     *timed = (struct timed){ 0 };
-    check_ok(frame_open(&timed->frame, "cuda"));
+    check_ok(frame_open(&timed->frame, backend_under_test()));
     check_ok(braid_graph_create(&timed->graph));
     uint32_t *words = timed->frame.words, c = 1;
     uint32_t *to = words, *a = words + 1, *b = words + 2;
@@ -44,7 +46,7 @@ static void open_timed(struct timed *timed, const braid_kernel *kernel, braid_ex
     uint32_t *last = words + 4, *copied = words + 3;
     const braid_launch second = { .node = { .after = timed->nodes + 1, .num_after = 1 },
                                   .kernel = kernel,
-                                  .shared_bytes = 64 << 10,
+                                  .shared_bytes = is_over_hip() ? 1 << 10 : 64 << 10,
                                   BRAID_ARGS(BRAID_ARG(last), BRAID_ARG(copied), BRAID_ARG(copied),
                                              BRAID_ARG(c)) };
     check_ok(braid_graph_add_kernel(timed->graph, &second, &timed->nodes[2]));
@@ -133,7 +135,8 @@ static void streams_are_timed_around(void **state)
     close_timed(&timed);
 }
 
-// Text in which threads may end before a barrier stays as it is, and so does what a driver refuses.
+// PTX in which threads may end before a barrier stays as it is; of HIP's source what hides its
+// kernels.
 static void kernels_that_cannot_are_timed_around(void **state)
 {
     (void)state;
@@ -141,8 +144,13 @@ static void kernels_that_cannot_are_timed_around(void **state)
                                ".visible .entry sum(.param .u64 to, .param .u64 a, .param .u64 b,\n"
                                "                    .param .u32 c)\n"
                                "{\n\t.reg .pred %p1;\n\t@%p1 ret;\n\tbar.sync 0;\n\tret;\n}\n";
+    static const char hidden[] =
+        "extern \"C\" __global__ void sum(unsigned *to, unsigned *a, unsigned *b, unsigned c);\n"
+        "extern \"C\" __global__ void sum(unsigned *to, unsigned *a, unsigned *b, unsigned c)\n"
+        "{ *to = *a + *b + c; }\n";
     braid_kernel hasty = sum_kernel;
     hasty.cuda.data = text;
+    hasty.source = hidden;
     reset_standin();
     struct timed timed;
     open_timed(&timed, &hasty, BRAID_MODE_NATIVE);
@@ -151,6 +159,37 @@ static void kernels_that_cannot_are_timed_around(void **state)
     check_order(&timed);
     assert_int_equal(timed.frame.words[4], 3);
     close_timed(&timed);
+}
+
+// Without the rate of its clock what a kernel reads is no time.
+static void a_runtime_that_does_not_know_the_clock_keeps_no_times(void **state)
+{
+    (void)state;
+    struct timed timed = { 0 };
+    if (!is_over_hip())
+        skip_because("%globaltimer tells nanoseconds");
+    reset_standin();
+    setenv("BRAID_STANDIN_HIP_CLOCK", "0", 1);
+    check_ok(frame_open(&timed.frame, "hip"));
+    check_ok(braid_graph_create(&timed.graph));
+    const uint32_t *words = timed.frame.words, c = 0;
+    const braid_launch launch = { .kernel = &sum_kernel,
+                                  BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(words),
+                                             BRAID_ARG(c)) };
+    check_ok(braid_graph_add_kernel(timed.graph, &launch, &timed.nodes[0]));
+    static const braid_exec_options ways[] = {
+        { .mode = BRAID_MODE_NATIVE, .profile = kept },
+        { .islands = BRAID_ISLANDS_WHOLE, .profile = kept },
+        { .profile = kept }, // by events
+    };
+    for (int i = 0; i < 2; i++)
+        check_fails(braid_exec_create(timed.frame.device, timed.graph, &ways[i], &timed.exec),
+                    BRAID_UNSUPPORTED, "does not tell the rate of the clock");
+    check_ok(braid_exec_create(timed.frame.device, timed.graph, &ways[2], &timed.exec));
+    run_frames(&timed, kept);
+    check_timed_by(&timed, 0, BRAID_TIMED_AROUND);
+    close_timed(&timed);
+    unsetenv("BRAID_STANDIN_HIP_CLOCK");
 }
 
 static bool is_made_with_loads_refused(const char *rule)
@@ -173,6 +212,8 @@ static bool is_made_with_loads_refused(const char *rule)
 static void a_driver_that_takes_no_text_keeps_no_times(void **state)
 {
     (void)state;
+    if (is_over_hip())
+        skip_because("HIP's driver takes machine code");
     reset_standin();
     assert_false(is_made_with_loads_refused("cuModuleLoadData:1=222"));
     assert_false(is_made_with_loads_refused("cuModuleLoadData:2=222"));
@@ -189,7 +230,7 @@ static void calls_of_islands_are_timed_inside(void **state)
         reset_standin();
         struct timed timed = { 0 };
         struct island_graph made = { .seed = 5, .most_before = 2 };
-        check_ok(frame_open(&timed.frame, "cuda"));
+        check_ok(frame_open(&timed.frame, backend_under_test()));
         island_graph_make(&made, timed.frame.device);
         const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
                                              .islands = ways[way],
@@ -277,17 +318,7 @@ static void text_that_ends_early_stays_as_wrong_as_it_is(void **state)
     (void)state;
     static const char whole[] = HEAD ".entry a(.param .u64 x)\n.maxntid 32, 1, 1\n"
                                      "{ $L_1: bar.sync 0; @%p1 bra $L_1; @%p2 ret; }\n";
-    for (size_t length = 0; length < sizeof(whole); length++) {
-        const char *reason = NULL;
-        char *text = malloc(length + 1); // of this size, so that a sanitizer sees more
-        assert_non_null(text);
-        memcpy(text, whole, length);
-        text[length] = '\0';
-        char *changed = braid_gpu_ptx_with_stamps(text, &reason);
-        assert_true(changed || reason);
-        free(changed);
-        free(text);
-    }
+    check_cut_off(whole, braid_gpu_ptx_with_stamps);
 }
 
 // There are more places to look at than room at first.
@@ -334,6 +365,80 @@ static void texts_whose_threads_part_are_left_alone(void **state)
                changed); // they meet in the program's own code already
 }
 
+// HIP's source, in which an object of each kernel writes.
+static void sources_keep_what_they_do(void **state)
+{
+    (void)state;
+    static const char source[] =
+        "#include <hip/hip_runtime.h>\n"
+        "__device__ int f(int i) { if (i) return 1; return 2; }\n"
+        "extern \"C\" {\n"
+        "__global__ void a(int *x) { if (x[0]) return; x[1] = f(2); }\n"
+        "__launch_bounds__(64, (2)) __global__ void b(void) { for (;;) { return; } }\n"
+        "}\n"
+        "namespace n { template <class T> __global__ void c() { struct s { T t; }; } }\n";
+    static const char begin[] = "const braid_stamp braid_stamped(braid_stamps, braid_mask); ";
+    const char *const parts[] = {
+        "struct braid_stamp {",
+        "wall_clock64()",
+        "#line 1\n#include <hip/hip_runtime.h>\n__device__ int f(int i) { if (i) return 1; ",
+        "void a(int *x, unsigned long long *braid_stamps, unsigned braid_mask) { ",
+        begin,
+        " if (x[0]) return; x[1] = f(2); }",
+        "(64, (2)) __global__ void b(unsigned long long *braid_stamps, unsigned braid_mask) { ",
+        begin,
+        " for (;;) { return; } }",
+        "void c(unsigned long long *braid_stamps, unsigned braid_mask) { ",
+        begin,
+        " struct s { T t; }; } }\n",
+    };
+    const char *reason;
+    char *changed = braid_gpu_source_with_stamps(source, &reason), *at = changed;
+    assert_non_null(changed);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        at = strstr(at, parts[i]);
+        if (!at)
+            fail_msg("'%s' is not where it should be in:\n%s", parts[i], changed);
+        at += strlen(parts[i]);
+    }
+    assert_string_equal(at, "");
+    free(changed);
+}
+
+static void sources_that_hide_kernels_are_left_alone(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        { "int x;", "it has no kernels that can be told" },
+        { "#define KERNEL __global__ void\nKERNEL a() { }", "a macro hides its kernels" },
+        { "#include \"a.h\"\n__global__ void a() { }", "it includes a file" },
+        { "__global__ void a();\n__global__ void a() { }",
+          "a kernel of it is declared before it is defined" },
+        { "__global__ void a() { } __device__ void *p() { return (void *)a; }",
+          "a kernel of it is mentioned behind its definition" },
+        { "const char *s = R\"(x)\"; __global__ void a() { }", "it has a raw string" },
+        { "__global__ void a() { if (1) {", "its kernels are not told apart" },
+        { "__device__ void f() { auto g = [] __global__ () { }; }",
+          "its kernels are not told apart" },
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const char *reason = NULL;
+        assert_null(braid_gpu_source_with_stamps(texts[i][0], &reason));
+        assert_non_null(reason);
+        assert_string_equal(reason, texts[i][1]);
+    }
+}
+
+// As a file that was cut off: the compiler says what is wrong with it, and nothing is read beyond.
+static void source_that_ends_early_stays_as_wrong_as_it_is(void **state)
+{
+    (void)state;
+    static const char whole[] = "#define N (1)\n// x\nextern \"C\" { namespace n {\n"
+                                "template <class T, int i = (3 > 2)> __global__ void a(T *x)\n"
+                                "{ for (;;) { '\\''; \"}\"; return; } } } }\n";
+    check_cut_off(whole, braid_gpu_source_with_stamps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,11 +446,15 @@ int main(void)
         cmocka_unit_test(streams_are_timed_around),
         cmocka_unit_test(kernels_that_cannot_are_timed_around),
         cmocka_unit_test(a_driver_that_takes_no_text_keeps_no_times),
+        cmocka_unit_test(a_runtime_that_does_not_know_the_clock_keeps_no_times),
         cmocka_unit_test(calls_of_islands_are_timed_inside),
         cmocka_unit_test(texts_keep_what_they_do),
         cmocka_unit_test(text_that_ends_early_stays_as_wrong_as_it_is),
         cmocka_unit_test(long_texts_are_looked_at_as_well),
         cmocka_unit_test(texts_whose_threads_part_are_left_alone),
+        cmocka_unit_test(sources_keep_what_they_do),
+        cmocka_unit_test(sources_that_hide_kernels_are_left_alone),
+        cmocka_unit_test(source_that_ends_early_stays_as_wrong_as_it_is),
     };
     return cmocka_run_group_tests_name("kernels_write_their_times", tests, NULL, NULL);
 }

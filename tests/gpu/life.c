@@ -239,9 +239,8 @@ static braid_status run_overlapping(struct world *world)
 
 static braid_status create_timed(struct world *world)
 {
-    bool hip = strcmp(world->life->backend, "hip") == 0; // whose graphs keep no times
-    return life_create_timed(world->frame.device, world->frame.words,
-                             hip ? BRAID_MODE_STREAMS : world->life->mode, &world->timed);
+    return life_create_timed(world->frame.device, world->frame.words, world->life->mode,
+                             &world->timed);
 }
 
 static braid_status run_timed(struct world *world)

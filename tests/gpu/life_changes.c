@@ -37,8 +37,8 @@ static braid_status add_last(struct life_changes *changes, braid_graph *graph)
     return braid_graph_add_native(graph, &native, &changes->native);
 }
 
-// A chain: a fill of word 0, a kernel that makes word 1 of it, a copy of one of both into word 2,
-// and calls.
+// A chain: a fill of word 0, a kernel that makes word 1 of it, one that may start early behind that
+// and makes word 4, a copy of word 0 or 1 into word 2, and calls.
 static braid_status fill_graph(struct life_changes *changes, braid_graph *graph, braid_node *nodes)
 {
     uint32_t *words = changes->words, *to = words + 1, addend = 0;
@@ -52,14 +52,28 @@ static braid_status fill_graph(struct life_changes *changes, braid_graph *graph,
     };
     if (!status)
         status = braid_graph_add_kernel(graph, &launch, &nodes[1]);
+    uint32_t *twice = words + 4;
+    const braid_launch early = {
+        .node = { .after = &nodes[1], .num_after = 1 },
+        .kernel = &sum_kernel,
+        BRAID_ARGS(BRAID_ARG(twice), BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(addend)),
+    };
+    braid_node behind = { 0 };
+    if (!status)
+        status = braid_graph_add_kernel(graph, &early, &behind);
     const braid_copy copy = {
-        .node = { .after = &nodes[1], .num_after = 1 }, .to = words + 2, .from = words, .bytes = 4
+        .node = { .after = &behind, .num_after = 1 }, .to = words + 2, .from = words, .bytes = 4
     };
     if (!status)
         status = braid_graph_add_copy(graph, &copy, &nodes[2]);
     const braid_host_call call = { .call = count_call, .user = &changes->num_calls };
     if (!status)
         status = braid_graph_add_host_call(graph, &call, &nodes[3]);
+    const braid_host_call blocks = { .call = count_call,
+                                     .user = &changes->num_blocking_calls[0],
+                                     .blocking = true };
+    if (!status)
+        status = braid_graph_add_host_call(graph, &blocks, &changes->blocking);
     return status ? status : add_last(changes, graph);
 }
 
@@ -109,8 +123,8 @@ static braid_status run(struct life_changes *changes, braid_stream *stream, uint
                         uint32_t *out_calls)
 {
     braid_device *device = changes->device;
-    uint32_t calls = changes->num_calls, words[4] = { 0 };
-    braid_status status = braid_stream_fill(device, stream, changes->words, 0, 4, 4);
+    uint32_t calls = changes->num_calls, words[5] = { 0 };
+    braid_status status = braid_stream_fill(device, stream, changes->words, 0, 4, 5);
     if (!status)
         status = braid_exec_launch(changes->exec, stream);
     if (!status)
@@ -136,13 +150,14 @@ static void check_words(const struct values *values, const uint32_t *from, const
     assert_int_equal(seen[2], values->enabled ? copied : 0);
     assert_int_equal(calls, values->enabled ? 1 : 0);
     assert_int_equal(seen[3], 1);
+    assert_int_equal(seen[4], 2 * seen[1]);
 }
 
 // Where the change fails, the frames are those of before.
 static braid_status change_and_run(struct life_changes *changes, braid_stream *stream,
                                    struct values *now, struct values next)
 {
-    uint32_t seen[4], calls;
+    uint32_t seen[5], calls;
     braid_status changed = braid_exec_set_param(changes->exec, changes->parameter, &next);
     if (!changed)
         *now = next;
@@ -163,6 +178,9 @@ braid_status life_run_changes(struct life_changes *changes, braid_stream *stream
     next.enabled = 0;
     if (!status)
         status = change_and_run(changes, stream, &now, next);
+    if (!status)
+        status =
+            braid_exec_set_user(changes->exec, changes->blocking, &changes->num_blocking_calls[1]);
     if (status || changes->has_no_native)
         return status;
     return braid_exec_set_user(changes->exec, changes->native, changes);

@@ -5,15 +5,16 @@
 
 #include <braid/braid.h>
 
-// An exec of a graph on four words of device memory, and its parameter.
+// An exec of a graph on five words of device memory, and its parameter.
 struct life_changes {
     braid_device *device;
     uint32_t *words;
     braid_exec *exec;
     braid_parameter parameter;
-    braid_node native;
+    braid_node native, blocking;
     bool has_no_native; // the CPU's native replay has no stream for it
     uint32_t num_calls;
+    uint32_t num_blocking_calls[2]; // before and after its user changes
 };
 
 // Errors as braid_exec_create.

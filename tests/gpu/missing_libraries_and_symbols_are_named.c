@@ -111,18 +111,18 @@ static void drivers_say_why_they_are_not_available(void **state)
     (void)state;
     char reason[512];
     uint32_t num_devices = 7;
-    braid_cuda_driver.query(&num_devices, reason, sizeof(reason));
+    braid_cuda_driver.query(&braid_cuda_driver, &num_devices, reason, sizeof(reason));
     assert_int_equal(num_devices, 0);
     assert_non_null(strstr(reason, "libcuda.so.1: has no symbol cuInit"));
     assert_non_null(strstr(reason, "(tried libcuda.so.1, libcuda.so)"));
 
     struct backend *backend = NULL;
-    check_fails(braid_cuda_driver.open(&(braid_device_options){ 0 }, &backend), BRAID_UNAVAILABLE,
-                "cuda not available: libcuda.so.1: has no symbol cuInit");
+    check_fails(braid_cuda_driver.open(&braid_cuda_driver, &(braid_device_options){ 0 }, &backend),
+                BRAID_UNAVAILABLE, "cuda not available: libcuda.so.1: has no symbol cuInit");
     assert_null(backend);
 
     num_devices = 7;
-    braid_hip_driver.query(&num_devices, reason, sizeof(reason));
+    braid_hip_driver.query(&braid_hip_driver, &num_devices, reason, sizeof(reason));
     assert_int_equal(num_devices, 0);
     assert_non_null(strstr(reason, "libamdhip64.so.7: has no symbol hipInit"));
 }

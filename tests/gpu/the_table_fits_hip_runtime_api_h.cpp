@@ -8,6 +8,9 @@
 
 #if HIP_VERSION_MAJOR * 100 + HIP_VERSION_MINOR < 505 // as it was declared when it came
 extern "C" hipError_t hipGraphNodeSetEnabled(hipGraphExec_t, hipGraphNode_t, unsigned int);
+extern "C" hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned, unsigned, unsigned,
+                                                       unsigned, unsigned, unsigned, unsigned,
+                                                       hipStream_t, void **);
 #endif
 
 extern "C" {
@@ -79,6 +82,8 @@ static void check_stream_calls()
     DRIVER(host_call, hipLaunchHostFunc);
     DRIVER(stream_callback, hipStreamAddCallback);
     DRIVER(launch, hipModuleLaunchKernel);
+    DRIVER(hip_launch_cooperative, hipModuleLaunchCooperativeKernel);
+    DRIVER(function_occupancy, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor);
     DRIVER(module_load, hipModuleLoadData);
     DRIVER(module_unload, hipModuleUnload);
     DRIVER(module_function, hipModuleGetFunction);
@@ -94,6 +99,8 @@ static void check_graph_calls()
     DRIVER(hip_graph_add_fill, hipGraphAddMemsetNode);
     DRIVER(graph_add_host, hipGraphAddHostNode);
     DRIVER(graph_add_empty, hipGraphAddEmptyNode);
+    DRIVER(graph_add_record, hipGraphAddEventRecordNode);
+    DRIVER(graph_add_wait, hipGraphAddEventWaitNode);
     DRIVER(hip_stream_wait_value, hipStreamWaitValue64);
     DRIVER(hip_signal_allocate, hipExtMallocWithFlags);
     DRIVER(graph_add_child, hipGraphAddChildGraphNode);
@@ -191,6 +198,8 @@ static void check_attributes()
     check_attribute(GPU_MAX_GRID_Z, hipDeviceAttributeMaxGridDimZ, "grid z");
     check_attribute(GPU_MAX_SHARED, hipDeviceAttributeMaxSharedMemoryPerBlock, "shared");
     check_attribute(GPU_NUM_UNITS, hipDeviceAttributeMultiprocessorCount, "units");
+    check_attribute(GPU_WARP, hipDeviceAttributeWarpSize, "warp");
+    check_attribute(GPU_COOPERATIVE, hipDeviceAttributeCooperativeLaunch, "cooperative launches");
     check_attribute(GPU_UNIT_THREADS, hipDeviceAttributeMaxThreadsPerMultiProcessor,
                     "threads of a unit");
     check_attribute(GPU_MAJOR, hipDeviceAttributeComputeCapabilityMajor, "major");

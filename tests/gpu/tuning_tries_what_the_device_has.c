@@ -3,7 +3,10 @@
 // fails meanwhile fails the tuning, which leaves nothing behind.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <braid/costs.h>
+#include <braid/timings.h>
 #include <braid/tune.h>
 
 #include "gpu/gpu_testing.h"
@@ -13,7 +16,7 @@
 enum { CHAIN = 12, EARLY_NS = 5000, ISLAND_NS = 2000 };
 
 struct tried {
-    int num, num_not_early, num_without_islands, num_whole;
+    int num, num_not_early, num_without_islands, num_whole, num_blind;
 };
 
 static void note(void *user, const braid_tune_trial *trial)
@@ -24,6 +27,8 @@ static void note(void *user, const braid_tune_trial *trial)
     tried->num_not_early += way->no_early_start;
     tried->num_without_islands += way->islands == BRAID_ISLANDS_NEVER;
     tried->num_whole += way->islands == BRAID_ISLANDS_WHOLE;
+    tried->num_blind += way->plan.ignore_costs;
+    assert_int_equal(way->plan.ignore_costs, strstr(trial->name, ", costs ignored") != NULL);
     assert_int_equal(way->no_early_start, strstr(trial->name, ", no early starts") != NULL);
     assert_int_equal(way->islands == BRAID_ISLANDS_NEVER,
                      strstr(trial->name, ", no islands") != NULL);
@@ -68,6 +73,7 @@ static void early_starts_are_done_without_too(void **state)
     braid_graph *graph = make_chain(&frame);
     check_ok(tune(frame.device, graph, &tried));
     assert_int_equal(tried.num_not_early, 2); // one in each mode
+    assert_int_equal(tried.num_blind, 0);     // what costs say is what is assumed without
     assert_true(tried.num > tried.num_not_early);
     braid_graph_destroy(graph);
     frame_finish(&frame);
@@ -86,8 +92,125 @@ static void islands_are_done_without_too(void **state)
     check_ok(tune(device, made.graph, &tried));
     assert_true(tried.num_without_islands >= 1);
     assert_int_equal(tried.num_whole, 1);
+    assert_int_equal(tried.num_blind, 2); // one in each mode
     island_graph_finish(&made, device);
     check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
+static bool is_one_island(braid_device *device, const braid_graph *graph)
+{
+    braid_exec *exec;
+    braid_exec_info info;
+    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    braid_exec_get_info(exec, &info);
+    braid_exec_destroy(exec);
+    return strstr(info.reason, "one island") != NULL;
+}
+
+static uint64_t length_as_planned(braid_device *device, const braid_graph *graph)
+{
+    braid_exec *exec;
+    braid_schedule_info info;
+    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_exec_destroy(exec);
+    return info.makespan_ns;
+}
+
+// Long kernels gain little by an island, unless they were seen to be shorter there.
+static void what_calls_take_inside_is_measured_and_counts(void **state)
+{
+    (void)state;
+    braid_device *device;
+    braid_exec_options way;
+    struct island_graph made = { .seed = 1, .cost_ns = 100000 };
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    island_graph_make(&made, device);
+    assert_false(is_one_island(device, made.graph));
+    for (uint32_t i = 0; i < ISLAND_NODES; i++)
+        check_ok(braid_graph_set_inside_cost(made.graph, made.nodes[i], 90000));
+    assert_true(is_one_island(device, made.graph));
+    const uint64_t expected_ns = length_as_planned(device, made.graph);
+    char path[] = "/tmp/braid-inside-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    check_ok(braid_graph_save_costs(made.graph, device, path));
+    for (uint32_t i = 0; i < ISLAND_NODES; i++) // the others' are of another time
+        check_ok(braid_graph_set_cost(made.graph, made.nodes[i], 100000));
+    assert_false(is_one_island(device, made.graph));
+    check_ok(braid_graph_load_costs(made.graph, device, path));
+    assert_true(is_one_island(device, made.graph));
+    assert_int_equal(length_as_planned(device, made.graph), expected_ns);
+    assert_int_equal(unlink(path), 0);
+    check_ok(braid_exec_tune(device, made.graph, &(braid_tune_options){ .budget_ns = 1 }, &way));
+    for (uint32_t i = 0; i < ISLAND_NODES; i++)
+        assert_true(braid_graph_inside_cost(made.graph, made.nodes[i]) > 0);
+    island_graph_finish(&made, device);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
+// Blocks of a call run one after another inside, or in parts, which costs handing them out.
+static void wide_kernels_are_no_island_by_themselves(void **state)
+{
+    (void)state;
+    braid_device *device;
+    braid_exec *exec;
+    struct island_graph made = { .seed = 1, .most_blocks = 60, .cost_ns = 4000 };
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_MULTIPROCESSORS", "132"));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    island_graph_make(&made, device);
+    assert_false(is_one_island(device, made.graph));
+    braid_schedule_info native, whole;
+    check_ok(braid_exec_create(device, made.graph, NULL, &exec));
+    braid_schedule_get_info(braid_exec_schedule(exec), &native);
+    braid_exec_destroy(exec);
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
+    check_ok(braid_exec_create(device, made.graph, &options, &exec));
+    braid_schedule_get_info(braid_exec_schedule(exec), &whole);
+    braid_exec_destroy(exec);
+    assert_true(whole.expected_ns > native.expected_ns * 3 / 2);
+    island_graph_finish(&made, device);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
+static uint64_t measured_cost(const struct frame *frame, braid_graph *graph, const char *clock_ns)
+{
+    braid_exec *exec;
+    braid_schedule *schedule;
+    braid_placement placement;
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .profile = 3 };
+    assert_true(standin_configure("BRAID_STANDIN_CLOCK_NS", clock_ns));
+    check_ok(braid_exec_create(frame->device, graph, &options, &exec));
+    check_ok(braid_exec_measure(exec, graph, 0));
+    braid_exec_destroy(exec);
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(braid_schedule_get_placement(schedule, braid_graph_node(graph, 1), &placement));
+    braid_schedule_destroy(schedule);
+    return placement.end_ns - placement.start_ns;
+}
+
+// A kernel and the event behind it are one step each of the stand-in's clock, and events tell half
+// a microsecond.
+static void costs_are_no_shorter_than_times_can_tell(void **state)
+{
+    (void)state;
+    struct frame frame = { 0 };
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    braid_graph *graph = make_chain(&frame);
+    assert_int_equal(measured_cost(&frame, graph, "100"), 500);
+    uint64_t longer_ns = measured_cost(&frame, graph, "20000");
+    uint64_t longest_ns = measured_cost(&frame, graph, "30000");
+    assert_true(longer_ns > 500);
+    assert_int_equal(longest_ns - longer_ns, 20000);
+    braid_graph_destroy(graph);
+    frame_finish(&frame);
     check_nothing_is_left();
 }
 
@@ -120,6 +243,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(early_starts_are_done_without_too),
         cmocka_unit_test(islands_are_done_without_too),
+        cmocka_unit_test(what_calls_take_inside_is_measured_and_counts),
+        cmocka_unit_test(wide_kernels_are_no_island_by_themselves),
+        cmocka_unit_test(costs_are_no_shorter_than_times_can_tell),
         cmocka_unit_test(a_driver_that_fails_ends_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

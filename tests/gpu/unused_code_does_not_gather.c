@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that no exec uses any more stays loaded for a while, since unloading it waits for all work
-// on the device. It does not gather without end, and is not taken for what comes to its address.
+// on the device, and so does memory of execs that went. Neither gathers without end, and code is
+// not taken for what comes to its address.
 #include <stdio.h>
 
 #include "gpu/gpu_testing.h"
@@ -84,11 +85,135 @@ static void many_images_do_not_stay_loaded(void **state)
     check_nothing_is_left();
 }
 
+static const braid_kernel in_source = { .name = "first",
+                                        .source = "extern \"C\" __global__ void first() {}\n" };
+
+static braid_graph *make_chain(uint32_t length)
+{
+    braid_graph *graph;
+    braid_node last;
+    check_ok(braid_graph_create(&graph));
+    for (uint32_t i = 0; i < length; i++) {
+        const braid_launch launch = {
+            .node = { .after = &last, .num_after = i > 0, .cost_ns = 100 }, .kernel = &in_source
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, &last));
+    }
+    return graph;
+}
+
+// Islands, and frames that keep their times, give back memory when their exec goes.
+static void execs_come_and_go(braid_device *device, const braid_exec_options *options)
+{
+    enum { FEW = 2, EXECS = 30 };
+    braid_graph *graph = make_chain(1);
+    long after_few = 0;
+    for (int i = 0; i < EXECS; i++) {
+        braid_exec *exec;
+        check_ok(braid_exec_create(device, graph, options, &exec));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        braid_exec_destroy(exec);
+        after_few = i == FEW ? standin_live("memory") : after_few;
+    }
+    assert_int_equal(standin_live("memory"), after_few);
+    braid_graph_destroy(graph);
+}
+
+static void memory_of_execs_that_went_is_used_again(void **state)
+{
+    (void)state;
+    static const braid_exec_options ways[] = {
+        { .islands = BRAID_ISLANDS_WHOLE },
+        { .islands = BRAID_ISLANDS_WHOLE, .profile = 4 },
+        { .mode = BRAID_MODE_NATIVE, .islands = BRAID_ISLANDS_NEVER, .profile = 4 },
+    };
+    braid_device *device;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        execs_come_and_go(device, &ways[i]);
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+static const braid_exec_options whole = { .islands = BRAID_ISLANDS_WHOLE };
+static const braid_exec_options stretches = { .mode = BRAID_MODE_NATIVE,
+                                              .islands = BRAID_ISLANDS_ALWAYS };
+
+// Of the same code, so that nothing else frees it.
+static void memory_that_is_kept_goes_where_it_is_missing(void **state)
+{
+    (void)state;
+    braid_device *device;
+    braid_exec *exec;
+    braid_graph *little = make_chain(1), *large = make_chain(100);
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(braid_exec_create(device, little, &whole, &exec));
+    braid_exec_destroy(exec);
+    long kept = standin_live("memory");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemAlloc:1=2"));
+    check_ok(braid_exec_create(device, large, &whole, &exec));
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemAlloc:1+=2"));
+    braid_exec *none = NULL;
+    check_fails(braid_exec_create(device, large, &whole, &none), BRAID_NO_MEMORY, "cuMemAlloc");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    assert_true(standin_live("memory") <= kept + 1);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(little);
+    braid_graph_destroy(large);
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+// From whichever call of its destruction on the device is out of reach.
+static bool destroy_out_of_reach(const braid_exec_options *options, long nth)
+{
+    braid_device *device;
+    braid_exec *exec;
+    braid_graph *graph = make_chain(4);
+    char rule[64];
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(braid_exec_create(device, graph, options, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    snprintf(rule, sizeof(rule), "cuCtxGetCurrent:%ld+=999", nth);
+    long before = standin_calls("cuCtxGetCurrent");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    braid_exec_destroy(exec);
+    bool failed = standin_calls("cuCtxGetCurrent") - before >= nth;
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    check_ok(braid_exec_create(device, graph, options, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    braid_device_close(device);
+    check_nothing_is_left();
+    return failed;
+}
+
+static void execs_that_go_while_the_device_is_out_of_reach_leave_nothing(void **state)
+{
+    (void)state;
+    long num = 0;
+    for (long nth = 1; destroy_out_of_reach(&whole, nth); nth++)
+        num++;
+    for (long nth = 1; destroy_out_of_reach(&stretches, nth); nth++)
+        num++;
+    print_message("summary: %ld places\n", num);
+    assert_true(num >= 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_image_at_the_same_address_is_loaded),
         cmocka_unit_test(many_images_do_not_stay_loaded),
+        cmocka_unit_test(memory_of_execs_that_went_is_used_again),
+        cmocka_unit_test(memory_that_is_kept_goes_where_it_is_missing),
+        cmocka_unit_test(execs_that_go_while_the_device_is_out_of_reach_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

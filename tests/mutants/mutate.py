@@ -14,13 +14,13 @@ import re
 import sys
 
 # The driver's functions, what differs between vendors, and backends and players as others see them.
-CALL = re.compile(r"\b(?:[a-z_]+(?:->|\.))*(?:api|vendor|ops|player)->([a-z_0-9]+)\(")
+CALL = re.compile(r"\b(?:[a-z_]+(?:->|\.))*(?:api|vendor|nodes|ops|player)->([a-z_0-9]+)\(")
 
 # These return no status.
 NO_STATUS = {"describe", "close_device", "stream_cost_model", "graph_cost_model", "hip_error_name",
              "hip_error_string", "close", "get_info", "get_cost_model", "get_link", "release", "stream_native",
              "kernel_unload", "task_finish", "destroy", "query", "follow", "most_frames",
-             "keep_row", "describe_running", "orders_frames"}
+             "keep_row", "find_running", "get_divided_model", "orders_frames"}
 VOID_OPS = {"stream_destroy", "event_destroy"}  # of the backend; the driver's have one
 
 # Results that mean nothing, or calls that no library under test makes: with the reason.
@@ -34,10 +34,12 @@ LEFT_OUT = {
     "error_string": "only the text of a message",
     "log_bytes": "only the text of a message",
     "log": "only the text of a message",
+    "exec.c event_query": "only the text of a message",
     "stream_wrap": "fails only for want of memory: see any_allocation_may_fail",
     "nccl_library.c": "calls NCCL, which these tests do not: see the_table_fits_nccl_h",
     "rank_enqueue.c": "calls NCCL, which these tests do not: see ranks_fail_on_devices",
     "rank_link.c": "as before; ncclGetUniqueId is failed by no test",
+    "exec_connect.c event_query": "asked for the watch of ranks alone: see a_communicator_is_in_one_graph_in_flight",
     "event_wrap": "fails only for want of memory: see any_allocation_may_fail",
 }
 

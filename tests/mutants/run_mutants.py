@@ -38,7 +38,7 @@ def find_functions(name):
 
 
 def notices(command, site, seconds, only=None):
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", CMOCKA_TEST_ABORT="1")
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", CMOCKA_TEST_ABORT="1", BRAID_CACHE="off")
     if only:
         environment["BRAID_SWEEP_ONLY"] = only
     if site:

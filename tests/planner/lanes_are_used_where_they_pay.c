@@ -14,6 +14,19 @@ static void lanes_that_are_free_are_used(void **state)
     braid_graph_destroy(graph);
 }
 
+// Numbers that are neither a power of two nor half as much again.
+static void every_small_number_of_lanes_is_tried(void **state)
+{
+    (void)state;
+    for (uint32_t num = 2; num <= 11; num++) {
+        braid_graph *graph = chains(num, 4, 1000);
+        braid_schedule_info info = plan_info(graph, (braid_schedule_options){ 0 });
+        assert_int_equal(info.num_lanes, num);
+        assert_int_equal(info.makespan_ns, info.bound_ns);
+        braid_graph_destroy(graph);
+    }
+}
+
 static void a_tie_takes_the_fewest(void **state)
 {
     (void)state;
@@ -430,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_that_are_free_are_used),
+        cmocka_unit_test(every_small_number_of_lanes_is_tried),
         cmocka_unit_test(a_tie_takes_the_fewest),
         cmocka_unit_test(a_small_gain_is_not_worth_a_lane),
         cmocka_unit_test(two_lanes_are_taken_for_a_few_percent),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/plan_inside.h"
 #include "plan/schedule.h"
 #include "planner/plan_testing.h"
 #include "support/random.h"
@@ -128,6 +129,50 @@ static void times_are_those_with_islands(void **state)
     assert_int_equal(schedule->info.makespan_ns, NUM_NODES * 1000 + (NUM_NODES - 1) * 100);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(made.graph);
+}
+
+// Of a lane, of a chain of four groups, and over 16 lanes.
+static void blocks_run_in_turn_or_in_parts(void **state)
+{
+    (void)state;
+    struct island_fit fit = { .threads = 256, .blocks = 60 };
+    const struct plan_room lane = { .groups = 1, .round_ns = 600, .max_threads = 132 * 2048 };
+    struct plan_room room = lane;
+    assert_int_equal(braid_plan_inside_ns(&fit, &lane, 4000), 60 * 4000);
+    assert_int_equal(braid_plan_inside_ns(&fit, &lane, 100), 100 + 59 * 600);
+    room.groups = braid_plan_groups_of(&fit, 1);
+    assert_int_equal(room.groups, 4);
+    assert_int_equal(braid_plan_inside_ns(&fit, &room, 4000), 15 * 4000);
+    room = lane;
+    room.most_parts = 16;
+    room.split_ns = 3000;
+    assert_int_equal(braid_plan_parts(&fit, &room, 4000), 16);
+    assert_int_equal(braid_plan_inside_ns(&fit, &room, 4000), 4 * 4000 + 3000);
+    fit.blocks = 2; // one is gained, of 2000, and 3000 are lost
+    assert_int_equal(braid_plan_parts(&fit, &room, 2000), 1);
+    assert_int_equal(braid_plan_inside_ns(&fit, &room, 2000), 2 * 2000);
+    assert_int_equal(braid_plan_parts(&fit, &room, 4000), 2);
+    fit.blocks = 4 * 132 * 8; // the device is filled four times: a block alone takes a quarter
+    assert_int_equal(braid_plan_inside_ns(&fit, &lane, 8000), fit.blocks * 2000);
+    fit.blocks = UINT64_MAX / 2;
+    assert_true(braid_plan_inside_ns(&fit, &lane, 8000) >= INT64_MAX / 2);
+}
+
+// In whole warps of the device, of which one alone needs none of the few barriers.
+static void groups_are_whole_warps_of_the_device(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t threads, warp, groups;
+    } rows[] = { { 20, 32, 32 }, { 20, 64, 16 }, { 64, 32, 14 }, { 64, 64, 16 },  { 96, 32, 10 },
+                 { 96, 64, 8 },  { 96, 0, 10 },  { 65, 64, 8 },  { 1024, 64, 1 }, { 0, 64, 16 } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct island_fit fits[2] = { { .threads = rows[i].threads, .warp = rows[i].warp },
+                                      { .is_empty = true } };
+        assert_int_equal(braid_plan_groups_of(fits, 2), rows[i].groups);
+        fits[0].runs_alone = true;
+        assert_int_equal(braid_plan_groups_of(fits, 2), 1);
+    }
 }
 
 static uint32_t count_islands(uint64_t cost_ns, const braid_cost_model *costs)
@@ -261,6 +306,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stretches_are_as_long_as_they_can_be),
         cmocka_unit_test(times_are_those_with_islands),
+        cmocka_unit_test(blocks_run_in_turn_or_in_parts),
+        cmocka_unit_test(groups_are_whole_warps_of_the_device),
         cmocka_unit_test(none_are_made_that_do_not_pay),
         cmocka_unit_test(wide_kernels_stay_outside),
         cmocka_unit_test(other_divisions_are_seen),

@@ -151,11 +151,123 @@ static void each_frame_writes_its_own_addresses(void **state)
     }
 }
 
+// A backend whose calls are made late: all of them only when the last of what it made for them is
+// given back, which waits for that.
+struct late {
+    struct backend backend;
+    struct work_host calls[2];
+    int num_prepared, num_held;
+    char made[8]; // an address for each
+    int num_made;
+};
+
+static braid_status prepare_late(struct backend *backend, struct backend_task *task)
+{
+    struct late *late = (struct late *)backend;
+    late->calls[late->num_prepared++] = task->host;
+    late->num_held++;
+    task->detour = (struct backend_detour *)(void *)&late->made[late->num_made++];
+    return BRAID_OK;
+}
+
+static void finish_late(struct backend *backend, struct backend_task *task)
+{
+    struct late *late = (struct late *)backend;
+    task->detour = NULL;
+    if (--late->num_held > 0)
+        return;
+    for (int i = 0; i < late->num_prepared; i++)
+        late->calls[i].call(late->calls[i].user);
+}
+
+// A frame of one host call, over such a backend.
+struct one_call {
+    union work work;
+    uint64_t offset;
+    struct task_control control;
+    struct backend_task item;
+    struct tasks tasks;
+};
+
+static void make_one_call(struct one_call *one, struct late *late, char *counted,
+                          struct frame *out_frame)
+{
+    static const struct backend_ops ops = { .task_prepare = prepare_late,
+                                            .task_finish = finish_late };
+    late->backend.ops = &ops;
+    *one = (struct one_call){ .work.host = { count, counted },
+                              .control = { .enabled = 1 },
+                              .item = { .kind = WORK_HOST } };
+    one->tasks = (struct tasks){
+        .backend = &late->backend,
+        .items = &one->item,
+        .num = 1,
+        .offsets = &one->offset,
+        .slot_bytes = { [TASK_SLOT_WORKS] = (unsigned char *)&one->work,
+                        [TASK_SLOT_CONTROLS] = (unsigned char *)&one->control },
+        .num_slot_bytes = { [TASK_SLOT_WORKS] = sizeof(one->work),
+                            [TASK_SLOT_CONTROLS] = sizeof(one->control) },
+    };
+    check_ok(braid_frame_create(&one->tasks, NULL, 0, out_frame));
+}
+
+static void change_call(struct one_call *one, char *counted, struct frame *frame)
+{
+    const struct backend_task old = frame->tasks[0];
+    one->work.host.user = counted;
+    memcpy(frame->slots[TASK_SLOT_WORKS], &one->work, sizeof(one->work));
+    check_ok(braid_frame_change(&one->tasks, frame, 0));
+    braid_frame_settle(frame, &old);
+}
+
+static void calls_are_there_until_the_backend_has_left_them(void **state)
+{
+    (void)state;
+    char counts[2] = { 0 };
+    for (int num = 1; num <= 2; num++) {
+        struct late late = { 0 };
+        struct one_call one;
+        struct frame frame;
+        make_one_call(&one, &late, &counts[0], &frame);
+        frame.num_launches = 1;
+        if (num == 2) // the first is kept for the frame that was launched
+            change_call(&one, &counts[1], &frame);
+        assert_int_equal(late.num_held, num);
+        braid_frame_finish(&frame);
+        assert_int_equal(late.num_held, 0);
+    }
+    assert_int_equal(counts[0], 2);
+    assert_int_equal(counts[1], 1);
+}
+
+// One that no launch has seen is given back at once, and one that a launch may use is not.
+static void what_was_never_launched_is_not_kept(void **state)
+{
+    (void)state;
+    char counts[2] = { 0 };
+    struct late late = { .num_held = 1 };
+    struct one_call one;
+    struct frame frame;
+    make_one_call(&one, &late, &counts[0], &frame);
+    for (int i = 1; i < 6; i++) {
+        late.num_prepared = 0;
+        change_call(&one, &counts[i % 2], &frame);
+        frame.num_launches += i == 3;
+        assert_int_equal(late.num_held, i > 3 ? 3 : 2);
+    }
+    assert_int_equal(frame.num_replaced, 1);
+    late.num_prepared = 0;
+    braid_frame_finish(&frame);
+    assert_int_equal(late.num_held, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_frame_reads_its_own_slots),
         cmocka_unit_test(each_frame_writes_its_own_addresses),
+        cmocka_unit_test(calls_are_there_until_the_backend_has_left_them),
+        cmocka_unit_test(what_was_never_launched_is_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program keeps of a plan's steps only what players must do: no task without work, no position
 // that nobody waits for, no wait that an earlier one covers, no fork or join that follows from
-// waits.
+// waits. And it issues posts of operations between ranks before other work that could begin then.
 #include <stdio.h>
 #include <string.h>
 
+#include "program/program.h"
 #include "support/check.h"
 #include "support/hand_program.h"
 
@@ -115,6 +116,62 @@ static void a_position_that_nobody_waits_for_is_not_published(void **state)
     hand_program_destroy(program);
 }
 
+static void add_to(char *text, size_t size, uint32_t lane, const struct program_op *op)
+{
+    static const char letters[] = {
+        [PROGRAM_RUN] = 'r', [PROGRAM_PUBLISH] = 'p', [PROGRAM_WAIT] = 'w'
+    };
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%u:%c", used ? " " : "", lane, letters[op->kind]);
+    used = strlen(text);
+    if (op->kind == PROGRAM_RUN)
+        snprintf(text + used, size - used, "%u", op->index);
+}
+
+// Of all operations, each with its lane.
+static void assert_order(const struct hand_program *hand, const char *expected)
+{
+    struct program_walk walk;
+    char text[200] = "";
+    const struct program_op *op;
+    assert_true(braid_program_walk_begin(&hand->program, &walk));
+    while ((op = program_walk_next(&hand->program, &walk)))
+        add_to(text, sizeof(text), walk.lane, op);
+    braid_program_walk_end(&walk);
+    assert_string_equal(text, expected);
+}
+
+// Task 1 could begin with the two posts, and would be queued between them.
+static void posts_are_issued_before_what_they_do_not_wait_for(void **state)
+{
+    (void)state;
+    const struct hand_step a[] = { { RUN, 0 }, { RECORD, 0 }, { RUN, 1 } };
+    const struct hand_step b[] = { { WAIT, 0 }, { RUN, 2 }, { RUN, 3 } };
+    struct hand_program *program = make((const struct hand_lane[]){ { a, 3 }, { b, 3 } }, 2);
+    assert_order(program, "0:r0 0:p 0:r1 1:w 1:r2 1:r3");
+    program->tasks.items[2].kind = program->tasks.items[3].kind = WORK_POST;
+    assert_true(braid_program_issue_posts_first(&program->program));
+    assert_order(program, "0:r0 0:p 1:w 1:r2 1:r3 0:r1");
+    hand_program_destroy(program);
+}
+
+// That of lane 1 is behind task 1, and that of lane 2, which waits for nothing, behind it: so it is
+// with the other ranks.
+static void posts_are_not_exchanged(void **state)
+{
+    (void)state;
+    const struct hand_step a[] = { { RUN, 0 }, { RUN, 1 }, { RECORD, 0 }, { RUN, 4 } };
+    const struct hand_step b[] = { { WAIT, 0 }, { RUN, 2 } };
+    const struct hand_step c[] = { { RUN, 3 } };
+    struct hand_program *program =
+        make((const struct hand_lane[]){ { a, 4 }, { b, 2 }, { c, 1 } }, 3);
+    assert_order(program, "0:r0 0:r1 0:p 0:r4 1:w 1:r2 2:r3");
+    program->tasks.items[2].kind = program->tasks.items[3].kind = WORK_POST;
+    assert_true(braid_program_issue_posts_first(&program->program));
+    assert_order(program, "0:r0 0:r1 0:p 1:w 1:r2 2:r3 0:r4");
+    hand_program_destroy(program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +180,8 @@ int main(void)
         cmocka_unit_test(a_wait_that_an_earlier_one_covers_goes_with_its_position),
         cmocka_unit_test(two_records_with_nothing_between_are_one_position),
         cmocka_unit_test(a_position_that_nobody_waits_for_is_not_published),
+        cmocka_unit_test(posts_are_issued_before_what_they_do_not_wait_for),
+        cmocka_unit_test(posts_are_not_exchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

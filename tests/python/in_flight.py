@@ -47,6 +47,7 @@ def test_two_frames_meet(device):
     stream.close()
     assert frame.num_frames == 3
     assert frame.info.num_frames == 2 and not frame.info.whole_frames
+    assert "'early' of the frame before" in frame.explain_frames()
 
 
 def test_a_full_exec_refuses(held):

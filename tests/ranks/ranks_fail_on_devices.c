@@ -7,6 +7,9 @@
 //   stays     rank 0 never launches its frame, though it answers
 //   connects  the engine fails to connect rank 1
 //   notices   the engine notices an error by itself
+// Or, of one rank over the stand-in driver:
+//   fails     any call of the driver fails once while its communicator is connected
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,6 +176,97 @@ static void notice(struct job *job)
     expect(braid_exec_wait(job->exec), "remote process exited");
 }
 
+// Of the stand-in driver.
+struct stand_in {
+    bool (*configure)(const char *name, const char *value);
+    long (*count_calls)(const char *function);
+};
+
+static void *find(void *library, const char *name)
+{
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found) {
+        fprintf(stderr, "not over the stand-in driver: %s\n", dlerror());
+        exit(EXIT_FAILURE);
+    }
+    return found;
+}
+
+static struct stand_in find_stand_in(void)
+{
+    struct stand_in found;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    void *functions[] = { find(driver, "standin_configure"), find(driver, "standin_calls") };
+    memcpy(&found.configure, &functions[0], sizeof(functions[0]));
+    memcpy(&found.count_calls, &functions[1], sizeof(functions[1]));
+    return found;
+}
+
+static char logged[4096];
+
+static void take_log(void *user, braid_status status, const char *message)
+{
+    (void)user, (void)status;
+    strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
+}
+
+// What destroys is told of in the log alone, and going back to what was current before is made a
+// second time.
+static bool was_told(const char *function, braid_status status)
+{
+    const char *returned = status ? braid_error_message() : "";
+    if (strncmp(function, "cuCtx", 5) == 0)
+        return strstr(returned, "when the device was made current") ||
+               (!status && strcmp(function, "cuCtxSetCurrent") == 0);
+    return strstr(returned, function) || (strstr(function, "Destroy") && strstr(logged, function));
+}
+
+// False when there is no such call any more.
+static bool fail_nth(const struct stand_in *driver, const char *function, long nth,
+                     const braid_exec_options *options)
+{
+    struct job job = { 0 };
+    char rule[96];
+    open_job(&job);
+    logged[0] = '\0';
+    long before = driver->count_calls(function);
+    snprintf(rule, sizeof(rule), "%s:%ld=999", function, nth);
+    driver->configure("BRAID_STANDIN_FAIL", rule);
+    braid_status status = braid_exec_create(job.device, job.graph, options, &job.exec);
+    driver->configure("BRAID_STANDIN_FAIL", NULL);
+    bool failed = driver->count_calls(function) - before >= nth;
+    if (failed ? !was_told(function, status) : status != BRAID_OK) {
+        fprintf(stderr, "%s: returned '%s', logged '%s'\n", rule, braid_error_message(), logged);
+        exit(EXIT_FAILURE);
+    }
+    if (status)
+        job.exec = NULL;
+    close_job(&job);
+    return failed;
+}
+
+static void fail_calls(const braid_exec_options *options)
+{
+    static const char *const functions[] = {
+        "cuCtxGetCurrent",      "cuCtxSetCurrent",    "cuStreamCreateWithPriority",
+        "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphDestroy",
+        "cuStreamDestroy",
+    };
+    const struct stand_in driver = find_stand_in();
+    braid_log_set(take_log, NULL);
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        long nth = 1;
+        while (fail_nth(&driver, functions[i], nth, options))
+            nth++;
+        if (nth == 1) {
+            fprintf(stderr, "%s is not called\n", functions[i]);
+            exit(EXIT_FAILURE);
+        }
+    }
+    braid_log_set(NULL, NULL);
+    printf("all was told\n");
+}
+
 int main(int argc, char **argv)
 {
     struct job job = { 0 };
@@ -180,6 +274,10 @@ int main(int argc, char **argv)
     const braid_exec_options options = { .mode = mode && strcmp(mode, "native") == 0
                                                      ? BRAID_MODE_NATIVE
                                                      : BRAID_MODE_STREAMS };
+    if (strcmp(how, "fails") == 0) {
+        fail_calls(&options);
+        return EXIT_SUCCESS;
+    }
     open_job(&job);
     if (strcmp(how, "connects") == 0) {
         lose_connection(&job, &options);

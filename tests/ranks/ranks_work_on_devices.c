@@ -10,6 +10,7 @@
 static braid_ranks *ranks;
 static braid_communicator *hosts;
 static uint32_t rank, num;
+static const char *backend;
 
 static const braid_resource none;
 
@@ -212,7 +213,7 @@ static void test_a_communicator_stays_on_its_device(void **state)
     if (!getenv("BRAID_TEST_STANDIN_NCCL"))
         skip_because("it needs two devices a rank");
     check_ok(
-        braid_device_open(&(braid_device_options){ .backend = "cuda", .ordinal = 1 }, &second));
+        braid_device_open(&(braid_device_options){ .backend = backend, .ordinal = 1 }, &second));
     check_fails(braid_exec_create(second, job->graph, NULL, &job->exec), BRAID_UNSUPPORTED,
                 "is connected on");
     check_ok(braid_device_close(second));
@@ -287,24 +288,30 @@ static void test_a_rank_on_the_host_is_refused(void **state)
     check_ok(braid_device_close(cpu));
 }
 
+// Which names the file of the device's engine.
+static const char *library_variable(void)
+{
+    return strcmp(backend, "hip") == 0 ? "BRAID_RCCL" : "BRAID_NCCL";
+}
+
 // Before anything else: the engine is opened once.
 static void test_a_library_that_is_not_there_is_named_on_all_ranks(void **state)
 {
     struct job *job = *state;
     if (rank == num - 1)
-        setenv("BRAID_NCCL", "/nowhere/libnccl.so.2", 1);
+        setenv(library_variable(), "/nowhere/libnccl.so.2", 1);
     check_fails(braid_exec_create(device, job->graph, NULL, &job->exec), BRAID_UNAVAILABLE,
                 "/nowhere/libnccl.so.2");
-    unsetenv("BRAID_NCCL");
+    unsetenv(library_variable());
 }
 
 static void test_another_version_is_refused(void **state)
 {
     struct job *job = *state;
-    setenv("BRAID_NCCL", "libc.so.6", 1);
+    setenv(library_variable(), "libc.so.6", 1);
     check_fails(braid_exec_create(device, job->graph, NULL, &job->exec), BRAID_UNAVAILABLE,
                 "ncclGetVersion");
-    unsetenv("BRAID_NCCL");
+    unsetenv(library_variable());
     if (!getenv("BRAID_TEST_STANDIN_NCCL"))
         return;
     setenv("BRAID_STANDIN_NCCL_VERSION", "21200", 1);
@@ -366,13 +373,15 @@ static void test_calls_that_fail_are_told(void **state)
 
 static void open_all(void)
 {
-    const char *backend = getenv("BRAID_TEST_BACKEND"), *given = getenv("BRAID_TEST_MODE");
+    const char *given = getenv("BRAID_TEST_MODE");
+    backend = getenv("BRAID_TEST_BACKEND");
+    backend = backend ? backend : "cuda";
     const char *devices = getenv("BRAID_TEST_DEVICES");
     mode = given && strcmp(given, "native") == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS;
     check_ok(braid_ranks_open(NULL, &ranks));
     rank = braid_ranks_rank(ranks);
     num = braid_ranks_num_ranks(ranks);
-    const braid_device_options options = { .backend = backend ? backend : "cuda",
+    const braid_device_options options = { .backend = backend,
                                            .ordinal =
                                                rank % (devices ? (uint32_t)atoi(devices) : 1) };
     check_ok(braid_device_open(&options, &device));

@@ -222,88 +222,6 @@ static void test_a_communicator_is_in_one_exec_at_a_time(void **state)
     braid_exec_destroy(second);
 }
 
-static braid_status fail_or_not(braid_device *device, braid_stream *stream, void *user)
-{
-    (void)device;
-    (void)stream;
-    return *(const int *)user ? BRAID_DEVICE_ERROR : BRAID_OK;
-}
-
-// Its first operation was posted, its second never is.
-static void test_a_launch_that_failed_halfway_keeps_no_communicator(void **state)
-{
-    struct job *job = *state;
-    braid_exec *second;
-    double a[1] = { 1 };
-    int fails = 1;
-    braid_resource as = add_buffer(job, "a", a, 1);
-    const braid_access access = { as, BRAID_READ_WRITE };
-    const braid_communication sum = { .from = a, .to = a, .count = 1 };
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
-    add(job, "first sum", BRAID_RANK_ALL_REDUCE, sum, &access, 1);
-    const braid_native native = { .node = { .accesses = &access, .num_accesses = 1 },
-                                  .call = fail_or_not,
-                                  .user = &fails };
-    check_ok(braid_graph_add_native(job->graph, &native, NULL));
-    add(job, "second sum", BRAID_RANK_ALL_REDUCE, sum, &access, 1);
-    check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
-    check_ok(braid_exec_create(job->device, job->graph, &options, &second));
-    check_fails(braid_exec_launch(job->exec, NULL), BRAID_DEVICE_ERROR, "native call");
-    check_ok(braid_exec_wait(job->exec));
-    assert_true(a[0] == NUM_RANKS);
-    fails = 0;
-    check_ok(braid_exec_launch(second, NULL));
-    check_ok(braid_exec_wait(second));
-    assert_true(a[0] == NUM_RANKS * NUM_RANKS * NUM_RANKS);
-    fails = 1;
-    check_fails(braid_exec_launch(second, NULL), BRAID_DEVICE_ERROR, "native call");
-    braid_exec_destroy(second);
-    fails = 0;
-    check_ok(braid_exec_launch(job->exec, NULL));
-    check_ok(braid_exec_wait(job->exec));
-}
-
-// Where nothing that was queued waits for an operation, the exec is waited for with it all the
-// same, by whatever waits for it: a wait, the next launch, or its end.
-static void test_an_operation_of_a_launch_that_failed_is_awaited(void **state)
-{
-    struct job *job = *state;
-    int fails = 1;
-    double a[1] = { 1 };
-    braid_resource as = add_buffer(job, "a", a, 1), bs;
-    const braid_access own = { as, BRAID_READ_WRITE };
-    check_ok(braid_graph_add_resource(job->graph, "b", &bs));
-    add(job, "sum", BRAID_RANK_ALL_REDUCE,
-        (braid_communication){ .from = a, .to = a, .count = 1, .node.cost_ns = 1000000 }, &own, 1);
-    const braid_access other_access = { bs, BRAID_READ_WRITE };
-    const braid_native native = { .node = { .accesses = &other_access, .num_accesses = 1 },
-                                  .call = fail_or_not,
-                                  .user = &fails };
-    check_ok(braid_graph_add_native(job->graph, &native, NULL));
-    double expected = 1;
-    for (int end = 0; end < 3; end++) {
-        const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
-        check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
-        fails = 1;
-        check_fails(braid_exec_launch(job->exec, NULL), BRAID_DEVICE_ERROR, "native call");
-        expected *= NUM_RANKS;
-        if (end == 1)
-            check_ok(braid_exec_wait(job->exec));
-        if (end == 2) {
-            fails = 0;
-            check_ok(braid_exec_launch(job->exec, NULL));
-            expected *= NUM_RANKS;
-        }
-        if (end != 1) {
-            braid_exec_destroy(job->exec);
-            job->exec = NULL;
-        }
-        assert_true(a[0] == expected);
-        braid_exec_destroy(job->exec);
-        job->exec = NULL;
-    }
-}
-
 static void test_a_communicator_of_some_ranks_has_ranks_of_its_own(void **state)
 {
     struct job *job = *state;
@@ -370,6 +288,7 @@ int main(void)
         test_job(test_a_communicator_is_in_one_exec_at_a_time),
         test_job(test_a_launch_that_failed_halfway_keeps_no_communicator),
         test_job(test_an_operation_of_a_launch_that_failed_is_awaited),
+        test_job(test_a_row_is_for_the_launch_that_waits_for_a_failed_one),
         test_job(test_a_communicator_of_some_ranks_has_ranks_of_its_own),
         test_job(test_a_wrong_operation_is_refused_at_once),
         test_job(test_an_operation_is_added_whole_or_not_at_all),

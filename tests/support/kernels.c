@@ -158,6 +158,17 @@ static void keep(const braid_blocks *blocks, void *const *args)
         to[i] = scratch[i];
 }
 
+static void expect(const braid_blocks *blocks, void *const *args)
+{
+    const uint32_t *seen = pointer_arg(args, 0);
+    uint32_t value = arg(args, 2), factor = arg(args, 3), addend = arg(args, 4);
+    struct threads threads = threads_of(blocks);
+    for (uint64_t thread = threads.first; thread < threads.end; thread++)
+        for (uint64_t i = thread; i < arg(args, 5); i += threads.num)
+            if (seen[i] != (value + (uint32_t)i) * factor + addend)
+                add_atomic(pointer_arg(args, 1), 1);
+}
+
 uint64_t test_mix_values(uint64_t a, uint64_t b)
 {
     uint64_t value = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
@@ -264,6 +275,9 @@ const braid_kernel test_stamp = { .name = "test_stamp",
                                   .cpu = stamp,
                                   .source = test_kernels_source };
 const braid_kernel test_keep = { .name = "test_keep", .cpu = keep, .source = test_kernels_source };
+const braid_kernel test_expect = { .name = "test_expect",
+                                   .cpu = expect,
+                                   .source = test_kernels_source };
 const braid_kernel test_mix = { .name = "test_mix", .cpu = mix, .source = test_kernels_source };
 const braid_kernel test_clear_list = { .name = "test_clear_list",
                                        .cpu = clear_list,

@@ -115,6 +115,14 @@ extern "C" __global__ void test_keep(u32 *scratch, u32 *to, u32 value, u32 num, 
         to[i] = scratch[i];
 }
 
+extern "C" __global__ void test_expect(const u32 *seen, u32 *wrong, u32 value, u32 factor, u32 addend,
+                                       u32 num)
+{
+    for (u32 i = thread_index(); i < num; i += num_threads())
+        if (seen[i] != (value + i) * factor + addend)
+            atomicAdd(wrong, 1u);
+}
+
 __device__ u64 mix_values(u64 a, u64 b)
 {
     u64 value = (a ^ (b + 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;

@@ -39,6 +39,11 @@ extern const braid_kernel test_stamp;
 // (uint32_t *scratch, uint32_t *to, uint32_t value, uint32_t num, uint64_t delay_ns)
 extern const braid_kernel test_keep;
 
+// Adds 1 to *wrong for each seen[i] that is not (value + i) * factor + addend.
+// (const uint32_t *seen, uint32_t *wrong, uint32_t value, uint32_t factor, uint32_t addend,
+//  uint32_t num)
+extern const braid_kernel test_expect;
+
 // One node of a random graph: mixes its salt and what it reads, and writes what follows from that,
 // so that any other order of two nodes that conflict gives other numbers.
 // (uint64_t *cells, uint64_t *outputs, const uint32_t *words, uint32_t first_word, uint32_t node,

@@ -50,6 +50,26 @@ BAD_FILES = [
     ("digraph {\n resources=\"x\"\n a [accesses=\"r0 q0\"];\n}", 3, "written as r0 w1"),
     ("digraph {\n resources=\"x:10 #0:5:6\" a\n}", 1, "resource 1, '#0:5:6'"),
     ("digraph {\n resources=\"x:0\" a\n}", 1, "NAME:BYTES"),
+    ("digraph {\n resources=\"x:8*17\" a\n}", 1, "resource 0, 'x:8*17'"),
+    ("digraph {\n resources=\"x:8*2@none\" a\n}", 1, "resource 0, 'x:8*2@none'"),
+    ("digraph {\n resources=\"x:8*2 ^0:2\" a\n}", 1, "resource 1, '^0:2'"),
+    ("digraph {\n resources=\"x:8*2 #0:0:4\" a\n}", 1, "resource 1, '#0:0:4'"),
+    ("digraph {\n resources=\"x:8:16\" a\n}", 1, "resource 0, 'x:8:16'"),
+    ("digraph {\n resources=\"x@node\" a\n}", 1, "resource 0, 'x@node'"),
+    ("digraph {\n resources=\"x+kept\" a\n}", 1, "resource 0, 'x+kept'"),
+    ("digraph {\n resources=\"x:8@none+kept\" a\n}", 1, "resource 0, 'x:8@none+kept'"),
+    ("digraph {\n parameters=\"p:4 q\" a\n}", 1, "parameter 1, 'q': a parameter is NAME:BYTES"),
+    ("digraph {\n parameters=\"p:4097\" a\n}", 1, "of up to 4096 bytes"),
+    ("digraph {\n a [args=\"8 0\"];\n}", 2, "arguments are numbers of bytes"),
+    ("digraph {\n a [args=\"@0\"];\n}", 2, "arguments are numbers of bytes"),
+    ("digraph {\n a [args=\"40000 40000\"];\n}", 2, "up to 65536 bytes in all"),
+    ("digraph {\n a [grid_from=x];\n}", 2, "that is the number of a resource"),
+    ("digraph {\n a [kind=copy, to=0];\n}", 2, "that is the number of a resource"),
+    ("digraph {\n a [kind=fill, value_bytes=3];\n}", 2, "it is 1, 2 or 4"),
+    ("digraph {\n parameters=\"p:4\"\n a [uses=\"0:0:4=grib\"];\n}", 3, "uses are written as"),
+    ("digraph {\n parameters=\"p:4\"\n a [uses=\"1:0:4=grid.x\"];\n}", 3, "uses are written as"),
+    ("digraph {\n parameters=\"p:4\"\n a [uses=\"0:0:4=argument0\"];\n}", 1,
+     "node 'a' has 0 arguments, there is no number 0"),
     ("digraph {\n a -> b;\n b -> b;\n}", 3, "from node 'b' to itself"),
     ("digraph {\n a -> b\n b -> b\n\n # comment\n c\n}", 3, "from node 'b' to itself"),
     ("digraph {\n a -> b;\n b -> c;\n c -> a;\n d -> a;\n}", 4, "a -> b -> c -> a"),
@@ -88,6 +108,21 @@ def files_that_cannot_be_read_are_told():
         result = braid("plan", path)
         assert result.status == 2 and path in result.err and reason in result.err, result.err
         assert result.err.count("\n") == 1
+
+
+def files_without_an_end_are_left():
+    result = braid("plan", "/dev/zero")
+    assert result.status == 2 and result.err.startswith("/dev/zero:1: a NUL byte"), result.err
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "long")
+        with open(path, "wb") as file:
+            file.write(b"{ ")
+            file.truncate(1 << 32)
+        for arguments in (["plan", path], ["plan", "-", "--places", path], ["run", "-", "--tuned", path],
+                          ["diff", path, path]):
+            result = braid(*arguments, text="digraph { a }")
+            assert result.status == 2 and result.err.count("\n") == 1, result.err
+            assert path in result.err and "more than 1024 MiB" in result.err, result.err
 
 
 def names_with_line_breaks_stay_on_the_line():
@@ -173,6 +208,7 @@ if __name__ == "__main__":
         the_line_names_the_file,
         binary_files_are_refused,
         files_that_cannot_be_read_are_told,
+        files_without_an_end_are_left,
         names_with_line_breaks_stay_on_the_line,
         the_drawing_of_a_plan_is_no_graph,
         what_is_too_deep_for_the_parser_is_told,

@@ -2,11 +2,13 @@
 """braid run --profile tells where frames went, and braid tune finds a way that a file keeps."""
 import json
 import os
+import pty
+import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from braid_tool import braid  # noqa: E402
+from braid_tool import TOOL, braid  # noqa: E402
 from tap import run  # noqa: E402
 
 # b takes ten times what a does, so the lane of a waits for it.
@@ -124,12 +126,32 @@ def a_file_is_used_and_refused():
             result = braid("run", "-", *arguments, other, text=FORK)
             assert result.status == 2 and f"another {what}" in result.err, result.err
             assert result.err.count("\n") == 1
+        with open(other, "w", encoding="utf-8") as file:  # as where there are islands
+            json.dump(dict(found, inside_costs_ns=[0, 5, 0, 0]), file)
+        result = braid("run", "-", *arguments, other, text=FORK)
+        assert result.status == 0, result.err
         for text in ("{", "[]", "{}", json.dumps(dict(found, way={})),
-                     json.dumps(dict(found, costs_ns=[1]))):
+                     json.dumps(dict(found, costs_ns=[1])), json.dumps(dict(found, inside_costs_ns=[1])),
+                     json.dumps(dict(found, inside_costs_ns=[0, 0, 0, -1]))):
             with open(other, "w", encoding="utf-8") as file:
                 file.write(text)
             result = braid("run", "-", *arguments, other, text=FORK)
             assert result.status == 2 and result.err.count("\n") == 1, result.err
+
+
+def long_work_says_on_a_terminal_how_far_it_is():
+    terminal, other_end = pty.openpty()
+    with subprocess.Popen([TOOL, "run", "-", "--device", "cpu", "--workers", "2", "--frames", "3"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=other_end) as process:
+        process.communicate(FORK.encode(), timeout=100)
+        os.close(other_end)
+        shown = os.read(terminal, 65536).decode()
+    os.close(terminal)
+    assert process.returncode == 0, shown
+    lines = shown.split("\r\033[K")
+    assert "planning" in lines and "running 0 %" in lines, lines
+    assert lines[0] == "" and lines[-1] == "", lines  # one line in place of another, and none in the end
+    assert "running" not in braid("run", "-", "--device", "cpu", "--frames", "1", text=FORK).err
 
 
 if __name__ == "__main__":
@@ -141,4 +163,5 @@ if __name__ == "__main__":
         pictures_are_of_the_times_kept,
         tuning_tells_all_that_it_tried,
         a_file_is_used_and_refused,
+        long_work_says_on_a_terminal_how_far_it_is,
     ]))

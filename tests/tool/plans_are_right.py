@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -93,12 +94,24 @@ def nodes_that_may_be_inside_are_where_that_is_shorter():
     assert 'label="island 1"' in drawing, drawing
     assert plan(CHAIN, "--lanes", "1", "--start-cost", "5")["islands"] == []
     assert plan(CHAIN, "--lanes", "1", "--start-cost", "1", "--call-cost", "5")["islands"] == []
+    odd = 'digraph { graph [resources="m:64"]; a [inside=2, user=0]; }'  # a user, and no arguments
+    assert plan(odd)["lanes"] == [["a"]]
 
 
 def what_parameters_change_is_passed_on():
     found = plan('digraph { a [changes="position: argument 2; n: \\"x\\""]; b; a -> b }')
     assert found["tasks"][0]["changes"] == 'position: argument 2; n: "x"', found["tasks"]
     assert "changes" not in found["tasks"][1], found["tasks"]
+
+
+def parameters_of_a_file_are_in_the_plans_drawing():
+    text = """digraph {
+      resources="state:64*2 ^0:1 scratch:16:512@node" parameters="position:8 on:1"
+      a [accesses="r1 w0", args="@0 @1 @2 4", uses="0:4:4=argument3 0:0:4=grid.x"];
+      b [kind=host, blocking=true, accesses="r0", user=0, uses="1:0:1=enabled"];
+    }"""
+    drawing = braid("plan", "-", "--dot", "-", text=text).out
+    assert "position: argument 3, grid.x" in drawing and "on: enabled" in drawing, drawing
 
 
 def random_graphs_keep_every_edge():
@@ -221,14 +234,28 @@ def fractions_of_a_unit_are_planned_exactly():
 
 
 def long_comments_take_no_time():
-    """9 MB in one comment; Graphviz alone would take most of a minute, and the test fails then."""
+    """9 MB in one comment; Graphviz alone would take most of a minute of a processor. What else the
+    machine does is not counted."""
     long = "x " * 1500000
     text = f"digraph {{ // {long}\n a /* {long} */ -> /**/ b # {long}\n }}\n# {long}"
-    process = subprocess.run([sys.argv[1], "plan", "-"], input=text.encode(), timeout=20,
-                             stdout=subprocess.PIPE, check=True)
+    process = subprocess.run([sys.argv[1], "plan", "-"], input=text.encode(),
+                             stdout=subprocess.PIPE, check=True,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (20, 20)))
     assert b"2 nodes, 1 edge" in process.stdout
     found = plan('digraph { "a//b" -> "/*" -> <<b>/*</b>> -> "#"; a[label=<<i>//</i>>]; x/**/y }')
     assert {task["id"] for task in found["tasks"]} >= {"a//b", "/*", "#", "a", "x", "y"}, found
+
+
+def maximum_concurrency_can_be_asked_for():
+    """Three nodes of which one is so short that a lane of its own gains nothing."""
+    graph = "digraph { cost_unit=us; a [cost=50]; b [cost=50]; c [cost=1]; a -> last; b -> last; last [cost=9] }"
+    assert len(plan(graph)["lanes"]) == 2
+    found = plan(graph, "--max-concurrency")
+    check_plan(found, ["a", "b", "c", "last"], [("a", "last"), ("b", "last")],
+               {"a": 50, "b": 50, "c": 1, "last": 9})
+    assert len(found["lanes"]) == 3 and len(found["waits"]) == 1, found
+    done = braid("run", "-", "--max-concurrency", "--json", "-", text=graph)
+    assert done.status == 0 and json.loads(done.out)["num_lanes"] == 3, done.err + done.out
 
 
 def bundles_and_accesses_are_planned():
@@ -378,6 +405,31 @@ def simulations_know_devices():
     assert "bytes" in text.splitlines()[0], text
 
 
+# Of a chain's buffers two are alive at once; the side branch's lives beside all of them.
+TRANSIENTS = """digraph {
+  resources="x:1000:256@none y:3000:256@none z:2000:256@none side:100:256@none out:8";
+  a [cost=5, accesses="w0 w3"]; b [cost=5, accesses="r0 w1"]; c [cost=5, accesses="r1 w2"];
+  d [cost=5, accesses="r2 r3 w4"];
+}"""
+
+
+def memory_of_transient_buffers_is_told_and_proven():
+    found = plan(TRANSIENTS)
+    assert found["num_transients"] == 4
+    assert found["unshared_bytes"] == 1024 + 3072 + 2048 + 256
+    assert found["bound_bytes"] == 3072 + 2048 + 256 and found["arena_bytes"] == found["bound_bytes"]
+    lines = braid("plan", "-", text=TRANSIENTS).out.splitlines()
+    assert "memory     5376 bytes for 4 transient buffers, 6400 unshared, bound 5376" in lines, lines
+    assert not any(line.startswith("memory") for line in braid("plan", "-", text=DIAMOND).out.splitlines())
+    assert "arena_bytes" not in plan(DIAMOND)
+
+
+def a_transient_buffer_that_is_read_first_is_refused():
+    result = braid("plan", "-", text='digraph { resources="x:8@none"; early [accesses="r0"]; }')
+    assert result.status == 2 and "'x'" in result.err and "early" in result.err, result.err
+    assert not result.out and result.err.count("\n") == 1, result.err
+
+
 def a_graph_without_nodes_is_planned():
     found = plan("digraph {}")
     assert found["nodes"] == 0 and found["makespan"] == 0 and found["waits"] == []
@@ -392,6 +444,7 @@ if __name__ == "__main__":
         one_lane_needs_no_wait,
         nodes_that_may_be_inside_are_where_that_is_shorter,
         what_parameters_change_is_passed_on,
+        parameters_of_a_file_are_in_the_plans_drawing,
         dear_waits_keep_to_one_lane,
         random_graphs_keep_every_edge,
         graphs_of_the_corpus_keep_every_edge,
@@ -405,6 +458,7 @@ if __name__ == "__main__":
         costs_that_are_missing_are_told,
         fractions_of_a_unit_are_planned_exactly,
         long_comments_take_no_time,
+        maximum_concurrency_can_be_asked_for,
         bundles_and_accesses_are_planned,
         one_of_a_thing_is_not_many,
         a_unit_with_a_line_break_stays_on_its_line,
@@ -415,5 +469,7 @@ if __name__ == "__main__":
         devices_are_read_from_a_file,
         wrong_devices_are_refused,
         simulations_know_devices,
+        memory_of_transient_buffers_is_told_and_proven,
+        a_transient_buffer_that_is_read_first_is_refused,
         a_graph_without_nodes_is_planned,
     ]))

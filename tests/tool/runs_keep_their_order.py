@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """braid run and braid devices on the CPU device, and the tool's words about itself."""
 import json
+import os
 import re
 import subprocess
 import sys
@@ -21,6 +22,16 @@ def a_diamond_runs_in_each_mode():
         assert "5, the order of 4 edges kept in each" in result.out, result.out
         assert re.search(r"^makespan +planned [0-9.]+ us, measured [0-9.]+ us", result.out,
                          re.MULTILINE), result.out
+
+
+def what_leads_to_a_later_frame_orders_nothing_of_one():
+    text = """digraph {
+      resources="state:64*2 ^0:1"; read [cost=2000, accesses="r1"]; write [cost=2000, accesses="w0"];
+      write -> read [implied=frame]; read -> late
+    }"""
+    result = braid("run", "-", "--frames", "20", "--device", "cpu", "--lanes", "2", text=text)
+    assert result.status == 0, result.err
+    assert "the order of 1 edge kept in each" in result.out, result.out
 
 
 def one_of_a_thing_is_not_many():
@@ -56,6 +67,34 @@ def times_are_in_one_unit():
                              text=text).out)
     assert found["cost_unit"] == "ns" and found["work"] == 30500, found
     assert found["measured_makespan_ns"]["least"] >= found["work"] and found["time_scale"] == 1000
+    # One behind the other, whatever the lanes: no time of the plan is in the file's unit.
+    for name in ("makespan", "bound", "one_lane"):
+        assert 30500 <= found[name] < 1000000, (name, found)
+    assert found["saved"] == 0, found
+
+
+def names_of(value):
+    """Of the fields of an object, and of all inside."""
+    if isinstance(value, dict):
+        items = value.items()
+    else:
+        items = enumerate(value) if isinstance(value, list) else ()
+    for name, inner in items:
+        if isinstance(name, str):
+            yield name
+        yield from names_of(inner)
+
+
+def every_field_is_listed():
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "json.md")
+    with open(path, encoding="utf-8") as file:
+        listed = set(re.findall(r"`([a-z_]+)`", file.read()))
+    for options in ((), ("--profile",), ("--places", "2")):
+        result = braid("run", "-", "--frames", "3", "--device", "cpu", "--json", "-", *options,
+                       text="digraph { cost_unit=us; a [cost=5]; b [cost=7]; a -> b; a -> c }")
+        assert result.status == 0, result.err
+        missing = set(names_of(json.loads(result.out))) - listed
+        assert not missing, f"{options}: {missing}"
 
 
 def preludes_and_accesses_are_kept():
@@ -156,10 +195,12 @@ def help_and_version_are_there():
 if __name__ == "__main__":
     sys.exit(run([
         a_diamond_runs_in_each_mode,
+        what_leads_to_a_later_frame_orders_nothing_of_one,
         one_of_a_thing_is_not_many,
         the_json_has_the_figures,
         costs_are_scaled,
         times_are_in_one_unit,
+        every_field_is_listed,
         preludes_and_accesses_are_kept,
         a_cost_of_zero_keeps_no_lane_busy,
         work_for_days_is_refused,

@@ -9,6 +9,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "json_file.h"
 #include "output.h"
 
 static const char help[] =
@@ -39,7 +40,7 @@ static const char *text_of(const json_t *json, const char *name)
 static enum exit_status read_report(const char *path, json_t **out_json)
 {
     json_error_t error;
-    json_t *json = json_load_file(path, 0, &error);
+    json_t *json = json_file_load(path, &error);
     if (!json && error.line < 1)
         return fail(EXIT_BAD_FILE, "cannot read %s: %s", path, error.text);
     if (!json)

@@ -151,6 +151,10 @@ static const struct {
     { "inside", read_inside },     { "changes", read_changes },
     { "place", read_place },       { "pointers", dot_pointers_read },
     { "rank", read_rank },         { "bytes", read_bytes },
+    { "args", dot_args_read },     { "grid_from", dot_grid_from_read },
+    { "to", dot_to_read },         { "from", dot_from_read },
+    { "user", dot_user_read },     { "value_bytes", dot_value_bytes_read },
+    { "uses", dot_uses_read },
 };
 
 static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)
@@ -192,13 +196,20 @@ static enum exit_status read_role(struct dot_file *file, Agraph_t *graph, const 
 static enum exit_status read_graph(struct dot_file *file, Agraph_t *graph)
 {
     static char unit_name[] = "cost_unit", resources_name[] = "resources";
+    static char parameters_name[] = "parameters";
     const char *unit = agget(graph, unit_name);
     const char *resources = agget(graph, resources_name);
+    const char *parameters = agget(graph, parameters_name);
     if (unit && *unit && !(file->cost_unit = strdup(unit)))
         return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
     if (file->cost_unit)
         message_keep_one_line(file->cost_unit);
-    return resources && *resources ? dot_resources_read(file, resources) : EXIT_DONE;
+    enum exit_status status = EXIT_DONE;
+    if (resources && *resources)
+        status = dot_resources_read(file, resources);
+    if (status == EXIT_DONE && parameters && *parameters)
+        status = dot_parameters_read(file, parameters);
+    return status;
 }
 
 enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph)

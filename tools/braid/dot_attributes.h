@@ -28,6 +28,16 @@ enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const c
 // Behind the accesses.
 enum exit_status dot_pointers_read(struct dot_file *file, uint32_t node, const char *text);
 
+// What frames give to nodes; dot_values.c has the words. Parameters go before their uses.
+enum exit_status dot_parameters_read(struct dot_file *file, const char *text);
+enum exit_status dot_args_read(struct dot_file *file, uint32_t node, const char *text);
+enum exit_status dot_grid_from_read(struct dot_file *file, uint32_t node, const char *text);
+enum exit_status dot_to_read(struct dot_file *file, uint32_t node, const char *text);
+enum exit_status dot_from_read(struct dot_file *file, uint32_t node, const char *text);
+enum exit_status dot_user_read(struct dot_file *file, uint32_t node, const char *text);
+enum exit_status dot_value_bytes_read(struct dot_file *file, uint32_t node, const char *text);
+enum exit_status dot_uses_read(struct dot_file *file, uint32_t node, const char *text);
+
 // Refuses a prelude of a prelude, and moves main nodes before their preludes and epilogues, as the
 // library wants them added.
 enum exit_status dot_bundles_check(struct dot_file *file);
@@ -35,6 +45,15 @@ enum exit_status dot_bundles_check(struct dot_file *file);
 // Reports an attribute of a node: "node 'a' has cost 'x': WHAT".
 enum exit_status dot_attribute_refuse(const struct dot_file *file, uint32_t node, const char *name,
                                       const char *text, const char *what);
+
+// A number at the beginning of *text, which is moved behind it.
+bool dot_number_read(const char **text, uint64_t *out_number);
+
+// Takes %xx out of a name, in place.
+void dot_name_decode(char *name);
+
+// How many words a list has, between spaces and newlines.
+uint32_t dot_words_count(const char *text);
 
 // Makes room for one more item, doubling; true if there is room.
 bool dot_make_room(void **items, uint32_t num, uint32_t *room, size_t item_bytes);

@@ -61,7 +61,11 @@ static void take_node(void *user, Agnode_t *node)
                                                       .main = file->num_nodes,
                                                       .place = file->num_nodes,
                                                       .grid = { 1, 1, 1 },
-                                                      .block = { 1, 1, 1 } };
+                                                      .block = { 1, 1, 1 },
+                                                      .grid_from = DOT_NONE,
+                                                      .to = DOT_NONE,
+                                                      .from = DOT_NONE,
+                                                      .user = DOT_NONE };
     file->num_nodes++;
 }
 
@@ -88,6 +92,7 @@ static void take_edge(void *user, Agedge_t *edge)
 }
 
 // Edges that a drawing has only to show what follows from its bundles and accesses go to the end.
+// Those that lead to a later frame order nothing of one, and are left out.
 static enum exit_status part_implied(struct reader *reader, Agraph_t *graph)
 {
     static char implied_name[] = "implied";
@@ -98,17 +103,19 @@ static enum exit_status part_implied(struct reader *reader, Agraph_t *graph)
     struct dot_edge *parted = calloc((size_t)file->num_edges + 1, sizeof(*parted));
     if (!parted)
         return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
-    uint32_t num = 0;
+    uint32_t num = 0, num_own = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < file->num_edges; i++) {
-            bool is_implied = *agxget(reader->read_edges[i], implied) != '\0';
-            if (is_implied == (pass == 1))
+            const char *text = agxget(reader->read_edges[i], implied);
+            bool is_implied = *text != '\0';
+            if (is_implied == (pass == 1) && strcmp(text, "frame") != 0)
                 parted[num++] = file->edges[i];
         }
         if (pass == 0)
-            file->num_implied_edges = file->num_edges - num;
+            num_own = num;
     }
-    file->num_edges -= file->num_implied_edges;
+    file->num_edges = num_own;
+    file->num_implied_edges = num - num_own;
     free(file->edges);
     file->edges = parted;
     return EXIT_DONE;
@@ -190,6 +197,11 @@ void dot_file_finish(struct dot_file *file)
     }
     for (uint32_t i = 0; i < file->num_resources; i++)
         free(file->resources[i].name);
+    for (uint32_t i = 0; i < file->num_parameters; i++)
+        free(file->parameters[i].name);
+    free(file->parameters);
+    free(file->args);
+    free(file->uses);
     free(file->nodes);
     free(file->edges);
     free(file->resources);

@@ -19,6 +19,8 @@ struct dot_cost {
 };
 
 enum { DOT_MOST_ARGS = 1024, DOT_MOST_PLACES = 64, DOT_MOST_RANKS = 1 << 20 };
+enum { DOT_MOST_ARG_BYTES = 1 << 16 }; // of all arguments of a node
+#define DOT_NONE UINT32_MAX
 
 enum dot_kind { DOT_KERNEL, DOT_COPY, DOT_FILL, DOT_HOST, DOT_NATIVE, DOT_EMPTY };
 enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
@@ -42,6 +44,29 @@ struct dot_node {
     braid_dim3 grid, block; // of a kernel
     bool may_be_inside;     // an island, with so many arguments:
     uint32_t num_args;
+    // Where the file says what the node is given the addresses of, and so many bytes of what else:
+    bool has_values, has_args;
+    uint32_t first_arg; // of a kernel with args, which are num_args
+    bool reads_grid;
+    uint32_t grid_from, to, from, user; // resources, or DOT_NONE
+    uint32_t value_bytes;               // of a fill; 0: not given
+    uint32_t first_use, num_uses;
+};
+
+struct dot_arg {
+    uint32_t bytes;
+    uint32_t resource; // whose address it is, or DOT_NONE
+};
+
+struct dot_parameter {
+    char *name;
+    uint32_t bytes;
+};
+
+struct dot_use {
+    uint32_t parameter;
+    braid_target target;
+    uint32_t argument, argument_offset, offset, bytes; // as in braid_parameter_use
 };
 
 struct dot_edge {
@@ -56,11 +81,16 @@ struct dot_access {
 };
 
 struct dot_resource {
-    char *name;             // NULL for a range
+    char *name;             // NULL for a range and for an earlier version
     uint32_t buffer;        // of a range: the resource it is a part of
     uint64_t offset, bytes; // bytes is 0 for what is not a buffer
+    uint32_t alignment;     // of memory that the plan chooses; 0: as usual
+    uint32_t num_versions;  // 0: it has none
+    uint32_t frames_before; // of an earlier version, of the resource `buffer`; otherwise 0
     uint32_t home;          // BRAID_PLACE(i) or BRAID_EVERYWHERE; 0: the first device
     bool is_transient;      // the plan chooses its memory, wherever that is
+    bool is_scratch;        // and each node has its own
+    bool is_kept;           // replicas outlive a frame
 };
 
 struct dot_file {
@@ -75,7 +105,10 @@ struct dot_file {
     uint32_t num_nodes, num_edges, num_implied_edges;
     struct dot_resource *resources;
     struct dot_access *accesses; // node by node
-    uint32_t num_resources, num_accesses;
+    struct dot_parameter *parameters;
+    struct dot_arg *args; // node by node, and so are uses
+    struct dot_use *uses;
+    uint32_t num_resources, num_accesses, num_parameters, num_args, num_uses;
     uint32_t without_cost; // nodes to which none is given
 };
 
@@ -83,6 +116,15 @@ struct dot_file {
 // cannot be read or used is reported with its line, and nothing is written to out_file.
 // docs/drawings.md has the attributes.
 enum exit_status dot_file_read(const char *path, struct dot_file *out_file);
+
+// Whether frames or the plan choose the memory of the buffer that a resource is, or is a part of.
+static inline bool dot_is_chosen(const struct dot_file *file, uint32_t resource)
+{
+    const struct dot_resource *whole = &file->resources[resource];
+    if (!whole->name)
+        whole = &file->resources[whole->buffer];
+    return whole->is_transient || whole->num_versions;
+}
 
 // The same of a text, which then belongs to the file, or is freed.
 enum exit_status dot_file_read_text(struct dot_text text, struct dot_file *out_file);

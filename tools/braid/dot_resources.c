@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resources and accesses in DOT files: "list particles:4096@1 #1:0:1024", and "r0 rw2" of a node.
+// Resources and accesses in DOT files: "list particles:4096@1 #1:0:1024 state:64*2 ^3:1", and
+// "r0 rw2" of a node.
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +16,7 @@ static int hex_digit(char c)
     return found ? (int)(found - digits) : -1;
 }
 
-// Takes %xx out of a name, in place.
-static void decode(char *name)
+void dot_name_decode(char *name)
 {
     char *to = name;
     for (const char *from = name; *from; to++) {
@@ -28,7 +29,7 @@ static void decode(char *name)
     *to = '\0';
 }
 
-static bool read_number(const char **text, uint64_t *out_number)
+bool dot_number_read(const char **text, uint64_t *out_number)
 {
     char *end;
     errno = 0;
@@ -44,60 +45,118 @@ static bool read_size(const char *text, uint64_t *out_bytes)
 {
     if (!*text)
         return true;
-    return *text++ == ':' && read_number(&text, out_bytes) && *out_bytes > 0 && !*text;
+    return *text++ == ':' && dot_number_read(&text, out_bytes) && *out_bytes > 0 && !*text;
 }
 
 // "#BUFFER:OFFSET:BYTES"
 static bool read_range(const struct dot_file *file, const char *text, struct dot_resource *range)
 {
     uint64_t buffer = 0, end = 0;
-    if (!read_number(&text, &buffer) || *text++ != ':' || !read_number(&text, &range->offset) ||
-        *text != ':' || !read_size(text, &range->bytes) || buffer >= file->num_resources)
+    if (!dot_number_read(&text, &buffer) || *text++ != ':' ||
+        !dot_number_read(&text, &range->offset) || *text != ':' ||
+        !read_size(text, &range->bytes) || buffer >= file->num_resources)
         return false;
     range->buffer = (uint32_t)buffer;
     const struct dot_resource *whole = &file->resources[buffer];
-    return whole->name && !__builtin_add_overflow(range->offset, range->bytes, &end) &&
-           end <= whole->bytes;
+    return whole->name && !whole->num_versions && !whole->is_scratch &&
+           !__builtin_add_overflow(range->offset, range->bytes, &end) && end <= whole->bytes;
 }
 
-// "1", "all" or "none": the device of a resource, each, or that of who uses it.
+// "^VERSIONED:FRAMES_BEFORE"
+static bool read_earlier(const struct dot_file *file, const char *text,
+                         struct dot_resource *earlier)
+{
+    uint64_t buffer = 0, before = 0;
+    if (!dot_number_read(&text, &buffer) || *text++ != ':' || !dot_number_read(&text, &before) ||
+        *text || buffer >= file->num_resources)
+        return false;
+    const struct dot_resource *versioned = &file->resources[buffer];
+    *earlier = (struct dot_resource){ .buffer = (uint32_t)buffer,
+                                      .bytes = versioned->bytes,
+                                      .frames_before = (uint32_t)before };
+    return before > 0 && before < versioned->num_versions;
+}
+
+// "1", "all", "none" or "node": the device of a resource, each, that of who uses it, or memory of
+// each node that uses it.
 static bool read_home(const char *text, struct dot_resource *resource)
 {
     uint64_t device = 0;
-    if (strcmp(text, "none") == 0)
-        return resource->is_transient = true;
+    resource->is_scratch = strcmp(text, "node") == 0;
+    resource->is_transient = resource->is_scratch || strcmp(text, "none") == 0;
+    if (resource->is_transient)
+        return true;
     if (strcmp(text, "all") == 0) {
         resource->home = BRAID_EVERYWHERE;
         return true;
     }
-    if (!read_number(&text, &device) || *text || device >= DOT_MOST_PLACES)
+    if (!dot_number_read(&text, &device) || *text || device >= DOT_MOST_PLACES)
         return false;
     resource->home = BRAID_PLACE(device);
     return true;
+}
+
+// Takes what stands behind the last `separator` out of the word; NULL: there is none.
+static char *cut(char *word, char separator)
+{
+    char *found = strrchr(word, separator);
+    if (!found)
+        return NULL;
+    *found = '\0';
+    return found + 1;
+}
+
+// "BYTES:ALIGNMENT*VERSIONS": the last two may be missing.
+static bool read_memory(char *text, struct dot_resource *resource)
+{
+    uint64_t alignment = 0, num_versions = 0;
+    const char *versions = cut(text, '*'), *aligned = cut(text, ':'), *bytes = text;
+    if (versions && (!dot_number_read(&versions, &num_versions) || *versions || num_versions < 2 ||
+                     num_versions > 16 || resource->is_transient))
+        return false;
+    if (aligned && (!dot_number_read(&aligned, &alignment) || *aligned || alignment == 0 ||
+                    alignment > UINT32_MAX || !resource->is_transient))
+        return false;
+    resource->num_versions = (uint32_t)num_versions;
+    resource->alignment = (uint32_t)alignment;
+    return dot_number_read(&bytes, &resource->bytes) && !*bytes && resource->bytes > 0;
+}
+
+// "NAME:MEMORY@HOME+kept": all but the name may be missing.
+static bool read_named(char *word, struct dot_resource *resource)
+{
+    static const char kept[] = "+kept";
+    char *end = word + strlen(word), *before = end - strlen(kept);
+    resource->is_kept = before > word && strcmp(before, kept) == 0;
+    if (resource->is_kept)
+        *before = '\0';
+    const char *home = cut(word, '@');
+    if (home && !read_home(home, resource))
+        return false;
+    char *colon = strchr(word, ':');
+    if (colon)
+        *colon = '\0';
+    if (colon && !read_memory(colon + 1, resource))
+        return false;
+    dot_name_decode(word);
+    if ((resource->is_transient || resource->is_kept) && resource->bytes == 0)
+        return false; // what is no memory is not chosen
+    if (resource->is_kept && (resource->is_transient || resource->num_versions))
+        return false; // a frame's own
+    resource->name = *word ? strdup(word) : NULL;
+    return resource->name;
 }
 
 static bool read_resource(struct dot_file *file, char *word, struct dot_resource *resource)
 {
     if (*word == '#')
         return read_range(file, word + 1, resource);
-    char *home = strchr(word, '@');
-    if (home && !read_home(home + 1, resource))
-        return false;
-    if (home)
-        *home = '\0';
-    char *colon = strchr(word, ':');
-    if (!read_size(colon ? colon : "", &resource->bytes))
-        return false;
-    if (colon)
-        *colon = '\0';
-    decode(word);
-    if (resource->is_transient && resource->bytes == 0)
-        return false; // what is no memory is not chosen
-    resource->name = *word ? strdup(word) : NULL;
-    return resource->name;
+    if (*word == '^')
+        return read_earlier(file, word + 1, resource);
+    return read_named(word, resource);
 }
 
-static uint32_t count_words(const char *text)
+uint32_t dot_words_count(const char *text)
 {
     uint32_t num = 0;
     for (text += strspn(text, " \n"); *text; text += strspn(text, " \n")) {
@@ -110,7 +169,7 @@ static uint32_t count_words(const char *text)
 enum exit_status dot_resources_read(struct dot_file *file, const char *text)
 {
     char *copy = strdup(text), *rest = copy;
-    file->resources = calloc((size_t)count_words(text) + 1, sizeof(*file->resources));
+    file->resources = calloc((size_t)dot_words_count(text) + 1, sizeof(*file->resources));
     if (!copy || !file->resources) {
         free(copy);
         return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
@@ -120,15 +179,17 @@ enum exit_status dot_resources_read(struct dot_file *file, const char *text)
         struct dot_resource *resource = &file->resources[file->num_resources];
         if (!*word)
             continue;
+        char copy_of_word[64];
+        snprintf(copy_of_word, sizeof(copy_of_word), "%.60s", word);
         if (read_resource(file, word, resource))
             file->num_resources++;
         else
             status =
                 fail_in_file(file->text.path, 1,
                              "resource %" PRIu32 ", '%s': a resource is NAME, NAME:BYTES, either "
-                             "with @DEVICE, @all or @none behind it, or "
-                             "#BUFFER:OFFSET:BYTES within a buffer before it",
-                             file->num_resources, word);
+                             "with @DEVICE, @all, @none or @node behind it, NAME:BYTES*VERSIONS, "
+                             "#BUFFER:OFFSET:BYTES within a buffer before it, or ^VERSIONED:FRAMES",
+                             file->num_resources, copy_of_word);
     }
     free(copy);
     return status;
@@ -159,7 +220,7 @@ enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const c
 {
     static const char what[] =
         "accesses are written as r0 w1 rw2 x3 a4, by the number of a resource";
-    uint32_t num = count_words(text);
+    uint32_t num = dot_words_count(text);
     size_t most = (size_t)file->num_accesses + num;
     struct dot_access *accesses = realloc(file->accesses, most * sizeof(*accesses) + 1);
     if (!accesses || most > UINT32_MAX)
@@ -171,7 +232,7 @@ enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const c
     for (uint32_t i = 0; i < num; i++, next += strspn(next, " \n")) {
         uint64_t resource = 0;
         braid_access_mode mode;
-        bool is_read = read_mode(&next, &mode) && read_number(&next, &resource) &&
+        bool is_read = read_mode(&next, &mode) && dot_number_read(&next, &resource) &&
                        resource < file->num_resources && (!*next || strchr(" \n", *next));
         if (!is_read)
             return dot_attribute_refuse(file, node, "accesses", text, what);
@@ -209,7 +270,7 @@ enum exit_status dot_pointers_read(struct dot_file *file, uint32_t node, const c
     for (const char *next = text + strspn(text, " \n"); *next && is_read;
          next += strspn(next, " \n")) {
         uint64_t resource = 0;
-        is_read = read_number(&next, &resource) && (!*next || strchr(" \n", *next)) &&
+        is_read = dot_number_read(&next, &resource) && (!*next || strchr(" \n", *next)) &&
                   mark_pointer(file, read, resource);
     }
     return is_read ? EXIT_DONE

@@ -9,12 +9,27 @@
 #include <string.h>
 
 #include "dot_comment.h"
+#include "file_limit.h"
 #include "progress.h"
+
+// In the bytes from the first one on.
+static enum exit_status check_piece(FILE *stream, const struct dot_text *text, size_t first)
+{
+    const char *nul =
+        first < text->length ? memchr(text->data + first, '\0', text->length - first) : NULL;
+    if (nul)
+        return fail_in_file(text->path, dot_text_line(text, (size_t)(nul - text->data)),
+                            "a NUL byte: this is not a text file");
+    if (file_is_too_long(stream, text->length))
+        return fail(EXIT_BAD_FILE, "cannot read %s: more than %d MiB", text->path, FILE_MOST_MIB);
+    return EXIT_DONE;
+}
 
 static enum exit_status read_stream(FILE *stream, struct dot_text *text)
 {
     size_t room = 0;
-    for (;;) {
+    enum exit_status status = check_piece(stream, text, 0);
+    while (status == EXIT_DONE) {
         if (text->length == room) {
             room = room ? room * 2 : 65536;
             char *data = realloc(text->data, room);
@@ -27,11 +42,12 @@ static enum exit_status read_stream(FILE *stream, struct dot_text *text)
         text->length += num;
         if (num == 0)
             break;
+        status = check_piece(stream, text, text->length - num);
         progress_show("reading", 0, 0);
     }
-    if (ferror(stream))
+    if (status == EXIT_DONE && ferror(stream))
         return fail(EXIT_BAD_FILE, "cannot read %s: %s", text->path, strerror(errno));
-    return EXIT_DONE;
+    return status;
 }
 
 // Graphviz takes a byte order mark on a line of its own only. Spaces keep what follows in its
@@ -47,10 +63,6 @@ enum exit_status dot_text_read_stream(FILE *stream, const char *name, struct dot
 {
     struct dot_text text = { .path = name };
     enum exit_status status = read_stream(stream, &text);
-    const char *nul = text.length > 0 ? memchr(text.data, '\0', text.length) : NULL;
-    if (status == EXIT_DONE && nul)
-        status = fail_in_file(text.path, dot_text_line(&text, (size_t)(nul - text.data)),
-                              "a NUL byte: this is not a text file");
     blank_byte_order_mark(&text);
     if (status == EXIT_DONE)
         status = dot_comment_remove(&text);

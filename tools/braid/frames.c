@@ -35,7 +35,7 @@ enum exit_status frame_memory_add_buffers(struct frame_memory *memory, const str
     memory->num_buffers = file->num_resources;
     for (uint32_t i = 0; i < file->num_resources; i++) {
         const struct dot_resource *resource = &file->resources[i];
-        if (!resource->name || !resource->bytes || resource->is_transient)
+        if (!resource->name || !resource->bytes || dot_is_chosen(file, i))
             continue;
         if (braid_memory_allocate(memory->device, BRAID_MEMORY_DEVICE, resource->bytes,
                                   &memory->buffers[i]) != BRAID_OK) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "json_file.h"
 
 static const uint64_t most_cost = (uint64_t)1 << 30;
 
@@ -127,7 +128,7 @@ static enum exit_status read_file(const char *path, const struct link *given, ui
                                   struct places *places)
 {
     json_error_t error;
-    json_t *json = json_load_file(path, 0, &error);
+    json_t *json = json_file_load(path, &error);
     if (!json)
         return error.line > 0
                    ? fail_in_file(path, (unsigned long)error.line, "%s", error.text)

@@ -13,6 +13,7 @@ enum { UNKNOWN, TERMINAL, ELSEWHERE };
 
 static int standard_error;  // what it is
 static bool is_shown;       // there is a line to take away
+static const char *shown;   // what it says
 static uint64_t last_drawn; // in nanoseconds
 
 void progress_show(const char *what, uint64_t done, uint64_t total)
@@ -22,13 +23,14 @@ void progress_show(const char *what, uint64_t done, uint64_t total)
     if (standard_error == ELSEWHERE)
         return;
     uint64_t now = clock_now_ns();
-    if (is_shown && now - last_drawn < 100000000)
+    if (is_shown && shown == what && now - last_drawn < 100000000)
         return;
     fprintf(stderr, "\r\033[K%s", what);
     if (total > 0)
         fprintf(stderr, " %" PRIu64 " %%", done * 100 / total);
     fflush(stderr);
     is_shown = true;
+    shown = what;
     last_drawn = now;
 }
 

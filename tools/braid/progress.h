@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-// Shows `what`, with a percentage when total > 0. Cheap enough to call often: it draws at most ten
-// times a second, and only when standard error is a terminal.
+// Shows `what`, a literal, with a percentage when total > 0. Cheap enough to call often: it draws
+// the same words at most ten times a second, and only when standard error is a terminal.
 void progress_show(const char *what, uint64_t done, uint64_t total);
 
 // Takes the line away; every other line of output comes after a call of this.

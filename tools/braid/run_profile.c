@@ -122,6 +122,9 @@ enum exit_status run_profile_print(const struct run *run)
                timings.num_frames, output_plural(timings.num_frames),
                microseconds(timings.frame.median_ns), microseconds(timings.frame.least_ns),
                microseconds(timings.frame.most_ns));
+    if (!status && timings.island_wait_ns)
+        printf("Inside the island lanes waited for each other for %.3f us in all\n",
+               microseconds(timings.island_wait_ns));
     if (!status)
         status = print_lanes(run, &timings);
     if (!status)

@@ -6,6 +6,7 @@
 
 #include "dot_cost.h"
 #include "progress.h"
+#include "task_kernel.h"
 
 struct task_graph {
     const struct dot_file *file;
@@ -14,6 +15,7 @@ struct task_graph {
     void *user;
     braid_resource *resources; // of the file
     braid_access *accesses;    // likewise
+    braid_parameter *parameters;
     void *const *memory;       // of each resource; NULL: none has any
     uintptr_t next_address;    // where there is none
     braid_resource *addresses; // of the node at hand
@@ -22,12 +24,6 @@ struct task_graph {
 const char *task_graph_name(const struct dot_node *node)
 {
     return node->label ? node->label : node->id;
-}
-
-static void do_nothing(const braid_blocks *blocks, void *const *args)
-{
-    (void)blocks;
-    (void)args;
 }
 
 static void call_nothing(void *user)
@@ -43,15 +39,34 @@ static braid_status queue_nothing(braid_device *device, braid_stream *stream, vo
     return BRAID_OK;
 }
 
-// All nodes of one kernel take as many arguments, so there is one for each number.
-static const braid_kernel *task_kernel(uint32_t num_args, bool may_be_inside)
+// As the file says, to the argument.
+static braid_status add_given(braid_graph *graph, const struct dot_node *node,
+                              const braid_node_options *options,
+                              const struct task_addresses *addresses)
 {
-    static braid_kernel tasks[2][DOT_MOST_ARGS + 1];
-    braid_kernel *task = &tasks[may_be_inside][num_args];
-    *task = (braid_kernel){ .name = "task", .cpu = do_nothing };
-    if (may_be_inside)
-        task->source = "task";
-    return task;
+    static const unsigned char nothing[DOT_MOST_ARG_BYTES];
+    static const uint32_t one_block[3] = { 1, 1, 1 };
+    braid_arg args[DOT_MOST_ARGS];
+    const uint32_t num = node->has_args ? node->num_args : 0;
+    const struct dot_arg *given = num ? addresses->file->args + node->first_arg : NULL;
+    for (uint32_t i = 0; i < num; i++) {
+        args[i] = (braid_arg){ nothing, given[i].bytes };
+        if (given[i].resource != DOT_NONE)
+            args[i] = braid_resource_address(&addresses->all[given[i].resource]);
+    }
+    braid_launch launch = {
+        .node = *options,
+        .kernel = task_kernel(given, num, node->may_be_inside, node->reads_grid),
+        .grid = node->grid,
+        .block = node->block,
+        .args = args,
+        .num_args = num,
+    };
+    if (node->grid_from != DOT_NONE)
+        launch.grid_from_resource = addresses->all[node->grid_from];
+    else if (node->reads_grid)
+        launch.grid_from = one_block;
+    return launch.kernel ? braid_graph_add_kernel(graph, &launch, NULL) : BRAID_NO_MEMORY;
 }
 
 // The addresses of what it may have elsewhere, then as many arguments as the file says it has.
@@ -61,6 +76,7 @@ static braid_status add_kernel(braid_graph *graph, const struct dot_node *node,
 {
     static const uint64_t nothing;
     braid_arg args[DOT_MOST_ARGS];
+    struct dot_arg sizes[DOT_MOST_ARGS];
     uint32_t num = addresses->num, most = node->num_args;
     for (uint32_t i = 0; i < num; i++)
         args[i] = braid_resource_address(&addresses->resources[i]);
@@ -68,45 +84,58 @@ static braid_status add_kernel(braid_graph *graph, const struct dot_node *node,
         most = 1;
     for (; num < most; num++)
         args[num] = (braid_arg){ &nothing, sizeof(nothing) };
+    for (uint32_t i = 0; i < num; i++)
+        sizes[i] = (struct dot_arg){ sizeof(nothing), DOT_NONE };
     const braid_launch launch = {
         .node = *options,
-        .kernel = task_kernel(num, node->may_be_inside),
+        .kernel = task_kernel(sizes, num, node->may_be_inside, false),
         .grid = node->grid,
         .block = node->block,
         .args = args,
         .num_args = num,
     };
-    return braid_graph_add_kernel(graph, &launch, NULL);
+    return launch.kernel ? braid_graph_add_kernel(graph, &launch, NULL) : BRAID_NO_MEMORY;
 }
 
-// Between the last and the first of what it is given.
-static braid_status add_copy(braid_graph *graph, const braid_node_options *options,
+// The resource that an end of the node is, by the file; { 0 }: none.
+static braid_resource end_of(const struct task_addresses *addresses, uint32_t resource)
+{
+    return resource == DOT_NONE ? (braid_resource){ 0 } : addresses->all[resource];
+}
+
+// Where the file does not say, between the last and the first of what it is given.
+static braid_status add_copy(braid_graph *graph, const struct dot_node *node,
+                             const braid_node_options *options,
                              const struct task_addresses *addresses)
 {
     static char bytes[2]; // that no copy is ever made between
-    braid_copy copy = { .node = *options, .to = bytes, .from = bytes + 1, .bytes = 1 };
+    braid_copy copy = { .node = *options,
+                        .to_resource = end_of(addresses, node->to),
+                        .from_resource = end_of(addresses, node->from),
+                        .bytes = 1 };
     uint32_t num = addresses->num;
     bool only_reads = options->num_accesses && options->accesses[0].mode == BRAID_READ;
-    if (num > 1 || (num == 1 && !only_reads)) {
-        copy.to = NULL;
+    if (num > 1 || (num == 1 && !only_reads))
         copy.to_resource = addresses->resources[num - 1];
-    }
-    if (num > 1 || (num == 1 && only_reads)) {
-        copy.from = NULL;
+    if (num > 1 || (num == 1 && only_reads))
         copy.from_resource = addresses->resources[0];
-    }
+    copy.to = copy.to_resource.graph ? NULL : bytes;
+    copy.from = copy.from_resource.graph ? NULL : bytes + 1;
     return braid_graph_add_copy(graph, &copy, NULL);
 }
 
-static braid_status add_fill(braid_graph *graph, const braid_node_options *options,
+static braid_status add_fill(braid_graph *graph, const struct dot_node *node,
+                             const braid_node_options *options,
                              const struct task_addresses *addresses)
 {
-    static char byte;
-    braid_fill fill = { .node = *options, .to = &byte, .num_values = 1 };
-    if (addresses->num) {
-        fill.to = NULL;
+    static uint32_t word;
+    braid_fill fill = { .node = *options,
+                        .to_resource = end_of(addresses, node->to),
+                        .value_bytes = node->value_bytes,
+                        .num_values = 1 };
+    if (addresses->num)
         fill.to_resource = addresses->resources[0];
-    }
+    fill.to = fill.to_resource.graph ? NULL : &word;
     return braid_graph_add_fill(graph, &fill, NULL);
 }
 
@@ -115,16 +144,16 @@ braid_status task_graph_add_to_plan(braid_graph *graph, const struct dot_node *n
                                     const struct task_addresses *addresses, uint32_t index,
                                     void *user)
 {
-    braid_resource first = { 0 };
+    braid_resource first = end_of(addresses, node->user);
     (void)index;
     (void)user;
     if (addresses->num)
         first = addresses->resources[0];
     switch (node->kind) {
     case DOT_COPY:
-        return add_copy(graph, options, addresses);
+        return add_copy(graph, node, options, addresses);
     case DOT_FILL:
-        return add_fill(graph, options, addresses);
+        return add_fill(graph, node, options, addresses);
     case DOT_HOST:
         return braid_graph_add_host_call(graph,
                                          &(braid_host_call){ .node = *options,
@@ -142,7 +171,8 @@ braid_status task_graph_add_to_plan(braid_graph *graph, const struct dot_node *n
     case DOT_KERNEL:
         break;
     }
-    return add_kernel(graph, node, options, addresses);
+    return node->has_values ? add_given(graph, node, options, addresses)
+                            : add_kernel(graph, node, options, addresses);
 }
 
 // Buffers lie apart; nobody goes there.
@@ -159,31 +189,47 @@ static braid_status add_resource(struct task_graph *making, uint32_t index)
 {
     const struct dot_resource *resource = &making->file->resources[index];
     braid_resource *out = &making->resources[index];
+    if (resource->frames_before)
+        return braid_graph_add_earlier_version(making->graph, making->resources[resource->buffer],
+                                               resource->frames_before, out);
     if (!resource->name)
         return braid_graph_add_range(making->graph, making->resources[resource->buffer],
                                      resource->offset, resource->bytes, out);
+    if (resource->is_scratch)
+        return braid_graph_add_scratch(making->graph, resource->name, resource->bytes,
+                                       resource->alignment, out);
     if (resource->is_transient)
-        return braid_graph_add_transient(making->graph, resource->name, resource->bytes, 0, out);
+        return braid_graph_add_transient(making->graph, resource->name, resource->bytes,
+                                         resource->alignment, out);
     braid_status status = BRAID_OK;
-    if (resource->bytes > 0)
+    if (resource->num_versions)
+        status = braid_graph_add_versioned_buffer(making->graph, resource->name, NULL,
+                                                  resource->num_versions, resource->bytes, out);
+    else if (resource->bytes > 0)
         status = braid_graph_add_buffer(making->graph, resource->name, find_memory(making, index),
                                         resource->bytes, out);
     else
         status = braid_graph_add_resource(making->graph, resource->name, out);
-    return status || !resource->home ? status
-                                     : braid_graph_set_home(making->graph, *out, resource->home);
+    if (!status && resource->home)
+        status = braid_graph_set_home(making->graph, *out, resource->home);
+    if (!status && resource->is_kept)
+        status = braid_graph_keep_replicas(making->graph, *out);
+    return status;
 }
 
 // Each buffer once. Where there is no memory for a buffer, nobody is given its address.
 static struct task_addresses find_addresses(struct task_graph *making, const struct dot_node *node)
 {
-    struct task_addresses found = { .resources = making->addresses };
-    for (uint32_t i = 0; i < node->num_accesses && found.num < DOT_MOST_ARGS; i++) {
+    struct task_addresses found = { .resources = making->addresses,
+                                    .file = making->file,
+                                    .all = making->resources };
+    bool is_told = node->has_values && making->add == task_graph_add_to_plan;
+    for (uint32_t i = 0; i < node->num_accesses && found.num < DOT_MOST_ARGS && !is_told; i++) {
         const struct dot_access *access = &making->file->accesses[node->first_access + i];
         const struct dot_resource *resource = &making->file->resources[access->resource];
         uint32_t buffer = resource->name ? access->resource : resource->buffer, known = 0;
         const struct dot_resource *whole = &making->file->resources[buffer];
-        if (!whole->bytes || access->by_pointer || whole->is_transient)
+        if (!whole->bytes || access->by_pointer || dot_is_chosen(making->file, buffer))
             continue;
         while (known < found.num && making->addresses[known].index != buffer)
             known++;
@@ -191,6 +237,26 @@ static struct task_addresses find_addresses(struct task_graph *making, const str
             making->addresses[found.num++] = making->resources[buffer];
     }
     return found;
+}
+
+// Kernels that stand for the file's nodes have none of what most parameters go to.
+static braid_status use_parameters(struct task_graph *making, uint32_t index)
+{
+    const struct dot_node *node = &making->file->nodes[index];
+    const struct dot_use *uses = making->file->uses + node->first_use;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < node->num_uses && !status; i++) {
+        const braid_parameter_use use = { .node = braid_graph_node(making->graph, index),
+                                          .target = uses[i].target,
+                                          .argument = uses[i].argument,
+                                          .argument_offset = uses[i].argument_offset,
+                                          .offset = uses[i].offset,
+                                          .bytes = uses[i].bytes };
+        if (making->add == task_graph_add_to_plan || use.target == BRAID_TARGET_ENABLED)
+            status = braid_graph_use_parameter(making->graph, making->parameters[uses[i].parameter],
+                                               &use);
+    }
+    return status;
 }
 
 static braid_status add_node(struct task_graph *making, uint32_t index)
@@ -209,7 +275,9 @@ static braid_status add_node(struct task_graph *making, uint32_t index)
     if (node->role == DOT_EPILOGUE)
         options.epilogue_of = braid_graph_node(making->graph, node->main);
     struct task_addresses addresses = find_addresses(making, node);
-    return making->add(making->graph, node, &options, &addresses, index, making->user);
+    braid_status status =
+        making->add(making->graph, node, &options, &addresses, index, making->user);
+    return status ? status : use_parameters(making, index);
 }
 
 static braid_status fill(struct task_graph *making)
@@ -219,6 +287,9 @@ static braid_status fill(struct task_graph *making)
         braid_graph_reserve(making->graph, file->num_nodes, file->num_edges, file->num_accesses);
     for (uint32_t i = 0; i < file->num_resources && status == BRAID_OK; i++)
         status = add_resource(making, i);
+    for (uint32_t i = 0; i < file->num_parameters && status == BRAID_OK; i++)
+        status = braid_graph_add_parameter(making->graph, file->parameters[i].name,
+                                           file->parameters[i].bytes, &making->parameters[i]);
     for (uint32_t i = 0; i < file->num_accesses; i++)
         making->accesses[i] =
             (braid_access){ making->resources[file->accesses[i].resource], file->accesses[i].mode };
@@ -255,9 +326,10 @@ enum exit_status task_graph_create_with(const struct dot_file *file, task_graph_
     };
     making.resources = calloc((size_t)file->num_resources + 1, sizeof(*making.resources));
     making.accesses = calloc((size_t)file->num_accesses + 1, sizeof(*making.accesses));
+    making.parameters = calloc((size_t)file->num_parameters + 1, sizeof(*making.parameters));
     making.addresses = calloc(DOT_MOST_ARGS, sizeof(*making.addresses));
     enum exit_status status = check_sizes(file);
-    if (!making.resources || !making.accesses || !making.addresses)
+    if (!making.resources || !making.accesses || !making.parameters || !making.addresses)
         status = fail(EXIT_FAILED, "out of memory for the graph of %s", file->text.path);
     if (status == EXIT_DONE && braid_graph_create(&making.graph) != BRAID_OK)
         status = fail_in_library();
@@ -268,6 +340,7 @@ enum exit_status task_graph_create_with(const struct dot_file *file, task_graph_
     }
     free(making.resources);
     free(making.accesses);
+    free(making.parameters);
     free(making.addresses);
     if (status == EXIT_DONE)
         *out_graph = making.graph;

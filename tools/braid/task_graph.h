@@ -11,6 +11,8 @@
 struct task_addresses {
     const braid_resource *resources;
     uint32_t num;
+    const struct dot_file *file;
+    const braid_resource *all; // resources of the file
 };
 
 // Adds node i of the file to the graph, as its node i; `options` are complete.

@@ -8,6 +8,7 @@
 
 #include <braid/braid.h>
 
+#include "json_file.h"
 #include "output.h"
 
 enum { DIGEST_CHARACTERS = 17 };
@@ -15,6 +16,22 @@ enum { DIGEST_CHARACTERS = 17 };
 static void write_digest(const braid_graph *graph, char text[DIGEST_CHARACTERS])
 {
     snprintf(text, DIGEST_CHARACTERS, "%016" PRIx64, braid_graph_digest(graph));
+}
+
+// NULL: no node has such a cost.
+static json_t *inside_costs_to_json(const braid_graph *graph)
+{
+    bool has_any = false;
+    json_t *costs = json_array();
+    for (uint32_t i = 0; i < braid_graph_num_nodes(graph); i++) {
+        uint64_t cost_ns = braid_graph_inside_cost(graph, braid_graph_node(graph, i));
+        has_any |= cost_ns != 0;
+        json_array_append_new(costs, json_integer((json_int_t)cost_ns));
+    }
+    if (has_any)
+        return costs;
+    json_decref(costs);
+    return NULL;
 }
 
 static json_t *costs_to_json(const braid_graph *graph, const uint64_t *costs_ns)
@@ -41,12 +58,13 @@ static braid_islands islands_of(const char *name)
 
 static json_t *way_to_json(const braid_exec_options *way)
 {
-    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:I, s:b, s:s}", "mode",
+    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:b, s:I, s:b, s:s}", "mode",
                      way->mode == BRAID_MODE_NATIVE ? "native" : "streams", "max_lanes",
                      (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes,
                      "max_concurrency", way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY, "widen",
-                     way->plan.widen, "effort", (json_int_t)way->plan.effort, "early_start",
-                     !way->no_early_start, "islands", name_islands(way->islands));
+                     way->plan.widen, "ignore_costs", way->plan.ignore_costs, "effort",
+                     (json_int_t)way->plan.effort, "early_start", !way->no_early_start, "islands",
+                     name_islands(way->islands));
 }
 
 enum exit_status way_file_write(const char *path, const braid_device *device,
@@ -58,9 +76,10 @@ enum exit_status way_file_write(const char *path, const braid_device *device,
     char digest[DIGEST_CHARACTERS];
     write_digest(graph, digest);
     json_t *json = output_start_json("tuning");
-    json_t *more = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "graph", digest, "backend",
+    json_t *more = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o*, s:o}", "graph", digest, "backend",
                              info.backend, "device", info.name, "way", way_to_json(way), "costs_ns",
-                             costs_to_json(graph, costs_ns), "trials", trials);
+                             costs_to_json(graph, costs_ns), "inside_costs_ns",
+                             inside_costs_to_json(graph), "trials", trials);
     enum exit_status status = EXIT_DONE;
     if (!json || !more || json_object_update(json, more) != 0)
         status = fail(EXIT_FAILED, "out of memory for %s", path);
@@ -104,7 +123,10 @@ static enum exit_status check_file(const char *path, const json_t *json, const b
     return status;
 }
 
-static enum exit_status take_costs(const char *path, const json_t *costs, braid_graph *graph)
+typedef braid_status set_cost(braid_graph *graph, braid_node node, uint64_t cost_ns);
+
+static enum exit_status take_costs(const char *path, const json_t *costs, set_cost *set,
+                                   braid_graph *graph)
 {
     if (json_array_size(costs) != braid_graph_num_nodes(graph))
         return fail(EXIT_BAD_FILE, "%s: %zu costs, and the graph has %zu nodes", path,
@@ -114,7 +136,7 @@ static enum exit_status take_costs(const char *path, const json_t *costs, braid_
         braid_node node = braid_graph_node(graph, (uint32_t)i);
         if (cost < 0)
             return fail(EXIT_BAD_FILE, "%s: cost %zu is negative", path, i);
-        if (braid_graph_set_cost(graph, node, (uint64_t)cost) != BRAID_OK)
+        if (set(graph, node, (uint64_t)cost) != BRAID_OK)
             return fail_in_library();
     }
     return EXIT_DONE;
@@ -124,10 +146,11 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
 {
     const char *mode = NULL, *islands = NULL;
     json_int_t lanes = 0, effort = 0;
-    int fixed = 0, widen = 0, early = 0, most = 0;
-    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:I, s:b, s:s}", "mode", &mode, "max_lanes",
-                    &lanes, "fixed_lanes", &fixed, "max_concurrency", &most, "widen", &widen,
-                    "effort", &effort, "early_start", &early, "islands", &islands) != 0 ||
+    int fixed = 0, widen = 0, early = 0, most = 0, blind = 0;
+    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:b, s:I, s:b, s:s}", "mode", &mode,
+                    "max_lanes", &lanes, "fixed_lanes", &fixed, "max_concurrency", &most, "widen",
+                    &widen, "ignore_costs", &blind, "effort", &effort, "early_start", &early,
+                    "islands", &islands) != 0 ||
         lanes < 0 || lanes > 65535 || effort < 0 || effort > UINT32_MAX)
         return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
     *out_way = (braid_exec_options){
@@ -136,6 +159,7 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
                   .max_lanes = (uint32_t)lanes,
                   .fixed_lanes = fixed,
                   .widen = widen,
+                  .ignore_costs = blind,
                   .effort = (uint32_t)effort },
         .no_early_start = !early,
         .islands = islands_of(islands),
@@ -147,14 +171,17 @@ enum exit_status way_file_read(const char *path, const braid_device *device, bra
                                braid_exec_options *out_way)
 {
     json_error_t error;
-    json_t *json = json_load_file(path, 0, &error);
+    json_t *json = json_file_load(path, &error);
     if (!json)
         return fail(EXIT_BAD_FILE, "%s:%d: %s", path, error.line > 0 ? error.line : 1, error.text);
     enum exit_status status = check_file(path, json, device, graph);
     if (status == EXIT_DONE)
         status = take_way(path, json_object_get(json, "way"), out_way);
     if (status == EXIT_DONE)
-        status = take_costs(path, json_object_get(json, "costs_ns"), graph);
+        status = take_costs(path, json_object_get(json, "costs_ns"), braid_graph_set_cost, graph);
+    const json_t *inside = json_object_get(json, "inside_costs_ns"); // files without it are as good
+    if (status == EXIT_DONE && inside)
+        status = take_costs(path, inside, braid_graph_set_inside_cost, graph);
     json_decref(json);
     return status;
 }

@@ -223,6 +223,13 @@ template <class Errors> class basic_exec
         braid_exec_get_info(get(), &info);
         return info;
     }
+    // How frames in flight are ordered.
+    result<std::string> explain_frames() const
+    {
+        std::array<char, 4096> text = {};
+        braid_status status = braid_exec_explain_frames(get(), text.data(), text.size());
+        return Errors::template from<std::string>(status, [&] { return std::string(text.data()); });
+    }
     braid_exec *get() const noexcept
     {
         return exec_.get();

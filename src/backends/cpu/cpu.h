@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the CPU backend share: workers, jobs, work, points, commands, streams.
+// What the files of the CPU backend share: its workers, its locks, and who does what with the
+// queues.
 #ifndef BRAID_BACKENDS_CPU_CPU_H
 #define BRAID_BACKENDS_CPU_CPU_H
 
@@ -12,70 +13,21 @@
 #include <sys/types.h>
 
 #include "backends/backend.h"
+#include "backends/cpu/cpu_queue.h"
+#include "backends/cpu/cpu_slab.h"
+#include "base/blockers.h"
 
-// One lock, cpu_backend.lock, guards the queues: "lock" in the comments below is that one. No code
-// of the program ever runs under it, so a submission never waits for a kernel.
+// Two locks. cpu_backend.lock, "lock" in the comments below, guards who runs what: the ready lists,
+// those that wait and those that sleep. cpu_backend.issue_lock, "issue lock", is for threads that
+// queue commands or record events, and is taken before the other; whoever runs commands takes
+// neither of them as long as there is a next one that need not wait. No code of the program ever
+// runs under them, so a submission never waits for a kernel.
 
 enum {
-    CPU_LINE_BYTES = 64,        // what two workers must not both write in
-    CPU_NUM_URGENCIES = 3,      // urgent, normal, patient
-    CPU_NUM_COMMAND_SIZES = 32, // classes of command blocks, each twice the one before
-    CPU_MAX_CORES = 1024,       // those beyond are not told apart
-    CPU_SPIN_NS = 20000,        // how long an idle thread looks for work before it sleeps
-};
-
-struct cpu_backend;
-struct cpu_job;
-struct cpu_point;
-
-// What runs when a kernel, copy, fill or host call has its turn: a function and its arguments.
-// blocks covers the whole grid; calls are made with parts of it.
-struct cpu_work {
-    braid_cpu_function *call;
-    braid_blocks blocks;
-    void *const *args;
-    // Where the address of the words stands that the grid is read from when the work begins, and
-    // the largest that it may be. NULL: `blocks` has it.
-    void *const *grid_from;
-    braid_dim3 most;
-    _Atomic uint64_t *block_ns;    // what a block of it took last; 0: not known. NULL: nobody asks
-    bool is_blocking;              // it sleeps, so no worker is to make the call
-    struct rank_operation *awaits; // no call: the job goes on when it has ended; then is_blocking
-};
-
-// A grid that idle workers may help with. Belongs to the job that runs the work.
-struct cpu_split {
-    struct cpu_job *job;
-    const struct cpu_work *work;
-    uint64_t chunk;              // blocks claimed at once
-    _Atomic uint64_t next_block; // claimed by adding chunk; may run past the end
-    uint32_t num_participants;   // lock; whoever makes it 0 goes on with the job
-    bool open;                   // lock; in the list of grids that can be joined
-    struct cpu_split *next_open; // lock
-};
-
-// A thread that sleeps until another wakes it: a worker, or a thread of the program that waits for
-// a point.
-struct cpu_sleeper {
-    sem_t wake;
-    int core;                 // lock; where it ran last; -1: not known
-    struct cpu_seat *seat;    // of a worker; NULL: a thread of the program
-    struct cpu_sleeper *next; // lock; among those that sleep, or that are woken
-};
-
-// A sequence of work that one thread at a time walks: a stream's queue or a lane of a program.
-// run returns the job that the same thread is to run next, or NULL with the lock held: so the
-// thread that ended something looks for work before those that saw the end can make more of it. A
-// stream hands itself on as soon as `until` is reached, if that is given.
-struct cpu_job {
-    struct cpu_job *(*run)(struct cpu_backend *backend, struct cpu_job *job,
-                           const struct cpu_point *until);
-    struct cpu_job *stream; // the stream this is, or whose launch this is a lane of
-    struct cpu_job *next;   // lock; in the ready list, or among those waiting for something
-    uint32_t urgency;       // index of the ready list
-    uint32_t num_hosts; // lock; of a stream: threads that wait for a point of it and lend a hand,
-    uint32_t num_busy;  // lock; those of them that run something
-    struct cpu_split split;
+    CPU_NUM_URGENCIES = 3,    // urgent, normal, patient
+    CPU_NUM_BLOCK_SIZES = 32, // classes of blocks of arguments, each twice the one before
+    CPU_MAX_CORES = 1024,     // those beyond are not told apart
+    CPU_SPIN_NS = 20000,      // how long an idle thread looks for work before it sleeps
 };
 
 // Where a thread at work sits. A worker has one while it is awake, a thread of the program while it
@@ -90,68 +42,10 @@ struct cpu_seat {
 struct cpu_core {
     _Alignas(CPU_LINE_BYTES) atomic_uint num_at_work;
 };
-
 struct cpu_thread {
     struct cpu_backend *backend;
     pthread_t handle;
     struct cpu_seat seat;
-};
-
-struct cpu_job_list {
-    struct cpu_job *first, *last;
-};
-
-// A moment that jobs and host threads wait for: one record of an event, the end of one launch of a
-// program. Counted, pooled.
-struct cpu_point {
-    atomic_bool reached;         // set once, under lock; acquire reads may skip the lock
-    uint64_t time_ns;            // written before reached, where timing was asked for
-    bool timing;                 //
-    struct cpu_job *stream;      // where it is queued; there at least until it is reached
-    uint32_t num_references;     // lock
-    struct cpu_sleeper *hosts;   // lock; threads of the program that wait for it, asleep
-    struct cpu_job_list waiting; // lock
-    struct cpu_point *next;      // lock; free list
-};
-
-enum cpu_command_kind {
-    CPU_COMMAND_WORK,
-    CPU_COMMAND_RECORD, // reaches point
-    CPU_COMMAND_WAIT,   // waits for point
-    CPU_COMMAND_LAUNCH, // waits for point, starts play, reaches launch_end
-};
-
-struct cpu_patch; // what a play is to be given when it starts
-
-// A launch that a player queues: it runs jobs of its own.
-struct cpu_play {
-    // Begins, and returns a job for the calling thread to run, or NULL if there is nothing to do.
-    // The thread that ends the last job of it runs `then`. Lock not held.
-    struct cpu_job *(*start)(struct cpu_backend *backend, struct cpu_play *play,
-                             struct cpu_patch *patch, struct cpu_job *then);
-};
-
-// An entry of a stream's queue. Blocks of several sizes are pooled: a recycled one is as large as
-// its class, so that a program that repeats itself stops allocating.
-struct cpu_command {
-    struct cpu_command *next; // lock; queue or free list
-    uint32_t size_class;
-    enum cpu_command_kind kind;
-    struct cpu_point *point;
-    struct cpu_point *launch_end;
-    struct cpu_play *play;
-    struct cpu_patch *patch;
-    struct cpu_work work;
-    _Alignas(CPU_LINE_BYTES) unsigned char storage[]; // argument pointers and bytes
-};
-
-struct cpu_stream {
-    struct backend_stream base;
-    struct cpu_job job;
-    struct cpu_command *first, *last; // lock
-    bool scheduled;                   // lock; ready, running or waiting: it needs no push
-    // The walking thread's: the last of the commands, from first on, that have begun; NULL: none.
-    struct cpu_command *started;
 };
 
 struct cpu_backend {
@@ -163,8 +57,8 @@ struct cpu_backend {
     pthread_mutex_t lock;
     struct cpu_sleeper *parked; // lock; workers that sleep
     struct cpu_sleeper *woken;  // lock; whom the holder of the lock wakes when it lets go of it
-    struct cpu_blocker *blockers, *idle_blockers; // lock; see cpu_blocker.c
-    atomic_uint num_resuming;                     // threads of others that make a job ready
+    struct blockers blockers;   // of jobs
+    atomic_uint num_resuming;   // threads of others that make a job ready
 
     struct cpu_job_list ready[CPU_NUM_URGENCIES]; // lock
     struct cpu_split *open_splits;                // lock
@@ -173,13 +67,14 @@ struct cpu_backend {
     uint32_t num_waking;                          // lock; of the parked: woken, but not yet running
     bool in_the_way;    // lock; the thread that has just stopped walking had better sleep than spin
     uint32_t num_heads; // lock; threads that run a job
-    uint32_t num_helpers;                                     // lock; threads that help with a grid
-    struct cpu_slab *slabs;                                   // lock
-    struct cpu_point *free_points;                            // lock
-    size_t num_points;                                        // lock; free or not
-    struct cpu_command *free_commands[CPU_NUM_COMMAND_SIZES]; // lock
-    size_t num_commands[CPU_NUM_COMMAND_SIZES];               // lock; free or not
+    uint32_t num_helpers; // lock; threads that help with a grid
     struct cpu_stream default_stream;
+
+    _Alignas(CPU_LINE_BYTES) pthread_mutex_t issue_lock;
+    struct cpu_slab *slabs;                      // issue lock; of the pools
+    struct cpu_stream *unscheduled;              // issue lock; that is to be made ready
+    struct cpu_pool points, chunks;              // issue lock, to take of them
+    struct cpu_pool blocks[CPU_NUM_BLOCK_SIZES]; // likewise
 
     // Written under lock, read without it as hints, each on a line of its own: spinning threads
     // read them all the time.
@@ -204,9 +99,33 @@ static inline uint32_t cpu_num_threads(const struct cpu_backend *backend)
     return 2 * backend->num_workers - 1;
 }
 
+// NULL: there is nothing to wait for.
+static inline bool cpu_point_is_reached(const struct cpu_point *point)
+{
+    return !point || atomic_load_explicit(&point->state, memory_order_acquire) == CPU_POINT_REACHED;
+}
+
 static inline void cpu_lock(struct cpu_backend *backend)
 {
     pthread_mutex_lock(&backend->lock);
+}
+
+static inline void cpu_issue_lock(struct cpu_backend *backend)
+{
+    pthread_mutex_lock(&backend->issue_lock);
+}
+
+// cpu_stream.c
+void braid_cpu_stream_schedule(struct cpu_backend *backend, struct cpu_stream *stream);
+
+// The stream that a command was queued on is made ready without the lock.
+static inline void cpu_issue_unlock(struct cpu_backend *backend)
+{
+    struct cpu_stream *stream = backend->unscheduled;
+    backend->unscheduled = NULL;
+    pthread_mutex_unlock(&backend->issue_lock);
+    if (stream)
+        braid_cpu_stream_schedule(backend, stream);
 }
 
 // cpu_sleep.c
@@ -266,8 +185,8 @@ bool braid_cpu_spin_while_equal(struct cpu_backend *backend, const atomic_uint *
 braid_status braid_cpu_workers_start(struct cpu_backend *backend);
 void braid_cpu_workers_stop(struct cpu_backend *backend); // when no job is left
 void braid_cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job);
-struct cpu_job *braid_cpu_job_list_take(struct cpu_job_list *list);              // NULL when empty
-void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
+struct cpu_job *braid_cpu_job_list_take(struct cpu_job_list *list);             // NULL when empty
+void braid_cpu_job_hand_over(struct cpu_backend *backend, struct cpu_job *job); // lock held
 // The same in steps: for the threads that are awake, with a word on whether these are too few for
 // the stream's jobs, and for those that sleep. Lock held.
 void braid_cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job);
@@ -294,12 +213,20 @@ bool braid_cpu_split_leave(struct cpu_backend *backend,
                            struct cpu_split *split); // lock held; true: last
 
 // cpu_blocker.c
-// Has a call that sleeps made by a thread of its own, which then makes the job ready. False, as
-// above: the caller must not touch the job any more. True: there is no thread, and the caller has
-// made the call.
+// Has a call that sleeps made by a thread of its own, which then passes the job on: the caller must
+// not touch that any more. False: it is no such call, or there is no thread for it.
+bool braid_cpu_blocker_begin(struct cpu_backend *backend, struct cpu_job *job,
+                             const struct cpu_work *work);
+// Likewise, but false where it is so, as above. True: the caller has made the call.
 bool braid_cpu_blocker_run(struct cpu_backend *backend, struct cpu_job *job,
                            const struct cpu_work *work);
-void braid_cpu_blockers_stop(struct cpu_backend *backend); // when no job is left
+void braid_cpu_blockers_start(struct cpu_backend *backend); // which starts none yet
+void braid_cpu_blockers_stop(struct cpu_backend *backend);  // when no job is left
+
+// cpu_pass.c
+void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
+// Goes on with the job, and with those that this makes ready, as far as no worker is needed.
+void braid_cpu_job_pass(struct cpu_backend *backend, struct cpu_job *job);
 
 // cpu_task.c: tasks into work.
 // An upper bound on what braid_cpu_task_capture writes at `memory`, wherever that lies.
@@ -321,32 +248,52 @@ struct cpu_values braid_cpu_task_values(const struct backend_task *task,
 void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_values *values,
                               unsigned char *bytes, struct cpu_work *out_work);
 
-// cpu_slab.c. All under lock.
-size_t braid_cpu_slab_items(size_t num_now, size_t item_bytes); // how many more a pool should get
-// Room for num items, line-aligned, as long as the backend lives; NULL: no memory.
-void *braid_cpu_slab_create(struct cpu_backend *backend, size_t num, size_t item_bytes);
-void braid_cpu_slabs_finish(struct cpu_backend *backend);
-
-// cpu_point.c. All under lock.
+// cpu_point.c
 struct cpu_point *braid_cpu_point_create(struct cpu_backend *backend,
-                                         bool timing); // NULL: no memory
+                                         bool timing); // issue lock held; NULL: no memory
+// The same of a point that nobody else has a reference to.
+void braid_cpu_point_renew(struct cpu_point *point);
+void braid_cpu_point_add_reference(struct cpu_point *point);
 void braid_cpu_point_release(struct cpu_backend *backend,
                              struct cpu_point *point); // NULL does nothing
-void braid_cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point);
+// False: it is reached. True: whoever reaches it then takes the lock and looks for those that wait.
+// Lock held.
+bool braid_cpu_point_watch(struct cpu_point *point);
+void braid_cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point); // no lock held
+void braid_cpu_point_reach_locked(struct cpu_backend *backend, struct cpu_point *point);
+// The caller has a reference. No lock held.
 void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point);
 
 // cpu_command.c
-struct cpu_command *braid_cpu_command_create(struct cpu_backend *backend,
-                                             size_t bytes); // lock held
-void braid_cpu_command_recycle(struct cpu_backend *backend,
-                               struct cpu_command *command); // lock held
+// Room for a command of so many bytes at the end of the queue, until the next call; NULL: no
+// memory. Issue lock held.
+struct cpu_command *braid_cpu_command_reserve(struct cpu_backend *backend,
+                                              struct cpu_stream *stream, size_t bytes);
+// The next to run, of a queue that has one. The walking thread's.
+struct cpu_command *braid_cpu_command_next(struct cpu_backend *backend, struct cpu_stream *stream);
+void braid_cpu_command_skip(struct cpu_stream *stream); // to the one after that
+void braid_cpu_chunks_release(struct cpu_backend *backend,
+                              struct cpu_stream *stream); // of an idle stream
+// Memory for arguments that do not go into the queue. NULL: there is none. Issue lock held.
+struct cpu_block *braid_cpu_block_create(struct cpu_backend *backend, size_t bytes);
+unsigned char *braid_cpu_block_bytes(struct cpu_block *block);
+void braid_cpu_block_release(struct cpu_backend *backend, struct cpu_block *block); // any thread
+
+// cpu_walk.c
+struct cpu_job *braid_cpu_stream_run(struct cpu_backend *backend, struct cpu_job *job,
+                                     const struct cpu_point *until); // as cpu_job.run
+struct cpu_job *braid_cpu_stream_pass(struct cpu_backend *backend, struct cpu_job *job);
 
 // cpu_stream.c
 void braid_cpu_stream_init(struct cpu_stream *stream, int32_t priority);
 struct cpu_stream *braid_cpu_stream_of(struct cpu_backend *backend,
                                        struct backend_stream *stream); // NULL: the default one
+// Queues the command that was reserved last, and filled. Issue lock held.
 void braid_cpu_stream_append(struct cpu_backend *backend, struct cpu_stream *stream,
-                             struct cpu_command *command); // lock held
+                             const struct cpu_command *command);
+// The same as a record that reaches the point; a reference becomes the command's.
+void braid_cpu_stream_append_record(struct cpu_backend *backend, struct cpu_stream *stream,
+                                    struct cpu_command *command, struct cpu_point *point);
 braid_status braid_cpu_stream_create(struct backend *backend, int32_t priority,
                                      struct backend_stream **out_stream);
 void braid_cpu_stream_destroy(struct backend *backend, struct backend_stream *stream);

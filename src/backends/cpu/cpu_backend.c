@@ -32,8 +32,10 @@ static uint32_t choose_num_workers(const braid_device_options *options)
     return cores < 2 ? 2 : cores;
 }
 
-static braid_status query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
+static braid_status query(const struct backend_driver *driver, uint32_t *out_num_devices,
+                          char *out_reason, size_t reason_size)
 {
+    (void)driver;
     *out_num_devices = 1;
     if (reason_size)
         out_reason[0] = '\0';
@@ -46,8 +48,9 @@ static void finish(struct cpu_backend *backend)
 {
     braid_cpu_blockers_stop(backend);
     braid_cpu_workers_stop(backend);
-    braid_cpu_slabs_finish(backend);
+    braid_cpu_slabs_finish(&backend->slabs);
     pthread_mutex_destroy(&backend->lock);
+    pthread_mutex_destroy(&backend->issue_lock);
     free(backend);
 }
 
@@ -144,14 +147,15 @@ static const struct backend_ops cpu_ops = {
     .submit = braid_cpu_submit,
 };
 
-// Workers and host threads hold the lock for tens of nanoseconds: spinning a little before sleeping
-// is right for them.
-static void init_lock(struct cpu_backend *backend)
+// Workers and host threads hold the locks for tens of nanoseconds: spinning a little before
+// sleeping is right for them.
+static void init_locks(struct cpu_backend *backend)
 {
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
     pthread_mutex_init(&backend->lock, &attributes);
+    pthread_mutex_init(&backend->issue_lock, &attributes);
     pthread_mutexattr_destroy(&attributes);
 }
 
@@ -162,8 +166,10 @@ static int count_cores(void)
     return num < CPU_MAX_CORES ? (int)num : CPU_MAX_CORES;
 }
 
-static braid_status open_backend(const braid_device_options *options, struct backend **out_backend)
+static braid_status open_backend(const struct backend_driver *driver,
+                                 const braid_device_options *options, struct backend **out_backend)
 {
+    (void)driver;
     if (options && options->ordinal)
         return braid_error(BRAID_UNAVAILABLE, "cpu: no device %u, there is only device 0",
                            options->ordinal);
@@ -180,7 +186,8 @@ static braid_status open_backend(const braid_device_options *options, struct bac
     backend->base.ops = &cpu_ops;
     backend->num_workers = num_workers;
     backend->num_cores = count_cores();
-    init_lock(backend);
+    init_locks(backend);
+    braid_cpu_blockers_start(backend);
     braid_cpu_stream_init(&backend->default_stream, 0);
     braid_status status = braid_cpu_workers_start(backend);
     if (status != BRAID_OK) {

@@ -6,61 +6,76 @@
 // the event again gives it another point, and destroying it drops only the event's own reference,
 // so older waits are not disturbed by either.
 
-static void recycle(struct cpu_backend *backend, struct cpu_point *point)
+void braid_cpu_point_renew(struct cpu_point *point)
 {
-    point->next = backend->free_points;
-    backend->free_points = point;
-}
-
-static bool grow(struct cpu_backend *backend)
-{
-    size_t num = braid_cpu_slab_items(backend->num_points, sizeof(struct cpu_point));
-    struct cpu_point *points = braid_cpu_slab_create(backend, num, sizeof(*points));
-    if (!points)
-        return false;
-    for (size_t i = 0; i < num; i++)
-        recycle(backend, &points[i]);
-    backend->num_points += num;
-    return true;
+    atomic_store_explicit(&point->state, CPU_POINT_AHEAD, memory_order_relaxed);
+    atomic_store_explicit(&point->num_references, 1, memory_order_relaxed);
+    point->time_ns = 0;
 }
 
 struct cpu_point *braid_cpu_point_create(struct cpu_backend *backend, bool timing)
 {
-    if (!backend->free_points && !grow(backend))
+    struct cpu_point *point =
+        braid_cpu_pool_take(&backend->points, &backend->slabs, sizeof(*point));
+    if (!point)
         return NULL;
-    struct cpu_point *point = backend->free_points;
-    backend->free_points = point->next;
-    atomic_store_explicit(&point->reached, false, memory_order_relaxed);
-    point->time_ns = 0;
+    braid_cpu_point_renew(point);
     point->timing = timing;
-    point->num_references = 1;
     point->hosts = NULL;
     point->waiting = (struct cpu_job_list){ 0 };
-    point->next = NULL;
     return point;
+}
+
+void braid_cpu_point_add_reference(struct cpu_point *point)
+{
+    atomic_fetch_add_explicit(&point->num_references, 1, memory_order_relaxed);
 }
 
 void braid_cpu_point_release(struct cpu_backend *backend, struct cpu_point *point)
 {
-    if (!point || --point->num_references)
-        return;
-    recycle(backend, point);
+    if (point && atomic_fetch_sub_explicit(&point->num_references, 1, memory_order_acq_rel) == 1)
+        braid_cpu_pool_put(&backend->points, point);
 }
 
-void braid_cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point)
+bool braid_cpu_point_watch(struct cpu_point *point)
+{
+    unsigned state = CPU_POINT_AHEAD;
+    return atomic_compare_exchange_strong_explicit(&point->state, &state, CPU_POINT_WATCHED,
+                                                   memory_order_acquire, memory_order_acquire) ||
+           state == CPU_POINT_WATCHED;
+}
+
+// True: somebody may wait.
+static bool reach(struct cpu_point *point)
 {
     if (point->timing)
         point->time_ns = braid_cpu_now_ns();
-    atomic_store_explicit(&point->reached, true, memory_order_release);
+    return atomic_exchange_explicit(&point->state, CPU_POINT_REACHED, memory_order_acq_rel) ==
+           CPU_POINT_WATCHED;
+}
+
+// Lock held.
+static void wake_all(struct cpu_backend *backend, struct cpu_point *point)
+{
     struct cpu_job *job;
     while ((job = braid_cpu_job_list_take(&point->waiting)))
         braid_cpu_job_make_ready(backend, job);
     braid_cpu_wake_all(backend, &point->hosts);
 }
 
-static bool is_reached(const struct cpu_point *point)
+void braid_cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point)
 {
-    return atomic_load_explicit(&point->reached, memory_order_acquire);
+    if (!reach(point))
+        return;
+    cpu_lock(backend);
+    wake_all(backend, point);
+    cpu_unlock(backend);
+}
+
+void braid_cpu_point_reach_locked(struct cpu_backend *backend, struct cpu_point *point)
+{
+    if (reach(point))
+        wake_all(backend, point);
 }
 
 // Until the point is reached or something else has happened since `seen` (true), or the spin is
@@ -70,7 +85,7 @@ static bool poll(struct cpu_backend *backend, const struct cpu_point *point, uns
 {
     do {
         for (int i = 0; i < 16; i++) {
-            if (is_reached(point) ||
+            if (cpu_point_is_reached(point) ||
                 atomic_load_explicit(&backend->epoch, memory_order_relaxed) != seen)
                 return true;
             braid_cpu_relax();
@@ -84,7 +99,7 @@ static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_
 {
     struct cpu_spin spin = braid_cpu_spin_begin();
     bool goes_on = true;
-    while (!is_reached(point) && goes_on) {
+    while (!cpu_point_is_reached(point) && goes_on) {
         unsigned seen = atomic_load_explicit(&backend->epoch, memory_order_relaxed);
         if (braid_cpu_other_work_is_ready(backend) && braid_cpu_workers_lend_hand(backend, point)) {
             if (braid_cpu_worker_is_in_the_way(backend))
@@ -98,17 +113,23 @@ static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_
     }
 }
 
-// A thread that waits runs what it waits for, if no worker has begun: to wake a sleeping worker and
-// to be woken by it takes longer than most frames. Then it polls for a while before it sleeps. It
-// cannot be cancelled meanwhile: neither the work it runs nor whoever wakes it would get over that.
-void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
+// Lock held.
+static void sleep_until(struct cpu_backend *backend, struct cpu_point *point)
 {
-    if (is_reached(point))
+    if (!braid_cpu_point_watch(point))
         return;
-    int cancel_state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    struct cpu_sleeper sleeper;
+    braid_cpu_sleeper_init(&sleeper);
+    braid_cpu_sleep(backend, &sleeper, &point->hosts);
+    braid_cpu_sleeper_finish(&sleeper);
+}
+
+// Lock held. Once the point is reached, its stream may be gone, unless the thread lends a hand.
+static void wait_for_point(struct cpu_backend *backend, struct cpu_point *point)
+{
+    if (cpu_point_is_reached(point))
+        return;
     struct cpu_job *stream = point->stream;
-    point->num_references++;
     struct cpu_seat seat;
     braid_cpu_seat_init(&seat);
     braid_cpu_seat_take(backend, &seat);
@@ -116,12 +137,18 @@ void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *po
     lend_hand_for_a_while(backend, point);
     braid_cpu_seat_leave(backend);
     braid_cpu_workers_end_lending(backend, stream);
-    if (!is_reached(point)) {
-        struct cpu_sleeper sleeper;
-        braid_cpu_sleeper_init(&sleeper);
-        braid_cpu_sleep(backend, &sleeper, &point->hosts);
-        braid_cpu_sleeper_finish(&sleeper);
-    }
-    braid_cpu_point_release(backend, point);
+    sleep_until(backend, point);
+}
+
+// A thread that waits runs what it waits for, if no worker has begun: to wake a sleeping worker and
+// to be woken by it takes longer than most frames. Then it polls for a while before it sleeps. It
+// cannot be cancelled meanwhile: neither the work it runs nor whoever wakes it would get over that.
+void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
+{
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    cpu_lock(backend);
+    wait_for_point(backend, point);
+    cpu_unlock(backend);
     pthread_setcancelstate(cancel_state, NULL);
 }

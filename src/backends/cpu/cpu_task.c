@@ -11,21 +11,20 @@ enum {
     PART_BYTES = 256 * 1024 // of a copy or fill, as one block of its grid
 };
 
-// What copies, fills and host calls find behind args[0].
+// What all but kernels find behind args[0].
 struct arguments {
     void *self; // args points here
-    void *to;
-    const void *from;
-    uint64_t bytes;
-    uint32_t value, value_bytes;
-    braid_host_function *call;
-    void *user;
-    struct rank_operation *operation;
+    union work work;
 };
+
+static const union work *work_of(void *const *args)
+{
+    return &((const struct arguments *)args[0])->work;
+}
 
 static void run_copy(const braid_blocks *blocks, void *const *args)
 {
-    const struct arguments *copy = args[0];
+    const struct work_copy *copy = &work_of(args)->copy;
     uint64_t begin = blocks->begin * PART_BYTES;
     uint64_t end = blocks->end * PART_BYTES;
     if (end > copy->bytes)
@@ -48,11 +47,11 @@ static void fill_4(unsigned char *to, uint32_t value, uint64_t num_values)
 
 static void run_fill(const braid_blocks *blocks, void *const *args)
 {
-    const struct arguments *fill = args[0];
+    const struct work_fill *fill = &work_of(args)->fill;
     uint64_t begin = blocks->begin * PART_BYTES;
     uint64_t end = blocks->end * PART_BYTES;
-    if (end > fill->bytes)
-        end = fill->bytes;
+    if (end > fill->num_values * fill->value_bytes)
+        end = fill->num_values * fill->value_bytes;
     unsigned char *to = (unsigned char *)fill->to + begin;
     uint64_t num_values = (end - begin) / fill->value_bytes;
     if (fill->value_bytes == 4)
@@ -66,14 +65,14 @@ static void run_fill(const braid_blocks *blocks, void *const *args)
 static void run_host(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
-    const struct arguments *host = args[0];
+    const struct work_host *host = &work_of(args)->host;
     host->call(host->user);
 }
 
 static void run_post(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
-    const struct arguments *post = args[0];
+    const struct work_post *post = &work_of(args)->post;
     braid_rank_operation_post(post->operation, post->from, post->to);
 }
 
@@ -152,7 +151,15 @@ static unsigned char *capture_launch(const struct backend_task *task, unsigned c
     return memory;
 }
 
-static struct cpu_work describe_other(const struct backend_task *task, struct arguments *stored)
+static uint64_t num_parts(const struct backend_task *task)
+{
+    uint64_t bytes = task->kind == WORK_COPY   ? task->copy.bytes
+                     : task->kind == WORK_FILL ? task->fill.num_values * task->fill.value_bytes
+                                               : 0;
+    return bytes ? (bytes - 1) / PART_BYTES + 1 : 1;
+}
+
+static struct cpu_work describe_other(const struct backend_task *task, void *const *args)
 {
     static braid_cpu_function *const calls[] = { [WORK_COPY] = run_copy,
                                                  [WORK_FILL] = run_fill,
@@ -160,38 +167,15 @@ static struct cpu_work describe_other(const struct backend_task *task, struct ar
                                                  [WORK_POST] = run_post,
                                                  [WORK_AWAIT] = run_nothing };
     if (task->disabled || task->kind == WORK_NATIVE || task->kind == WORK_EMPTY)
-        return describe_nothing(&stored->self);
-    uint64_t num_parts = stored->bytes ? (stored->bytes - 1) / PART_BYTES + 1 : 1;
+        return describe_nothing(args);
     return (struct cpu_work){
         .call = calls[task->kind],
-        .blocks = { .end = num_parts, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } },
-        .args = &stored->self,
+        .blocks = { .end = num_parts(task), .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } },
+        .args = args,
         .is_blocking =
             (task->kind == WORK_HOST && task->host.is_blocking) || task->kind == WORK_AWAIT,
-        .awaits = task->kind == WORK_AWAIT ? stored->operation : NULL,
+        .awaits = task->kind == WORK_AWAIT ? task->await.operation : NULL,
     };
-}
-
-static struct arguments read_other(const struct backend_task *task)
-{
-    if (task->kind == WORK_COPY)
-        return (struct arguments){ .to = task->copy.to,
-                                   .from = task->copy.from,
-                                   .bytes = task->copy.bytes };
-    if (task->kind == WORK_FILL)
-        return (struct arguments){ .to = task->fill.to,
-                                   .value = task->fill.value,
-                                   .value_bytes = task->fill.value_bytes,
-                                   .bytes = task->fill.num_values * task->fill.value_bytes };
-    if (task->kind == WORK_HOST)
-        return (struct arguments){ .call = task->host.call, .user = task->host.user };
-    if (task->kind == WORK_POST)
-        return (struct arguments){ .operation = task->post.operation,
-                                   .from = task->post.from,
-                                   .to = task->post.to };
-    if (task->kind == WORK_AWAIT)
-        return (struct arguments){ .operation = task->await.operation };
-    return (struct arguments){ 0 };
 }
 
 static unsigned char *capture_other(const struct backend_task *task, unsigned char *memory,
@@ -199,9 +183,8 @@ static unsigned char *capture_other(const struct backend_task *task, unsigned ch
 {
     memory = align_up(memory, _Alignof(struct arguments));
     struct arguments *stored = (struct arguments *)(void *)memory;
-    *stored = read_other(task);
-    stored->self = stored;
-    *out_work = describe_other(task, stored);
+    *stored = (struct arguments){ .self = stored, .work = task->work };
+    *out_work = describe_other(task, &stored->self);
     return memory + sizeof(*stored);
 }
 
@@ -226,12 +209,9 @@ void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_
 {
     if (task->kind != WORK_KERNEL) {
         // In use by frames that start, which write `self` anew, too: only its address is taken.
-        struct arguments *stored = (struct arguments *)(void *)values->pointers;
-        struct arguments arguments = read_other(task);
-        arguments.self = stored;
+        struct arguments arguments = { .self = (void *)values->pointers, .work = task->work };
         memcpy(bytes, &arguments, sizeof(arguments));
-        *out_work = describe_other(task, &arguments);
-        out_work->args = values->pointers;
+        *out_work = describe_other(task, values->pointers);
         return;
     }
     for (uint32_t i = 0; i < values->num; i++) {

@@ -91,7 +91,7 @@ void braid_cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_jo
         braid_cpu_workers_wake(backend, num_workers_wanted(backend, stream));
 }
 
-void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
+void braid_cpu_job_hand_over(struct cpu_backend *backend, struct cpu_job *job)
 {
     braid_cpu_job_queue(backend, job);
     braid_cpu_workers_wake_for(backend, job->stream);

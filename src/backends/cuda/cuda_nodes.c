@@ -37,9 +37,20 @@ static gpu_result set_priority(const struct gpu_backend *gpu, gpu_node node, int
     return gpu->api->node_set_attribute(node, GPU_LAUNCH_PRIORITY, &value);
 }
 
-gpu_result braid_cuda_add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
-                                 const struct backend_launch *launch, gpu_node *out_node,
-                                 const void **out_slot)
+static gpu_result set_cooperative(const struct gpu_api *api, gpu_node node, bool cooperative)
+{
+    union gpu_attribute_value value = { { 0 } };
+    if (!cooperative)
+        return GPU_SUCCESS;
+    if (!api->node_set_attribute)
+        return GPU_NOT_SUPPORTED;
+    value.cooperative = 1;
+    return api->node_set_attribute(node, GPU_LAUNCH_COOPERATIVE, &value);
+}
+
+static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
+                             const struct backend_launch *launch, gpu_node *out_node,
+                             const void **out_slot)
 {
     struct cuda_kernel_parameters parameters = kernel_parameters(launch);
     *out_slot = &gpu->api->graph_add_kernel;
@@ -51,11 +62,13 @@ gpu_result braid_cuda_add_kernel(const struct gpu_backend *gpu, const struct gpu
     result = set_cluster(gpu->api, *out_node, launch->cluster);
     if (!result)
         result = set_priority(gpu, *out_node, launch->priority);
+    if (!result)
+        result = set_cooperative(gpu->api, *out_node, launch->cooperative);
     return result;
 }
 
-gpu_result braid_cuda_set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
-                                 gpu_node node, const struct backend_launch *launch)
+static gpu_result set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
+                             gpu_node node, const struct backend_launch *launch)
 {
     struct cuda_kernel_parameters parameters = kernel_parameters(launch);
     return gpu->api->executable_set_kernel(executable, node, &parameters);
@@ -79,9 +92,9 @@ static struct cuda_copy_parameters copy_parameters(void *to, const void *from, s
     };
 }
 
-gpu_result braid_cuda_add_copy(const struct gpu_backend *gpu, const struct gpu_place *place,
-                               void *to, const void *from, size_t bytes, gpu_node *out_node,
-                               const void **out_slot)
+static gpu_result add_copy(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+                           const void *from, size_t bytes, gpu_node *out_node,
+                           const void **out_slot)
 {
     struct cuda_copy_parameters parameters = copy_parameters(to, from, bytes);
     *out_slot = &gpu->api->graph_add_copy;
@@ -89,9 +102,8 @@ gpu_result braid_cuda_add_copy(const struct gpu_backend *gpu, const struct gpu_p
                                     &parameters, gpu->context);
 }
 
-gpu_result braid_cuda_set_copy(const struct gpu_backend *gpu, gpu_executable executable,
-                               gpu_node node, void *to, const void *from, size_t bytes,
-                               const void **out_slot)
+static gpu_result set_copy(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
+                           void *to, const void *from, size_t bytes, const void **out_slot)
 {
     struct cuda_copy_parameters parameters = copy_parameters(to, from, bytes);
     *out_slot = &gpu->api->executable_set_copy;
@@ -110,9 +122,9 @@ static struct cuda_fill_parameters fill_parameters(void *to, uint32_t value, uin
     };
 }
 
-gpu_result braid_cuda_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
-                               void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                               gpu_node *out_node, const void **out_slot)
+static gpu_result add_fill(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+                           uint32_t value, uint32_t value_bytes, size_t num_values,
+                           gpu_node *out_node, const void **out_slot)
 {
     struct cuda_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->graph_add_fill;
@@ -120,18 +132,18 @@ gpu_result braid_cuda_add_fill(const struct gpu_backend *gpu, const struct gpu_p
                                     &parameters, gpu->context);
 }
 
-gpu_result braid_cuda_set_fill(const struct gpu_backend *gpu, gpu_executable executable,
-                               gpu_node node, void *to, uint32_t value, uint32_t value_bytes,
-                               size_t num_values, const void **out_slot)
+static gpu_result set_fill(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
+                           void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
+                           const void **out_slot)
 {
     struct cuda_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->executable_set_fill;
     return gpu->api->executable_set_fill(executable, node, &parameters, gpu->context);
 }
 
-gpu_result braid_cuda_add_wait_value(const struct gpu_backend *gpu, const struct gpu_place *place,
-                                     void *word, uint32_t value, gpu_node *out_node,
-                                     const void **out_slot)
+static gpu_result add_wait_value(const struct gpu_backend *gpu, const struct gpu_place *place,
+                                 void *word, uint32_t value, gpu_node *out_node,
+                                 const void **out_slot)
 {
     struct cuda_wait_value wait = { .operation = CUDA_WAIT_VALUE_32,
                                     .word = (uint64_t)(uintptr_t)word,
@@ -144,3 +156,13 @@ gpu_result braid_cuda_add_wait_value(const struct gpu_backend *gpu, const struct
     return gpu->api->graph_add_memory_operations(out_node, place->graph, place->after,
                                                  place->num_after, &parameters);
 }
+
+const struct gpu_vendor_nodes braid_cuda_nodes = {
+    .add_kernel = add_kernel,
+    .set_kernel = set_kernel,
+    .add_copy = add_copy,
+    .set_copy = set_copy,
+    .add_fill = add_fill,
+    .set_fill = set_fill,
+    .add_wait_value = add_wait_value,
+};

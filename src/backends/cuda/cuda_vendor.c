@@ -99,16 +99,6 @@ static braid_status read_architecture(struct gpu_backend *gpu)
     return BRAID_OK;
 }
 
-// The driver refuses what it cannot run with an error of its own.
-static braid_status check_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                const void *image)
-{
-    (void)gpu;
-    (void)kernel;
-    (void)image;
-    return BRAID_OK;
-}
-
 static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
                        gpu_stream stream, const void **out_slot)
 {
@@ -140,13 +130,6 @@ static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
     return GPU_SUCCESS;
 }
 
-static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_out)
-{
-    (void)gpu;
-    (void)max_fan_out;
-    return BRAID_OK;
-}
-
 const struct gpu_vendor braid_gpu_cuda = {
     .index = GPU_CUDA,
     .name = "cuda",
@@ -170,6 +153,9 @@ const struct gpu_vendor braid_gpu_cuda = {
         [GPU_MEMORY_POOLS] = 115,
         [GPU_CLUSTERS] = 120,
         [GPU_STREAM_WAITS] = GPU_NO_ATTRIBUTE,
+        [GPU_WARP] = 10,
+        [GPU_COOPERATIVE] = 95,
+        [GPU_CLOCK_KHZ] = GPU_NO_ATTRIBUTE, // %globaltimer tells nanoseconds
     },
     .players = braid_cuda_players,
     .enter = enter,
@@ -178,40 +164,18 @@ const struct gpu_vendor braid_gpu_cuda = {
     .open_device = open_device,
     .read_architecture = read_architecture,
     .close_device = close_device,
-    .check_image = check_image,
     .find_memory = find_memory,
     .copy = copy,
     .host_call = host_call,
-    .add_kernel = braid_cuda_add_kernel,
-    .set_kernel = braid_cuda_set_kernel,
-    .add_copy = braid_cuda_add_copy,
-    .add_fill = braid_cuda_add_fill,
-    .add_wait_value = braid_cuda_add_wait_value,
-    .set_copy = braid_cuda_set_copy,
-    .set_fill = braid_cuda_set_fill,
-    .check_graph = check_graph,
+    .nodes = &braid_cuda_nodes,
     .stream_cost_model = braid_cuda_stream_cost_model,
     .graph_cost_model = braid_cuda_graph_cost_model,
 };
 
-static braid_status query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
-{
-    return braid_gpu_query(&braid_gpu_cuda, out_num_devices, out_reason, reason_size);
-}
-
-static braid_status open(const braid_device_options *options, struct backend **out_backend)
-{
-    return braid_gpu_open(&braid_gpu_cuda, options, out_backend);
-}
-
-static braid_status adopt(void *context, struct backend **out_backend)
-{
-    return braid_gpu_adopt(&braid_gpu_cuda, context, out_backend);
-}
-
 const struct backend_driver braid_cuda_driver = {
     .name = "cuda",
-    .query = query,
-    .open = open,
-    .adopt = adopt,
+    .own = &braid_gpu_cuda,
+    .query = braid_gpu_query,
+    .open = braid_gpu_open,
+    .adopt = braid_gpu_adopt,
 };

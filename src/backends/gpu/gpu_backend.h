@@ -9,6 +9,7 @@
 #include "backends/backend.h"
 #include "backends/gpu/gpu_api.h"
 #include "backends/gpu/gpu_vendor.h"
+#include "base/blockers.h"
 
 struct disk_cache;
 struct gpu_module;
@@ -67,17 +68,16 @@ struct gpu_backend {
     struct gpu_kernel *kernels;            // guarded by lock
     struct gpu_stream *kept;               // guarded by lock; see braid_gpu_drain
     struct gpu_left *left;                 // guarded by lock; see braid_gpu_leave_for_later
-    struct gpu_left_memory *island_memory; // guarded by lock; see gpu_island_code.h
+    struct gpu_left_memory *island_memory; // guarded by lock; see gpu_island_memory.h
     struct gpu_staging *free_staging;      // guarded by lock; see gpu_detour.c
     uint32_t num_free_staging;             // guarded by lock
 
     pthread_mutex_t record_lock;
-    pthread_cond_t records_ended;           // no call is queued any more
+    pthread_cond_t callbacks_ended;         // none is queued any more
+    uint64_t num_callbacks;                 // guarded by record_lock; of the queued records
+    struct gpu_host_record *queued_records; // guarded by record_lock
     struct gpu_host_record *free_records;   // guarded by record_lock
-    uint64_t num_queued_records;            // guarded by record_lock; of callbacks
-    struct gpu_host_record *marked_records; // guarded by record_lock; queued
-    struct gpu_blocker *blockers;           // guarded by record_lock; see gpu_blocker.h
-    struct gpu_blocker *idle_blockers;      // guarded by record_lock
+    struct blockers blockers;               // of detours; see gpu_blocking.c
     atomic_bool default_stream_used;        // see braid_gpu_note_stream
 };
 
@@ -93,17 +93,26 @@ struct gpu_event {
     atomic_bool recorded;
 };
 
+// Where a kernel's code comes from: the program's own function, an image or source. What it is
+// lives while a graph uses it.
+struct gpu_code {
+    const void *key; // the one of these three that it has
+    const char *entry;
+    void *function;
+    const void *image;  // to load
+    const char *source; // to compile
+    bool stamped;       // changed to write its times, with parameters for that: gpu_ptx_stamps.h,
+                        // gpu_source_stamps.h
+    bool reads_grid;    // changed to read its grid, likewise: gpu_ptx_grid.h
+};
+
 // A function of a loaded module, or the program's own. Shared and counted.
 struct gpu_kernel {
     struct backend_kernel base; // waits_first: all its threads begin so; see gpu_ptx.h
     struct gpu_kernel *next;
-    const void *key;           // the image, the source, or the function it came from
     struct gpu_module *module; // NULL: the program's function
+    struct gpu_code code;      // its entry is the kernel's own copy, below
     char *entry;
-    const void *image;  // what it was loaded from, which lives while a graph uses it; or NULL
-    const char *source; // what it was compiled from; NULL: an image, or the program's function
-    bool stamped;       // it takes parameters behind its own: see gpu_ptx_stamps.h
-    bool reads_grid;    // likewise, its grid: see gpu_ptx_grid.h
     gpu_function function;
     uint32_t references;           // guarded by gpu_backend.lock
     atomic_int max_dynamic_shared; // what the driver allows now without function_set
@@ -137,6 +146,12 @@ static inline gpu_stream gpu_stream_of(struct backend_stream *stream)
     return stream ? gpu_stream_from(stream)->handle : NULL;
 }
 
+// Threads of a warp, or of a wave.
+static inline uint32_t gpu_warp(const struct gpu_backend *gpu)
+{
+    return gpu->attributes[GPU_WARP] == 64 ? 64 : 32;
+}
+
 // Remembers that work went to the default stream, which is nobody's to destroy: closing the device
 // waits for it. The null stream has a second handle, CU_STREAM_LEGACY.
 static inline void braid_gpu_note_stream(struct gpu_backend *gpu, gpu_stream stream)
@@ -144,6 +159,18 @@ static inline void braid_gpu_note_stream(struct gpu_backend *gpu, gpu_stream str
     if ((uintptr_t)stream <= 1)
         atomic_store_explicit(&gpu->default_stream_used, true, memory_order_relaxed);
 }
+
+// A call of the driver with the device current; `what` is for messages.
+struct gpu_call {
+    struct gpu_backend *gpu;
+    const struct gpu_api *api;
+    const char *what;
+    struct gpu_scope scope;
+};
+
+braid_status braid_gpu_begin(struct gpu_call *call, struct backend *backend, const char *what);
+// What came of the call in `slot`, as braid_gpu_check has it, with current again what was before.
+braid_status braid_gpu_end(const struct gpu_call *call, gpu_result result, const void *slot);
 
 // Makes the device current until braid_gpu_leave. `what` is for the message.
 braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
@@ -194,9 +221,11 @@ int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
 void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backend_launch *launch,
                               gpu_result result, char *text, size_t size);
 
-// A launch with what it needs beyond a plain one; the driver has launch_config.
-gpu_result braid_gpu_launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
-                                            const struct backend_launch *launch);
+// A launch by the call that it takes; *out_slot is that call. A cooperative one is so only where
+// the driver has such launches (braid_gpu_has_cooperative).
+gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
+                            const struct backend_launch *launch, const void **out_slot);
+bool braid_gpu_has_cooperative(const struct gpu_backend *gpu);
 
 // Raises the kernel's limit of dynamic shared memory where the launch needs more. *out_slot is
 // the call that failed.
@@ -222,12 +251,16 @@ braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
                                      const struct backend_task *task);
 braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_place place,
                                   const struct backend_task *task, gpu_node *out_node);
+// Before all calls that block.
+void braid_gpu_blocking_start(struct gpu_backend *gpu);
 // Gives a host node of an executable, that of a task with a detour, the task's new call.
 gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backend_task *task,
                                   const void **out_slot);
 // Frees pinned memory that nobody uses; only forgets it where the device could not be made current.
 void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
 
+// What HIP's run-time compiler is given for it; NULL: HIP goes without.
+const char *braid_gpu_own_source(enum gpu_own_index index);
 // NULL where the driver cannot have it. The device is current.
 braid_status braid_gpu_find_own(struct gpu_backend *gpu, enum gpu_own_index index,
                                 gpu_function *out_function);
@@ -303,13 +336,13 @@ bool braid_gpu_post_joins(const struct backend_task *task);
 braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,
                               const struct backend_task *task);
 
-// Counting and opening, with the library loaded once for the process.
-braid_status braid_gpu_query(const struct gpu_vendor *vendor, uint32_t *out_num_devices,
+// Counting and opening, with the library loaded once for the process; a driver's own is its vendor.
+braid_status braid_gpu_query(const struct backend_driver *driver, uint32_t *out_num_devices,
                              char *out_reason, size_t reason_size);
-braid_status braid_gpu_open(const struct gpu_vendor *vendor, const braid_device_options *options,
-                            struct backend **out_backend);
+braid_status braid_gpu_open(const struct backend_driver *driver,
+                            const braid_device_options *options, struct backend **out_backend);
 // On a context that the program owns; NULL: the calling thread's current one.
-braid_status braid_gpu_adopt(const struct gpu_vendor *vendor, gpu_context context,
+braid_status braid_gpu_adopt(const struct backend_driver *driver, void *context,
                              struct backend **out_backend);
 
 #endif

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "backends/gpu/gpu_blocker.h"
 #include "backends/gpu/gpu_detour.h"
 #include "backends/gpu/gpu_layouts.h"
 #include "base/error.h"
@@ -36,9 +35,10 @@ static _Atomic uint64_t *word_of(const struct gpu_flag *flag)
 }
 
 // As soon as the word is written the detour may be gone.
-static void end_call(void *user)
+static void end_call(void *owner, void *user)
 {
     const struct backend_detour *detour = user;
+    (void)owner;
     atomic_fetch_add_explicit(word_of(detour->flag), 1, memory_order_release);
 }
 
@@ -56,7 +56,15 @@ static void hand_over(void *user)
         atomic_store_explicit(word_of(detour->flag), 0, memory_order_release);
     else
         atomic_fetch_add_explicit(&detour->flag->num_handed, 1, memory_order_relaxed);
-    braid_gpu_blocker_run(detour->gpu, make_call, end_call, detour);
+    if (braid_blockers_run(&detour->gpu->blockers, detour))
+        return;
+    make_call(detour);
+    end_call(NULL, detour);
+}
+
+void braid_gpu_blocking_start(struct gpu_backend *gpu)
+{
+    braid_blockers_init(&gpu->blockers, make_call, end_call, NULL);
 }
 
 // HIP's graphs have no node that waits: the driver's thread makes the call there.
@@ -66,7 +74,7 @@ bool braid_gpu_can_block_apart(const struct gpu_backend *gpu)
         return gpu->api->hip_stream_wait_value && gpu->api->hip_signal_allocate &&
                gpu->attributes[GPU_STREAM_WAITS];
     return gpu->api->stream_wait_value && gpu->api->graph_add_memory_operations &&
-           gpu->vendor->add_wait_value;
+           gpu->vendor->nodes->add_wait_value;
 }
 
 braid_status braid_gpu_prepare_blocking(struct gpu_backend *gpu,
@@ -161,7 +169,7 @@ gpu_result braid_gpu_submit_blocking(gpu_stream stream, struct backend_detour *d
 
 static gpu_host_function *call_in_graph(const struct gpu_backend *gpu)
 {
-    return gpu->vendor->add_wait_value ? hand_over : make_call;
+    return gpu->vendor->nodes->add_wait_value ? hand_over : make_call;
 }
 
 gpu_result braid_gpu_add_blocking(struct gpu_place place, struct backend_detour *detour,
@@ -174,11 +182,12 @@ gpu_result braid_gpu_add_blocking(struct gpu_place place, struct backend_detour 
     gpu_result result =
         gpu->api->graph_add_host(&flag->call, place.graph, place.after, place.num_after, &call);
     *out_node = flag->call;
-    if (result || !gpu->vendor->add_wait_value)
+    if (result || !gpu->vendor->nodes->add_wait_value)
         return result;
     flag->in_graph = true;
     place = (struct gpu_place){ .graph = place.graph, .after = &flag->call, .num_after = 1 };
-    return gpu->vendor->add_wait_value(gpu, &place, flag->memory->memory, 1, out_node, out_slot);
+    return gpu->vendor->nodes->add_wait_value(gpu, &place, flag->memory->memory, 1, out_node,
+                                              out_slot);
 }
 
 gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backend_task *task,

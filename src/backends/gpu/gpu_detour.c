@@ -265,7 +265,7 @@ braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
 static gpu_result add_part(const struct gpu_backend *gpu, struct gpu_place *place, void *to,
                            const void *from, size_t bytes, gpu_node *node, const void **out_slot)
 {
-    gpu_result result = gpu->vendor->add_copy(gpu, place, to, from, bytes, node, out_slot);
+    gpu_result result = gpu->vendor->nodes->add_copy(gpu, place, to, from, bytes, node, out_slot);
     *place = (struct gpu_place){ .graph = place->graph, .after = node, .num_after = 1 };
     return result;
 }

@@ -110,6 +110,19 @@ void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scop
                               "making current again what was current before");
 }
 
+braid_status braid_gpu_begin(struct gpu_call *call, struct backend *backend, const char *what)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    *call = (struct gpu_call){ .gpu = gpu, .api = gpu->api, .what = what };
+    return braid_gpu_enter(gpu, &call->scope, what);
+}
+
+braid_status braid_gpu_end(const struct gpu_call *call, gpu_result result, const void *slot)
+{
+    braid_gpu_leave(call->gpu, &call->scope);
+    return braid_gpu_check(call->gpu, result, slot, call->what);
+}
+
 static bool enter_noted(const struct gpu_backend *gpu, struct gpu_scope *scope, const char *what)
 {
     struct error_attempt attempt;

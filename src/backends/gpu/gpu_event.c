@@ -11,19 +11,16 @@
 braid_status braid_gpu_event_create(struct backend *backend, bool timing,
                                     struct backend_event **out_event)
 {
-    static const char what[] = "creation of an event";
-    struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_event *event = calloc(1, sizeof(*event));
     if (!event)
         return braid_error_no_memory("an event");
     event->base.timing = timing;
-    struct gpu_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    struct gpu_call call;
+    braid_status status = braid_gpu_begin(&call, backend, "creation of an event");
     if (!status) {
         unsigned flags = timing ? GPU_EVENT_DEFAULT : GPU_EVENT_DISABLE_TIMING;
-        gpu_result result = gpu->api->event_create(&event->handle, flags);
-        braid_gpu_leave(gpu, &scope);
-        status = braid_gpu_check(gpu, result, &gpu->api->event_create, what);
+        gpu_result result = call.api->event_create(&event->handle, flags);
+        status = braid_gpu_end(&call, result, &call.api->event_create);
     }
     if (status) {
         free(event);
@@ -75,32 +72,25 @@ void braid_gpu_event_destroy(struct backend *backend, struct backend_event *base
 braid_status braid_gpu_event_record(struct backend *backend, struct backend_event *event,
                                     struct backend_stream *stream)
 {
-    static const char what[] = "record of an event";
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    struct gpu_call call;
+    braid_status status = braid_gpu_begin(&call, backend, "record of an event");
     if (status)
         return status;
     gpu_result result =
-        gpu->api->event_record(gpu_event_from(event)->handle, gpu_stream_of(stream));
-    braid_gpu_leave(gpu, &scope);
-    if (result)
-        return braid_gpu_check(gpu, result, &gpu->api->event_record, what);
-    atomic_store_explicit(&gpu_event_from(event)->recorded, true, memory_order_relaxed);
-    return BRAID_OK;
+        call.api->event_record(gpu_event_from(event)->handle, gpu_stream_of(stream));
+    if (!result)
+        atomic_store_explicit(&gpu_event_from(event)->recorded, true, memory_order_relaxed);
+    return braid_gpu_end(&call, result, &call.api->event_record);
 }
 
 braid_status braid_gpu_event_query(struct backend *backend, struct backend_event *event)
 {
-    static const char what[] = "query of an event";
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    struct gpu_call call;
+    braid_status status = braid_gpu_begin(&call, backend, "query of an event");
     if (status)
         return status;
-    gpu_result result = gpu->api->event_query(gpu_event_from(event)->handle);
-    braid_gpu_leave(gpu, &scope);
-    return braid_gpu_check(gpu, result, &gpu->api->event_query, what);
+    gpu_result result = call.api->event_query(gpu_event_from(event)->handle);
+    return braid_gpu_end(&call, result, &call.api->event_query);
 }
 
 // A few queries at once, for what is about to end; then sleeps that take little of a core.
@@ -125,18 +115,15 @@ static gpu_result poll_event(const struct gpu_backend *gpu, gpu_event event)
 
 braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend_event *event)
 {
-    static const char what[] = "waiting for an event";
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    struct gpu_call call;
+    braid_status status = braid_gpu_begin(&call, backend, "waiting for an event");
     if (status)
         return status;
-    bool poll = gpu->vendor->waiting_locks_events;
+    bool poll = call.gpu->vendor->waiting_locks_events;
     gpu_event handle = gpu_event_from(event)->handle;
-    gpu_result result = poll ? poll_event(gpu, handle) : gpu->api->event_synchronize(handle);
-    braid_gpu_leave(gpu, &scope);
-    return braid_gpu_check(gpu, result,
-                           poll ? &gpu->api->event_query : &gpu->api->event_synchronize, what);
+    gpu_result result = poll ? poll_event(call.gpu, handle) : call.api->event_synchronize(handle);
+    return braid_gpu_end(&call, result,
+                         poll ? &call.api->event_query : &call.api->event_synchronize);
 }
 
 static braid_status check_recorded(struct backend_event *event, const char *which)
@@ -149,23 +136,21 @@ static braid_status check_recorded(struct backend_event *event, const char *whic
 braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_event *start,
                                      struct backend_event *end, uint64_t *out_ns)
 {
-    static const char what[] = "time between two events";
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
+    struct gpu_call call;
     braid_status status = check_recorded(start, "start");
     if (!status)
         status = check_recorded(end, "end");
     if (!status)
-        status = braid_gpu_enter(gpu, &scope, what);
+        status = braid_gpu_begin(&call, backend, "time between two events");
     if (status)
         return status;
     float milliseconds = 0;
-    gpu_result result = gpu->api->event_elapsed(&milliseconds, gpu_event_from(start)->handle,
+    gpu_result result = call.api->event_elapsed(&milliseconds, gpu_event_from(start)->handle,
                                                 gpu_event_from(end)->handle);
-    braid_gpu_leave(gpu, &scope);
-    if (result == GPU_INVALID_HANDLE) // a wrapped event without timing, or never recorded
+    bool has_none = result == GPU_INVALID_HANDLE; // wrapped without timing, or never recorded
+    status = braid_gpu_end(&call, has_none ? GPU_SUCCESS : result, &call.api->event_elapsed);
+    if (has_none)
         return braid_error(BRAID_INVALID_ARGUMENT, "one of the events has no recorded time");
-    status = braid_gpu_check(gpu, result, &gpu->api->event_elapsed, what);
     if (!status)
         *out_ns = milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
     return status;

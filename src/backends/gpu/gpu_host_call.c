@@ -8,43 +8,62 @@
 #include "base/error.h"
 #include "base/inside.h"
 
-// What a callback needs to make the call. Records go back to a list when their call has been made,
-// so that replaying the same frames allocates nothing.
+// What it takes to make the call. Records go back to a list when it has been made, so that
+// replaying the same frames allocates nothing.
 struct gpu_host_record {
     struct gpu_host_record *next;
-    struct gpu_host_record **link; // that points to it, among those that are marked and queued
+    struct gpu_host_record **link; // that points to it, among those that are queued
     struct gpu_backend *gpu;
     gpu_host_function *call;
     void *user;
+    bool is_callback; // which the driver makes in any case
 };
+
+static void insert(struct gpu_host_record **list, struct gpu_host_record *record)
+{
+    record->link = list;
+    record->next = *list;
+    if (record->next)
+        record->next->link = &record->next;
+    *list = record;
+}
+
+static void unlink_record(struct gpu_host_record *record)
+{
+    *record->link = record->next;
+    if (record->next)
+        record->next->link = record->link;
+}
 
 static void put_record(struct gpu_host_record *record)
 {
     struct gpu_backend *gpu = record->gpu;
     pthread_mutex_lock(&gpu->record_lock);
-    record->next = gpu->free_records;
-    gpu->free_records = record;
+    unlink_record(record);
+    insert(&gpu->free_records, record);
     // Under the lock: who waits for the last record frees the backend.
-    if (--gpu->num_queued_records == 0)
-        pthread_cond_broadcast(&gpu->records_ended);
+    if (record->is_callback && --gpu->num_callbacks == 0)
+        pthread_cond_broadcast(&gpu->callbacks_ended);
     pthread_mutex_unlock(&gpu->record_lock);
 }
 
-// With the lock held. NULL: no memory.
-static struct gpu_host_record *take_record(struct gpu_backend *gpu)
-{
-    struct gpu_host_record *record = gpu->free_records;
-    if (!record)
-        return calloc(1, sizeof(*record));
-    gpu->free_records = record->next;
-    return record;
-}
-
-static struct gpu_host_record *get_record(struct gpu_backend *gpu)
+// NULL: no memory.
+static struct gpu_host_record *get_record(struct gpu_backend *gpu, gpu_host_function *call,
+                                          void *user, bool is_callback)
 {
     pthread_mutex_lock(&gpu->record_lock);
-    struct gpu_host_record *record = take_record(gpu);
-    gpu->num_queued_records += record != NULL;
+    struct gpu_host_record *record = gpu->free_records;
+    if (record)
+        unlink_record(record);
+    else
+        record = malloc(sizeof(*record));
+    if (record) {
+        *record = (struct gpu_host_record){
+            .gpu = gpu, .call = call, .user = user, .is_callback = is_callback
+        };
+        insert(&gpu->queued_records, record);
+        gpu->num_callbacks += is_callback;
+    }
     pthread_mutex_unlock(&gpu->record_lock);
     return record;
 }
@@ -63,43 +82,13 @@ static void call_back(gpu_stream stream, gpu_result status, void *user)
 gpu_result braid_gpu_host_call_by_callback(struct gpu_backend *gpu, gpu_stream stream,
                                            gpu_host_function *call, void *user)
 {
-    struct gpu_host_record *record = get_record(gpu);
+    struct gpu_host_record *record = get_record(gpu, call, user, true);
     if (!record)
         return GPU_OUT_OF_MEMORY;
-    record->gpu = gpu;
-    record->call = call;
-    record->user = user;
     gpu_result result = gpu->api->stream_callback(stream, call_back, record, 0);
     if (result)
         put_record(record);
     return result;
-}
-
-static struct gpu_host_record *get_marked(struct gpu_backend *gpu)
-{
-    pthread_mutex_lock(&gpu->record_lock);
-    struct gpu_host_record *record = take_record(gpu);
-    if (record) {
-        record->next = gpu->marked_records;
-        record->link = &gpu->marked_records;
-        if (record->next)
-            record->next->link = &record->next;
-        gpu->marked_records = record;
-    }
-    pthread_mutex_unlock(&gpu->record_lock);
-    return record;
-}
-
-static void put_marked(struct gpu_host_record *record)
-{
-    struct gpu_backend *gpu = record->gpu;
-    pthread_mutex_lock(&gpu->record_lock);
-    *record->link = record->next;
-    if (record->next)
-        record->next->link = record->link;
-    record->next = gpu->free_records;
-    gpu->free_records = record;
-    pthread_mutex_unlock(&gpu->record_lock);
 }
 
 static void call_marked(void *user)
@@ -109,22 +98,19 @@ static void call_marked(void *user)
     braid_inside_begin(&inside, "a host call", NULL);
     record->call(record->user);
     braid_inside_end(&inside);
-    put_marked(record);
+    put_record(record);
 }
 
 braid_status braid_gpu_submit_marked(struct gpu_backend *gpu, gpu_stream stream,
                                      const struct backend_task *task)
 {
-    struct gpu_host_record *record = get_marked(gpu);
+    struct gpu_host_record *record = get_record(gpu, task->host.call, task->host.user, false);
     if (!record)
         return braid_error_no_memory("a host call");
-    record->gpu = gpu;
-    record->call = task->host.call;
-    record->user = task->host.user;
     const void *slot = NULL;
     gpu_result result = gpu->vendor->host_call(gpu, stream, call_marked, record, &slot);
     if (result)
-        put_marked(record);
+        put_record(record);
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
@@ -141,10 +127,10 @@ static void free_records(struct gpu_host_record *record)
 void braid_gpu_host_records_finish(struct gpu_backend *gpu)
 {
     pthread_mutex_lock(&gpu->record_lock);
-    while (gpu->num_queued_records)
-        pthread_cond_wait(&gpu->records_ended, &gpu->record_lock);
+    while (gpu->num_callbacks)
+        pthread_cond_wait(&gpu->callbacks_ended, &gpu->record_lock);
     pthread_mutex_unlock(&gpu->record_lock);
-    free_records(gpu->marked_records);
+    free_records(gpu->queued_records);
     free_records(gpu->free_records);
-    gpu->marked_records = gpu->free_records = NULL;
+    gpu->queued_records = gpu->free_records = NULL;
 }

@@ -6,6 +6,7 @@
 
 #include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_island_maker.h"
+#include "backends/gpu/gpu_island_memory.h"
 #include "backends/gpu/gpu_island_move.h"
 #include "base/error.h"
 
@@ -19,7 +20,7 @@ const char *braid_gpu_island_grid_refusal(braid_dim3 grid)
 static const char *find_kernel_reason(const struct backend_task *task)
 {
     braid_dim3 block = task->launch.block;
-    if (!gpu_kernel_from(task->launch.kernel)->source)
+    if (!gpu_kernel_from(task->launch.kernel)->code.source)
         return "it has no source";
     if (task->launch.cluster.x)
         return "it has a cluster";
@@ -36,9 +37,7 @@ braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct 
                                           const char **out_reason)
 {
     *out_reason = NULL;
-    if (gpu->vendor->index != GPU_CUDA)
-        *out_reason = "islands are for CUDA so far";
-    else if (task->kind == WORK_COPY || task->kind == WORK_FILL)
+    if (task->kind == WORK_COPY || task->kind == WORK_FILL)
         return braid_island_move_refuse(gpu, task, out_reason);
     else
         *out_reason = task->kind == WORK_KERNEL ? find_kernel_reason(task) : "it is not a kernel";
@@ -82,11 +81,11 @@ static braid_status upload_words(struct gpu_island_maker *maker)
     if (!zeros)
         status = braid_error_no_memory("an island");
     if (!status)
-        status = braid_gpu_allocate(&gpu->base, BRAID_MEMORY_DEVICE, words.num_units * 16,
-                                    &island->words);
+        status = braid_gpu_island_memory_take(gpu, BRAID_MEMORY_DEVICE, words.num_units * 16,
+                                              &island->words);
     if (!status)
-        status = braid_gpu_allocate(&gpu->base, BRAID_MEMORY_DEVICE, lanes * PROGRESS_STRIDE,
-                                    &island->progress);
+        status = braid_gpu_island_memory_take(gpu, BRAID_MEMORY_DEVICE, lanes * PROGRESS_STRIDE,
+                                              &island->progress);
     if (!status)
         status = braid_gpu_copy_now(gpu, island->words, words.words, words.num_units * 16,
                                     "loading an island");
@@ -125,6 +124,21 @@ static void describe_launch(struct gpu_island *island)
     };
 }
 
+// Where no limit is to be raised (HIP) a launch has what the device has, and the code takes some.
+static gpu_result check_shared(const struct gpu_backend *gpu, const struct backend_launch *launch,
+                               const void **out_slot)
+{
+    const struct gpu_api *api = gpu->api;
+    int fixed = 0, most = gpu->attributes[GPU_MAX_SHARED];
+    if (api->function_set || !api->function_get)
+        return braid_gpu_allow_shared(gpu, launch, out_slot);
+    *out_slot = &api->function_get;
+    gpu_result result = api->function_get(&fixed, GPU_FUNCTION_SHARED_BYTES,
+                                          gpu_kernel_from(launch->kernel)->function);
+    bool fits = most <= 0 || (uint64_t)launch->shared_bytes + (uint64_t)fixed <= (uint64_t)most;
+    return result || fits ? result : GPU_INVALID_VALUE;
+}
+
 // A cooperative launch that does not fit is refused by the driver; here it is said before.
 static braid_status check_room(struct gpu_island_maker *maker)
 {
@@ -133,7 +147,7 @@ static braid_status check_room(struct gpu_island_maker *maker)
     const struct backend_launch *launch = &island->launch;
     atomic_init(&island->kernel.max_dynamic_shared, 0);
     const void *slot = NULL;
-    gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
+    gpu_result result = check_shared(gpu, launch, &slot);
     if (result == GPU_INVALID_VALUE)
         return braid_error(BRAID_UNSUPPORTED,
                            "the lists of an island take %u bytes of shared memory",
@@ -142,7 +156,7 @@ static braid_status check_room(struct gpu_island_maker *maker)
         return braid_gpu_check(gpu, result, slot, "loading an island");
     if (!launch->cooperative)
         return BRAID_OK;
-    if (!gpu->api->function_occupancy || !gpu->api->launch_config || !gpu->api->node_set_attribute)
+    if (!braid_gpu_has_cooperative(gpu))
         return braid_error(BRAID_UNSUPPORTED, "%s has no cooperative launches", gpu->label);
     int fit = 0;
     result = gpu->api->function_occupancy(&fit, island->kernel.function, (int)launch->block.x,
@@ -178,6 +192,8 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
     }
     if (!status)
         status = braid_gpu_island_read_calls(maker);
+    if (!status)
+        status = braid_gpu_island_order(maker);
     if (!status)
         status = braid_gpu_island_lay_out(maker, chain);
     if (!status)
@@ -255,10 +271,10 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
     if (!island)
         return;
     braid_gpu_island_destroy(gpu, island->replaced);
-    braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_DEVICE, island->words);
-    braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_DEVICE, island->progress);
-    braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_DEVICE, island->rows);
-    braid_gpu_island_memory_leave(gpu, BRAID_MEMORY_HOST, island->notes);
+    braid_gpu_island_memory_leave(gpu, island->words);
+    braid_gpu_island_memory_leave(gpu, island->progress);
+    braid_gpu_island_memory_leave(gpu, island->rows);
+    braid_gpu_island_memory_leave(gpu, island->own_notes);
     braid_gpu_island_code_release(gpu, island->code);
     braid_island_lists_finish(&island->lists);
     free(island->args_of);

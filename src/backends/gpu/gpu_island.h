@@ -6,6 +6,7 @@
 #include "backends/gpu/gpu_island_lists.h"
 
 struct gpu_island;
+struct running;
 
 // What of a task is its grid, or whether it runs: targets of parameters, as in backend_task.varies.
 enum {
@@ -28,7 +29,8 @@ braid_status braid_gpu_island_check(struct gpu_backend *gpu, const struct backen
 // arguments; more blocks than run at once), BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
 braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_lists *lists,
                                      bool chain, struct gpu_island **out_island);
-// No launch is in flight. NULL is destroyed to no effect.
+// No launch is in flight. NULL is destroyed to no effect. Its code and memory go later: the device
+// need not be current.
 void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island);
 
 // Takes what its task has now for a call, for later launches: arguments, grid, whether it is
@@ -57,12 +59,13 @@ void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_
                                 uint32_t num_frames);
 // Tells that, before a launch: which frame the launch begins with.
 void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame);
-// How many stamps a frame takes, and each lane; where those of a call are in a frame.
+// How many stamps a frame takes, and each lane; which one of a frame tells when a call began, or
+// has ended.
 uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane);
-uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call);
+uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call, bool ended);
 
-// Makes room for the arguments of several frames of one launch, and for what lanes note of the
-// nodes they are at. The device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Makes room for the arguments of several frames of one launch, and for notes of its own. The
+// device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island);
 
 // How many frames one launch may have, each with arguments of its own (`in_rows`) or all with the
@@ -78,8 +81,15 @@ gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_i
                                            gpu_stream stream, uint32_t num_frames,
                                            const struct backend_launch **out_launch);
 
-// Writes which nodes the lanes were at when the device stopped, from what they noted in host
-// memory.
-void braid_gpu_island_describe(const struct gpu_island *island, char *text, size_t size);
+// Host memory for what so many lanes note of the nodes they are at, given back by
+// braid_gpu_island_memory_leave; *out_notes stays where nobody wants notes (BRAID_NOTE_NODES is 0).
+// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, uint32_t **out_notes);
+// Of an island of one lane, before its first launch: the note that is its own; NULL: it has none.
+void braid_gpu_island_set_note(struct gpu_island *island, uint32_t *note);
+// Adds the nodes that the lanes were at when the device stopped, by what they noted, with their
+// lanes; or with the island's index.
+void braid_gpu_island_find_running(const struct gpu_island *island, const uint32_t *index,
+                                   struct running *running);
 
 #endif

@@ -72,10 +72,11 @@ static braid_status copy_lists(const struct island_lists *lists, struct island_l
 static void take_over(struct gpu_island *island, struct gpu_island *old)
 {
     island->notes = old->notes;
+    island->own_notes = old->own_notes;
     island->times = old->times;
     island->times_of_lane = old->times_of_lane;
     island->times_room = old->times_room;
-    old->notes = NULL; // a frame in flight writes to what it was given
+    old->notes = old->own_notes = NULL; // a frame in flight writes to what it was given
     island->replaced = old;
 }
 

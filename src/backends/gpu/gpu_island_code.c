@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded code of islands, shared by text, and what islands leave behind.
+// Loaded code of islands, shared by text.
 #include "backends/gpu/gpu_island_code.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_island_memory.h"
 #include "base/error.h"
 
 enum { MOST_UNUSED = 16 }; // codes kept for nobody when another is loaded
-
-// Memory that waits to be freed.
-struct gpu_left_memory {
-    struct gpu_left_memory *next;
-    braid_memory_kind kind;
-    void *memory;
-};
 
 static void free_code(const struct gpu_backend *gpu, struct gpu_island_code *code, bool current)
 {
@@ -59,21 +53,6 @@ static void free_unused(struct gpu_backend *gpu, bool current)
     }
 }
 
-static void free_memory(struct gpu_backend *gpu, bool current)
-{
-    pthread_mutex_lock(&gpu->lock);
-    struct gpu_left_memory *left = gpu->island_memory;
-    gpu->island_memory = NULL;
-    pthread_mutex_unlock(&gpu->lock);
-    while (left) {
-        struct gpu_left_memory *next = left->next;
-        if (current)
-            braid_gpu_release(&gpu->base, left->kind, left->memory);
-        free(left);
-        left = next;
-    }
-}
-
 static braid_status load(struct gpu_backend *gpu, struct gpu_island_code *code)
 {
     const braid_kernel source = { .name = "braid_island", .source = code->text };
@@ -112,7 +91,8 @@ static braid_status create(struct gpu_backend *gpu, char *text, struct gpu_islan
         free(text);
         return braid_error_no_memory("the code of an island");
     }
-    free_memory(gpu, true);
+    braid_gpu_free_left(gpu, true); // graphs of what is unloaded go before it
+    braid_gpu_island_memory_free(gpu, true);
     if (count_unused(gpu) >= MOST_UNUSED)
         free_unused(gpu, true);
     code->text = text;
@@ -153,25 +133,8 @@ void braid_gpu_island_code_release(struct gpu_backend *gpu, struct gpu_island_co
     pthread_mutex_unlock(&gpu->lock);
 }
 
-void braid_gpu_island_memory_leave(struct gpu_backend *gpu, braid_memory_kind kind, void *memory)
-{
-    if (!memory)
-        return;
-    struct gpu_left_memory *left = malloc(sizeof(*left));
-    if (!left) { // then it is freed at once, and may wait
-        braid_gpu_release(&gpu->base, kind, memory);
-        return;
-    }
-    left->kind = kind;
-    left->memory = memory;
-    pthread_mutex_lock(&gpu->lock);
-    left->next = gpu->island_memory;
-    gpu->island_memory = left;
-    pthread_mutex_unlock(&gpu->lock);
-}
-
 void braid_gpu_island_codes_finish(struct gpu_backend *gpu, bool current)
 {
-    free_memory(gpu, current);
+    braid_gpu_island_memory_free(gpu, current);
     free_unused(gpu, current);
 }

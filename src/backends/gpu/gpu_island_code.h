@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded code of islands, shared by text, and what islands leave behind.
+// Loaded code of islands, shared by text.
 //
-// To unload a module, and to free memory, a driver waits for all work on the device, and destroying
-// an exec may wait for its own only. So both are kept until another island is made, which may wait
-// anyway, or the device is closed; code is found again until then.
+// To unload a module a driver waits for all work on the device, and destroying an exec may wait for
+// its own only. So code that nobody uses is kept until another island's is loaded, which may wait
+// anyway, or the device is closed; it is found again until then.
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_CODE_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_CODE_H
 
@@ -23,11 +23,8 @@ braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu, char *text,
                                            struct gpu_island_code **out_code);
 void braid_gpu_island_code_release(struct gpu_backend *gpu, struct gpu_island_code *code);
 
-// Memory that nothing in flight uses; NULL is left to no effect.
-void braid_gpu_island_memory_leave(struct gpu_backend *gpu, braid_memory_kind kind, void *memory);
-
-// Frees what was left behind, before the device is closed; only forgets it where the device could
-// not be made current.
+// Frees what nobody uses any more, memory of islands as well, before the device is closed; only
+// forgets it where the device could not be made current.
 void braid_gpu_island_codes_finish(struct gpu_backend *gpu, bool current);
 
 #endif

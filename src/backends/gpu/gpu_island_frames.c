@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several frames of an island in one launch, and what its lanes noted of the last.
-#include <stdio.h>
+// Several frames of an island in one launch, and the times that its calls write.
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_island.h"
 #include "backends/gpu/gpu_island_maker.h"
+#include "backends/gpu/gpu_island_memory.h"
 #include "base/error.h"
-#include "base/node_text.h"
 
-enum {
-    ROWS_BYTES = 65536, // up to which a driver has read pageable memory when a copy is queued
-    MOST_NAMED = 4,     // nodes in a message
-};
+enum { ROWS_BYTES = 65536 }; // up to which a driver has read pageable memory when a copy is queued
 
 static size_t row_bytes(const struct gpu_island *island)
 {
@@ -28,32 +24,20 @@ braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_i
     island->host_rows = malloc(most * row_bytes(island));
     if (!island->host_rows)
         return braid_error_no_memory("an island");
-    braid_status status = braid_gpu_allocate(&gpu->base, BRAID_MEMORY_DEVICE,
-                                             most * row_bytes(island), &island->rows);
+    braid_status status = braid_gpu_island_memory_take(gpu, BRAID_MEMORY_DEVICE,
+                                                       most * row_bytes(island), &island->rows);
     island->most_rows = status ? 0 : most;
     return status;
-}
-
-static braid_status reserve_notes(struct gpu_backend *gpu, struct gpu_island *island)
-{
-    size_t lanes = (size_t)island->layout.num_blocks * island->layout.num_groups;
-    const char *wish = getenv("BRAID_NOTE_NODES");
-    void *notes = NULL;
-    if (wish && strcmp(wish, "0") == 0)
-        return BRAID_OK;
-    braid_status status =
-        braid_gpu_allocate(&gpu->base, BRAID_MEMORY_HOST, lanes * sizeof(uint32_t), &notes);
-    if (status)
-        return status;
-    memset(notes, 0, lanes * sizeof(uint32_t));
-    island->notes = notes;
-    return BRAID_OK;
 }
 
 braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island)
 {
     braid_status status = braid_gpu_island_reserve_rows(gpu, island);
-    return status ? status : reserve_notes(gpu, island);
+    size_t lanes = (size_t)island->layout.num_blocks * island->layout.num_groups;
+    if (!status)
+        status = braid_gpu_island_notes_take(gpu, lanes, &island->own_notes);
+    island->notes = island->own_notes;
+    return status;
 }
 
 // Progress is compared as a difference of 32 bits with a sign.
@@ -77,47 +61,6 @@ gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_i
     *out_launch = braid_gpu_island_launch(island, num_frames);
     island->rows_now = island->rows;
     return gpu->api->copy(island->rows, island->host_rows, num_frames * row_bytes(island), stream);
-}
-
-// The node that a lane noted; NULL: it has none at hand.
-static const struct backend_task *noted_task(const struct gpu_island *island, uint32_t lane,
-                                             uint32_t note)
-{
-    const struct island_lists *lists = &island->lists;
-    uint32_t call = lists->lane_first[lane] + (note - 1) / 2;
-    return note && call < lists->lane_first[lane + 1] ? lists->calls[call].task : NULL;
-}
-
-static void append_node(char *text, size_t size, const struct backend_task *task, uint32_t lane,
-                        uint32_t before)
-{
-    size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s%s (lane %u)", before ? ", " : "",
-             braid_node_text(task->node, task->name).text, lane);
-}
-
-void braid_gpu_island_describe(const struct gpu_island *island, char *text, size_t size)
-{
-    const struct island_lists *lists = &island->lists;
-    const volatile uint32_t *notes = island->notes;
-    uint32_t num = 0;
-    if (!notes) {
-        snprintf(text, size, "its island of %u calls may have been running", lists->num_calls);
-        return;
-    }
-    snprintf(text, size, "in its island these nodes were running: ");
-    for (uint32_t lane = 0; lane < lists->num_lanes; lane++) {
-        uint32_t note = notes[lane];
-        const struct backend_task *task = note % 2 == 0 ? noted_task(island, lane, note) : NULL;
-        if (task && num < MOST_NAMED)
-            append_node(text, size, task, lane, num);
-        num += task != NULL;
-    }
-    size_t used = strlen(text);
-    if (num > MOST_NAMED)
-        snprintf(text + used, size - used, " and %u more", num - MOST_NAMED);
-    else if (num == 0)
-        snprintf(text, size, "no node of its island was running");
 }
 
 void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_t num_in_lane,
@@ -146,11 +89,12 @@ uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t
     return (uint64_t)most * (layout->chain ? 1 : layout->num_blocks * layout->num_groups);
 }
 
-uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call)
+uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call, bool ended)
 {
     const struct island_lists *lists = &island->lists;
     uint32_t lane = 0;
     while (call >= lists->lane_first[lane + 1])
         lane++;
+    call += ended && lists->calls[call].num_parts > 1; // what gathers the parts
     return (uint64_t)lane * island->times_of_lane + call - lists->lane_first[lane];
 }

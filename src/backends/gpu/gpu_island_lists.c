@@ -9,8 +9,9 @@
 #include "base/error.h"
 
 enum {
-    UNIT_WORDS = 4,  // 16 bytes
-    SHAPE_UNITS = 3, // entry, threads, blocks, whether the grid varies, grid, block, -, -
+    UNIT_WORDS = 4, // 16 bytes
+    // Entry, threads, blocks, whether the grid varies, grid, block, first block, step.
+    SHAPE_UNITS = 3,
     MOST_SHAPES = 1 << 16,
     MOST_WAITS = 1 << 15, // of one call
     WAIT_LANE_SHIFT = 20,
@@ -154,7 +155,7 @@ struct shapes {
 static struct shape shape_of(const struct island_call *call, uint32_t entry, bool grids_vary)
 {
     if (!call->task) // no thread takes part
-        return (struct shape){ { 0, 0, 1, grids_vary, 1, 1, 1, 1, 1, 1, 0, 0 } };
+        return (struct shape){ { 0, 0, 1, grids_vary, 1, 1, 1, 1, 1, 1, 0, 1 } };
     struct island_move move;
     const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
     return (struct shape){ {
@@ -168,8 +169,8 @@ static struct shape shape_of(const struct island_call *call, uint32_t entry, boo
         launch->block.x,
         launch->block.y,
         launch->block.z,
-        0,
-        0,
+        call->part,
+        call->num_parts ? call->num_parts : 1,
     } };
 }
 

@@ -10,13 +10,13 @@
 #include "base/node_text.h"
 
 enum {
-    WARP = 32,
-    MOST_BARRIERS = 14,    // of groups of more than a warp, which each have one or two of 16
+    MOST_BARRIERS = 14, // of groups of more than a warp, which each have one or two of 16
+    MOST_WARPS = 32,
     MOST_SMALL = 30000,    // bytes of all such arguments
     LEAST_THREADS = 128,   // that load the lists and arguments
     OTHER_PARAMETERS = 64, // bytes that the kernel's other parameters take at most
     MOST_ARGUMENTS = 32764,
-    MOST_ARGUMENTS_BEFORE_12_1 = 4096,
+    MOST_ARGUMENTS_BEFORE_12_1 = 4096, // and with HIP
 };
 
 static uint64_t volume(braid_dim3 size)
@@ -33,7 +33,7 @@ braid_status braid_gpu_island_refuse(const struct backend_task *task, const char
 static braid_status find_source(struct gpu_island_maker *maker, const struct backend_task *task,
                                 const struct backend_launch *launch, uint32_t *out_source)
 {
-    const char *text = gpu_kernel_from(launch->kernel)->source, *reason = NULL;
+    const char *text = gpu_kernel_from(launch->kernel)->code.source, *reason = NULL;
     for (uint32_t i = 0; i < maker->num_sources; i++) {
         *out_source = i;
         if (maker->source_texts[i] == text)
@@ -130,20 +130,22 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
 {
     struct island_layout *layout = &maker->island->layout;
     uint32_t lanes = maker->island->lists.num_lanes;
-    uint32_t group = (maker->most_threads + WARP - 1) / WARP * WARP;
-    group = group ? group : WARP;
+    layout->hip = maker->gpu->vendor->index == GPU_HIP;
+    layout->warp = gpu_warp(maker->gpu);
+    uint32_t group = (maker->most_threads + layout->warp - 1) / layout->warp * layout->warp;
+    group = group ? group : layout->warp;
     layout->whole = maker->least_threads == group;
-    layout->apart = maker->facts.barriers && !layout->whole && group != WARP;
-    uint32_t most = smaller(ISLAND_MOST_THREADS / group, group == WARP   ? WARP
-                                                         : layout->apart ? MOST_BARRIERS / 2
-                                                                         : MOST_BARRIERS);
+    layout->apart = maker->facts.barriers && !layout->whole && group != layout->warp;
+    uint32_t most = smaller(ISLAND_MOST_THREADS / group, group == layout->warp ? MOST_WARPS
+                                                         : layout->apart       ? MOST_BARRIERS / 2
+                                                                               : MOST_BARRIERS);
     if (maker->facts.shared)
         most = 1;
     uint32_t units = (uint32_t)maker->gpu->attributes[GPU_NUM_UNITS];
     layout->group_threads = group;
     layout->chain = chain;
     layout->timed = maker->island->lists.timed;
-    layout->early = maker->gpu->attributes[GPU_MAJOR] >= 9;
+    layout->early = !layout->hip && maker->gpu->attributes[GPU_MAJOR] >= 9;
     layout->num_blocks = 1;
     layout->wide = maker->most_blocks > 1 || layout->grids_vary;
     layout->small = small_args(maker);
@@ -175,12 +177,26 @@ static uint32_t longest_lane(const struct island_lists *lists)
     return most;
 }
 
+// Graphs of about the same size get the same code so; by a quarter at most.
+static uint64_t round_units(uint64_t units, uint64_t most)
+{
+    uint64_t step = 1;
+    while (units > 8 * step)
+        step *= 2;
+    uint64_t rounded = (units + step - 1) / step * step;
+    return rounded < most ? rounded : most;
+}
+
 braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker)
 {
     struct gpu_island *island = maker->island;
     uint64_t at = 0;
     for (uint32_t i = 0; i < island->lists.num_calls; i++) {
         const struct backend_task *task = island->lists.calls[i].task;
+        if (island->lists.calls[i].part) { // it has those of the first
+            island->args_of[i] = island->args_of[island->lists.calls[i].first_part];
+            continue;
+        }
         if (island->layout.grids_vary)
             at = (at + 15) / 16 * 16 + ISLAND_GRID_BYTES;
         island->args_of[i] = (uint32_t)at;
@@ -197,12 +213,15 @@ braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker)
             break;
     }
     uint64_t units = at / 16 + 1;
-    int limit = maker->gpu->version >= 12010 ? MOST_ARGUMENTS : MOST_ARGUMENTS_BEFORE_12_1;
-    if (16 * units + OTHER_PARAMETERS > (uint64_t)limit)
+    bool many = !island->layout.hip && maker->gpu->version >= 12010;
+    int limit = many ? MOST_ARGUMENTS : MOST_ARGUMENTS_BEFORE_12_1;
+    uint64_t most = (uint64_t)(limit - OTHER_PARAMETERS) / 16;
+    if (units > most)
         return braid_error(BRAID_UNSUPPORTED,
                            "the arguments of an island take %llu bytes, and a kernel has room for "
                            "%d",
                            (unsigned long long)(16 * units), limit - OTHER_PARAMETERS);
+    units = round_units(units, most);
     island->layout.num_args = (uint32_t)units;
     island->layout.span = longest_lane(&island->lists) + 1;
     island->args = calloc(units, 16);

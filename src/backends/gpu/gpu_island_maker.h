@@ -24,6 +24,7 @@ struct gpu_island {
     unsigned char *host_rows; // what is copied there
     uint32_t most_rows;       // for how many frames there is room
     uint32_t *notes;          // in host memory that the device writes to; NULL: it takes none
+    uint32_t *own_notes;      // the same, where nobody else gives them back
     struct backend_launch launch;
     void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
     uint32_t times_of_lane, times_room, times_first;
@@ -62,6 +63,9 @@ braid_status braid_gpu_island_refuse(const struct backend_task *task, const char
 // Reads the tasks, each checked: which kernels the calls are of, and what these do. Errors:
 // BRAID_UNSUPPORTED, a task cannot be inside, and why; BRAID_NO_MEMORY.
 braid_status braid_gpu_island_read_calls(struct gpu_island_maker *maker);
+// Then puts sources and kernels into an order of their own, so that islands of the same kernels
+// have the same text, whichever call comes first. Errors: BRAID_NO_MEMORY.
+braid_status braid_gpu_island_order(struct gpu_island_maker *maker);
 // Then gives each lane its threads; `chain`: the one lane gets them all.
 braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain);
 // Then finds a place for the arguments of each call. Errors: as above; too many of them.

@@ -40,8 +40,10 @@ static const char source[] =
     "    }\n"
     "}\n";
 
-static struct gpu_kernel copy_kernel = { .entry = "braid_island_copy", .source = source };
-static struct gpu_kernel fill_kernel = { .entry = "braid_island_fill", .source = source };
+static struct gpu_kernel copy_kernel = { .entry = "braid_island_copy",
+                                         .code = { .source = source } };
+static struct gpu_kernel fill_kernel = { .entry = "braid_island_fill",
+                                         .code = { .source = source } };
 static const uint32_t copy_bytes[] = { 8, 8, 8 }, fill_bytes[] = { 8, 8, 4, 4 };
 
 static uint64_t bytes_of(const struct backend_task *task)
@@ -61,7 +63,7 @@ static braid_status is_here(const struct gpu_backend *gpu, const void *memory, b
     if (!memory)
         return BRAID_OK;
     gpu_result result = gpu->vendor->find_memory(gpu, memory, &place, &slot);
-    if (!result && place == GPU_ELSEWHERE) {
+    if (!result && place == GPU_ELSEWHERE && gpu->api->pointer_attribute) {
         slot = &gpu->api->pointer_attribute;
         result =
             gpu->api->pointer_attribute(&device, GPU_POINTER_DEVICE, (void *)(uintptr_t)memory);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA C++ of an island: its walker, the kernels' sources, and how their arguments are found.
+// The CUDA or HIP C++ of an island: its walker, the kernels' sources, and how their arguments are
+// found.
 #include "backends/gpu/gpu_island_text.h"
 
 #include <stdio.h>
@@ -12,8 +13,7 @@
 enum { UNROLLED = 4, MOST_UNROLLED = 4 };
 
 // clang-format off
-// What a kernel reads of its place, from words of its group. A barrier is of one number of threads:
-// where kernels of fewer than the group's meet at theirs, the others are at the group's already.
+// What a kernel reads of its place, from words of its group.
 static const char *const words_text[] = {
     "struct braid_island_words {\n",
     "    uint3 block, grid, dim;\n",
@@ -35,14 +35,12 @@ static const char *const words_text[] = {
     "    uint3 dim = braid_island_here[braid_island_group()].dim;\n",
     "    return make_uint3(i % dim.x, i / dim.x % dim.y, i / dim.x / dim.y);\n",
     "}\n",
-    "static __device__ __forceinline__ void braid_island_await(unsigned barrier, unsigned threads)\n",
-    "{\n",
-    "    if (BRAID_GROUP == 32)\n",
-    "        __syncwarp();\n",
-    "    else\n",
-    "        asm volatile(\"barrier.sync %0, %1;\" ::\"r\"(barrier + braid_island_group()), \"r\"(threads)\n",
-    "                     : \"memory\");\n",
-    "}\n",
+    NULL,
+};
+
+// A barrier is of one number of threads: where kernels of fewer than the group's meet at theirs, the
+// others are at the group's already.
+static const char *const barriers_text[] = {
     "static __device__ __forceinline__ void braid_island_join()\n",
     "{\n",
     "    braid_island_await(1, BRAID_GROUP);\n",
@@ -71,6 +69,18 @@ static const char *const macros_text[] = {
     "#undef __launch_bounds__\n",
     "#undef __maxnreg__\n",
     "#undef __grid_constant__\n",
+    "%#undef hipThreadIdx_x\n",
+    "%#undef hipThreadIdx_y\n",
+    "%#undef hipThreadIdx_z\n",
+    "%#undef hipBlockIdx_x\n",
+    "%#undef hipBlockIdx_y\n",
+    "%#undef hipBlockIdx_z\n",
+    "%#undef hipGridDim_x\n",
+    "%#undef hipGridDim_y\n",
+    "%#undef hipGridDim_z\n",
+    "%#undef hipBlockDim_x\n",
+    "%#undef hipBlockDim_y\n",
+    "%#undef hipBlockDim_z\n",
     "#define threadIdx (braid_island_thread())\n",
     "#define blockIdx (braid_island_here[braid_island_group()].block)\n",
     "#define gridDim (braid_island_here[braid_island_group()].grid)\n",
@@ -83,6 +93,18 @@ static const char *const macros_text[] = {
     "#define __launch_bounds__(...)\n",
     "#define __maxnreg__(...)\n",
     "#define __grid_constant__\n",
+    "%#define hipThreadIdx_x (threadIdx.x)\n",
+    "%#define hipThreadIdx_y (threadIdx.y)\n",
+    "%#define hipThreadIdx_z (threadIdx.z)\n",
+    "%#define hipBlockIdx_x (blockIdx.x)\n",
+    "%#define hipBlockIdx_y (blockIdx.y)\n",
+    "%#define hipBlockIdx_z (blockIdx.z)\n",
+    "%#define hipGridDim_x (gridDim.x)\n",
+    "%#define hipGridDim_y (gridDim.y)\n",
+    "%#define hipGridDim_z (gridDim.z)\n",
+    "%#define hipBlockDim_x (blockDim.x)\n",
+    "%#define hipBlockDim_y (blockDim.y)\n",
+    "%#define hipBlockDim_z (blockDim.z)\n",
     NULL,
 };
 
@@ -127,12 +149,14 @@ static const char *const call_text[] = {
 
 // clang-format on
 
-static void put_lines(FILE *file, const char *const *lines, bool timed)
+static void put_lines(FILE *file, const char *const *lines, const struct island_layout *layout)
 {
     for (; *lines; lines++) {
-        bool is_for_times = **lines == '?';
-        if (timed || !is_for_times)
-            fputs(*lines + is_for_times, file);
+        const char sign = **lines;
+        if ((sign == '?' && !layout->timed) || (sign == '!' && layout->hip) ||
+            (sign == '%' && !layout->hip))
+            continue;
+        fputs(*lines + (sign == '?' || sign == '!' || sign == '%'), file);
     }
 }
 
@@ -149,6 +173,7 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         { "THREADS", layout->num_threads }, { "ARGS", layout->num_args },
         { "EARLY", layout->early },         { "SMALL", layout->small },
         { "GRIDS", layout->grids_vary },    { "APART", layout->apart ? layout->num_groups : 0 },
+        { "WARP", layout->warp },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);
@@ -209,12 +234,14 @@ char *braid_island_text(const struct island_layout *layout, const struct island_
             fputs(sources[i].includes, file);
     }
     put_layout(file, layout, num_kernels);
-    put_lines(file, words_text, layout->timed);
-    put_lines(file, braid_island_walker_text, layout->timed);
-    put_lines(file, macros_text, layout->timed);
+    put_lines(file, words_text, layout);
+    put_lines(file, layout->hip ? braid_island_hip_text : braid_island_cuda_text, layout);
+    put_lines(file, barriers_text, layout);
+    put_lines(file, braid_island_walker_text, layout);
+    put_lines(file, macros_text, layout);
     for (uint32_t i = 0; i < num_sources; i++)
         put_source(file, &sources[i], i);
-    put_lines(file, call_text, layout->timed);
+    put_lines(file, call_text, layout);
     put_entries(file, kernels, num_kernels);
     bool failed = ferror(file) != 0;
     if (fclose(file) == 0 && !failed)

@@ -126,11 +126,8 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
     if (!loaded)
         return braid_error_no_memory("a kernel");
     loaded->entry = strdup(code->entry);
-    loaded->key = code->key;
-    loaded->image = code->image;
-    loaded->source = code->source;
-    loaded->stamped = code->stamped;
-    loaded->reads_grid = code->reads_grid;
+    loaded->code = *code;
+    loaded->code.entry = loaded->entry;
     braid_status status = loaded->entry ? BRAID_OK : braid_error_no_memory("a kernel");
     if (!status)
         status = find_function(gpu, kernel, code, loaded);
@@ -171,8 +168,7 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
     pthread_mutex_lock(&gpu->lock);
     struct gpu_kernel *kernel = gpu->kernels;
     while (kernel &&
-           (kernel->key != code->key || kernel->stamped != code->stamped ||
-            kernel->reads_grid != code->reads_grid || strcmp(kernel->entry, code->entry) != 0))
+           (!gpu_code_is_one(&kernel->code, code) || strcmp(kernel->entry, code->entry) != 0))
         kernel = kernel->next;
     if (kernel)
         kernel->references++;
@@ -269,17 +265,13 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
 braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
                                            struct gpu_kernel **out_kernel)
 {
-    const braid_kernel named = { .name = kernel->entry, .source = kernel->source };
-    const struct gpu_code code = { .key = kernel->key,
-                                   .entry = kernel->entry,
-                                   .image = kernel->image,
-                                   .source = kernel->source,
-                                   .stamped = true };
-    if ((!code.image && !code.source) || kernel->reads_grid)
-        return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot write its times: %s",
-                           kernel->entry,
-                           kernel->reads_grid ? "it reads its grid from memory"
-                                              : "it is the program's own function");
+    const braid_kernel named = { .name = kernel->entry, .source = kernel->code.source };
+    struct gpu_code code = kernel->code;
+    if ((!code.image && !code.source) || code.reads_grid)
+        return braid_error(
+            BRAID_UNSUPPORTED, "kernel '%s' cannot write its times: %s", kernel->entry,
+            code.reads_grid ? "it reads its grid from memory" : "it is the program's own function");
+    code.stamped = true;
     return find_or_load(gpu, &named, &code, out_kernel);
 }
 

@@ -6,32 +6,27 @@
 
 #include "base/error.h"
 
-static gpu_result allocate(const struct gpu_backend *gpu, braid_memory_kind kind, uint64_t bytes,
-                           void **memory)
-{
-    if (kind == BRAID_MEMORY_HOST)
-        return gpu->api->host_allocate(memory, bytes, GPU_HOST_PORTABLE | GPU_HOST_MAPPED);
-    return gpu->api->memory_allocate(memory, bytes);
-}
-
 braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                                 void **out_memory)
 {
-    struct gpu_backend *gpu = gpu_from(backend);
     bool host = kind == BRAID_MEMORY_HOST;
     char what[96];
     snprintf(what, sizeof(what), "allocation of %llu bytes of %s memory", (unsigned long long)bytes,
              host ? "pinned host" : "device");
-    struct gpu_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    struct gpu_call call;
+    braid_status status = braid_gpu_begin(&call, backend, what);
     if (status)
         return status;
     void *memory = NULL;
-    gpu_result result = allocate(gpu, kind, bytes, &memory);
-    braid_gpu_leave(gpu, &scope);
-    const void *slot =
-        host ? (const void *)&gpu->api->host_allocate : (const void *)&gpu->api->memory_allocate;
-    status = braid_gpu_check(gpu, result, slot, what);
+    const void *slot = &call.api->memory_allocate;
+    gpu_result result = GPU_SUCCESS;
+    if (host) {
+        slot = &call.api->host_allocate;
+        result = call.api->host_allocate(&memory, bytes, GPU_HOST_PORTABLE | GPU_HOST_MAPPED);
+    } else {
+        result = call.api->memory_allocate(&memory, bytes);
+    }
+    status = braid_gpu_end(&call, result, slot);
     if (!status)
         *out_memory = memory;
     return status;
@@ -97,18 +92,15 @@ static braid_status check_pools(const struct gpu_backend *gpu)
 braid_status braid_gpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
                                        uint64_t bytes, void **out_memory)
 {
-    static const char what[] = "stream-ordered allocation";
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
-    braid_status status = check_pools(gpu);
+    struct gpu_call call;
+    braid_status status = check_pools(gpu_from(backend));
     if (!status)
-        status = braid_gpu_enter(gpu, &scope, what);
+        status = braid_gpu_begin(&call, backend, "stream-ordered allocation");
     if (status)
         return status;
     void *memory = NULL;
-    gpu_result result = gpu->api->stream_allocate(&memory, bytes, gpu_stream_of(stream));
-    braid_gpu_leave(gpu, &scope);
-    status = braid_gpu_check(gpu, result, &gpu->api->stream_allocate, what);
+    gpu_result result = call.api->stream_allocate(&memory, bytes, gpu_stream_of(stream));
+    status = braid_gpu_end(&call, result, &call.api->stream_allocate);
     if (!status)
         *out_memory = memory;
     return status;
@@ -117,15 +109,12 @@ braid_status braid_gpu_stream_allocate(struct backend *backend, struct backend_s
 braid_status braid_gpu_stream_free(struct backend *backend, struct backend_stream *stream,
                                    void *memory)
 {
-    static const char what[] = "stream-ordered free";
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
-    braid_status status = check_pools(gpu);
+    struct gpu_call call;
+    braid_status status = check_pools(gpu_from(backend));
     if (!status)
-        status = braid_gpu_enter(gpu, &scope, what);
+        status = braid_gpu_begin(&call, backend, "stream-ordered free");
     if (status)
         return status;
-    gpu_result result = gpu->api->stream_free(memory, gpu_stream_of(stream));
-    braid_gpu_leave(gpu, &scope);
-    return braid_gpu_check(gpu, result, &gpu->api->stream_free, what);
+    gpu_result result = call.api->stream_free(memory, gpu_stream_of(stream));
+    return braid_gpu_end(&call, result, &call.api->stream_free);
 }

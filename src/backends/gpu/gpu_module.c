@@ -9,6 +9,7 @@
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "backends/gpu/gpu_source_grid.h"
+#include "backends/gpu/gpu_source_stamps.h"
 #include "base/error.h"
 
 enum { MAX_RETIRED = 64 }; // modules kept loaded for nobody, when another is loaded
@@ -44,7 +45,9 @@ static braid_status check_loaded(const struct gpu_backend *gpu, const braid_kern
 static braid_status load_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                const void *image, gpu_module *out_handle)
 {
-    braid_status status = gpu->vendor->check_image(gpu, kernel, image);
+    braid_status status = BRAID_OK;
+    if (gpu->vendor->check_image) // else the driver refuses what it cannot run by itself
+        status = gpu->vendor->check_image(gpu, kernel, image);
     return status ? status : check_loaded(gpu, kernel, gpu->api->module_load(out_handle, image));
 }
 
@@ -134,7 +137,8 @@ static braid_status load_changed_source(const struct gpu_backend *gpu, const bra
     const char *reason = NULL;
     if (!code->source)
         return refuse_change(kernel, code, "it is machine code");
-    char *source = braid_gpu_source_with_read_grid(code->source, NULL, &reason);
+    char *source = code->stamped ? braid_gpu_source_with_stamps(code->source, &reason)
+                                 : braid_gpu_source_with_read_grid(code->source, NULL, &reason);
     if (!source)
         return reason ? refuse_change(kernel, code, reason)
                       : braid_error_no_memory("a kernel's source");
@@ -182,8 +186,7 @@ static struct gpu_module *find_module(struct gpu_backend *gpu, const struct gpu_
 {
     pthread_mutex_lock(&gpu->lock);
     struct gpu_module *module = gpu->modules;
-    while (module && (module->key != code->key || module->stamped != code->stamped ||
-                      module->reads_grid != code->reads_grid))
+    while (module && !gpu_code_is_one(&module->code, code))
         module = module->next;
     if (module)
         module->references++;
@@ -247,9 +250,7 @@ braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kerne
         free(module);
         return status;
     }
-    module->key = code->key;
-    module->stamped = code->stamped;
-    module->reads_grid = code->reads_grid;
+    module->code = *code;
     module->references = 1;
     insert_module(gpu, module);
     *out_module = module;

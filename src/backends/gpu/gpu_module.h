@@ -12,26 +12,20 @@
 
 struct gpu_module {
     struct gpu_module *next;
-    const void *key; // the image or source it was loaded from
-    bool stamped;    // its kernels write their times: see gpu_ptx_stamps.h
-    bool reads_grid; // they read their grid: see gpu_ptx_grid.h
+    struct gpu_code code; // of one of its kernels: `entry` is not the module's
     gpu_module handle;
     bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx.h
     uint32_t references; // guarded by gpu_backend.lock
 };
 
-// Where a kernel's code comes from on the backend's vendor. No key: it has none.
-struct gpu_code {
-    const void *key;
-    const char *entry;
-    void *function;     // the program's own
-    const void *image;  // to load
-    const char *source; // to compile
-    bool stamped;       // changed to write its times
-    bool reads_grid;    // changed to read its grid
-};
-
+// Where the code of a kernel comes from. No key: it has none for the backend's vendor.
 struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel);
+
+// Whether two are loaded once for both, but for their entries.
+static inline bool gpu_code_is_one(const struct gpu_code *a, const struct gpu_code *b)
+{
+    return a->key == b->key && a->stamped == b->stamped && a->reads_grid == b->reads_grid;
+}
 
 // Whether a driver that answers so to text cannot take this text, or any: other text or machine
 // code may do. Any other failure says nothing of the text.

@@ -39,8 +39,8 @@ static uint32_t list_attributes(const struct gpu_backend *gpu, const struct back
     return num;
 }
 
-gpu_result braid_gpu_launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
-                                            const struct backend_launch *launch)
+static gpu_result launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
+                                         const struct backend_launch *launch)
 {
     struct gpu_attribute attributes[MAX_LAUNCH_ATTRIBUTES];
     uint32_t num = list_attributes(gpu, launch, attributes);
@@ -54,6 +54,31 @@ gpu_result braid_gpu_launch_with_attributes(const struct gpu_backend *gpu, gpu_s
     };
     return gpu->api->launch_config(&config, gpu_kernel_from(launch->kernel)->function,
                                    (void **)(uintptr_t)launch->args, NULL);
+}
+
+bool braid_gpu_has_cooperative(const struct gpu_backend *gpu)
+{
+    return gpu->attributes[GPU_COOPERATIVE] && gpu->api->function_occupancy &&
+           (gpu->api->launch_config || gpu->api->hip_launch_cooperative);
+}
+
+gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
+                            const struct backend_launch *launch, const void **out_slot)
+{
+    const struct gpu_api *api = gpu->api;
+    gpu_function function = gpu_kernel_from(launch->kernel)->function;
+    const braid_dim3 *grid = &launch->grid, *block = &launch->block;
+    void **args = (void **)(uintptr_t)launch->args;
+    *out_slot = &api->launch_config;
+    if (api->launch_config)
+        return launch_with_attributes(gpu, stream, launch);
+    *out_slot = &api->hip_launch_cooperative;
+    if (launch->cooperative)
+        return api->hip_launch_cooperative(function, grid->x, grid->y, grid->z, block->x, block->y,
+                                           block->z, launch->shared_bytes, stream, args);
+    *out_slot = &api->launch;
+    return api->launch(function, grid->x, grid->y, grid->z, block->x, block->y, block->z,
+                       launch->shared_bytes, stream, args, NULL);
 }
 
 static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stream,
@@ -72,7 +97,7 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
     if (result == GPU_SUCCESS) {
         const braid_dim3 *grid = &launch->grid, *block = &launch->block;
         result = with_attributes
-                     ? braid_gpu_launch_with_attributes(gpu, stream, launch)
+                     ? launch_with_attributes(gpu, stream, launch)
                      : gpu->api->launch(gpu_kernel_from(launch->kernel)->function, grid->x, grid->y,
                                         grid->z, block->x, block->y, block->z, launch->shared_bytes,
                                         stream, (void **)(uintptr_t)launch->args, NULL);

@@ -27,6 +27,9 @@ enum gpu_attribute_index {
     GPU_MEMORY_POOLS,
     GPU_CLUSTERS,
     GPU_STREAM_WAITS, // HIP: hip_stream_wait_value does
+    GPU_WARP,         // threads
+    GPU_COOPERATIVE,  // it has cooperative launches
+    GPU_CLOCK_KHZ,    // HIP: of the clock that kernels read
     GPU_NUM_ATTRIBUTES,
 };
 
@@ -54,6 +57,30 @@ struct gpu_scope {
     bool changed;
 };
 
+// Nodes of graphs, whose parameters have another layout with each vendor. *out_slot as below.
+struct gpu_vendor_nodes {
+    gpu_result (*add_kernel)(const struct gpu_backend *gpu, const struct gpu_place *place,
+                             const struct backend_launch *launch, gpu_node *out_node,
+                             const void **out_slot);
+    gpu_result (*set_kernel)(const struct gpu_backend *gpu, gpu_executable executable,
+                             gpu_node node, const struct backend_launch *launch);
+    gpu_result (*add_copy)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+                           const void *from, size_t bytes, gpu_node *out_node,
+                           const void **out_slot);
+    gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+                           uint32_t value, uint32_t value_bytes, size_t num_values,
+                           gpu_node *out_node, const void **out_slot);
+    // Optional: waits until a word, as a number that may wrap around, is at least the value.
+    gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_place *place,
+                                 void *word, uint32_t value, gpu_node *out_node,
+                                 const void **out_slot);
+    gpu_result (*set_copy)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
+                           void *to, const void *from, size_t bytes, const void **out_slot);
+    gpu_result (*set_fill)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
+                           void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
+                           const void **out_slot);
+};
+
 struct gpu_vendor {
     enum gpu_vendor_index index;
     const char *name;                      // "cuda"
@@ -75,9 +102,9 @@ struct gpu_vendor {
     // Opens the device whose ordinal is in the backend: fills device, context and version.
     braid_status (*open_device)(struct gpu_backend *gpu);
     braid_status (*read_architecture)(struct gpu_backend *gpu); // with the attributes known
-    void (*close_device)(struct gpu_backend *gpu);
+    void (*close_device)(struct gpu_backend *gpu);              // optional
 
-    // BRAID_OK when the driver may be given this image; `kernel` for the message.
+    // Optional: BRAID_OK when the driver may be given this image; `kernel` for the message.
     braid_status (*check_image)(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                 const void *image);
 
@@ -94,30 +121,11 @@ struct gpu_vendor {
     gpu_result (*host_call)(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,
                             void *user, const void **out_slot);
 
-    // Nodes whose parameters have another layout with each vendor.
-    gpu_result (*add_kernel)(const struct gpu_backend *gpu, const struct gpu_place *place,
-                             const struct backend_launch *launch, gpu_node *out_node,
-                             const void **out_slot);
-    gpu_result (*set_kernel)(const struct gpu_backend *gpu, gpu_executable executable,
-                             gpu_node node, const struct backend_launch *launch);
-    gpu_result (*add_copy)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
-                           const void *from, size_t bytes, gpu_node *out_node,
-                           const void **out_slot);
-    gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
-                           uint32_t value, uint32_t value_bytes, size_t num_values,
-                           gpu_node *out_node, const void **out_slot);
-    // Optional: waits until a word, as a number that may wrap around, is at least the value.
-    gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_place *place,
-                                 void *word, uint32_t value, gpu_node *out_node,
-                                 const void **out_slot);
-    gpu_result (*set_copy)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
-                           void *to, const void *from, size_t bytes, const void **out_slot);
-    gpu_result (*set_fill)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
-                           void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                           const void **out_slot);
+    const struct gpu_vendor_nodes *nodes;
 
-    // BRAID_OK when this runtime replays such a graph correctly; otherwise BRAID_UNSUPPORTED and
-    // the reason. `max_fan_out` is the largest number of edges that leave one node.
+    // Optional: BRAID_OK when this runtime replays such a graph correctly; otherwise
+    // BRAID_UNSUPPORTED and the reason. `max_fan_out` is the largest number of edges that leave one
+    // node.
     braid_status (*check_graph)(const struct gpu_backend *gpu, uint32_t max_fan_out);
     // What ordering costs on streams, and in a graph.
     void (*stream_cost_model)(const struct gpu_backend *gpu, braid_cost_model *out_model);

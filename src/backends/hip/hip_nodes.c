@@ -15,38 +15,37 @@ static struct hip_kernel_parameters kernel_parameters(const struct backend_launc
     };
 }
 
-// Priority is a hint that HIP has no place for; clusters it has not.
-gpu_result braid_hip_add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
-                                const struct backend_launch *launch, gpu_node *out_node,
-                                const void **out_slot)
+// Priority is a hint that HIP has no place for; clusters it has not, nor cooperative nodes.
+static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
+                             const struct backend_launch *launch, gpu_node *out_node,
+                             const void **out_slot)
 {
     *out_slot = &gpu->api->graph_add_kernel;
-    if (launch->cluster.x != 0)
+    if (launch->cluster.x != 0 || launch->cooperative)
         return GPU_NOT_SUPPORTED;
     struct hip_kernel_parameters parameters = kernel_parameters(launch);
     return gpu->api->graph_add_kernel(out_node, place->graph, place->after, place->num_after,
                                       &parameters);
 }
 
-gpu_result braid_hip_set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
-                                gpu_node node, const struct backend_launch *launch)
+static gpu_result set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
+                             gpu_node node, const struct backend_launch *launch)
 {
     struct hip_kernel_parameters parameters = kernel_parameters(launch);
     return gpu->api->executable_set_kernel(executable, node, &parameters);
 }
 
-gpu_result braid_hip_add_copy(const struct gpu_backend *gpu, const struct gpu_place *place,
-                              void *to, const void *from, size_t bytes, gpu_node *out_node,
-                              const void **out_slot)
+static gpu_result add_copy(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+                           const void *from, size_t bytes, gpu_node *out_node,
+                           const void **out_slot)
 {
     *out_slot = &gpu->api->hip_graph_add_copy;
     return gpu->api->hip_graph_add_copy(out_node, place->graph, place->after, place->num_after, to,
                                         from, bytes, HIP_COPY_DEFAULT);
 }
 
-gpu_result braid_hip_set_copy(const struct gpu_backend *gpu, gpu_executable executable,
-                              gpu_node node, void *to, const void *from, size_t bytes,
-                              const void **out_slot)
+static gpu_result set_copy(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
+                           void *to, const void *from, size_t bytes, const void **out_slot)
 {
     *out_slot = &gpu->api->hip_executable_set_copy;
     return gpu->api->hip_executable_set_copy(executable, node, to, from, bytes, HIP_COPY_DEFAULT);
@@ -64,9 +63,9 @@ static struct hip_fill_parameters fill_parameters(void *to, uint32_t value, uint
     };
 }
 
-gpu_result braid_hip_add_fill(const struct gpu_backend *gpu, const struct gpu_place *place,
-                              void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                              gpu_node *out_node, const void **out_slot)
+static gpu_result add_fill(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+                           uint32_t value, uint32_t value_bytes, size_t num_values,
+                           gpu_node *out_node, const void **out_slot)
 {
     struct hip_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->hip_graph_add_fill;
@@ -74,11 +73,20 @@ gpu_result braid_hip_add_fill(const struct gpu_backend *gpu, const struct gpu_pl
                                         &parameters);
 }
 
-gpu_result braid_hip_set_fill(const struct gpu_backend *gpu, gpu_executable executable,
-                              gpu_node node, void *to, uint32_t value, uint32_t value_bytes,
-                              size_t num_values, const void **out_slot)
+static gpu_result set_fill(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
+                           void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
+                           const void **out_slot)
 {
     struct hip_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->hip_executable_set_fill;
     return gpu->api->hip_executable_set_fill(executable, node, &parameters);
 }
+
+const struct gpu_vendor_nodes braid_hip_nodes = {
+    .add_kernel = add_kernel,
+    .set_kernel = set_kernel,
+    .add_copy = add_copy,
+    .set_copy = set_copy,
+    .add_fill = add_fill,
+    .set_fill = set_fill,
+};

@@ -72,12 +72,6 @@ static braid_status open_device(struct gpu_backend *gpu)
     return braid_gpu_check(gpu, result, &gpu->api->device_get, what);
 }
 
-// The runtime keeps its own context of a device as long as the process lives.
-static void close_device(struct gpu_backend *gpu)
-{
-    (void)gpu;
-}
-
 // No attribute tells the architecture's full name; hipGetDeviceProperties does, in a struct whose
 // layout changed between versions. The name is looked for in its bytes instead of at an offset.
 static const char *find_architecture(const char *bytes, size_t size)
@@ -198,6 +192,7 @@ static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_
 }
 
 // Not measured: no AMD device was at hand. The lanes are as many as a process has hardware queues.
+// Islands are made only where the program asks for them.
 static void cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model)
 {
     (void)gpu;
@@ -207,6 +202,11 @@ static void cost_model(const struct gpu_backend *gpu, braid_cost_model *out_mode
         .wait_ns = 2500,
         .root_ns = 500,
         .max_concurrent = DEFAULT_LANES,
+        .island_call_ns = 200,
+        .island_wait_ns = 600,
+        .island_block_wait_ns = 1500,
+        .island_start_ns = 1500,
+        .island_round_ns = 1000,
     };
 }
 
@@ -233,6 +233,9 @@ const struct gpu_vendor braid_gpu_hip = {
         [GPU_MEMORY_POOLS] = 88,
         [GPU_CLUSTERS] = GPU_NO_ATTRIBUTE,
         [GPU_STREAM_WAITS] = 10013,
+        [GPU_WARP] = 87,
+        [GPU_COOPERATIVE] = 10,
+        [GPU_CLOCK_KHZ] = 10017, // hipDeviceAttributeWallClockRate, which 5.2.3 does not know
     },
     .players = braid_hip_players,
     // hip::Event::synchronize() keeps the event's lock until the event has happened, and recording
@@ -243,35 +246,20 @@ const struct gpu_vendor braid_gpu_hip = {
     .describe = describe,
     .open_device = open_device,
     .read_architecture = read_architecture,
-    .close_device = close_device,
     .check_image = braid_hip_check_image,
     .find_memory = find_memory,
     .fills_of_host_memory_wait = true, // the runtime writes such memory with the CPU
     .copy = copy,
     .host_call = host_call,
-    .add_kernel = braid_hip_add_kernel,
-    .set_kernel = braid_hip_set_kernel,
-    .add_copy = braid_hip_add_copy,
-    .add_fill = braid_hip_add_fill,
-    .set_copy = braid_hip_set_copy,
-    .set_fill = braid_hip_set_fill,
+    .nodes = &braid_hip_nodes,
     .check_graph = check_graph,
     .stream_cost_model = cost_model,
     .graph_cost_model = cost_model,
 };
 
-static braid_status query(uint32_t *out_num_devices, char *out_reason, size_t reason_size)
-{
-    return braid_gpu_query(&braid_gpu_hip, out_num_devices, out_reason, reason_size);
-}
-
-static braid_status open(const braid_device_options *options, struct backend **out_backend)
-{
-    return braid_gpu_open(&braid_gpu_hip, options, out_backend);
-}
-
 const struct backend_driver braid_hip_driver = {
     .name = "hip",
-    .query = query,
-    .open = open,
+    .own = &braid_gpu_hip,
+    .query = braid_gpu_query,
+    .open = braid_gpu_open,
 };

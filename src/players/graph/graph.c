@@ -25,12 +25,11 @@ static void destroy_handles(struct gpu_backend *gpu, struct graph_playing *playi
                               &api->executable_destroy, what);
     if (playing->graph)
         braid_gpu_check_freed(gpu, api->graph_destroy(playing->graph), &api->graph_destroy, what);
-    braid_graph_islands_finish(gpu, &playing->islands, true);
 }
 
 static void free_playing(struct graph_playing *playing)
 {
-    braid_graph_islands_finish(playing->gpu, &playing->islands, false);
+    braid_graph_islands_finish(playing->gpu, &playing->islands);
     braid_graph_times_destroy(playing->times);
     braid_graph_frames_leave(playing->frames);
     free(playing->nodes);
@@ -114,12 +113,12 @@ static braid_status create_frames(const struct stage *stage, struct graph_playin
 
 static braid_status fill(const struct stage *stage, struct graph_playing *playing)
 {
-    const struct gpu_backend *gpu = playing->gpu;
+    struct gpu_backend *gpu = playing->gpu;
     playing->nodes = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->nodes));
     playing->states = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->states));
     if (!playing->nodes || !playing->states)
         return braid_error_no_memory("a program");
-    braid_status status = braid_graph_islands_create(stage->program, &playing->islands);
+    braid_status status = braid_graph_islands_create(gpu, stage->program, &playing->islands);
     if (!status && stage->num_profiled)
         status = braid_graph_times_create(stage, &playing->times);
     if (!status)
@@ -137,19 +136,25 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     return status ? status : instantiate(gpu, playing);
 }
 
-// The largest number of edges that leave one task: its successor in the lane and the waits for it.
+// The largest number of edges that leave one task: its successor in the lane, the waits for it, and
+// what records it for later frames.
 static braid_status find_max_fan_out(const struct program *program, uint32_t *out_max)
 {
     uint32_t max = 0;
-    uint32_t *num_waits = braid_allocate_zeroed(program->num_positions, sizeof(*num_waits));
-    if (!num_waits)
+    uint32_t *num_edges = braid_allocate_zeroed(program->tasks->num, sizeof(*num_edges));
+    if (!num_edges)
         return braid_error_no_memory("a program");
     for (size_t i = 0; i < program->num_ops; i++) {
         const struct program_op *op = &program->ops[i];
-        if (op->kind == PROGRAM_WAIT && ++num_waits[op->index] > max)
-            max = num_waits[op->index];
+        uint32_t task = GRAPH_NONE;
+        if (op->kind == PROGRAM_WAIT)
+            task = program->positions[op->index].task;
+        else if (op->kind == PROGRAM_PUBLISH_FRAME)
+            task = program->frame_positions[op->index].task;
+        if (task != GRAPH_NONE && ++num_edges[task] > max)
+            max = num_edges[task];
     }
-    free(num_waits);
+    free(num_edges);
     *out_max = max + 1;
     return BRAID_OK;
 }
@@ -177,7 +182,7 @@ static braid_status check(const struct stage *stage)
     if (!status)
         status = find_max_fan_out(stage->program, &max_fan_out);
     if (!status)
-        status = gpu->vendor->check_graph(gpu, max_fan_out);
+        status = gpu->vendor->check_graph ? gpu->vendor->check_graph(gpu, max_fan_out) : BRAID_OK;
     return status ? status : braid_graph_playing_check_changes(stage);
 }
 
@@ -248,6 +253,11 @@ static braid_status read_clock(struct playing *base, struct profile *profile)
     return braid_graph_times_read_clock(((const struct graph_playing *)base)->times, profile);
 }
 
+static void find_running(const struct playing *base, struct running *running)
+{
+    braid_graph_islands_find_running(&((const struct graph_playing *)base)->islands, running);
+}
+
 static void destroy(struct playing *base)
 {
     struct graph_playing *playing = (struct graph_playing *)base;
@@ -278,10 +288,12 @@ static braid_status find_fits(struct backend *backend, const struct backend_task
 #define GRAPH_PLAYER                                                                               \
     .name = "graph", .mode = BRAID_MODE_NATIVE, .get_cost_model = get_cost_model, .check = check,  \
     .find_fits = find_fits, .orders_frames = braid_graph_frames_orders, .create = create,          \
-    .set_bindings = set_bindings, .launch = launch, .destroy = destroy
+    .set_bindings = set_bindings, .launch = launch, .find_running = find_running,                  \
+    .read_times = read_times, .read_clock = read_clock, .destroy = destroy
 
-const struct player braid_graph_player = { GRAPH_PLAYER, .read_times = read_times,
-                                           .read_clock = read_clock };
-const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
+const struct player braid_graph_player = { GRAPH_PLAYER };
+// HIP's: what islands bring was measured on no device of AMD's.
+const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true,
+                                                       .islands_when_asked = true };
 
 #undef GRAPH_PLAYER

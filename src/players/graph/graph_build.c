@@ -68,7 +68,8 @@ static braid_status add_root(struct graph_builder *builder, uint32_t place)
     };
     struct gpu_place at = { .graph = builder->playing->graph };
     const void *slot = NULL;
-    gpu_result result = gpu->vendor->add_kernel(gpu, &at, &launch, &builder->roots[place], &slot);
+    gpu_result result =
+        gpu->vendor->nodes->add_kernel(gpu, &at, &launch, &builder->roots[place], &slot);
     builder->playing->num_nodes++;
     return braid_gpu_check(gpu, result, slot, "adding the root of a graph");
 }
@@ -124,7 +125,7 @@ static braid_status add_kernel(struct graph_builder *builder, const struct backe
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_SUCCESS)
-        result = gpu->vendor->add_kernel(gpu, &place, launch, out_node, &slot);
+        result = gpu->vendor->nodes->add_kernel(gpu, &place, launch, out_node, &slot);
     if (result) {
         char detail[200];
         braid_gpu_explain_launch(gpu, launch, result, detail, sizeof(detail));

@@ -9,14 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_island_memory.h"
 #include "base/array.h"
 #include "base/error.h"
 
 #define OUTSIDE UINT32_MAX
 
-braid_status braid_graph_islands_create(const struct program *program,
+braid_status braid_graph_islands_create(struct gpu_backend *gpu, const struct program *program,
                                         struct graph_islands *out_islands)
 {
+    braid_status status = BRAID_OK;
     uint32_t num_tasks = program->tasks->num;
     struct graph_islands islands = { .num = program->num_islands };
     if (islands.num == 0) {
@@ -26,9 +28,13 @@ braid_status braid_graph_islands_create(const struct program *program,
     islands.items = braid_allocate_zeroed(islands.num, sizeof(*islands.items));
     islands.island_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
     islands.call_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
-    if (!islands.items || !islands.island_of || !islands.call_of) {
-        braid_graph_islands_finish(NULL, &islands, false);
-        return braid_error_no_memory("the islands of a program");
+    if (!islands.items || !islands.island_of || !islands.call_of)
+        status = braid_error_no_memory("the islands of a program");
+    else
+        status = braid_gpu_island_notes_take(gpu, islands.num, &islands.notes);
+    if (status) {
+        braid_graph_islands_finish(gpu, &islands);
+        return status;
     }
     for (uint32_t i = 0; i < num_tasks; i++)
         islands.island_of[i] = OUTSIDE;
@@ -36,11 +42,11 @@ braid_status braid_graph_islands_create(const struct program *program,
     return BRAID_OK;
 }
 
-void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands,
-                                bool current)
+void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands)
 {
-    for (uint32_t i = 0; islands->items && i < islands->num && current; i++)
+    for (uint32_t i = 0; islands->items && i < islands->num; i++)
         braid_gpu_island_destroy(gpu, islands->items[i].island);
+    braid_gpu_island_memory_leave(gpu, islands->notes);
     free(islands->items);
     free(islands->island_of);
     free(islands->call_of);
@@ -115,6 +121,8 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
     braid_status status = try_to_make(gpu, stage, island, &item->island);
     if (status || !item->island)
         return status;
+    if (islands->notes)
+        braid_gpu_island_set_note(item->island, &islands->notes[index]);
     if (times)
         tell_times(item->island, times, ops, island->num_ops);
     const struct backend_task *first = &stage->frame->tasks[ops[0].index];
@@ -122,6 +130,7 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
     item->task = *first;
     item->task.kind = WORK_KERNEL;
     item->task.detour = NULL;
+    item->task.disabled = false;
     describe(item, first->kind == WORK_KERNEL ? &first->launch : &none);
     for (uint32_t i = 0; i < island->num_ops; i++) {
         islands->island_of[ops[i].index] = index;
@@ -174,7 +183,7 @@ braid_status braid_graph_islands_apply(struct graph_islands *islands, const stru
         if (!item->changed)
             continue;
         gpu_result result =
-            gpu->vendor->set_kernel(gpu, executable, item->node, &item->task.launch);
+            gpu->vendor->nodes->set_kernel(gpu, executable, item->node, &item->task.launch);
         if (result)
             return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, &item->task,
                                         NULL);
@@ -182,4 +191,12 @@ braid_status braid_graph_islands_apply(struct graph_islands *islands, const stru
     }
     islands->changed = false;
     return BRAID_OK;
+}
+
+void braid_graph_islands_find_running(const struct graph_islands *islands, struct running *running)
+{
+    for (uint32_t i = 0; i < islands->num; i++) {
+        if (islands->items[i].island)
+            braid_gpu_island_find_running(islands->items[i].island, &i, running);
+    }
 }

@@ -18,15 +18,15 @@ struct graph_islands {
     struct graph_island *items; // as in the program
     uint32_t num;
     uint32_t *island_of, *call_of; // by task; island_of is UINT32_MAX outside
+    uint32_t *notes;               // one of each item, in host memory; NULL: they take none
     bool changed;                  // some item is
 };
 
-// Errors: BRAID_NO_MEMORY.
-braid_status braid_graph_islands_create(const struct program *program,
+// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_graph_islands_create(struct gpu_backend *gpu, const struct program *program,
                                         struct graph_islands *out_islands);
-// The device is current, unless nothing is to be freed of it.
-void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands,
-                                bool current);
+// No launch is in flight. The device need not be current.
+void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands);
 
 // Compiles and loads one, unless that turns out to be impossible: then the item stays without, or,
 // where the stage must have it, BRAID_UNSUPPORTED. Its calls write their times to `times`, unless
@@ -46,5 +46,8 @@ braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_b
 // Before a launch: hands what has changed to the executable's nodes.
 braid_status braid_graph_islands_apply(struct graph_islands *islands, const struct gpu_backend *gpu,
                                        gpu_executable executable);
+
+// After the device failed: adds the nodes inside that were running, by the plan's islands.
+void braid_graph_islands_find_running(const struct graph_islands *islands, struct running *running);
 
 #endif

@@ -8,8 +8,8 @@ static braid_status add_copy(const struct gpu_backend *gpu, const struct gpu_pla
                              const struct backend_task *task, gpu_node *out_node)
 {
     const void *slot = NULL;
-    gpu_result result = gpu->vendor->add_copy(gpu, place, task->copy.to, task->copy.from,
-                                              task->copy.bytes, out_node, &slot);
+    gpu_result result = gpu->vendor->nodes->add_copy(gpu, place, task->copy.to, task->copy.from,
+                                                     task->copy.bytes, out_node, &slot);
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
@@ -24,8 +24,8 @@ static braid_status add_fill(const struct gpu_backend *gpu, const struct gpu_pla
     uint32_t value = braid_graph_cut_value(task->fill.value, task->fill.value_bytes);
     const void *slot = NULL;
     gpu_result result =
-        gpu->vendor->add_fill(gpu, place, task->fill.to, value, task->fill.value_bytes,
-                              task->fill.num_values, out_node, &slot);
+        gpu->vendor->nodes->add_fill(gpu, place, task->fill.to, value, task->fill.value_bytes,
+                                     task->fill.num_values, out_node, &slot);
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 

@@ -75,7 +75,7 @@ static braid_status set_kernel(const struct graph_playing *playing, gpu_node nod
     struct backend_launch launch = task->launch;
     if (playing->times)
         braid_graph_times_launch_again(playing->times, task, &launch);
-    gpu_result result = gpu->vendor->set_kernel(gpu, playing->executable, node, &launch);
+    gpu_result result = gpu->vendor->nodes->set_kernel(gpu, playing->executable, node, &launch);
     if (!result)
         return BRAID_OK;
     char detail[200];
@@ -102,8 +102,8 @@ static braid_status set_waiting(const struct graph_playing *playing, gpu_node no
         .block = one,
         .cluster = task->launch.cluster,
     };
-    gpu_result result =
-        playing->gpu->vendor->set_kernel(playing->gpu, playing->executable, node, &waiting.launch);
+    gpu_result result = playing->gpu->vendor->nodes->set_kernel(playing->gpu, playing->executable,
+                                                                node, &waiting.launch);
     return braid_gpu_check_task(playing->gpu, result, &playing->gpu->api->executable_set_kernel,
                                 task, NULL);
 }
@@ -112,9 +112,9 @@ static braid_status set_copy(const struct graph_playing *playing, gpu_node node,
                              const struct backend_task *task)
 {
     const void *slot = NULL;
-    gpu_result result =
-        playing->gpu->vendor->set_copy(playing->gpu, playing->executable, node, task->copy.to,
-                                       task->copy.from, task->copy.bytes, &slot);
+    gpu_result result = playing->gpu->vendor->nodes->set_copy(playing->gpu, playing->executable,
+                                                              node, task->copy.to, task->copy.from,
+                                                              task->copy.bytes, &slot);
     return braid_gpu_check_task(playing->gpu, result, slot, task, NULL);
 }
 
@@ -124,9 +124,9 @@ static braid_status set_fill(const struct graph_playing *playing, gpu_node node,
     const struct work_fill *fill = &task->fill;
     const void *slot = NULL;
     gpu_result result =
-        playing->gpu->vendor->set_fill(playing->gpu, playing->executable, node, fill->to,
-                                       braid_graph_cut_value(fill->value, fill->value_bytes),
-                                       fill->value_bytes, fill->num_values, &slot);
+        playing->gpu->vendor->nodes->set_fill(playing->gpu, playing->executable, node, fill->to,
+                                              braid_graph_cut_value(fill->value, fill->value_bytes),
+                                              fill->value_bytes, fill->num_values, &slot);
     return braid_gpu_check_task(playing->gpu, result, slot, task, NULL);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_clock.h"
-#include "backends/gpu/gpu_island_code.h"
+#include "backends/gpu/gpu_island_memory.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -120,8 +120,9 @@ static braid_status upload(struct graph_times *times)
         memcpy(begin, times->places, times->num_places * sizeof(*times->places));
     void *memory = NULL;
     braid_status status =
-        braid_gpu_allocate(&times->gpu->base, BRAID_MEMORY_DEVICE,
-                           times->num_bytes + sizeof(uint64_t), &memory); // the last: a clock's
+        braid_gpu_island_memory_take(times->gpu, BRAID_MEMORY_DEVICE,
+                                     times->num_bytes + sizeof(uint64_t), // the last: a clock's
+                                     &memory);
     times->memory = memory;
     if (!status)
         status =
@@ -133,13 +134,17 @@ static braid_status upload(struct graph_times *times)
 static braid_status find_kernels(struct graph_times *times)
 {
     struct gpu_backend *gpu = times->gpu;
-    braid_status status = braid_gpu_find_own(gpu, GPU_OWN_STAMP, &times->stamp.function);
+    braid_status status = braid_gpu_clock_check(gpu);
+    if (!status)
+        status = braid_gpu_find_own(gpu, GPU_OWN_STAMP, &times->stamp.function);
     if (!status)
         status = braid_gpu_find_own(gpu, GPU_OWN_KEEP, &times->keep.function);
-    if (status || (times->stamp.function && times->keep.function))
+    if (status || times->keep.function)
         return status;
     return braid_error(BRAID_UNSUPPORTED,
-                       "%s: nodes of graphs keep no times: its driver takes no text", gpu->label);
+                       "%s: nodes of graphs keep no times: neither its driver nor a run-time "
+                       "compiler takes the text of the kernel that gathers them",
+                       gpu->label);
 }
 
 static braid_status fill(struct graph_times *times, const struct stage *stage)
@@ -187,7 +192,7 @@ void braid_graph_times_destroy(struct graph_times *times)
     }
     if (times->stream)
         braid_device_return_stream(times->device, times->stream);
-    braid_gpu_island_memory_leave(times->gpu, BRAID_MEMORY_DEVICE, times->memory);
+    braid_gpu_island_memory_leave(times->gpu, times->memory);
     free(times->nodes);
     free(times->places);
     free(times->args);
@@ -250,7 +255,8 @@ braid_status braid_graph_times_add_stamp(struct graph_times *times, const struct
         .args = args,
     };
     const void *slot = NULL;
-    gpu_result result = times->gpu->vendor->add_kernel(times->gpu, place, &launch, out_node, &slot);
+    gpu_result result =
+        times->gpu->vendor->nodes->add_kernel(times->gpu, place, &launch, out_node, &slot);
     return braid_gpu_check_task(times->gpu, result, slot, task, NULL);
 }
 
@@ -280,7 +286,8 @@ braid_status braid_graph_times_add_keep(struct graph_times *times, const struct 
     };
     gpu_node node;
     const void *slot = NULL;
-    gpu_result result = times->gpu->vendor->add_kernel(times->gpu, place, &launch, &node, &slot);
+    gpu_result result =
+        times->gpu->vendor->nodes->add_kernel(times->gpu, place, &launch, &node, &slot);
     return braid_gpu_check(times->gpu, result, slot, "adding the end of a graph");
 }
 
@@ -290,11 +297,12 @@ void braid_graph_times_launched(struct graph_times *times)
 }
 
 // What no block wrote is zero.
-static struct profile_span span_of(const struct gpu_stamp *stamp)
+static struct profile_span span_of(const struct gpu_backend *gpu, const struct gpu_stamp *stamp)
 {
     if (!stamp->not_begun || !stamp->ended)
         return (struct profile_span){ 0 };
-    return (struct profile_span){ ~stamp->not_begun, stamp->ended };
+    return (struct profile_span){ braid_gpu_clock_ns(gpu, ~stamp->not_begun),
+                                  braid_gpu_clock_ns(gpu, stamp->ended) };
 }
 
 static braid_status read_frame(const struct graph_times *times, const struct gpu_stamp *kept,
@@ -306,7 +314,7 @@ static braid_status read_frame(const struct graph_times *times, const struct gpu
         const struct graph_time *time = &times->nodes[program->ops[i].index];
         if (program->ops[i].kind != PROGRAM_RUN)
             continue;
-        ops[i] = span_of(&kept[time->place]);
+        ops[i] = span_of(times->gpu, &kept[time->place]);
         profile->timers[i] = time->inside ? PROFILE_INSIDE : PROFILE_AROUND;
     }
     return braid_profile_fill_in(program, ops, &profile->frames[profile->num_frames++]);

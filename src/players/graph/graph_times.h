@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of the nodes of a driver's graph: what writes them, where, and reading them.
 //
-// Kernels with text are given code that writes when they begin and end (gpu_ptx_stamps.h); around
+// Kernels with text are given code that writes when they begin and end (gpu_ptx_stamps.h, and
+// gpu_source_stamps.h for HIP); around
 // every other node stand two kernels that write the time. All write into one frame of stamps on the
 // device. The last node of the graph is a kernel that puts these with the frames kept, in turn, and
 // zeroes them for the next: a launch makes no other call than without times.
@@ -14,7 +15,7 @@
 struct graph_times;
 
 // For the frames of a stage that keeps times. The device is current.
-// Errors: BRAID_UNSUPPORTED (the driver takes no text), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Errors: BRAID_UNSUPPORTED (braid_gpu_clock_check), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_graph_times_create(const struct stage *stage, struct graph_times **out_times);
 // NULL is destroyed to no effect. Waits for nothing.
 void braid_graph_times_destroy(struct graph_times *times);

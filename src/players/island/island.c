@@ -3,12 +3,16 @@
 //
 // A frame is one launch on the caller's stream, so that what is before and behind it there is
 // ordered by the driver; launches on other streams are queued behind the last by the caller. A
-// frame's arguments are parameters of that launch: one in flight keeps its own.
+// frame's arguments are parameters of that launch, of the kernel or of a graph of it alone
+// (island_graph.h): one in flight keeps its own.
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "players/island/island_graph.h"
+#include "players/island/island_model.h"
 #include "players/island/island_program.h"
+#include "players/island/island_split.h"
 #include "players/island/island_times.h"
 #include "players/players.h"
 
@@ -16,6 +20,7 @@ struct island_playing {
     struct playing base;
     struct gpu_backend *gpu;
     struct gpu_island *island;
+    struct island_graph *graph; // NULL: frames are launched as kernels
     uint32_t *call_of;          // by node
     struct island_times *times; // NULL: nobody asked for times
 };
@@ -32,13 +37,21 @@ static braid_status create_inside(const struct stage *stage, struct island_playi
     for (size_t i = 0; i < stage->program->num_ops; i++)
         playing->base.num_island_nodes += stage->program->ops[i].kind == PROGRAM_RUN;
     playing->base.num_islands = 1;
-    bool chain = stage->program->num_lanes == 1;
+    status = braid_island_split(&lists, playing->call_of);
+    if (status) {
+        braid_island_lists_finish(&lists);
+        return status;
+    }
+    bool chain = lists.num_lanes == 1;
     status = braid_gpu_island_create(playing->gpu, &lists, chain, &playing->island);
     if (!status)
         status = braid_gpu_island_reserve(playing->gpu, playing->island);
     if (!status && stage->num_profiled)
         status =
             braid_island_times_create(stage, playing->island, playing->call_of, &playing->times);
+    else if (!status) // the parameters of a timed island are others in each frame
+        status = braid_island_graph_create(
+            playing->gpu, braid_gpu_island_launch(playing->island, 1), &playing->graph);
     if (status)
         braid_gpu_island_destroy(playing->gpu, playing->island);
     return status;
@@ -107,6 +120,7 @@ static braid_status set_bindings(struct playing *base, const struct backend_task
         return BRAID_OK;
     if (braid_gpu_island_must_change(playing->island, call, task))
         status = let_grids_vary(playing, task);
+    braid_island_graph_change(playing->graph);
     return status ? status : braid_gpu_island_set(playing->gpu, playing->island, call, task);
 }
 
@@ -129,8 +143,10 @@ static gpu_result queue_frames(struct island_playing *playing, gpu_stream queue,
     if (result)
         return result;
     out_result->queued = in_rows; // the rows' copy
-    *out_slot = &gpu->api->launch_config;
-    result = braid_gpu_launch_with_attributes(gpu, queue, island);
+    if (num_frames == 1 && !in_rows && braid_island_graph_takes(playing->graph))
+        result = braid_island_graph_launch(playing->graph, island, queue, out_slot);
+    else
+        result = braid_gpu_launch(gpu, queue, island, out_slot);
     out_result->queued = out_result->queued || result == GPU_SUCCESS;
     if (!result && playing->times)
         braid_island_times_launched(playing->times, num_frames);
@@ -179,76 +195,51 @@ static void keep_row(struct playing *base, uint32_t frame)
     braid_gpu_island_keep_row(((struct island_playing *)base)->island, frame);
 }
 
-static void describe_running(const struct playing *base, char *text, size_t size)
+static void find_running(const struct playing *base, struct running *running)
 {
-    braid_gpu_island_describe(((const struct island_playing *)base)->island, text, size);
+    braid_gpu_island_find_running(((const struct island_playing *)base)->island, NULL, running);
 }
 
 static void destroy(struct playing *base)
 {
     struct island_playing *playing = (struct island_playing *)base;
     struct gpu_scope scope;
-    if (braid_gpu_enter_to_free(playing->gpu, &scope, "destruction of an island")) {
-        braid_gpu_island_destroy(playing->gpu, playing->island);
+    bool current = braid_gpu_enter_to_free(playing->gpu, &scope, "destruction of an island");
+    braid_island_graph_destroy(playing->graph, current);
+    braid_gpu_island_destroy(playing->gpu, playing->island);
+    if (current)
         braid_gpu_leave(playing->gpu, &scope);
-    }
     free_playing(playing);
-}
-
-// In an island a node is a call. A lane that is not alone looks for waits and what it has to
-// publish; the warps of one block see each other's progress in its shared memory, lanes of several
-// blocks in the device's second cache.
-enum {
-    LANE_CALL_NS = 60, // more than a call of a chain: bench_gpu_islands
-    LANES_OF_A_BLOCK = 32,
-    MOST_LANES = 128,
-};
-
-static void get_model(struct backend *backend, uint32_t num_lanes, braid_cost_model *out_model)
-{
-    const struct gpu_backend *gpu = gpu_from(backend);
-    braid_cost_model graph;
-    gpu->vendor->graph_cost_model(gpu, &graph);
-    bool in_a_block = num_lanes <= LANES_OF_A_BLOCK;
-    *out_model = (braid_cost_model){
-        .default_cost_ns = graph.default_cost_ns,
-        .node_ns = graph.island_call_ns + (num_lanes > 1 ? LANE_CALL_NS : 0),
-        .wait_ns = in_a_block ? graph.island_wait_ns : graph.island_block_wait_ns,
-        .root_ns = 20,
-        .max_concurrent = num_lanes,
-        .island_start_ns = graph.island_start_ns,
-    };
-}
-
-static void get_chain_cost_model(struct backend *backend, braid_cost_model *out_model)
-{
-    get_model(backend, 1, out_model);
-}
-
-static void get_narrow_cost_model(struct backend *backend, braid_cost_model *out_model)
-{
-    get_model(backend, LANES_OF_A_BLOCK, out_model);
-}
-
-static void get_wide_cost_model(struct backend *backend, braid_cost_model *out_model)
-{
-    get_model(backend, MOST_LANES, out_model);
 }
 
 #define ISLAND_PLAYER                                                                              \
     .mode = BRAID_MODE_NATIVE, .is_island = true, .launches_overlap = true, .check = check,        \
     .create = create, .set_bindings = set_bindings, .launch = launch, .most_frames = most_frames,  \
-    .read_times = read_times, .read_clock = read_clock, .keep_row = keep_row,                      \
-    .launch_many = launch_many, .describe_running = describe_running, .destroy = destroy
-
-const struct player braid_chain_island_player = { .name = "island of one lane",
-                                                  .get_cost_model = get_chain_cost_model,
-                                                  ISLAND_PLAYER };
-const struct player braid_narrow_island_player = { .name = "island",
-                                                   .get_cost_model = get_narrow_cost_model,
-                                                   ISLAND_PLAYER };
-const struct player braid_wide_island_player = { .name = "wide island",
-                                                 .get_cost_model = get_wide_cost_model,
-                                                 ISLAND_PLAYER };
+    .keep_row = keep_row, .launch_many = launch_many, .find_running = find_running,                \
+    .read_times = read_times, .read_clock = read_clock, .destroy = destroy
+const struct player braid_chain_island_player = {
+    .name = "island of one lane",
+    .get_cost_model = braid_island_get_chain_model,
+    .get_room = braid_island_get_chain_room,
+    ISLAND_PLAYER,
+};
+const struct player braid_narrow_island_player = {
+    .name = "island",
+    .get_cost_model = braid_island_get_narrow_model,
+    .get_room = braid_island_get_narrow_room,
+    ISLAND_PLAYER,
+};
+const struct player braid_split_island_player = {
+    .name = "island that splits calls",
+    .get_cost_model = braid_island_get_split_model,
+    .get_room = braid_island_get_split_room,
+    ISLAND_PLAYER,
+};
+const struct player braid_wide_island_player = {
+    .name = "wide island",
+    .get_cost_model = braid_island_get_wide_model,
+    .get_room = braid_island_get_wide_room,
+    ISLAND_PLAYER,
+};
 
 #undef ISLAND_PLAYER

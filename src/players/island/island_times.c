@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_clock.h"
-#include "backends/gpu/gpu_island_code.h"
+#include "backends/gpu/gpu_island_memory.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -18,6 +18,7 @@ struct island_times {
     braid_stream *stream; // leased, for reading the clock
     const struct program *program;
     uint64_t *stamp_of; // by task: which of a frame's
+    uint64_t *end_of;   // likewise, of its end
     uint64_t num_stamps;
     // On the device: of as many frames as are kept, in turn, and one for reading the clock.
     struct gpu_stamp *stamps;
@@ -30,22 +31,28 @@ static braid_status fill(struct island_times *times, struct gpu_island *island,
 {
     const struct program *program = times->program;
     times->stamp_of = braid_allocate_zeroed(program->tasks->num, sizeof(*times->stamp_of));
-    if (!times->stamp_of)
+    times->end_of = braid_allocate_zeroed(program->tasks->num, sizeof(*times->end_of));
+    if (!times->stamp_of || !times->end_of)
         return braid_error_no_memory(what_times);
     uint32_t num_in_lane;
     void *stamps = NULL;
+    braid_status status = braid_gpu_clock_check(times->gpu);
+    if (status)
+        return status;
     times->num_stamps = braid_gpu_island_count_stamps(island, &num_in_lane);
-    braid_status status =
-        braid_gpu_allocate(&times->gpu->base, BRAID_MEMORY_DEVICE,
-                           (times->num_stamps * times->room + 1) * sizeof(*times->stamps), &stamps);
+    status = braid_gpu_island_memory_take(
+        times->gpu, BRAID_MEMORY_DEVICE,
+        (times->num_stamps * times->room + 1) * sizeof(*times->stamps), &stamps);
     if (status)
         return status;
     times->stamps = stamps;
     braid_gpu_island_set_times(island, stamps, num_in_lane, times->room);
     for (size_t i = 0; i < program->num_ops; i++) {
         uint32_t task = program->ops[i].index;
-        if (program->ops[i].kind == PROGRAM_RUN)
-            times->stamp_of[task] = braid_gpu_island_stamp_of(island, call_of[task]);
+        if (program->ops[i].kind != PROGRAM_RUN)
+            continue;
+        times->stamp_of[task] = braid_gpu_island_stamp_of(island, call_of[task], false);
+        times->end_of[task] = braid_gpu_island_stamp_of(island, call_of[task], true);
     }
     return BRAID_OK;
 }
@@ -76,8 +83,9 @@ void braid_island_times_destroy(struct island_times *times)
         return;
     if (times->stream)
         braid_device_return_stream(times->device, times->stream);
-    braid_gpu_island_memory_leave(times->gpu, BRAID_MEMORY_DEVICE, times->stamps);
+    braid_gpu_island_memory_leave(times->gpu, times->stamps);
     free(times->stamp_of);
+    free(times->end_of);
     free(times);
 }
 
@@ -101,10 +109,13 @@ static braid_status read_frames(const struct island_times *times, const struct g
         const struct gpu_stamp *stamps = memory + i % times->room * times->num_stamps;
         struct profile_span *ops = &profile->ops[profile->num_frames * profile->num_ops];
         for (size_t op = 0; op < program->num_ops; op++) {
-            const struct gpu_stamp *stamp = &stamps[times->stamp_of[program->ops[op].index]];
-            if (program->ops[op].kind != PROGRAM_RUN || !stamp->not_begun)
+            uint32_t task = program->ops[op].index;
+            if (program->ops[op].kind != PROGRAM_RUN || !stamps[times->stamp_of[task]].not_begun)
                 continue;
-            ops[op] = (struct profile_span){ ~stamp->not_begun, stamp->ended };
+            ops[op] = (struct profile_span){
+                braid_gpu_clock_ns(times->gpu, ~stamps[times->stamp_of[task]].not_begun),
+                braid_gpu_clock_ns(times->gpu, stamps[times->end_of[task]].ended),
+            };
             profile->timers[op] = PROFILE_INSIDE;
         }
         status = braid_profile_fill_in(program, ops, &profile->frames[profile->num_frames++]);

@@ -9,7 +9,7 @@
 struct island_times;
 
 // For the frames of a stage that keeps times; call_of: by task. The device is current.
-// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Errors: BRAID_UNSUPPORTED (braid_gpu_clock_check), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_island_times_create(const struct stage *stage, struct gpu_island *island,
                                        const uint32_t *call_of, struct island_times **out_times);
 // NULL is destroyed to no effect. Waits for nothing.

@@ -31,22 +31,15 @@ static braid_status fork_lanes(struct streams_playing *streams, braid_stream *st
     return status;
 }
 
-// A lane that cannot be joined by an event is drained instead: the caller's later work must not
-// overtake it.
+// A lane that cannot be joined by an event is left for the exec to wait for: the caller's later
+// work must not overtake it.
 static braid_status join_lane(struct streams_playing *streams, braid_stream *stream,
                               const struct stream_lane *lane, bool *out_lost)
 {
     braid_status status = record(lane->join, lane->stream);
     if (!status)
         status = wait(streams, stream, lane->join);
-    if (!status)
-        return BRAID_OK;
-    struct backend *backend = lane->device->backend;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status waited = backend->ops->stream_synchronize(backend, lane->stream->backend);
-    braid_error_end_noted(&attempt, waited);
-    *out_lost = *out_lost || waited;
+    *out_lost = *out_lost || status;
     return status;
 }
 
@@ -109,6 +102,9 @@ static braid_status call_native(const struct streams_playing *streams,
 static braid_status run_task(const struct streams_playing *streams, const struct backend_task *task,
                              const struct stream_lane *lane)
 {
+    if (braid_streams_islands_have(streams->islands, task->node))
+        return braid_streams_islands_submit(streams->islands, task->node,
+                                            device_backend_stream(lane->stream));
     if (task->disabled)
         return BRAID_OK; // what it waits for is behind it on the stream
     if (task->kind == WORK_NATIVE)

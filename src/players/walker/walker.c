@@ -111,26 +111,28 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
 }
 
 // The command waits for the launch before, wherever that was queued, and makes a point of its own
-// for the next one. Both locks held.
-static braid_status append_launch(struct cpu_backend *backend, struct cpu_program *program,
-                                  struct cpu_stream *stream)
+// for the next one. Patch lock and issue lock held. False: no memory.
+static bool append_launch(struct cpu_backend *backend, struct cpu_program *program,
+                          struct cpu_stream *stream)
 {
-    struct cpu_point *end = braid_cpu_point_create(backend, false);
-    struct cpu_command *command = end ? braid_cpu_command_create(backend, 0) : NULL;
-    if (!command) {
-        braid_cpu_point_release(backend, end);
-        return braid_error_no_memory("a launch");
-    }
+    struct cpu_command *command =
+        braid_cpu_command_reserve(backend, stream, CPU_COMMAND_BYTES(launch));
+    struct cpu_point *end = command ? braid_cpu_point_create(backend, false) : NULL;
+    if (!end)
+        return false;
     command->kind = CPU_COMMAND_LAUNCH;
-    command->play = &program->play;
-    command->point = program->last_end;
-    command->launch_end = end;
-    command->patch = program->pending;
+    command->launch = (struct cpu_launch){
+        .before = program->last_end,
+        .end = end,
+        .play = &program->play,
+        .patch = program->pending,
+    };
     program->pending = NULL;
     program->last_end = end;
-    end->num_references++;
+    braid_cpu_point_add_reference(end);
+    end->stream = &stream->job;
     braid_cpu_stream_append(backend, stream, command);
-    return BRAID_OK;
+    return true;
 }
 
 static braid_status launch(struct playing *playing, braid_stream *stream,
@@ -140,12 +142,11 @@ static braid_status launch(struct playing *playing, braid_stream *stream,
     struct cpu_backend *backend = cpu_backend_of(program->backend);
     struct cpu_stream *queue = braid_cpu_stream_of(backend, device_backend_stream(stream));
     pthread_mutex_lock(&program->patch_lock);
-    cpu_lock(backend);
-    braid_status status = append_launch(backend, program, queue);
-    cpu_unlock(backend);
+    cpu_issue_lock(backend);
+    out_result->queued = append_launch(backend, program, queue);
+    cpu_issue_unlock(backend);
     pthread_mutex_unlock(&program->patch_lock);
-    out_result->queued = !status;
-    return status;
+    return out_result->queued ? BRAID_OK : braid_error_no_memory("a launch");
 }
 
 // Those that the program's steps wait for, as far as it is known yet which program follows which.
@@ -189,9 +190,7 @@ static void destroy(struct playing *playing)
     struct cpu_program *program = cpu_program_of(playing);
     leave_slots(program);
     struct cpu_backend *backend = cpu_backend_of(program->backend);
-    cpu_lock(backend);
     braid_cpu_point_release(backend, program->last_end);
-    cpu_unlock(backend);
     free_program(program);
 }
 

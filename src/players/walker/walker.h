@@ -96,7 +96,7 @@ struct cpu_program {
     uint32_t num_tasks;
     struct cpu_job *then;       // the stream of the frame that runs
     uint32_t frame;             // its number
-    struct cpu_point *last_end; // lock; of the latest launch
+    struct cpu_point *last_end; // issue lock; of the latest launch
 
     struct cpu_lane
         *gates; // one a lane, of which only the progress counts; NULL: no frame positions
@@ -104,7 +104,7 @@ struct cpu_program {
     size_t num_frame_steps;
     struct cpu_program *before, *after; // of the slots before and after; NULL: none, or gone
 
-    pthread_mutex_t patch_lock;     // taken before lock, where both are
+    pthread_mutex_t patch_lock;     // taken before the issue lock, where both are
     struct cpu_patch *pending;      // patch_lock; changes for the next launch
     struct cpu_patch *free_patches; // patch_lock
     struct cpu_profile *profile;    // NULL: nobody asked for times
@@ -142,6 +142,7 @@ struct cpu_job *braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *
                                    const struct cpu_point *until);
 struct cpu_job *braid_cpu_lane_run_timed(struct cpu_backend *backend, struct cpu_job *job,
                                          const struct cpu_point *until);
+struct cpu_job *braid_cpu_lane_pass(struct cpu_backend *backend, struct cpu_job *job);
 // Begins a frame of the program and returns a lane for the calling thread to run, or NULL if there
 // is nothing to do. The thread that ends the last lane runs `then`. Lock not held.
 struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend, struct cpu_play *play,

@@ -117,6 +117,7 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
     to->steps = &compiler->program->steps[first_step];
     to->program = compiler->program;
     to->job.run = compiler->op_of_step ? braid_cpu_lane_run_timed : braid_cpu_lane_run;
+    to->job.pass = braid_cpu_lane_pass;
     if (num_ops)
         compiler->program->active[compiler->program->num_active++] = to;
     emit(compiler, (struct cpu_step){ .kind = CPU_STEP_END });

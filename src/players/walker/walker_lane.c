@@ -15,7 +15,7 @@ __attribute__((aligned(CPU_LINE_BYTES))) struct cpu_job *
 braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_point *until)
 {
     (void)until; // a lane ends before anything that follows its launch
-    return walk(backend, cpu_lane_of_job(job), NULL);
+    return walk(backend, cpu_lane_of_job(job), NULL, false);
 }
 
 // The previous frame has ended, so all lanes are the caller's.

@@ -8,5 +8,5 @@ struct cpu_job *braid_cpu_lane_run_timed(struct cpu_backend *backend, struct cpu
     (void)until;
     struct cpu_lane *lane = cpu_lane_of_job(job);
     const struct cpu_program *program = lane->program;
-    return walk(backend, lane, &program->profile->clocks[lane - program->lanes]);
+    return walk(backend, lane, &program->profile->clocks[lane - program->lanes], false);
 }

@@ -105,10 +105,39 @@ static inline struct cpu_job *finish(struct cpu_backend *backend, struct cpu_pro
     return NULL;
 }
 
-// Compiled twice, in files of their own, with a clock and without one: `clock` is a constant NULL
-// in the latter, so that frames without times pay nothing.
+// The step is for a worker. The lock is held then.
+static inline struct cpu_job *hand_over(struct cpu_backend *backend, struct cpu_lane *lane,
+                                        const struct cpu_step *step)
+{
+    cpu_lock(backend);
+    lane->next = step;
+    atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
+    braid_cpu_job_hand_over(backend, &lane->job);
+    return NULL;
+}
+
+// A call that blocks is begun, and all else is for a worker.
+static inline struct cpu_job *pass_share(struct cpu_backend *backend, struct cpu_lane *lane,
+                                         struct cpu_lane_clock *clock, const struct cpu_step *step)
+{
+    lane->next = step + 1;
+    atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
+    if (clock)
+        clock->step = step;
+    if (braid_cpu_blocker_begin(backend, &lane->job, step->work)) {
+        cpu_lock(backend);
+        return NULL;
+    }
+    if (clock)
+        clock->step = NULL;
+    return hand_over(backend, lane, step);
+}
+
+// Compiled three times, in files of their own: with a clock, without one, and for threads that pass
+// lanes on. `clock` and `passes` are constants in the first two, so that frames without times pay
+// nothing.
 static inline __attribute__((always_inline)) struct cpu_job *
-walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *clock)
+walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *clock, bool passes)
 {
     const struct cpu_profile *profile = clock ? lane->program->profile : NULL;
     struct cpu_job *next = NULL;
@@ -118,6 +147,8 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
     for (const struct cpu_step *step = lane->next;; step++) {
         switch ((enum cpu_step_kind)step->kind) {
         case CPU_STEP_RUN:
+            if (passes)
+                return hand_over(backend, lane, step);
             step->call(step->blocks, step->args);
             if (clock)
                 cpu_lane_clock_end(profile, clock, lane, step);
@@ -130,12 +161,15 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
         case CPU_STEP_WAIT:
             if (clock && !cpu_step_is_satisfied(step))
                 clock->step = step;
-            if (!cpu_step_is_satisfied(step) && !wait_longer(backend, lane, step, &next))
+            if (!cpu_step_is_satisfied(step) &&
+                !(passes ? park(backend, lane, step) : wait_longer(backend, lane, step, &next)))
                 return next;
             if (clock)
                 cpu_lane_clock_end_wait(profile, clock, lane, step);
             break;
         case CPU_STEP_SHARE:
+            if (passes)
+                return pass_share(backend, lane, clock, step);
             lane->next = step + 1;       // for the helper who may go on instead of this thread
             if (step->work->is_blocking) // so nobody polls for long
                 atomic_store_explicit(&lane->walked, false, memory_order_relaxed);

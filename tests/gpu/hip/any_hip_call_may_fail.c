@@ -11,7 +11,7 @@
 
 #include "backends/gpu/gpu_loader.h"
 #include "gpu/hip/hip_testing.h"
-#include "gpu/life.h"
+#include "gpu/hip/island_life.h"
 #include "gpu/sweep.h"
 #include "support/check.h"
 
@@ -58,7 +58,11 @@ static bool tells(const char *messages, const char *function)
 {
     return life_names(messages, function) ||
            (strncmp(function, "hiprtc", 6) == 0 &&
-            life_names(messages, "compiling kernel 'sum'")) ||
+            (life_names(messages, "compiling kernel 'sum'") ||
+             life_names(messages, "compiling kernel 'braid_stamp'") ||
+             life_names(messages, "compiling kernel 'braid_keep'") ||
+             life_names(messages, "compiling kernel 'braid_island'") ||
+             life_names(messages, "compiling kernel 'island_part'"))) ||
            life_names(messages, "when the device was made current");
 }
 
@@ -79,17 +83,35 @@ static void check_told(const struct life *life, const char *function, bool destr
                  destroying ? "destroying" : "running", life->returned, life->logged);
 }
 
-// A whole life with the nth call of a function failing; NULL: none.
-static void live(const char *function, long nth, braid_exec_mode mode)
+// A life on streams, as a native graph, or as an island of one block or of several.
+enum way { ON_STREAMS, NATIVE, ISLAND, WIDE_ISLAND };
+
+// Only a stand-in driver in the process runs what stands for an island's kernel.
+static bool runs_islands(void)
 {
-    struct life life = { .backend = "hip", .mode = mode };
+    return strstr(getenv("BRAID_INTERPOSE_REAL"), "/") != NULL;
+}
+
+static void live_in(struct life *life, enum way way)
+{
+    life->mode = way == NATIVE ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS;
+    if (way == ON_STREAMS || way == NATIVE)
+        life_live(life);
+    else
+        island_life_live(life, way == ISLAND ? 6 : 80, runs_islands());
+}
+
+// A whole life with the nth call of a function failing; NULL: none.
+static void live(const char *function, long nth, enum way way)
+{
+    struct life life = { .backend = "hip" };
     long before = function ? hip_calls(function) : 0;
     if (function) {
         current_function = function;
         life.before_destroying = note_calls;
         hip_fail(function, nth, OUT_OF_MEMORY);
     }
-    life_live(&life);
+    live_in(&life, way);
     bool failed = hip_has_failed();
     hip_fail(NULL, 0, 0);
     hip_check_nothing_is_left();
@@ -107,11 +129,12 @@ static long choose_samples(long num_calls)
     return num < num_calls ? num : num_calls;
 }
 
-static int fail_calls(const char *function, long num_calls, braid_exec_mode mode)
+static int fail_calls(const char *function, long num_calls, enum way way)
 {
-    long num = choose_samples(num_calls);
+    bool is_slow = way == ISLAND && !runs_islands();
+    long num = is_slow ? 1 : choose_samples(num_calls);
     for (long i = 0; i < num; i++)
-        live(function, num == 1 ? 1 : 1 + i * (num_calls - 1) / (num - 1), mode);
+        live(function, num == 1 ? 1 : 1 + i * (num_calls - 1) / (num - 1), way);
     return (int)num;
 }
 
@@ -135,39 +158,53 @@ static void count_calls(const struct gpu_symbol_table *table, long *counts)
 }
 
 // All functions of a table that a life calls.
-static int fail_functions(const struct gpu_symbol_table *table, braid_exec_mode mode)
+static int fail_functions(const struct gpu_symbol_table *table, enum way way)
 {
     int num = 0;
     long before[MAX_ROWS], after[MAX_ROWS];
     count_calls(table, before);
-    live(NULL, 0, mode);
+    live(NULL, 0, way);
     count_calls(table, after);
     for (size_t i = 0; i < table->num_rows; i++) {
         if (after[i] > before[i] && sweep_tries(name_of(&table->rows[i])))
-            num += fail_calls(name_of(&table->rows[i]), after[i] - before[i], mode);
+            num += fail_calls(name_of(&table->rows[i]), after[i] - before[i], way);
     }
     return num;
 }
 
-static void check_mode(braid_exec_mode mode)
+static void check_way(enum way way)
 {
-    int num = fail_functions(&braid_gpu_symbols, mode);
-    num += fail_functions(&braid_gpu_compiler_symbols, mode);
+    int num = fail_functions(&braid_gpu_symbols, way);
+    num += fail_functions(&braid_gpu_compiler_symbols, way);
     print_message("summary: %d failures told, one a life\n", num);
-    assert_true(num > 50 || !sweep_is_whole());
+    assert_true(num > (way == ISLAND ? 20 : 50) || !sweep_is_whole());
 }
 
 static void on_streams(void **state)
 {
     (void)state;
-    check_mode(BRAID_MODE_STREAMS);
+    check_way(ON_STREAMS);
 }
 
 static void as_a_native_graph(void **state)
 {
     (void)state;
     hip_need_native_graphs();
-    check_mode(BRAID_MODE_NATIVE);
+    check_way(NATIVE);
+}
+
+static void as_an_island(void **state)
+{
+    (void)state;
+    check_way(ISLAND);
+}
+
+static void as_an_island_of_several_blocks(void **state)
+{
+    (void)state;
+    if (!runs_islands())
+        skip_because("this library has no hipModuleLaunchCooperativeKernel");
+    check_way(WIDE_ISLAND);
 }
 
 // HIP's events are waited for by asking: often at first, then between sleeps.
@@ -224,13 +261,43 @@ static void another_device_is_current(void **state)
     hip_check_nothing_is_left();
 }
 
+// Whether devices reach each other's memory is asked, and made so, when they become a group.
+static void devices_become_a_group(void **state)
+{
+    (void)state;
+    static const char *const functions[] = { "hipDeviceCanAccessPeer",
+                                             "hipDeviceEnablePeerAccess" };
+    braid_device *devices[2] = { NULL };
+    braid_device_group *group = NULL;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "hip" }, &devices[0]));
+    const braid_device_options second = { .backend = "hip", .ordinal = 1 };
+    if (braid_device_open(&second, &devices[1])) {
+        check_ok(braid_device_close(devices[0]));
+        skip_because(braid_error_message());
+    }
+    for (int i = 0; i < 2; i++) {
+        hip_fail(functions[i], 1, OUT_OF_MEMORY);
+        check_fails(braid_device_group_create(devices, 2, &group), BRAID_NO_MEMORY, functions[i]);
+        hip_fail(NULL, 0, 0);
+    }
+    check_ok(braid_device_group_create(devices, 2, &group));
+    assert_true(braid_device_group_reaches(group, 0, 1));
+    braid_device_group_destroy(group);
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_device_close(devices[i]));
+    hip_check_nothing_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
         cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(as_an_island),
+        cmocka_unit_test(as_an_island_of_several_blocks),
         cmocka_unit_test(a_wait_that_asks_often),
         cmocka_unit_test(another_device_is_current),
+        cmocka_unit_test(devices_become_a_group),
     };
     if (!hip_open())
         return 77;

@@ -38,7 +38,7 @@ static void amds_library_without_a_device_says_so(void **state)
     (void)state;
     char reason[512];
     uint32_t num_devices = 0;
-    braid_hip_driver.query(&num_devices, reason, sizeof(reason));
+    braid_hip_driver.query(&braid_hip_driver, &num_devices, reason, sizeof(reason));
     if (num_devices > 0)
         skip_because("there is a HIP device here");
     if (strstr(reason, "cannot open shared object file"))

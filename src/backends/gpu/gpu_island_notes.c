@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the lanes of an island note of the nodes they are at, and reading it after a fault.
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_island.h"
+#include "backends/gpu/gpu_island_maker.h"
+#include "backends/gpu/gpu_island_memory.h"
+#include "base/node_text.h"
+#include "base/running.h"
+
+braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, uint32_t **out_notes)
+{
+    const char *wish = getenv("BRAID_NOTE_NODES");
+    void *notes = NULL;
+    if (num == 0 || (wish && strcmp(wish, "0") == 0))
+        return BRAID_OK;
+    braid_status status =
+        braid_gpu_island_memory_take(gpu, BRAID_MEMORY_HOST, num * sizeof(uint32_t), &notes);
+    if (status)
+        return status;
+    memset(notes, 0, num * sizeof(uint32_t));
+    *out_notes = notes;
+    return BRAID_OK;
+}
+
+void braid_gpu_island_set_note(struct gpu_island *island, uint32_t *note)
+{
+    island->notes = note;
+}
+
+// The node that a lane noted as running; NULL: it has none at hand, or waits before one.
+static const struct backend_task *running_task(const struct gpu_island *island, uint32_t lane,
+                                               uint32_t note)
+{
+    const struct island_lists *lists = &island->lists;
+    uint32_t call = lists->lane_first[lane] + (note - 1) / 2;
+    bool runs = note && note % 2 == 0 && call < lists->lane_first[lane + 1];
+    return runs ? lists->calls[call].task : NULL;
+}
+
+void braid_gpu_island_find_running(const struct gpu_island *island, const uint32_t *index,
+                                   struct running *running)
+{
+    const struct island_lists *lists = &island->lists;
+    const _Atomic uint32_t *notes = (const _Atomic uint32_t *)island->notes; // lanes may still run
+    running->num_islands++;
+    running->num_calls += lists->num_calls;
+    running->is_unknown |= !notes;
+    for (uint32_t lane = 0; notes && lane < lists->num_lanes; lane++) {
+        uint32_t note = atomic_load_explicit(&notes[lane], memory_order_relaxed);
+        const struct backend_task *task = running_task(island, lane, note);
+        if (task)
+            braid_running_add(running, braid_node_text(task->node, task->name).text,
+                              index ? "island" : "lane", index ? *index : lane);
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of sources and kernels in an island's text: by what they are, not by who calls first.
+//
+// Code is found again by its text, in the process and on disk, so graphs that differ in the order
+// of their calls share it.
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_island_maker.h"
+#include "base/array.h"
+#include "base/error.h"
+
+struct place {
+    const char *text, *name;
+    uint32_t was;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct place *first = a, *second = b;
+    int order = first->text == second->text ? 0 : strcmp(first->text, second->text);
+    if (!order)
+        order = strcmp(first->name, second->name);
+    return order ? order : (first->was > second->was) - (first->was < second->was);
+}
+
+struct ordering {
+    struct place *places; // as they shall stand
+    uint32_t *now_at;     // by where they stood
+    unsigned char *room;
+    uint32_t num;
+};
+
+static void sort(struct ordering *ordering, uint32_t num)
+{
+    ordering->num = num;
+    qsort(ordering->places, num, sizeof(*ordering->places), compare);
+    for (uint32_t i = 0; i < num; i++)
+        ordering->now_at[ordering->places[i].was] = i;
+}
+
+static void apply(const struct ordering *ordering, void *items, size_t bytes)
+{
+    for (uint32_t i = 0; i < ordering->num; i++)
+        memcpy(ordering->room + i * bytes,
+               (const unsigned char *)items + ordering->places[i].was * bytes, bytes);
+    memcpy(items, ordering->room, ordering->num * bytes);
+}
+
+static void order_sources(struct ordering *ordering, struct gpu_island_maker *maker)
+{
+    for (uint32_t i = 0; i < maker->num_sources; i++)
+        ordering->places[i] = (struct place){ maker->source_texts[i], "", i };
+    sort(ordering, maker->num_sources);
+    apply(ordering, maker->sources, sizeof(*maker->sources));
+    apply(ordering, maker->source_texts, sizeof(*maker->source_texts));
+    for (uint32_t i = 0; i < maker->num_kernels; i++)
+        maker->kernels[i].source = ordering->now_at[maker->kernels[i].source];
+}
+
+static void order_kernels(struct ordering *ordering, struct gpu_island_maker *maker)
+{
+    const struct island_lists *lists = &maker->island->lists;
+    for (uint32_t i = 0; i < maker->num_kernels; i++)
+        ordering->places[i] = (struct place){ maker->source_texts[maker->kernels[i].source],
+                                              maker->kernels[i].name, i };
+    sort(ordering, maker->num_kernels);
+    apply(ordering, maker->kernels, sizeof(*maker->kernels));
+    apply(ordering, maker->loaded, sizeof(*maker->loaded));
+    for (uint32_t i = 0; i < lists->num_calls; i++) {
+        if (lists->calls[i].task)
+            maker->entry_of[i] = ordering->now_at[maker->entry_of[i]];
+    }
+}
+
+// There are at least as many kernels as sources.
+braid_status braid_gpu_island_order(struct gpu_island_maker *maker)
+{
+    size_t bytes = sizeof(*maker->sources) > sizeof(*maker->kernels) ? sizeof(*maker->sources)
+                                                                     : sizeof(*maker->kernels);
+    struct ordering ordering = {
+        .places = braid_allocate_zeroed(maker->num_kernels, sizeof(*ordering.places)),
+        .now_at = braid_allocate_zeroed(maker->num_kernels, sizeof(*ordering.now_at)),
+        .room = braid_allocate_zeroed(maker->num_kernels, bytes),
+    };
+    bool has_room = ordering.places && ordering.now_at && ordering.room;
+    if (has_room) {
+        order_sources(&ordering, maker);
+        order_kernels(&ordering, maker);
+    }
+    free(ordering.places);
+    free(ordering.now_at);
+    free(ordering.room);
+    return has_room ? BRAID_OK : braid_error_no_memory("an island");
+}

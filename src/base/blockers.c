@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads for calls that block, which sleep until they are handed one.
+#include "base/blockers.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+
+struct blocker {
+    struct blockers *blockers;
+    pthread_t handle;
+    sem_t wake;
+    bool stops;                // handed over by wake, like the next
+    void *user;                // of the call
+    struct blocker *next;      // guarded by lock; of all
+    struct blocker *next_idle; // guarded by lock
+};
+
+// It is idle before anybody learns that the call has ended: frames that repeat start no thread. The
+// next call may be handed over before `end` is called, and waits until then.
+static void *thread_main(void *argument)
+{
+    struct blocker *blocker = argument;
+    struct blockers *blockers = blocker->blockers;
+    for (;;) {
+        while (sem_wait(&blocker->wake) && errno == EINTR)
+            continue;
+        void *user = blocker->user;
+        if (blocker->stops)
+            return NULL;
+        blockers->call(user);
+        pthread_mutex_lock(&blockers->lock);
+        blocker->next_idle = blockers->idle;
+        blockers->idle = blocker;
+        pthread_mutex_unlock(&blockers->lock);
+        blockers->end(blockers->owner, user);
+    }
+}
+
+// Signals are for the program's own threads.
+static bool start_thread(struct blocker *blocker)
+{
+    sigset_t all, previous;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    int error = pthread_create(&blocker->handle, NULL, thread_main, blocker);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    if (!error)
+        pthread_setname_np(blocker->handle, "braid-block");
+    return !error;
+}
+
+// NULL: no memory, or the system has no thread.
+static struct blocker *create_blocker(struct blockers *blockers)
+{
+    struct blocker *blocker = calloc(1, sizeof(*blocker));
+    if (!blocker)
+        return NULL;
+    blocker->blockers = blockers;
+    sem_init(&blocker->wake, 0, 0);
+    if (!start_thread(blocker)) {
+        sem_destroy(&blocker->wake);
+        free(blocker);
+        return NULL;
+    }
+    pthread_mutex_lock(&blockers->lock);
+    blocker->next = blockers->all;
+    blockers->all = blocker;
+    pthread_mutex_unlock(&blockers->lock);
+    return blocker;
+}
+
+static struct blocker *take_idle(struct blockers *blockers)
+{
+    pthread_mutex_lock(&blockers->lock);
+    struct blocker *blocker = blockers->idle;
+    if (blocker)
+        blockers->idle = blocker->next_idle;
+    pthread_mutex_unlock(&blockers->lock);
+    return blocker;
+}
+
+void braid_blockers_init(struct blockers *blockers, void (*call)(void *user),
+                         void (*end)(void *owner, void *user), void *owner)
+{
+    *blockers = (struct blockers){ .call = call, .end = end, .owner = owner };
+    pthread_mutex_init(&blockers->lock, NULL);
+}
+
+bool braid_blockers_run(struct blockers *blockers, void *user)
+{
+    struct blocker *blocker = take_idle(blockers);
+    if (!blocker)
+        blocker = create_blocker(blockers);
+    if (!blocker)
+        return false;
+    blocker->user = user;
+    sem_post(&blocker->wake);
+    return true;
+}
+
+void braid_blockers_finish(struct blockers *blockers)
+{
+    while (blockers->all) {
+        struct blocker *blocker = blockers->all;
+        blockers->all = blocker->next;
+        blocker->stops = true;
+        sem_post(&blocker->wake);
+        pthread_join(blocker->handle, NULL);
+        sem_destroy(&blocker->wake);
+        free(blocker);
+    }
+    blockers->idle = NULL;
+    pthread_mutex_destroy(&blockers->lock);
+}

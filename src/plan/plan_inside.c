@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a kernel takes as a call inside an island, where few of its blocks run side by side.
+#include "plan/plan_inside.h"
+
+enum {
+    LEAST_WARP = 32,     // threads, where the device does not tell
+    MOST_THREADS = 1024, // of a block of the island
+    MOST_GROUPS = 14,    // of more than a warp, which each have one of 16 barriers
+    LEAST_A_BLOCK = 64,  // threads that a block counts for, as in plan_costs.c
+};
+
+#define LONGEST_NS ((uint64_t)INT64_MAX / 2)
+
+void braid_plan_block_add(struct plan_block *block, const struct island_fit *fit)
+{
+    if (!fit->is_empty && fit->threads > block->threads)
+        block->threads = fit->threads;
+    block->warp = fit->warp > block->warp ? fit->warp : block->warp;
+    block->runs_alone |= fit->runs_alone;
+}
+
+// As braid_gpu_island_lay_out lays them out: whole warps, and barriers for more than one.
+uint32_t braid_plan_groups_of_a_block(struct plan_block block)
+{
+    uint32_t warp = block.warp ? block.warp : LEAST_WARP;
+    uint32_t threads = block.threads < MOST_THREADS ? block.threads : MOST_THREADS;
+    uint32_t group = threads ? (threads + warp - 1) / warp * warp : warp;
+    uint32_t groups = MOST_THREADS / group;
+    if (block.runs_alone)
+        return 1;
+    return group > warp && groups > MOST_GROUPS ? MOST_GROUPS : groups;
+}
+
+uint32_t braid_plan_groups_of(const struct island_fit *fits, uint32_t num)
+{
+    struct plan_block block = { 0 };
+    for (uint32_t i = 0; i < num; i++)
+        braid_plan_block_add(&block, &fits[i]);
+    return braid_plan_groups_of_a_block(block);
+}
+
+static uint64_t divide_up(uint64_t value, uint64_t by)
+{
+    return value / by + (value % by != 0);
+}
+
+// How often the device would be filled by the blocks of a kernel: a block alone takes that part of
+// what the kernel takes.
+static uint64_t waves_of(const struct island_fit *fit, const struct plan_room *room)
+{
+    uint64_t threads = fit->threads > LEAST_A_BLOCK ? fit->threads : LEAST_A_BLOCK;
+    uint64_t at_once = room->max_threads / threads;
+    return at_once && fit->blocks > at_once ? divide_up(fit->blocks, at_once) : 1;
+}
+
+// A round takes as long as a block alone; where that is next to nothing, what is hidden behind a
+// launch otherwise.
+static uint64_t rounds_ns(const struct island_fit *fit, const struct plan_room *room,
+                          uint64_t cost_ns, uint64_t num_rounds)
+{
+    uint64_t block_ns = cost_ns / waves_of(fit, room), ns;
+    uint64_t more_ns = block_ns > room->round_ns ? block_ns : room->round_ns;
+    if (num_rounds < 2)
+        return cost_ns;
+    if (__builtin_mul_overflow(more_ns, num_rounds - 1, &ns) || ns > LONGEST_NS / 2 ||
+        block_ns > LONGEST_NS / 2)
+        return LONGEST_NS;
+    return block_ns + ns;
+}
+
+static uint64_t on_lanes_ns(const struct island_fit *fit, const struct plan_room *room,
+                            uint64_t cost_ns, uint32_t num_parts)
+{
+    uint64_t rounds = divide_up(fit->blocks, (uint64_t)room->groups * num_parts);
+    uint64_t ns = rounds_ns(fit, room, cost_ns, rounds);
+    return num_parts > 1 && ns < LONGEST_NS ? ns + room->split_ns : ns;
+}
+
+uint32_t braid_plan_parts(const struct island_fit *fit, const struct plan_room *room,
+                          uint64_t cost_ns)
+{
+    uint64_t most = fit->blocks < room->most_parts ? fit->blocks : room->most_parts;
+    if (fit->is_empty || most < 2)
+        return 1;
+    uint64_t split_ns = on_lanes_ns(fit, room, cost_ns, (uint32_t)most);
+    return split_ns < on_lanes_ns(fit, room, cost_ns, 1) ? (uint32_t)most : 1;
+}
+
+uint64_t braid_plan_inside_ns(const struct island_fit *fit, const struct plan_room *room,
+                              uint64_t cost_ns)
+{
+    if (fit->is_empty || fit->why_not)
+        return cost_ns;
+    return on_lanes_ns(fit, room, cost_ns, braid_plan_parts(fit, room, cost_ns));
+}

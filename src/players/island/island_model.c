@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls and waits cost in each shape of an island, and what it has for the blocks of a call.
+//
+// In an island a node is a call. A lane that is not alone looks for waits and what it has to
+// publish; the warps of one block see each other's progress in its shared memory, lanes of several
+// blocks in the device's second cache.
+#include "players/island/island_model.h"
+
+#include "backends/gpu/gpu_backend.h"
+
+enum {
+    LANE_CALL_NS = 60, // more than a call of a chain: bench_gpu_islands
+    LANES_OF_A_BLOCK = 32,
+    LANES_WITH_HELPERS = 8, // each of which has that part of the device's multiprocessors
+    MOST_LANES = 128,
+    WAITS_A_SPLIT = 3, // bench_tuned cuda model
+};
+
+static void get_model(struct backend *backend, uint32_t num_lanes, bool in_a_block,
+                      braid_cost_model *out_model)
+{
+    const struct gpu_backend *gpu = gpu_from(backend);
+    braid_cost_model graph;
+    gpu->vendor->graph_cost_model(gpu, &graph);
+    *out_model = (braid_cost_model){
+        .default_cost_ns = graph.default_cost_ns,
+        .node_ns = graph.island_call_ns + (num_lanes > 1 ? LANE_CALL_NS : 0),
+        .wait_ns = in_a_block ? graph.island_wait_ns : graph.island_block_wait_ns,
+        .root_ns = 20,
+        .max_concurrent = num_lanes,
+        .island_start_ns = graph.island_start_ns,
+    };
+}
+
+// A lane's blocks run one after another.
+static void get_room(struct backend *backend, struct plan_room *out_room)
+{
+    const struct gpu_backend *gpu = gpu_from(backend);
+    braid_cost_model graph;
+    gpu->vendor->graph_cost_model(gpu, &graph);
+    *out_room = (struct plan_room){ .groups = 1,
+                                    .round_ns = graph.island_round_ns,
+                                    .max_threads = graph.max_threads };
+}
+
+void braid_island_get_chain_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, 1, true, out_model);
+}
+
+bool braid_island_get_chain_room(struct backend *backend, const struct island_fit *fits,
+                                 uint32_t num, braid_cost_model *model, struct plan_room *out_room)
+{
+    (void)model;
+    get_room(backend, out_room);
+    out_room->groups = braid_plan_groups_of(fits, num);
+    return true;
+}
+
+void braid_island_get_narrow_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, LANES_OF_A_BLOCK, true, out_model);
+}
+
+// As many lanes as the threads of a block hold.
+bool braid_island_get_narrow_room(struct backend *backend, const struct island_fit *fits,
+                                  uint32_t num, braid_cost_model *model, struct plan_room *out_room)
+{
+    get_room(backend, out_room);
+    model->max_concurrent = braid_plan_groups_of(fits, num);
+    return model->max_concurrent > 1;
+}
+
+void braid_island_get_split_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, LANES_WITH_HELPERS, false, out_model);
+}
+
+// Handing out is a wait of the helpers, and gathering one for all of them, which takes as long as
+// two.
+bool braid_island_get_split_room(struct backend *backend, const struct island_fit *fits,
+                                 uint32_t num, braid_cost_model *model, struct plan_room *out_room)
+{
+    const struct gpu_backend *gpu = gpu_from(backend);
+    uint64_t most_blocks = 0;
+    get_room(backend, out_room);
+    out_room->most_parts = (uint32_t)gpu->attributes[GPU_NUM_UNITS] / LANES_WITH_HELPERS;
+    out_room->split_ns = WAITS_A_SPLIT * (model->wait_ns + model->node_ns);
+    for (uint32_t i = 0; i < num; i++)
+        most_blocks = fits[i].blocks > most_blocks ? fits[i].blocks : most_blocks;
+    return out_room->most_parts > 1 && most_blocks > 1;
+}
+
+void braid_island_get_wide_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, MOST_LANES, false, out_model);
+}
+
+bool braid_island_get_wide_room(struct backend *backend, const struct island_fit *fits,
+                                uint32_t num, braid_cost_model *model, struct plan_room *out_room)
+{
+    (void)fits, (void)num, (void)model;
+    get_room(backend, out_room);
+    return true;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls and waits cost in each shape of an island, and what it has for the blocks of a call.
+#ifndef BRAID_PLAYERS_ISLAND_ISLAND_MODEL_H
+#define BRAID_PLAYERS_ISLAND_ISLAND_MODEL_H
+
+#include "program/player.h"
+
+// See player.get_cost_model and player.get_room. A chain is one lane, whose block runs several
+// blocks of a call side by side.
+void braid_island_get_chain_model(struct backend *backend, braid_cost_model *out_model);
+bool braid_island_get_chain_room(struct backend *backend, const struct island_fit *fits,
+                                 uint32_t num, braid_cost_model *model, struct plan_room *out_room);
+// Narrow: lanes share one block.
+void braid_island_get_narrow_model(struct backend *backend, braid_cost_model *out_model);
+bool braid_island_get_narrow_room(struct backend *backend, const struct island_fit *fits,
+                                  uint32_t num, braid_cost_model *model,
+                                  struct plan_room *out_room);
+// Few lanes, each with helpers that run parts of its calls.
+void braid_island_get_split_model(struct backend *backend, braid_cost_model *out_model);
+bool braid_island_get_split_room(struct backend *backend, const struct island_fit *fits,
+                                 uint32_t num, braid_cost_model *model, struct plan_room *out_room);
+// Lanes are spread over blocks.
+void braid_island_get_wide_model(struct backend *backend, braid_cost_model *out_model);
+bool braid_island_get_wide_room(struct backend *backend, const struct island_fit *fits,
+                                uint32_t num, braid_cost_model *model, struct plan_room *out_room);
+
+#endif

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch that fails and waits for what it has queued lets other threads use the exec meanwhile:
+// the frame may wait for one of them. A change waits for no frame at all, but asks whether they
+// have ended.
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+// A frame that waits for a thread which, once its launch has failed, asks the exec and changes it.
+struct asked {
+    struct frame frame;
+    braid_device *second; // with a group: reads what has a replica there, which is filled first
+    braid_device_group *group;
+    uint32_t *there;
+    braid_resource weights;
+    braid_node node;
+    sem_t has_failed; // posted by the first message, before the launch waits for anything
+    sem_t may_end;    // what the frame waits for
+    uint64_t num_ended;
+};
+
+static void hear_of_failure(void *user, braid_status status, const char *message)
+{
+    struct asked *asked = user;
+    (void)status, (void)message;
+    sem_post(&asked->has_failed);
+}
+
+static void fail_calls(const char *rules)
+{
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
+}
+
+static void wait_for_end(void *user)
+{
+    struct asked *asked = user;
+    while (sem_wait(&asked->may_end))
+        continue;
+}
+
+static void count_end(uint64_t frame, void *user)
+{
+    struct asked *asked = user;
+    assert_int_equal(frame, asked->num_ended);
+    assert_true(braid_exec_num_frames(asked->frame.exec) > frame);
+    asked->num_ended++;
+}
+
+static void *ask_and_end(void *user)
+{
+    struct asked *asked = user;
+    while (sem_wait(&asked->has_failed))
+        continue;
+    assert_true(braid_exec_num_frames(asked->frame.exec) <= 2);
+    assert_int_equal(braid_exec_query(asked->frame.exec), BRAID_NOT_READY);
+    check_ok(braid_exec_set_user(asked->frame.exec, asked->node, asked));
+    sem_post(&asked->may_end);
+    sem_post(&asked->may_end);
+    return NULL;
+}
+
+static void open_device(struct asked *asked)
+{
+    *asked = (struct asked){ 0 };
+    reset_standin();
+    check_ok(frame_open(&asked->frame, "cuda"));
+}
+
+static void open_group(struct asked *asked)
+{
+    void *memory;
+    assert_true(standin_configure("BRAID_STANDIN_DEVICES", "2"));
+    open_device(asked);
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda", .ordinal = 1 },
+                               &asked->second));
+    check_ok(braid_memory_allocate(asked->second, BRAID_MEMORY_DEVICE, 4, &memory));
+    asked->there = memory;
+    braid_device *const both[] = { asked->frame.device, asked->second };
+    check_ok(braid_device_group_create(both, 2, &asked->group));
+}
+
+static void finish(struct asked *asked)
+{
+    braid_exec_destroy(asked->frame.exec);
+    asked->frame.exec = NULL;
+    braid_device_group_destroy(asked->group);
+    frame_finish(&asked->frame);
+    if (asked->group) {
+        braid_memory_free(asked->second, BRAID_MEMORY_DEVICE, asked->there);
+        check_ok(braid_device_close(asked->second));
+        assert_true(standin_configure("BRAID_STANDIN_DEVICES", NULL));
+    }
+    sem_destroy(&asked->has_failed);
+    sem_destroy(&asked->may_end);
+    check_nothing_is_left();
+}
+
+// A kernel on the second device that reads a word of the first, of which a replica is kept there.
+static void add_reader(struct asked *asked, braid_graph *graph)
+{
+    braid_resource out;
+    uint32_t *words = asked->frame.words, one = 1;
+    check_ok(braid_graph_add_buffer(graph, "weights", words, 4, &asked->weights));
+    check_ok(braid_graph_set_home(graph, asked->weights, BRAID_PLACE(0)));
+    check_ok(braid_graph_keep_replicas(graph, asked->weights));
+    check_ok(braid_graph_add_buffer(graph, "out", asked->there, 4, &out));
+    check_ok(braid_graph_set_home(graph, out, BRAID_PLACE(1)));
+    const braid_access accesses[] = { { out, BRAID_WRITE }, { asked->weights, BRAID_READ } };
+    const braid_arg args[] = { braid_resource_address(&out),
+                               braid_resource_address(&asked->weights),
+                               braid_resource_address(&asked->weights), BRAID_ARG(one) };
+    const braid_launch launch = {
+        .node = { .accesses = accesses, .num_accesses = 2, .place = BRAID_PLACE(1) },
+        .kernel = &sum_kernel,
+        .args = args,
+        .num_args = 4,
+    };
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+}
+
+static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_frames)
+{
+    const braid_host_call call = { .call = wait_for_end, .user = asked };
+    const braid_exec_options options = {
+        .mode = mode,
+        .frames = num_frames,
+        .on_frame_end = count_end,
+        .on_frame_end_user = asked,
+    };
+    braid_graph *graph = NULL;
+    sem_init(&asked->has_failed, 0, 0);
+    sem_init(&asked->may_end, 0, 0);
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
+    if (asked->group)
+        add_reader(asked, graph);
+    check_ok(asked->group
+                 ? braid_exec_create_on_group(asked->group, graph, &options, &asked->frame.exec)
+                 : braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
+    braid_graph_destroy(graph);
+}
+
+// Whichever call of the second launch fails.
+static bool check_asked(void (*open)(struct asked *asked), braid_exec_mode mode,
+                        uint32_t num_frames, int k)
+{
+    struct asked asked;
+    pthread_t thread;
+    char rules[32];
+    open(&asked);
+    create_asked(&asked, mode, num_frames);
+    check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
+    if (asked.group)
+        check_ok(braid_exec_set_changed(asked.frame.exec, asked.weights));
+    braid_log_set(hear_of_failure, &asked);
+    assert_int_equal(pthread_create(&thread, NULL, ask_and_end, &asked), 0);
+    snprintf(rules, sizeof(rules), "*:%d=999", k);
+    long waits = standin_calls("cuStreamSynchronize");
+    fail_calls(rules);
+    braid_status status = braid_exec_launch(asked.frame.exec, asked.frame.stream);
+    fail_calls(NULL);
+    bool has_waited = standin_calls("cuStreamSynchronize") > waits;
+    if (!status)
+        sem_post(&asked.has_failed);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    braid_log_set(NULL, NULL);
+    check_ok(braid_exec_wait(asked.frame.exec));
+    assert_int_equal(asked.num_ended, braid_exec_num_frames(asked.frame.exec));
+    finish(&asked);
+    return has_waited;
+}
+
+static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(void **state)
+{
+    enum { MOST_CALLS = 24 }; // of a launch
+    (void)state;
+    for (uint32_t num_frames = 1; num_frames <= 2; num_frames++) {
+        int num_waits[2] = { 0 };
+        for (int k = 1; k <= MOST_CALLS; k++) {
+            num_waits[0] += check_asked(open_device, BRAID_MODE_STREAMS, num_frames, k);
+            num_waits[1] += check_asked(open_device, BRAID_MODE_NATIVE, num_frames, k);
+        }
+        assert_true(num_waits[0] > 0 && num_waits[1] > 0);
+    }
+}
+
+// The frame before waits for a thread while the launch that fills a replica anew fails.
+static void a_launch_that_fills_replicas_waits_without_the_lock(void **state)
+{
+    enum { MOST_CALLS = 40 };
+    (void)state;
+    for (uint32_t num_frames = 1; num_frames <= 2; num_frames++) {
+        int num_waits = 0;
+        for (int k = 1; k <= MOST_CALLS; k++)
+            num_waits += check_asked(open_group, BRAID_MODE_STREAMS, num_frames, k);
+        assert_true(num_waits > 0);
+    }
+}
+
+// Where that wait fails too the frame is lost, and nobody is told of it, until a launch on the same
+// stream has waited for it.
+static void check_lost(uint32_t num_frames, const char *rules)
+{
+    struct asked asked;
+    open_device(&asked);
+    create_asked(&asked, BRAID_MODE_NATIVE, num_frames);
+    for (int i = 0; i < 3; i++)
+        sem_post(&asked.may_end);
+    check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
+    check_ok(braid_exec_wait(asked.frame.exec));
+    fail_calls(rules);
+    check_fails(braid_exec_launch(asked.frame.exec, asked.frame.stream), BRAID_DEVICE_ERROR,
+                "the frame's callback could not be queued");
+    fail_calls(NULL);
+    check_fails(braid_exec_wait(asked.frame.exec), BRAID_DEVICE_ERROR, "neither recorded nor");
+    assert_int_equal(asked.num_ended, 1);
+    check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
+    check_ok(braid_exec_wait(asked.frame.exec));
+    assert_int_equal(asked.num_ended, 3);
+    finish(&asked);
+}
+
+static void a_frame_that_cannot_be_awaited_is_lost(void **state)
+{
+    (void)state;
+    check_lost(1, "cuLaunchHostFunc:1=999,cuEventSynchronize:1=999");
+    check_lost(1, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
+    check_lost(2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
+}
+
+enum { NUM_KEPT = 6 };
+
+// Frames that each wait for a word from the test, and then copy one to memory of the program's own:
+// each to another. What the copy takes there is kept until the frame has ended.
+struct kept {
+    struct frame frame;
+    braid_node copy;
+    sem_t may_end;
+    uint32_t to[NUM_KEPT];
+    long num_records; // of one launch
+};
+
+static void wait_for_word(void *user)
+{
+    struct kept *kept = user;
+    while (sem_wait(&kept->may_end))
+        continue;
+}
+
+static void launch_kept(struct kept *kept)
+{
+    check_ok(braid_exec_launch(kept->frame.exec, kept->frame.stream));
+}
+
+static void open_kept(struct kept *kept)
+{
+    braid_graph *graph = NULL;
+    braid_node call;
+    *kept = (struct kept){ 0 };
+    struct frame *frame = &kept->frame;
+    reset_standin();
+    check_ok(frame_open(frame, "cuda"));
+    check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 7, 4, 1));
+    sem_init(&kept->may_end, 0, 0);
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_host_call(
+        graph, &(braid_host_call){ .call = wait_for_word, .user = kept }, &call));
+    check_ok(braid_graph_add_copy(
+        graph,
+        &(braid_copy){ BRAID_AFTER(call), .to = &kept->to[0], .from = frame->words, .bytes = 4 },
+        &kept->copy));
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
+    check_ok(braid_exec_create(frame->device, graph, &options, &frame->exec));
+    braid_graph_destroy(graph);
+    long before = standin_calls("cuEventRecord");
+    launch_kept(kept);
+    kept->num_records = standin_calls("cuEventRecord") - before;
+}
+
+static braid_status set_kept(struct kept *kept, int to)
+{
+    return braid_exec_set_copy(kept->frame.exec, kept->copy, &kept->to[to], NULL, 0);
+}
+
+static void finish_kept(struct kept *kept)
+{
+    check_ok(braid_exec_wait(kept->frame.exec));
+    frame_finish(&kept->frame);
+    sem_destroy(&kept->may_end);
+    check_nothing_is_left();
+}
+
+// A call of one change fails, with that change or without; and then none is left in flight.
+static bool check_kept(int changed, int nth)
+{
+    struct kept kept;
+    bool failed = false;
+    char rule[32];
+    open_kept(&kept);
+    for (int i = 1; i < NUM_KEPT; i++) {
+        snprintf(rule, sizeof(rule), "*:%d=999", nth);
+        long before = standin_calls("*");
+        fail_calls(i == changed ? rule : NULL);
+        braid_status status = set_kept(&kept, i);
+        fail_calls(NULL);
+        failed = failed || (i == changed && standin_calls("*") - before >= nth);
+        if (status)
+            check_ok(set_kept(&kept, i));
+        launch_kept(&kept);
+    }
+    for (int i = 0; i < NUM_KEPT; i++)
+        sem_post(&kept.may_end);
+    check_ok(braid_exec_wait(kept.frame.exec));
+    for (int i = 0; i < NUM_KEPT; i++)
+        assert_int_equal(kept.to[i], 7);
+    finish_kept(&kept);
+    return failed;
+}
+
+static void whether_what_is_kept_is_still_used(void **state)
+{
+    (void)state;
+    for (int changed = 1; changed < NUM_KEPT; changed++) {
+        for (int nth = 1; check_kept(changed, nth); nth++)
+            continue;
+    }
+}
+
+// Whether the launch makes that record; the frame is played all the same.
+static bool fails_to_record(struct kept *kept, const char *rule)
+{
+    long before = standin_calls("cuEventRecord");
+    fail_calls(rule);
+    braid_status status = braid_exec_launch(kept->frame.exec, kept->frame.stream);
+    fail_calls(NULL);
+    bool records = standin_calls("cuEventRecord") - before > kept->num_records;
+    if (records)
+        check_fails(status, BRAID_DEVICE_ERROR, "cuEventRecord");
+    else
+        check_ok(status);
+    return records;
+}
+
+// The record that would tell later that some have ended fails, and with it the launch.
+static void which_frames_have_ended(void **state)
+{
+    (void)state;
+    int num_failed = 0;
+    for (int failing = 1; failing < NUM_KEPT; failing++) {
+        struct kept kept;
+        char rule[64];
+        open_kept(&kept);
+        snprintf(rule, sizeof(rule), "cuEventRecord:%ld=999", kept.num_records + 1);
+        for (int i = 1; i < NUM_KEPT; i++) {
+            check_ok(set_kept(&kept, i));
+            if (i == failing) {
+                for (int frame = 0; frame < NUM_KEPT; frame++)
+                    sem_post(&kept.may_end); // for the launch waits for its own
+                num_failed += fails_to_record(&kept, rule);
+            } else {
+                launch_kept(&kept);
+            }
+        }
+        check_ok(braid_exec_wait(kept.frame.exec));
+        for (int i = 0; i < NUM_KEPT; i++)
+            assert_int_equal(kept.to[i], 7);
+        finish_kept(&kept);
+    }
+    assert_true(num_failed > 0);
+}
+
+// One frame is in flight all the time, and what those before it had is freed all the same.
+static void frames_always_in_flight_keep_little(void **state)
+{
+    (void)state;
+    enum { NUM_FRAMES = 200, MOST_KEPT = 8 };
+    struct kept kept;
+    braid_event *ends[2];
+    open_kept(&kept);
+    long before = standin_live("memory");
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_event_create(kept.frame.device, NULL, &ends[i]));
+    check_ok(braid_event_record(ends[0], kept.frame.stream));
+    for (int i = 1; i < NUM_FRAMES; i++) {
+        check_ok(set_kept(&kept, i % NUM_KEPT));
+        launch_kept(&kept);
+        check_ok(braid_event_record(ends[i % 2], kept.frame.stream));
+        kept.to[(i - 1) % NUM_KEPT] = 0;
+        sem_post(&kept.may_end);
+        check_ok(braid_event_synchronize(ends[(i - 1) % 2]));
+        assert_int_equal(kept.to[(i - 1) % NUM_KEPT], 7);
+        assert_int_equal(braid_exec_query(kept.frame.exec), BRAID_NOT_READY);
+        assert_true(standin_live("memory") - before <= MOST_KEPT);
+    }
+    sem_post(&kept.may_end);
+    for (int i = 0; i < 2; i++)
+        braid_event_destroy(ends[i]);
+    finish_kept(&kept);
+}
+
+// What no launch has seen is freed at once.
+static void changes_between_two_launches_keep_nothing(void **state)
+{
+    (void)state;
+    enum { NUM_CHANGES = 200, MOST_KEPT = 2 };
+    struct kept kept;
+    open_kept(&kept);
+    long before = standin_live("memory");
+    for (int i = 1; i < NUM_CHANGES; i++)
+        check_ok(set_kept(&kept, i % (NUM_KEPT - 1) + 1));
+    assert_true(standin_live("memory") - before <= MOST_KEPT);
+    launch_kept(&kept);
+    for (int i = 0; i < 2; i++)
+        sem_post(&kept.may_end);
+    check_ok(braid_exec_wait(kept.frame.exec));
+    assert_int_equal(kept.to[0], 7);
+    assert_int_equal(kept.to[(NUM_CHANGES - 1) % (NUM_KEPT - 1) + 1], 7);
+    finish_kept(&kept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec),
+        cmocka_unit_test(a_launch_that_fills_replicas_waits_without_the_lock),
+        cmocka_unit_test(a_frame_that_cannot_be_awaited_is_lost),
+        cmocka_unit_test(whether_what_is_kept_is_still_used),
+        cmocka_unit_test(which_frames_have_ended),
+        cmocka_unit_test(frames_always_in_flight_keep_little),
+        cmocka_unit_test(changes_between_two_launches_keep_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
