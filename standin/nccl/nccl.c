@@ -336,16 +336,17 @@ NCCL_API ncclResult_t ncclGetVersion(int *version)
 
 NCCL_API ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
-    static _Atomic int num;
     NCCL_FAULT("ncclGetUniqueId");
     memset(id, 0, sizeof(*id));
-    snprintf(id->internal, sizeof(id->internal), "/dev/shm/braid-nccl-%d-%d", (int)getpid(),
-             atomic_fetch_add(&num, 1));
-    int file = open(id->internal, O_CREAT | O_EXCL | O_RDWR, 0600);
-    if (file < 0 || ftruncate(file, sizeof(struct shared)))
+    // A number of the process is none of the file: numbers come again, and a process that ended
+    // before all ranks arrived left its file there.
+    snprintf(id->internal, sizeof(id->internal), "/dev/shm/braid-nccl-XXXXXX");
+    int file = mkstemp(id->internal);
+    if (file < 0)
         return ncclSystemError;
+    int error = ftruncate(file, sizeof(struct shared));
     close(file);
-    return ncclSuccess;
+    return error ? ncclSystemError : ncclSuccess;
 }
 
 NCCL_API ncclResult_t ncclCommInitRank(ncclComm_t *out, int num, ncclUniqueId id, int rank)
