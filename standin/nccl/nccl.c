@@ -338,15 +338,20 @@ NCCL_API ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
     NCCL_FAULT("ncclGetUniqueId");
     memset(id, 0, sizeof(*id));
-    // A number of the process is none of the file: numbers come again, and a process that ended
-    // before all ranks arrived left its file there.
-    snprintf(id->internal, sizeof(id->internal), "/dev/shm/braid-nccl-XXXXXX");
-    int file = mkstemp(id->internal);
+    // Memory that others find by its number in this process: whoever is killed leaves no file.
+    int file = memfd_create("braid-nccl", MFD_CLOEXEC);
     if (file < 0)
         return ncclSystemError;
-    int error = ftruncate(file, sizeof(struct shared));
-    close(file);
-    return error ? ncclSystemError : ncclSuccess;
+    snprintf(id->internal, sizeof(id->internal), "/proc/%d/fd/%d", (int)getpid(), file);
+    return ftruncate(file, sizeof(struct shared)) ? ncclSystemError : ncclSuccess;
+}
+
+// Of the process that made the id, once all have opened it.
+static void close_id(const ncclUniqueId *id)
+{
+    int process, file;
+    if (sscanf(id->internal, "/proc/%d/fd/%d", &process, &file) == 2 && process == (int)getpid())
+        close(file);
 }
 
 NCCL_API ncclResult_t ncclCommInitRank(ncclComm_t *out, int num, ncclUniqueId id, int rank)
@@ -366,8 +371,7 @@ NCCL_API ncclResult_t ncclCommInitRank(ncclComm_t *out, int num, ncclUniqueId id
     atomic_fetch_add(&comm->shared->arrived, 1);
     while (atomic_load(&comm->shared->arrived) < (uint32_t)num)
         sched_yield();
-    if (rank == 0)
-        unlink(id.internal);
+    close_id(&id);
     *out = comm;
     return ncclSuccess;
 }
