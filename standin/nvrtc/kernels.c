@@ -19,8 +19,10 @@ struct reader {
     int c_blocks;   // extern "C" { blocks around here
     bool c_linkage; // the declaration began with extern "C"
     bool is_template;
-    bool reads_grid; // the last parameter that was read is braid_grid_from
-    bool has_mask;   // or braid_mask
+    bool reads_grid;                    // the last parameter that was read is braid_grid_from
+    bool has_mask;                      // or braid_mask
+    bool has_default;                   // a parameter of the kernel at hand
+    struct token names[MAX_PARAMETERS]; // of its parameters
 };
 
 static void fail(struct reader *reader, int line, const char *message, struct token token)
@@ -42,14 +44,51 @@ static void skip_brackets(struct reader *reader, const char *open, const char *c
     }
 }
 
+// From behind the equals sign up to the comma or parenthesis behind the value, which is returned.
+static struct token skip_value(struct reader *reader)
+{
+    struct token token = tokens_next(&reader->tokens);
+    while (token.start != NULL && !token_is(token, ",") && !token_is(token, ")")) {
+        if (token_is(token, "("))
+            skip_brackets(reader, "(", ")");
+        token = tokens_next(&reader->tokens);
+    }
+    return token;
+}
+
+static bool is_name(const struct reader *reader, struct token token)
+{
+    size_t align;
+    return token_is_word(token) && !types_is_qualifier(token) &&
+           types_word_bytes(&reader->types, token, &align) == 0;
+}
+
+// What a compiler says of a parameter beside others.
+static void check_parameter(struct reader *reader, struct token name, size_t count,
+                            bool has_default)
+{
+    if (reader->has_default && !has_default)
+        fail(reader, name.line, "default argument not at end of parameter list: ", name);
+    reader->has_default |= has_default;
+    for (size_t i = 0; i < count && i < MAX_PARAMETERS; i++)
+        if (name.start && token_equals(reader->names[i], name))
+            fail(reader, name.line, "there are two parameters ", name);
+    if (count < MAX_PARAMETERS)
+        reader->names[count] = name;
+}
+
 // One parameter, up to its comma or the closing parenthesis, which is returned.
-static struct token read_parameter(struct reader *reader, struct token first, size_t *out_bytes)
+static struct token read_parameter(struct reader *reader, struct token first, size_t count,
+                                   size_t *out_bytes)
 {
     reader->reads_grid = reader->has_mask = false;
-    struct token words[MAX_WORDS], token = first;
+    struct token words[MAX_WORDS], name = { 0 }, token = first;
     size_t num_words = 0;
-    for (; token.start != NULL && !token_is(token, ",") && !token_is(token, ")");
+    for (; token.start != NULL && !token_is(token, ",") && !token_is(token, ")") &&
+           !token_is(token, "=");
          token = tokens_next(&reader->tokens)) {
+        if (is_name(reader, token))
+            name = token;
         reader->reads_grid |= token_is(token, "braid_grid_from");
         reader->has_mask |= token_is(token, "braid_mask");
         if (num_words < MAX_WORDS)
@@ -58,12 +97,15 @@ static struct token read_parameter(struct reader *reader, struct token first, si
     *out_bytes = types_bytes(&reader->types, words, num_words);
     if (*out_bytes == 0)
         fail(reader, first.line, "the stand-in does not know the parameter type ", first);
-    return token;
+    bool has_default = token_is(token, "=");
+    check_parameter(reader, name, count, has_default);
+    return has_default ? skip_value(reader) : token;
 }
 
 static size_t read_parameters(struct reader *reader, size_t *bytes)
 {
     size_t count = 0;
+    reader->has_default = false;
     struct tokens start = reader->tokens;
     if (token_is(tokens_next(&reader->tokens), "void") &&
         token_is(tokens_next(&reader->tokens), ")"))
@@ -72,7 +114,8 @@ static size_t read_parameters(struct reader *reader, size_t *bytes)
     struct token token = tokens_next(&reader->tokens);
     while (token.start != NULL && !token_is(token, ")")) {
         size_t ignored;
-        token = read_parameter(reader, token, count < MAX_PARAMETERS ? &bytes[count] : &ignored);
+        token =
+            read_parameter(reader, token, count, count < MAX_PARAMETERS ? &bytes[count] : &ignored);
         count++;
         if (token_is(token, ","))
             token = tokens_next(&reader->tokens);
@@ -167,6 +210,13 @@ static void read_kernel(struct reader *reader)
         fail(reader, name.line, "the stand-in does not translate the template ", name);
     size_t count = read_parameters(reader, bytes);
     token = tokens_next(&reader->tokens);
+    while (token_is_word(token)) { // attributes
+        token = tokens_next(&reader->tokens);
+        if (token_is(token, "(")) {
+            skip_brackets(reader, "(", ")");
+            token = tokens_next(&reader->tokens);
+        }
+    }
     if (token_is(token, "{")) {
         if (reader->failed) {
             skip_brackets(reader, "{", "}");

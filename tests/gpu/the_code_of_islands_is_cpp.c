@@ -36,6 +36,40 @@ static const char words_of_hip[] = "extern \"C\" __global__ void few(float *to)\
                                    "    __syncthreads();\n"
                                    "}\n";
 
+// What may stand in and around kernels that write their times.
+static const char odd_text[] =
+    "#define SIDE 8 // { \\\n of a tile\n"
+    "struct place { float *at; };\n"
+    "#define LIMITED(threads) __launch_bounds__(threads)\n"
+    "template <int N> static __device__ __forceinline__ float scaled(const float (&row)[N])\n"
+    "{\n"
+    "    float sum = 0; /* } */\n"
+    "    for (int i = 0; i < N; i++) { if (row[i] < 0) return -1; sum += row[i]; }\n"
+    "    return sum;\n"
+    "}\n"
+    "template <typename T, int N = (3 > 2)> static __device__ void fill(T *to, T value)\n"
+    "{ for (int i = 0; i < N; i++) to[i] = value; }\n"
+    "extern \"C\" {\n"
+    "__global__ void main_kernel(float *__restrict__ to, const float from[SIDE], int num = SIDE,\n"
+    "                            float (*more)[2] = nullptr, char brace = '{')\n"
+    "{\n"
+    "    __shared__ float row[SIDE];\n"
+    "    if (threadIdx.x >= num || brace == \"}\"[0]) return;\n"
+    "    row[threadIdx.x % SIDE] = from[threadIdx.x % SIDE];\n"
+    "    if (more) { to[0] = more[0][1]; return; }\n"
+    "    to[threadIdx.x] = scaled(row);\n"
+    "}\n"
+    "__global__ void main_kernel_2(float *to, int) __launch_bounds__(64)\n"
+    "{ fill<float, 2>(to, 1'0.5f); }\n"
+    "__global__ void LIMITED_2(float *to) LIMITED(128) { auto f = [=](int i) { to[i] = 1; }; f(2); "
+    "}\n"
+    "__attribute__((noinline)) __device__ void aside(float *to) { to[0] = 1; }\n"
+    "__global__ __launch_bounds__(32, 1) void m(const struct place to) noexcept\n"
+    "{ aside(to.at); }\n"
+    "}\n"
+    "namespace { __global__ void hidden(void) { } }\n"
+    "template <class T> __global__ void made(T *to, T value = T(1)) { *to = value; }";
+
 static char *write_text(const struct island_layout *layout)
 {
     static const uint32_t many_bytes[] = { 8, 4, 4 }, few_bytes[] = { 8 };
@@ -183,11 +217,16 @@ static void amds_compiler_takes_what_keeps_times(void **state)
     const char *reason;
     char *stamped = braid_gpu_source_with_stamps(kernels_text, &reason);
     assert_non_null(stamped);
+    char *odd = braid_gpu_source_with_stamps(odd_text, &reason);
+    assert_non_null(odd);
     for (int i = 0; i < 2; i++) {
+        compile_for(odd_text, options[i]); // else the changed one would prove nothing
+        compile_for(odd, options[i]);
         compile_for(stamped, options[i]);
         compile_for(braid_gpu_own_source(GPU_OWN_STAMP), options[i]);
         compile_for(braid_gpu_own_source(GPU_OWN_KEEP), options[i]);
     }
+    free(odd);
     free(stamped);
 }
 

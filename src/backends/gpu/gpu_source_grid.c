@@ -70,7 +70,7 @@ static void end_kernel(struct source_walk *walk)
         braid_source_refuse(walk, by_function);
     if (reader->reads)
         return;
-    braid_source_add_parameters(walk, ", " PARAMETER);
+    braid_source_add_parameters(walk, ", " PARAMETER, ", " PARAMETER " = 0");
     braid_gpu_edit(&walk->edits, walk->body, walk->body, begin);
 }
 

@@ -32,6 +32,8 @@ static const char before[] =
     "#line 1\n";
 
 static const char parameters[] = ", unsigned long long *braid_stamps, unsigned braid_mask";
+static const char with_defaults[] =
+    ", unsigned long long *braid_stamps = 0, unsigned braid_mask = 0";
 static const char begin[] = " const braid_stamp braid_stamped(braid_stamps, braid_mask); ";
 
 struct stamper {
@@ -53,7 +55,7 @@ static void end_body(struct source_walk *walk)
     if (!walk->head.is_kernel)
         return;
     stamper->no_memory |= !braid_source_add_name(&stamper->kernels, walk->head.name);
-    braid_source_add_parameters(walk, parameters);
+    braid_source_add_parameters(walk, parameters, with_defaults);
     braid_gpu_edit(&walk->edits, walk->body, walk->body, begin);
 }
 

@@ -45,17 +45,45 @@ static void read_directive(struct source_walk *walk, struct token directive)
         walk->look_at_directive(walk, directive);
 }
 
+static bool is_attribute(struct token word)
+{
+    static const char *const words[] = { "__launch_bounds__", "__attribute__",    "alignas",
+                                         "noexcept",          "__cluster_dims__", "__maxnreg__",
+                                         "__block_size__",    "__declspec",       "__align__",
+                                         "requires",          "decltype",         NULL };
+    return braid_token_is_one_of(word, words);
+}
+
+// Of a kernel's parentheses the first behind its void are the parameters, whatever macro follows.
+static void open_parentheses(struct source_head *head, struct token token)
+{
+    head->is_aside = is_attribute(head->word) || (head->is_kernel && head->has_parameters);
+    if (head->is_aside)
+        return;
+    head->name = head->word;
+    head->first = token.at + 1;
+    head->num_tokens = head->num_void = 0;
+    head->has_default = false;
+}
+
+static void close_parentheses(struct source_head *head, struct token token)
+{
+    if (head->is_aside)
+        return;
+    head->last = token.at;
+    head->has_parameters = head->is_void;
+}
+
 static void read_parentheses(struct source_head *head, struct token token)
 {
     if (braid_token_is(token, "(") && head->parentheses++ == 0) {
-        head->name = head->word;
-        head->first = token.at + 1;
-        head->num_tokens = head->num_void = 0;
+        open_parentheses(head, token);
     } else if (braid_token_is(token, ")") && --head->parentheses == 0) {
-        head->last = token.at;
-    } else {
+        close_parentheses(head, token);
+    } else if (!head->is_aside) {
         head->num_tokens++;
         head->num_void += braid_token_is(token, "void");
+        head->has_default |= braid_token_is(token, "=");
     }
 }
 
@@ -63,6 +91,7 @@ static void note_word(struct source_head *head, struct token word)
 {
     head->word = word;
     head->is_kernel |= braid_token_is(word, "__global__");
+    head->is_void |= head->angles == 0 && braid_token_is(word, "void");
     head->has_operator |= braid_token_is(word, "operator");
     head->opens_scope |= braid_token_is(word, "namespace") || braid_token_is(word, "extern");
     head->is_type |=
@@ -135,9 +164,12 @@ void braid_source_walk(struct source_walk *walk, const char *source)
         braid_source_refuse(walk, not_told_apart);
 }
 
-void braid_source_add_parameters(struct source_walk *walk, const char *more)
+void braid_source_add_parameters(struct source_walk *walk, const char *more,
+                                 const char *more_with_defaults)
 {
     const struct source_head *head = &walk->head;
+    if (head->has_default)
+        more = more_with_defaults;
     if (head->num_tokens == head->num_void)
         braid_gpu_edit(&walk->edits, head->first, head->last, more + strlen(", "));
     else

@@ -10,9 +10,13 @@
 #include "backends/gpu/gpu_tokens.h"
 #include "base/array.h"
 
-// What stands before a body, so far. The last parentheses before it are the parameters.
+// What stands before a body, so far. The last parentheses before it are the parameters, but for
+// those of attributes; of a kernel the first behind `void`.
 struct source_head {
-    bool is_kernel, is_type, has_operator, opens_scope;
+    bool is_kernel, is_type, is_void, has_operator, opens_scope;
+    bool is_aside;               // in parentheses that are no parameters
+    bool has_parameters;         // behind `void`
+    bool has_default;            // one of the parameters has
     struct token name, word;     // before those parentheses; the last one
     const char *first, *last;    // behind the opening one, and the closing one
     size_t num_tokens, num_void; // between
@@ -45,7 +49,9 @@ void braid_source_refuse(struct source_walk *walk, const char *reason);
 bool braid_source_add_name(struct array *names, struct token name);
 bool braid_source_has_name(const struct array *names, struct token word);
 
-// Parameters behind those of the head at hand. `more` begins with ", ".
-void braid_source_add_parameters(struct source_walk *walk, const char *more);
+// Parameters behind those of the head at hand: the same in both texts, which begin with ", ", but
+// that behind a parameter with a default all must have one.
+void braid_source_add_parameters(struct source_walk *walk, const char *more,
+                                 const char *more_with_defaults);
 
 #endif

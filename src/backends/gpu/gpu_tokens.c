@@ -29,16 +29,31 @@ static bool in_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-// The end of a directive: the first line break without a backslash before it.
+// Behind a line break that a backslash takes back, or behind the next character.
+static const char *next_in_line(const char *at)
+{
+    bool continued = at[0] == '\\' && (at[1] == '\n' || (at[1] == '\r' && at[2] == '\n'));
+    return at + (!continued ? 1 : at[1] == '\n' ? 2 : 3);
+}
+
+// The end of what a line has: the first line break without a backslash before it.
+static const char *line_end(const char *at)
+{
+    while (*at && *at != '\n')
+        at = next_in_line(at);
+    return at;
+}
+
 static const char *directive_end(const char *at)
 {
     while (*at && *at != '\n') {
+        if (at[0] == '/' && at[1] == '/')
+            return line_end(at);
         if (at[0] == '/' && at[1] == '*') {
             const char *end = strstr(at + 2, "*/");
             at = end ? end + 2 : at + strlen(at);
         } else {
-            bool continued = at[0] == '\\' && (at[1] == '\n' || (at[1] == '\r' && at[2] == '\n'));
-            at += continued ? (at[1] == '\n' ? 2 : 3) : 1;
+            at = next_in_line(at);
         }
     }
     return at;
@@ -60,7 +75,7 @@ static void skip_space(struct lexer *lexer)
             lexer->line_start |= *at == '\n';
             lexer->at++;
         } else if (at[0] == '/' && at[1] == '/') {
-            lexer->at = at + strcspn(at, "\n");
+            lexer->at = line_end(at);
         } else if (at[0] == '/' && at[1] == '*') {
             const char *end = strstr(at + 2, "*/");
             lexer->at = end ? end + 2 : at + strlen(at);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels whose source is unusual are timed inside all the same.
+#include <stdlib.h>
+#include <string.h>
+
+#include <braid/timings.h>
+
+#include "backends/gpu/gpu_source_grid.h"
+#include "backends/gpu/gpu_source_stamps.h"
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum { kept = 2 };
+
+struct pair {
+    struct frame frame;
+    braid_graph *graph;
+    braid_node nodes[2];
+};
+
+static struct {
+    int num;
+    char last[1024];
+} told;
+
+static void take_log(void *user, braid_status status, const char *message)
+{
+    (void)user;
+    assert_int_equal(status, BRAID_UNSUPPORTED);
+    snprintf(told.last, sizeof(told.last), "%s", message);
+    told.num++;
+}
+
+// words[1] = words[0] + words[0] + 1; words[2] = words[1] + words[1] + 1
+static void open_pair(struct pair *pair, const braid_kernel *kernel)
+{
+    *pair = (struct pair){ 0 };
+    told.num = 0;
+    told.last[0] = '\0';
+    reset_standin();
+    braid_log_set(take_log, NULL);
+    check_ok(frame_open(&pair->frame, backend_under_test()));
+    check_ok(braid_graph_create(&pair->graph));
+    memset(pair->frame.words, 0, 3 * sizeof(uint32_t));
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t *from = pair->frame.words + i, *to = from + 1, one = 1;
+        const braid_launch launch = { .node = { .after = pair->nodes, .num_after = i },
+                                      .kernel = kernel,
+                                      BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(from), BRAID_ARG(from),
+                                                 BRAID_ARG(one)) };
+        check_ok(braid_graph_add_kernel(pair->graph, &launch, &pair->nodes[i]));
+    }
+}
+
+static void close_pair(struct pair *pair)
+{
+    braid_graph_destroy(pair->graph);
+    frame_finish(&pair->frame);
+    check_nothing_is_left();
+    braid_log_set(NULL, NULL);
+}
+
+static void check_timed(struct pair *pair, braid_timed_by expected)
+{
+    braid_exec *exec;
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+                                         .islands = BRAID_ISLANDS_NEVER,
+                                         .profile = kept };
+    check_ok(braid_exec_create(pair->frame.device, pair->graph, &options, &exec));
+    for (int i = 0; i < kept; i++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(pair->frame.words[2], 3);
+    for (int i = 0; i < 2; i++) {
+        braid_timed_by timed_by;
+        braid_spread spread;
+        check_ok(braid_exec_get_timed_by(exec, pair->nodes[i], &timed_by));
+        assert_int_equal(timed_by, expected);
+        check_ok(braid_exec_get_node_timing(exec, pair->nodes[i], &spread));
+        assert_true(spread.most_ns > 0);
+    }
+    braid_exec_destroy(exec);
+}
+
+static braid_kernel kernel_of(const char *source)
+{
+    braid_kernel kernel = sum_kernel;
+    kernel.cuda = kernel.hip = (braid_image){ 0 };
+    kernel.source = source;
+    return kernel;
+}
+
+static void odd_kernels_are_timed_inside(void **state)
+{
+    (void)state;
+    static const char *const sources[] = {
+        "extern \"C\" __global__ void sum(unsigned *to, const unsigned *a, unsigned *b = 0,\n"
+        "                                 unsigned c = (1, 2))\n"
+        "{ *to = *a + *b + c; }\n",
+        "extern \"C\" __global__ void sum(unsigned *to, unsigned *a, unsigned *b, unsigned c)\n"
+        "    __launch_bounds__(64) { *to = *a + *b + c; }\n",
+        "extern \"C\" __global__ void __launch_bounds__(64, 1)\n"
+        "sum(unsigned *__restrict__ to, const unsigned a[4], unsigned b[], const unsigned c)\n"
+        "    __attribute__((cold)) noexcept { if (a) { *to = *a + *b + c; return; } }",
+        "extern \"C\" __global__ void sum_all(unsigned *to) { *to = '{'; }\n"
+        "static __device__ __forceinline__ int all_sum() { return \"}\"[0]; } // \\\n {\n"
+        "extern \"C\" __global__ void sum(unsigned *to, unsigned *a, unsigned *b, unsigned c)\n"
+        "{ /* } */ *to = *a + *b + c; }",
+    };
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        const braid_kernel kernel = kernel_of(sources[i]);
+        struct pair pair;
+        open_pair(&pair, &kernel);
+        check_timed(&pair, BRAID_TIMED_INSIDE);
+        assert_string_equal(told.last, "");
+        close_pair(&pair);
+    }
+}
+
+#define STAMPS ", unsigned long long *braid_stamps, unsigned braid_mask)"
+#define STAMPS_BY_DEFAULT ", unsigned long long *braid_stamps = 0, unsigned braid_mask = 0)"
+#define GRID ", const unsigned *braid_grid_from"
+
+// Parameters stand behind the program's, and nowhere else.
+static void parameters_are_told_from_attributes(void **state)
+{
+    (void)state;
+    static const char *const heads[][3] = {
+        { "__global__ void a(int *x", ")", "" },
+        { "__global__ void a(int *x", ")", " __launch_bounds__(64, (2))" },
+        { "__global__ void a(int *x", ")", " BOUNDS(64) __attribute__((x(1)))" },
+        { "__global__ __launch_bounds__(64) void a(int *x", ")", " noexcept(true)" },
+        { "void __global__ __attribute__((cold)) __launch_bounds__(8) a(int *x", ")",
+          " [[x::y(1)]]" },
+        { "BOUNDS(64) __global__ HIDDEN(1) void a(int *x", ")", "" },
+        { "template <class T = void, void (*f)(int)> __global__ void n::a(int *x", ")",
+          " __maxnreg__(8)" },
+        { "__global__ VOID a(int *x", ")", " __launch_bounds__(64)" },
+        { "__global__ void a(int *x = 0", "=)", "" },
+        { "__global__ void a(int *x, int y = f(1, 2)", "=)", " __launch_bounds__(64)" },
+    };
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        char text[400], stamped[400], reading[400];
+        const char *const *head = heads[i], *reason = NULL;
+        bool defaults = head[1][0] == '=';
+        snprintf(text, sizeof(text), "%s)%s {}", head[0], head[2]);
+        snprintf(stamped, sizeof(stamped), "%s%s%s { const", head[0],
+                 defaults ? STAMPS_BY_DEFAULT : STAMPS, head[2]);
+        snprintf(reading, sizeof(reading), "%s" GRID "%s)%s { enum", head[0],
+                 defaults ? " = 0" : "", head[2]);
+        char *changed = braid_gpu_source_with_stamps(text, &reason);
+        if (!changed || !strstr(changed, stamped))
+            fail_msg("'%s' is not in: %s", stamped, changed ? changed : reason);
+        free(changed);
+        changed = braid_gpu_source_with_read_grid(text, NULL, &reason);
+        if (!changed || !strstr(changed, reading))
+            fail_msg("'%s' is not in: %s", reading, changed ? changed : reason);
+        free(changed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(odd_kernels_are_timed_inside),
+        cmocka_unit_test(parameters_are_told_from_attributes),
+    };
+    return cmocka_run_group_tests_name("kernels_that_look_odd_are_timed", tests, NULL, NULL);
+}
