@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose source is unusual are timed inside all the same.
+// Kernels whose source is unusual are timed inside all the same, and where the code for it makes
+// source that does not compile, or another name, they are timed around and the log says why.
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,80 @@ static void odd_kernels_are_timed_inside(void **state)
     }
 }
 
+// Once for both nodes and both execs: nothing is compiled again in vain either.
+static void what_does_not_compile_so_is_timed_around(void **state)
+{
+    (void)state;
+    const braid_kernel kernel =
+        kernel_of("extern \"C\" __global__ void sum(unsigned *to, unsigned *a, unsigned *b,\n"
+                  "                                 unsigned braid_stamps)\n"
+                  "{ *to = *a + *b + braid_stamps; }\n");
+    struct pair pair;
+    if (!is_over_hip())
+        skip_because("CUDA's text is changed, where no name meets the program's");
+    open_pair(&pair, &kernel);
+    check_timed(&pair, BRAID_TIMED_AROUND);
+    check_timed(&pair, BRAID_TIMED_AROUND);
+    assert_int_equal(told.num, 2); // the second time the kernel was loaded anew
+    assert_non_null(strstr(told.last, "timed around: kernel 'sum' cannot write its times: "));
+    assert_non_null(strstr(told.last, "HIPRTC_ERROR_COMPILATION"));
+    assert_non_null(strstr(told.last, "there are two parameters braid_stamps"));
+    close_pair(&pair);
+}
+
+// As the names are that compilers make of parameters, where a kernel is not extern "C".
+static void what_is_not_found_by_its_name_is_timed_around(void **state)
+{
+    (void)state;
+    const braid_kernel kernel = kernel_of(
+        "extern \"C\" __global__ void sum(unsigned *to, unsigned *a, unsigned *b, unsigned c)\n"
+        "{ *to = *a + *b + c; }\n");
+    struct pair pair;
+    char rule[64];
+    if (!is_over_hip())
+        skip_because("CUDA's text is changed, where names stay");
+    open_pair(&pair, &kernel);
+    check_timed(&pair, BRAID_TIMED_INSIDE);
+    long before = standin_calls("cuModuleGetFunction");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    check_timed(&pair, BRAID_TIMED_INSIDE);
+    // The last function that is found is the one that writes times.
+    snprintf(rule, sizeof(rule), "cuModuleGetFunction:%ld=500",
+             standin_calls("cuModuleGetFunction") - before);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    check_timed(&pair, BRAID_TIMED_AROUND);
+    assert_non_null(strstr(told.last, "with them it has another name than 'sum'"));
+    reset_standin();
+    close_pair(&pair);
+}
+
+// A call that goes wrong is no source that does not compile.
+static void other_failures_are_failures(void **state)
+{
+    (void)state;
+    const braid_kernel kernel = kernel_of(
+        "extern \"C\" __global__ void sum(unsigned *to, unsigned *a, unsigned *b, unsigned c)\n"
+        "{ *to = *a + *b + c; }\n");
+    struct pair pair;
+    open_pair(&pair, &kernel);
+    check_timed(&pair, BRAID_TIMED_INSIDE);
+    long before = standin_calls("cuModuleGetFunction");
+    check_timed(&pair, BRAID_TIMED_INSIDE);
+    char rule[64];
+    snprintf(rule, sizeof(rule), "cuModuleGetFunction:%ld=999",
+             standin_calls("cuModuleGetFunction") - before);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    braid_exec *exec;
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+                                         .islands = BRAID_ISLANDS_NEVER,
+                                         .profile = kept };
+    braid_log_set(NULL, NULL);
+    check_fails(braid_exec_create(pair.frame.device, pair.graph, &options, &exec),
+                BRAID_DEVICE_ERROR, "finding 'sum'");
+    reset_standin();
+    close_pair(&pair);
+}
+
 #define STAMPS ", unsigned long long *braid_stamps, unsigned braid_mask)"
 #define STAMPS_BY_DEFAULT ", unsigned long long *braid_stamps = 0, unsigned braid_mask = 0)"
 #define GRID ", const unsigned *braid_grid_from"
@@ -163,6 +238,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(odd_kernels_are_timed_inside),
+        cmocka_unit_test(what_does_not_compile_so_is_timed_around),
+        cmocka_unit_test(what_is_not_found_by_its_name_is_timed_around),
+        cmocka_unit_test(other_failures_are_failures),
         cmocka_unit_test(parameters_are_told_from_attributes),
     };
     return cmocka_run_group_tests_name("kernels_that_look_odd_are_timed", tests, NULL, NULL);

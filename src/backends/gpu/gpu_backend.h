@@ -116,6 +116,7 @@ struct gpu_kernel {
     gpu_function function;
     uint32_t references;           // guarded by gpu_backend.lock
     atomic_int max_dynamic_shared; // what the driver allows now without function_set
+    atomic_bool is_timed_around;   // it was tried to have it write its times, and it cannot
     uint32_t *parameter_bytes;     // NULL: the driver does not tell
     uint32_t num_parameters;
 };
@@ -266,9 +267,10 @@ braid_status braid_gpu_find_own(struct gpu_backend *gpu, enum gpu_own_index inde
                                 gpu_function *out_function);
 
 // Compiles CUDA C for the device, on CUDA to PTX where text is wanted; *out_image is freed by the
-// caller.
+// caller. *out_refused (optional), set where it fails: it is the source that the compiler does not
+// take, and no call that went wrong.
 braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                               bool as_text, char **out_image);
+                               bool as_text, char **out_image, bool *out_refused);
 
 // The rest of the vtable, by file.
 braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
@@ -321,9 +323,10 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
                                                 const uint32_t *arg_bytes, uint32_t num_args,
                                                 struct backend_kernel **out_kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
-// The same kernel, writing its times; unloaded likewise. The device is current.
-// Errors: BRAID_UNSUPPORTED, and the reason, where it cannot; as kernel_load.
-braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
+// The same kernel, writing its times; unloaded likewise. *out_kernel is NULL where it cannot, and
+// is timed around: the log is told why, once for each kernel. The device is current.
+// Errors: as kernel_load.
+braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, struct gpu_kernel *kernel,
                                            struct gpu_kernel **out_kernel);
 
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);

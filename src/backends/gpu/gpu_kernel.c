@@ -81,6 +81,12 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     loaded->base.waits_first = loaded->module->waits_first;
     if (result == GPU_SUCCESS)
         return BRAID_OK;
+    if (result == GPU_NOT_FOUND && gpu->vendor->index == GPU_HIP &&
+        (code->stamped || code->reads_grid))
+        return braid_error(BRAID_UNSUPPORTED,
+                           "kernel '%s' cannot be given parameters of Braid's: with them it has "
+                           "another name than '%s'",
+                           kernel->name, code->entry);
     char what[256];
     snprintf(what, sizeof(what), "finding '%.90s' in the module of kernel '%.90s'", code->entry,
              kernel->name);
@@ -262,8 +268,8 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
     return status ? status : load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
-braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
-                                           struct gpu_kernel **out_kernel)
+static braid_status load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
+                                 struct gpu_kernel **out_kernel)
 {
     const braid_kernel named = { .name = kernel->entry, .source = kernel->code.source };
     struct gpu_code code = kernel->code;
@@ -273,6 +279,25 @@ braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, const struct
             code.reads_grid ? "it reads its grid from memory" : "it is the program's own function");
     code.stamped = true;
     return find_or_load(gpu, &named, &code, out_kernel);
+}
+
+braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, struct gpu_kernel *kernel,
+                                           struct gpu_kernel **out_kernel)
+{
+    struct error_attempt attempt;
+    *out_kernel = NULL;
+    if (atomic_load_explicit(&kernel->is_timed_around, memory_order_relaxed))
+        return BRAID_OK;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = load_stamped(gpu, kernel, out_kernel);
+    if (status != BRAID_UNSUPPORTED) {
+        braid_error_end_attempt(&attempt, status);
+        return status;
+    }
+    // Nothing that is told so changes while the kernel is loaded.
+    atomic_store_explicit(&kernel->is_timed_around, true, memory_order_relaxed);
+    braid_error_end_noted(&attempt, braid_error(status, "timed around: %s", braid_error_message()));
+    return BRAID_OK;
 }
 
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel)

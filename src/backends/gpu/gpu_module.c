@@ -74,7 +74,7 @@ static braid_status compile_waiting(const struct gpu_backend *gpu, const braid_k
 {
     char *text = NULL;
     *out_loaded = false;
-    braid_status status = braid_gpu_compile(gpu, kernel, true, &text);
+    braid_status status = braid_gpu_compile(gpu, kernel, true, &text, NULL);
     if (!status)
         status = load_waiting(gpu, kernel, text, out_handle, out_loaded);
     free(text);
@@ -82,10 +82,10 @@ static braid_status compile_waiting(const struct gpu_backend *gpu, const braid_k
 }
 
 static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                     gpu_module *out_handle)
+                                     gpu_module *out_handle, bool *out_refused)
 {
     char *image = NULL;
-    braid_status status = braid_gpu_compile(gpu, kernel, false, &image);
+    braid_status status = braid_gpu_compile(gpu, kernel, false, &image, out_refused);
     if (status)
         return status;
     status = load_image(gpu, kernel, image, out_handle);
@@ -130,6 +130,20 @@ static braid_status load_changed_text(const struct gpu_backend *gpu, const braid
     return status;
 }
 
+// The source is changed as far as its tokens tell, so the compiler has the last word on it.
+static braid_status compile_changed(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                    const struct gpu_code *code, gpu_module *out_handle)
+{
+    struct error_attempt attempt;
+    bool refused = false;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = compile_and_load(gpu, kernel, out_handle, &refused);
+    if (refused)
+        status = refuse_change(kernel, code, braid_error_message());
+    braid_error_end_attempt(&attempt, status);
+    return status;
+}
+
 // HIP's compilers give machine code, so it is the source that is changed.
 static braid_status load_changed_source(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                         const struct gpu_code *code, gpu_module *out_handle)
@@ -144,7 +158,7 @@ static braid_status load_changed_source(const struct gpu_backend *gpu, const bra
                       : braid_error_no_memory("a kernel's source");
     braid_kernel changed = *kernel;
     changed.source = source;
-    braid_status status = compile_and_load(gpu, &changed, out_handle);
+    braid_status status = compile_changed(gpu, &changed, code, out_handle);
     free(source);
     return status;
 }
@@ -159,7 +173,7 @@ static braid_status load_changed(const struct gpu_backend *gpu, const braid_kern
                    ? load_changed_text(gpu, kernel, code, code->image, module)
                    : refuse_change(kernel, code, "it is machine code");
     char *text = NULL;
-    braid_status status = braid_gpu_compile(gpu, kernel, true, &text);
+    braid_status status = braid_gpu_compile(gpu, kernel, true, &text, NULL);
     if (!status)
         status = load_changed_text(gpu, kernel, code, text, module);
     free(text);
@@ -179,7 +193,7 @@ static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel 
     if (status || module->waits_first)
         return status;
     return code->image ? load_image(gpu, kernel, code->image, &module->handle)
-                       : compile_and_load(gpu, kernel, &module->handle);
+                       : compile_and_load(gpu, kernel, &module->handle, NULL);
 }
 
 static struct gpu_module *find_module(struct gpu_backend *gpu, const struct gpu_code *code)

@@ -213,7 +213,8 @@ static braid_status load(struct gpu_backend *gpu, enum gpu_own_index index)
     if (gpu->vendor->index == GPU_CUDA)
         return load_image(gpu, index, kernels[index].text);
     gpu->own[index].tried = !kernel.source;
-    braid_status status = kernel.source ? braid_gpu_compile(gpu, &kernel, false, &image) : BRAID_OK;
+    braid_status status =
+        kernel.source ? braid_gpu_compile(gpu, &kernel, false, &image, NULL) : BRAID_OK;
     if (!status && image)
         status = load_image(gpu, index, image);
     free(image);

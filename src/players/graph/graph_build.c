@@ -192,13 +192,11 @@ static braid_status add_timed(struct graph_builder *builder, const struct backen
                               struct graph_lane *state, gpu_node *out_node)
 {
     struct backend_launch launch;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = BRAID_UNSUPPORTED;
+    bool inside = false;
+    braid_status status = BRAID_OK;
     if (task->kind == WORK_KERNEL)
-        status = braid_graph_times_launch(builder->playing->times, task, &launch);
-    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
-    if (status == BRAID_UNSUPPORTED)
+        status = braid_graph_times_launch(builder->playing->times, task, &launch, &inside);
+    if (!status && !inside)
         return add_between_stamps(builder, task, state, out_node);
     if (!status)
         status = add_kernel(builder, task, &launch, state, out_node);

@@ -227,14 +227,14 @@ bool braid_graph_times_launch_again(struct graph_times *times, const struct back
 }
 
 braid_status braid_graph_times_launch(struct graph_times *times, const struct backend_task *task,
-                                      struct backend_launch *out_launch)
+                                      struct backend_launch *out_launch, bool *out_inside)
 {
     struct graph_time *time = &times->nodes[task->node];
     braid_status status = braid_gpu_kernel_load_stamped(
         times->gpu, gpu_kernel_from(task->launch.kernel), &time->kernel);
     if (status)
         return status;
-    time->inside = braid_graph_times_launch_again(times, task, out_launch);
+    time->inside = *out_inside = braid_graph_times_launch_again(times, task, out_launch);
     return BRAID_OK;
 }
 

@@ -20,11 +20,11 @@ braid_status braid_graph_times_create(const struct stage *stage, struct graph_ti
 // NULL is destroyed to no effect. Waits for nothing.
 void braid_graph_times_destroy(struct graph_times *times);
 
-// The launch of a task, a kernel, that writes its times: BRAID_UNSUPPORTED where it cannot, and
+// The launch of a task, a kernel, that writes its times; *out_inside is false where it cannot, and
 // must stand between two stamps. Its args are valid until the next call. Errors: as loading
 // kernels.
 braid_status braid_graph_times_launch(struct graph_times *times, const struct backend_task *task,
-                                      struct backend_launch *out_launch);
+                                      struct backend_launch *out_launch, bool *out_inside);
 // The same for new arguments of a task whose node was added. False: it has no times in it.
 bool braid_graph_times_launch_again(struct graph_times *times, const struct backend_task *task,
                                     struct backend_launch *out_launch);
