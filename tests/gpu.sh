@@ -14,6 +14,7 @@
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
 #     frames     frames in flight and calls that block: checked, and what they bring
 #     times      times of frames, by the host's clock too; what they cost; graphs tuned, as one stream, as declared
+#     stamped    which part of the code that writes times costs what: a minute; among times
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, the contract
@@ -220,6 +221,13 @@ frames() {
     step pipeline "$build/bench/bench_pipeline" 60 cuda
 }
 
+# Which part of the code that writes times costs what, and what of it keeps kernels that fill half of the
+# device apart: a spinning kernel with one thing of it left out at a time, less than a minute.
+stamped() {
+    step stamped timeout 110 "$build/bench/bench_gpu_stamped"
+    cat "$results/stamped.log"
+}
+
 # Times of frames and tuning: what keeping times costs, how near the host's clock they are, and what
 # costs are worth for three graphs of real kernels.
 times() {
@@ -231,6 +239,7 @@ times() {
         BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=$mode \
             step "times-hip-$mode" with_hip timeout 60 "$build/tests/contract/contract" frames_keep_their_times
     done
+    stamped
     step tuned timeout 200 "$build/bench/bench_tuned" cuda
     step profile timeout 100 "$build/bench/bench_gpu_profile"
     cat "$results/tuned.log" "$results/profile.log"
@@ -368,7 +377,7 @@ for part in "${@:-build contract hip mpm sanitize launch frames times sweep larg
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | hip_islands | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices | ranks | times) $name ;;
+        contract | hip | hip_islands | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
