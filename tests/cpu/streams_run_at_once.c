@@ -5,6 +5,7 @@
 #include "backends/cpu/cpu.h"
 #include "cpu/cpu_testing.h"
 #include "support/check.h"
+#include "support/hand_program.h"
 
 enum { MANY = 4 };
 
@@ -163,6 +164,57 @@ static void an_endless_queue_does_not_stop_the_others(void **state)
     close_cpu(backend);
 }
 
+struct relaunching {
+    struct hand_program *program;
+    struct backend_stream *stream;
+    atomic_bool stop;
+    atomic_uint num_failed;
+};
+
+static void relaunch(void *user)
+{
+    struct relaunching *relaunching = user;
+    if (!atomic_load(&relaunching->stop) &&
+        hand_program_launch(relaunching->program, relaunching->stream) != BRAID_OK)
+        atomic_fetch_add(&relaunching->num_failed, 1);
+}
+
+static struct hand_program *create_relaunching(struct backend *backend, struct relaunching *user)
+{
+    const struct backend_task task = { .kind = WORK_HOST,
+                                       .name = "relaunch",
+                                       .host = { .call = relaunch, .user = user } };
+    const struct hand_step step = { .kind = BRAID_STEP_RUN };
+    const struct hand_lane lane = { .steps = &step, .num_steps = 1 };
+    const struct hand_plan plan = {
+        .lanes = &lane, .num_lanes = 1, .tasks = &task, .num_tasks = 1
+    };
+    struct hand_program *program = NULL;
+    check_ok(hand_program_create(backend, &braid_walker_player, &plan, &program));
+    return program;
+}
+
+// Each frame launches the next, so its stream is never through with its queue either.
+static void an_endless_queue_of_launches_does_not_stop_the_others(void **state)
+{
+    (void)state;
+    struct backend *backend = open_cpu(1);
+    struct relaunching relaunching = { .stream = new_stream(backend) };
+    struct gate gate = { 0 };
+    relaunching.program = create_relaunching(backend, &relaunching);
+    check_ok(hand_program_launch(relaunching.program, relaunching.stream));
+    struct backend_stream *other = new_stream(backend);
+    queue_host(backend, other, gate_open, &gate);
+    gate_pass(&gate);
+    atomic_store(&relaunching.stop, true);
+    backend->ops->stream_destroy(backend, other);
+    backend->ops->stream_destroy(backend, relaunching.stream);
+    assert_int_equal(atomic_load(&relaunching.num_failed), 0);
+    hand_program_destroy(relaunching.program);
+    close_cpu(backend);
+    assert_false(atomic_load(&gate.gave_way));
+}
+
 static unsigned order[2], num_done;
 
 static void note_urgent(void *user)
@@ -220,6 +272,7 @@ int main(void)
         cmocka_unit_test(waiting_streams_hold_no_worker),
         cmocka_unit_test(a_grid_spread_over_all_workers_does_not_stop_another_stream),
         cmocka_unit_test(an_endless_queue_does_not_stop_the_others),
+        cmocka_unit_test(an_endless_queue_of_launches_does_not_stop_the_others),
         cmocka_unit_test(of_two_ready_streams_the_urgent_one_goes_first),
         cmocka_unit_test(closing_waits_for_the_default_stream),
     };

@@ -148,6 +148,7 @@ struct cpu_stream {
     _Alignas(CPU_LINE_BYTES) struct cpu_command *next;
     struct cpu_chunk *chunk; // that next is in
     bool has_started;        // next has, and whoever ends it goes on with the stream
+    uint32_t num_in_turn;    // commands begun since the stream was made ready
     uint64_t num_known;      // of num_queued
     _Atomic uint64_t num_ended;
 };

@@ -38,6 +38,7 @@ static enum outcome wait_for(struct cpu_backend *backend, struct cpu_stream *str
         return ENDED;
     cpu_lock(backend);
     if (braid_cpu_point_watch(point)) {
+        stream->num_in_turn = 0;
         braid_cpu_job_list_append(&point->waiting, &stream->job);
         return BLOCKED;
     }
@@ -128,8 +129,10 @@ static bool go_idle(struct cpu_stream *stream)
 {
     atomic_store_explicit(&stream->scheduled, false, memory_order_seq_cst);
     stream->num_known = atomic_load_explicit(&stream->num_queued, memory_order_seq_cst);
-    if (is_all_known(stream))
+    if (is_all_known(stream)) {
+        stream->num_in_turn = 0;
         return true;
+    }
     atomic_store_explicit(&stream->scheduled, true, memory_order_relaxed);
     return false;
 }
@@ -192,12 +195,13 @@ static bool end_command(struct cpu_backend *backend, struct cpu_stream *stream)
     return false;
 }
 
-static bool turn_is_over(struct cpu_backend *backend, uint32_t num_commands,
+// The turn goes on behind a launch or a grid, which lead back to here.
+static bool turn_is_over(struct cpu_backend *backend, const struct cpu_stream *stream,
                          const struct cpu_point *until)
 {
     if (until && cpu_point_is_reached(until))
         return true;
-    return num_commands >= TURN_COMMANDS && braid_cpu_other_work_is_ready(backend);
+    return stream->num_in_turn >= TURN_COMMANDS && braid_cpu_other_work_is_ready(backend);
 }
 
 // A program that queues as fast as its commands run need not wake a thread for each.
@@ -220,18 +224,20 @@ static struct cpu_job *walk(struct cpu_backend *backend, struct cpu_stream *stre
                             const struct cpu_point *until, bool passes)
 {
     struct cpu_job *next = NULL;
-    for (uint32_t num_commands = 0;; num_commands++) {
+    for (;;) {
         if (is_empty(stream) && is_empty_for_long(backend, stream, until)) {
             cpu_lock(backend);
             if (go_idle(stream))
                 return NULL;
             cpu_unlock(backend);
         }
-        if (turn_is_over(backend, num_commands, until)) {
+        if (turn_is_over(backend, stream, until)) {
             cpu_lock(backend);
+            stream->num_in_turn = 0;
             braid_cpu_job_make_ready(backend, &stream->job);
             return NULL;
         }
+        stream->num_in_turn++;
         if (run_command(backend, stream, passes, &next) != ENDED)
             return next;
         if (end_command(backend, stream))
