@@ -227,6 +227,7 @@ void braid_cpu_blockers_stop(struct cpu_backend *backend);  // when no job is le
 void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
 // Goes on with the job, and with those that this makes ready, as far as no worker is needed.
 void braid_cpu_job_pass(struct cpu_backend *backend, struct cpu_job *job);
+bool braid_cpu_thread_passes(void); // whether the caller is such a thread
 
 // cpu_task.c: tasks into work.
 // An upper bound on what braid_cpu_task_capture writes at `memory`, wherever that lies.

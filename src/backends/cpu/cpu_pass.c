@@ -7,10 +7,17 @@
 // wakes one that hands over the next call, which wakes a thread for it, takes longer than many
 // calls, and longer still where all workers are busy. So the thread goes on by itself as far as no
 // code of the program is to be run: it publishes, reaches points, starts launches, and begins the
-// calls that are due, of which the first is its own.
+// calls that are due, of which the first is its own. That one, and the jobs that the thread has yet
+// to go on with, wait for it meanwhile: so it polls for nothing, and gives a stream back to the
+// workers when its turn is over.
 
 // Those that are ready, on a thread that passes jobs on; NULL: on another.
 static _Thread_local struct cpu_job_list *passed;
+
+bool braid_cpu_thread_passes(void)
+{
+    return passed;
+}
 
 void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job)
 {

@@ -32,9 +32,9 @@ static bool is_reached_soon(const struct cpu_backend *backend, const struct cpu_
 }
 
 static enum outcome wait_for(struct cpu_backend *backend, struct cpu_stream *stream,
-                             struct cpu_point *point)
+                             struct cpu_point *point, bool passes)
 {
-    if (cpu_point_is_reached(point) || is_reached_soon(backend, point))
+    if (cpu_point_is_reached(point) || (!passes && is_reached_soon(backend, point)))
         return ENDED;
     cpu_lock(backend);
     if (braid_cpu_point_watch(point)) {
@@ -73,9 +73,10 @@ static enum outcome run_work(struct cpu_backend *backend, struct cpu_stream *str
 }
 
 static enum outcome run_launch(struct cpu_backend *backend, struct cpu_stream *stream,
-                               const struct cpu_launch *launch, struct cpu_job **out_next)
+                               const struct cpu_launch *launch, bool passes,
+                               struct cpu_job **out_next)
 {
-    if (wait_for(backend, stream, launch->before) == BLOCKED)
+    if (wait_for(backend, stream, launch->before, passes) == BLOCKED)
         return BLOCKED;
     stream->has_started = true;
     *out_next = launch->play->start(backend, launch->play, launch->patch, &stream->job);
@@ -89,9 +90,9 @@ static enum outcome run_command(struct cpu_backend *backend, struct cpu_stream *
     struct cpu_command *command = braid_cpu_command_next(backend, stream);
     switch (command->kind) {
     case CPU_COMMAND_WAIT:
-        return wait_for(backend, stream, command->point);
+        return wait_for(backend, stream, command->point, passes);
     case CPU_COMMAND_LAUNCH:
-        return run_launch(backend, stream, &command->launch, out_next);
+        return run_launch(backend, stream, &command->launch, passes, out_next);
     case CPU_COMMAND_WORK:
         return passes ? pass_work(backend, stream, &command->queued.work)
                       : run_work(backend, stream, &command->queued.work);
@@ -195,13 +196,15 @@ static bool end_command(struct cpu_backend *backend, struct cpu_stream *stream)
     return false;
 }
 
-// The turn goes on behind a launch or a grid, which lead back to here.
+// The turn goes on behind a launch or a grid, which lead back to here. A thread that passes the
+// stream on has other jobs of its own, or a call to make.
 static bool turn_is_over(struct cpu_backend *backend, const struct cpu_stream *stream,
-                         const struct cpu_point *until)
+                         const struct cpu_point *until, bool passes)
 {
     if (until && cpu_point_is_reached(until))
         return true;
-    return stream->num_in_turn >= TURN_COMMANDS && braid_cpu_other_work_is_ready(backend);
+    return stream->num_in_turn >= TURN_COMMANDS &&
+           (passes || braid_cpu_other_work_is_ready(backend));
 }
 
 // A program that queues as fast as its commands run need not wake a thread for each.
@@ -225,16 +228,16 @@ static struct cpu_job *walk(struct cpu_backend *backend, struct cpu_stream *stre
 {
     struct cpu_job *next = NULL;
     for (;;) {
-        if (is_empty(stream) && is_empty_for_long(backend, stream, until)) {
+        if (is_empty(stream) && (passes || is_empty_for_long(backend, stream, until))) {
             cpu_lock(backend);
             if (go_idle(stream))
                 return NULL;
             cpu_unlock(backend);
         }
-        if (turn_is_over(backend, stream, until)) {
+        if (turn_is_over(backend, stream, until, passes)) {
             cpu_lock(backend);
             stream->num_in_turn = 0;
-            braid_cpu_job_make_ready(backend, &stream->job);
+            braid_cpu_job_hand_over(backend, &stream->job);
             return NULL;
         }
         stream->num_in_turn++;

@@ -48,7 +48,8 @@ static void offer_others(struct cpu_backend *backend, const struct cpu_program *
     cpu_unlock(backend);
     if (!are_short)
         return;
-    for (int i = 0; i < POLLS_FOR_TAKERS && braid_cpu_other_work_is_ready(backend); i++)
+    int num_polls = braid_cpu_thread_passes() ? 0 : POLLS_FOR_TAKERS;
+    for (int i = 0; i < num_polls && braid_cpu_other_work_is_ready(backend); i++)
         braid_cpu_relax();
     cpu_lock(backend);
     braid_cpu_workers_wake_for(backend, program->then);
