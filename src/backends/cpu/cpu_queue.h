@@ -139,10 +139,11 @@ struct cpu_command {
 struct cpu_stream {
     struct backend_stream base;
     struct cpu_job job;
+    // Written by those that queue, on a line apart from the job's grid, which helpers claim blocks
+    // of; and read by the walking thread when it has done all it knew of.
+    _Alignas(CPU_LINE_BYTES) _Atomic uint64_t num_queued;
     struct cpu_chunk *last_chunk; // issue lock; NULL: nothing was ever queued
     uint32_t num_used_bytes;      // issue lock; of it
-    // Written by those that queue, and read by the walking thread when it has done all it knew of.
-    _Alignas(CPU_LINE_BYTES) _Atomic uint64_t num_queued;
     atomic_bool scheduled; // lock, to change it: ready, running or waiting, so it needs no push
     // The walking thread's.
     _Alignas(CPU_LINE_BYTES) struct cpu_command *next;
