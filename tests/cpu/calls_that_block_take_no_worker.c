@@ -3,8 +3,10 @@
 // other such calls, whatever the number of workers. Frames that repeat themselves start no thread.
 // The end of one begins the next that is due, even where no worker is free to do so.
 #include <dirent.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <braid/braid.h>
@@ -13,7 +15,14 @@
 #include "support/check.h"
 #include "support/failing_memory.h"
 
-enum { PATIENCE_SECONDS = 60, NUM_CALLS = 6, NUM_FRAMES = 40, NUM_TIMED = 4, SLEEP_NS = 2000000 };
+enum {
+    PATIENCE_SECONDS = 60,
+    NUM_CALLS = 6,
+    NUM_FRAMES = 40,
+    NUM_TIMED = 4,
+    SLEEP_NS = 2000000,
+    SLICE_NS = 250000
+};
 
 static const braid_exec_mode modes[] = { BRAID_MODE_STREAMS, BRAID_MODE_NATIVE };
 
@@ -300,6 +309,54 @@ static void calls_are_made_without_memory_for_a_thread(void **state)
     }
 }
 
+// Of the calling thread; 0: the system tells of none. It is the first number of 64 bits behind the
+// size, the policy, flags, niceness and priority.
+static uint64_t read_slice_ns(void)
+{
+    uint64_t words[6] = { 0 };
+    return syscall(SYS_sched_getattr, 0, words, sizeof(words), 0) ? 0 : words[3];
+}
+
+struct slices {
+    uint64_t of_call_ns, of_started_ns;
+};
+
+static void *note_slice_of_started(void *user)
+{
+    ((struct slices *)user)->of_started_ns = read_slice_ns();
+    return NULL;
+}
+
+static void note_slices(void *user)
+{
+    struct slices *slices = user;
+    pthread_t thread;
+    slices->of_call_ns = read_slice_ns();
+    if (pthread_create(&thread, NULL, note_slice_of_started, user) == 0)
+        pthread_join(thread, NULL);
+}
+
+// So that they begin when they are due, whoever runs on that core. What a call starts is as before.
+static void calls_have_short_slices_of_time(void **state)
+{
+    (void)state;
+    uint64_t own_ns = read_slice_ns();
+    if (!own_ns)
+        skip_because("the system does not tell how long threads run at a time");
+    struct fixture all;
+    struct slices slices = { 0 };
+    open_fixture(&all);
+    check_ok(braid_graph_add_host_call(
+        all.graph, &(braid_host_call){ .call = note_slices, .user = &slices, .blocking = true },
+        NULL));
+    make_exec(&all, BRAID_MODE_STREAMS, 1);
+    check_ok(braid_exec_launch(all.exec, NULL));
+    check_ok(braid_exec_wait(all.exec));
+    close_fixture(&all);
+    assert_in_range(slices.of_call_ns, 1, SLICE_NS);
+    assert_int_equal(slices.of_started_ns, own_ns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +365,7 @@ int main(void)
         cmocka_unit_test(calls_meet_in_every_frame),
         cmocka_unit_test(calls_keep_their_times),
         cmocka_unit_test(calls_are_made_without_memory_for_a_thread),
+        cmocka_unit_test(calls_have_short_slices_of_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
