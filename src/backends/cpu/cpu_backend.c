@@ -90,22 +90,25 @@ static void get_info(struct backend *base, braid_device_info *out_info)
     read_cpu_name(out_info->name, sizeof(out_info->name));
 }
 
-// From two cores of a virtual Xeon at 2.5 GHz (Cascade Lake) that other programs used as well;
-// medians of 2,000 frames of 1,000 empty kernels (300 on streams). On one lane, 4 ns a kernel. On
-// two lanes in turn, 430 ns a wait, 104 at best. On streams, 120 ns a kernel, and 450 to 510 a wait
-// at best. Halves of the frame on two lanes without waits, both workers awake, took 0.3 us longer
-// than all of it on one, so a second lane costs some 2.5 us; more where a worker must be woken. A
-// wait whose node has ended long ago still takes its lane 50 to 100 ns, a miss of the cache; lanes
-// take theirs at the same time, so a frame takes at least half of that for every wait.
+// What a kernel, a wait and a second lane take, as bench_cpu_costs tells. The first two are of
+// streams, the walker has its own. From two cores of a virtual Xeon at 2.5 GHz (Cascade Lake) that
+// other programs used as well, when queues had a lock yet; medians of 2,000 frames of 1,000 empty
+// kernels (300 on streams): 120 ns a kernel, and 450 to 510 a wait at best. Halves of a walked
+// frame on two lanes without waits, both workers awake, took 0.3 us longer than all of it on one,
+// so a second lane costs some 2.5 us; more where a worker must be woken.
+enum { NODE_NS = 120, WAIT_NS = 600, ROOT_NS = 3000 };
+
+// A wait whose node has ended long ago still takes its lane 50 to 100 ns, a miss of the cache;
+// lanes take theirs at the same time, so a frame takes at least half of that for every wait.
 //
 // default_cost_ns is no measurement: who makes a node of something expects it to be worth one.
 static void get_cost_model(struct backend *base, braid_cost_model *out_model)
 {
     *out_model = (braid_cost_model){
         .default_cost_ns = 10000,
-        .node_ns = 120,
-        .wait_ns = 600,
-        .root_ns = 3000,
+        .node_ns = NODE_NS,
+        .wait_ns = WAIT_NS,
+        .root_ns = ROOT_NS,
         .max_concurrent = cpu_backend_of(base)->num_workers,
         .issue_wait_ns = 50,
     };
