@@ -15,11 +15,6 @@ struct clocks {
     uint32_t *events; // a clock for each event object: that of its latest record
 };
 
-static uint64_t round_up(uint64_t bytes, uint64_t alignment)
-{
-    return (bytes + alignment - 1) / alignment * alignment;
-}
-
 static bool find_blocks(const braid_graph *graph, struct lifetimes *out)
 {
     const struct graph_resource *resources = graph->resources.items;
@@ -40,7 +35,8 @@ static bool find_blocks(const braid_graph *graph, struct lifetimes *out)
         out->block_of[buffer] = out->num;
         out->resources[out->num] = buffer;
         out->alignments[out->num] = resources[buffer].alignment;
-        out->bytes[out->num++] = round_up(resources[buffer].bytes, resources[buffer].alignment);
+        out->bytes[out->num++] =
+            lifetimes_round_up(resources[buffer].bytes, resources[buffer].alignment);
     }
     for (uint32_t i = 0; i < num; i++) // ranges follow their buffers
         out->block_of[i] = out->block_of[resources[i].buffer];

@@ -35,6 +35,11 @@ void braid_lifetimes_finish(struct lifetimes *lifetimes);
 braid_status braid_lifetimes_select(const struct lifetimes *lifetimes, const uint32_t *chosen,
                                     uint32_t num_chosen, struct lifetimes *out_lifetimes);
 
+static inline uint64_t lifetimes_round_up(uint64_t bytes, uint64_t alignment)
+{
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
 static inline bool lifetimes_precede(const struct lifetimes *lifetimes, uint32_t b, uint32_t c)
 {
     if (lifetimes->last[b] >= lifetimes->first[c])

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packs blocks one by one, each into the smallest or lowest gap that its neighbours leave
 // (greedy by size: Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
-// 2020). Several orders are tried; then the block that ends highest is moved to the front, again
-// and again.
+// 2020). Several orders are tried, and the best result is squeezed.
 #include "memory/pack.h"
 
 #include <stdlib.h>
@@ -10,13 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-
-// Comparisons of two blocks that improving may take, some tenths of a second; and what over the
-// bound is good enough, one part in so many.
-#define MOST_COMPARISONS 200000000
-#define GOOD_ENOUGH 20
-#define MOST_TRIES 4000
-#define PATIENCE 24 // tries without success before something else is tried
+#include "memory/squeeze.h"
 
 struct block_key {
     uint64_t first, second, third;
@@ -24,51 +17,16 @@ struct block_key {
 };
 
 struct pack {
-    const struct lifetimes *lifetimes;
-    uint32_t *order;   // in which blocks are placed
-    uint32_t *placed;  // blocks by rising offset
-    uint64_t *offsets; // of this try
-    uint32_t *best;    // the order of the best try
+    const struct clashes *clashes;
+    const struct lifetimes *lifetimes; // of the clashes
+    uint32_t *order;                   // in which blocks are placed
+    uint32_t *placed;                  // blocks by rising offset
+    uint64_t *offsets;                 // of this try
     uint64_t best_bytes;
     bool lowest; // which of the gaps that fit: the lowest, else the smallest
     uint64_t *best_offsets;
     struct block_key *keys;
-    uint64_t *clashes; // a row of bits a block: those it may be alive with; NULL: too many blocks
-    size_t words;      // of a row
 };
-
-#define MOST_ROWS 8192 // rows of bits take 8 MiB then
-
-static bool clash(const struct pack *pack, uint32_t a, uint32_t b)
-{
-    if (pack->clashes)
-        return pack->clashes[a * pack->words + b / 64] >> (b % 64) & 1;
-    return lifetimes_interfere(pack->lifetimes, a, b);
-}
-
-// Asking a bit is several times as fast as comparing clocks.
-static bool find_clashes(struct pack *pack)
-{
-    uint32_t num = pack->lifetimes->num;
-    pack->words = ((size_t)num + 63) / 64;
-    if (num > MOST_ROWS)
-        return true;
-    pack->clashes = braid_allocate_zeroed(num * pack->words, sizeof(uint64_t));
-    for (uint32_t a = 0; pack->clashes && a < num; a++) {
-        for (uint32_t b = 0; b < a; b++) {
-            if (!lifetimes_interfere(pack->lifetimes, a, b))
-                continue;
-            pack->clashes[a * pack->words + b / 64] |= (uint64_t)1 << (b % 64);
-            pack->clashes[b * pack->words + a / 64] |= (uint64_t)1 << (a % 64);
-        }
-    }
-    return pack->clashes;
-}
-
-static uint64_t round_up(uint64_t offset, uint64_t alignment)
-{
-    return (offset + alignment - 1) / alignment * alignment;
-}
 
 // A gap that fits between those placed blocks that may be alive at once with this one.
 static uint64_t find_offset(const struct pack *pack, uint32_t num_placed, uint32_t block)
@@ -78,9 +36,9 @@ static uint64_t find_offset(const struct pack *pack, uint32_t num_placed, uint32
     uint64_t end = 0, found = UINT64_MAX, smallest = UINT64_MAX;
     for (uint32_t i = 0; i < num_placed; i++) {
         uint32_t other = pack->placed[i];
-        if (!clash(pack, block, other))
+        if (!clash(pack->clashes, block, other))
             continue;
-        uint64_t start = round_up(end, alignment), next = pack->offsets[other];
+        uint64_t start = lifetimes_round_up(end, alignment), next = pack->offsets[other];
         if (next >= start && next - start >= bytes && next - start < smallest) {
             smallest = pack->lowest ? 0 : next - start;
             found = start;
@@ -88,7 +46,7 @@ static uint64_t find_offset(const struct pack *pack, uint32_t num_placed, uint32
         uint64_t other_end = next + lifetimes->bytes[other];
         end = other_end > end ? other_end : end;
     }
-    return found == UINT64_MAX ? round_up(end, alignment) : found;
+    return found == UINT64_MAX ? lifetimes_round_up(end, alignment) : found;
 }
 
 static void insert(struct pack *pack, uint32_t num_placed, uint32_t block)
@@ -121,7 +79,6 @@ static void try_order(struct pack *pack)
         return;
     pack->best_bytes = bytes;
     memcpy(pack->best_offsets, pack->offsets, lifetimes->num * sizeof(uint64_t));
-    memcpy(pack->best, pack->order, lifetimes->num * sizeof(uint32_t));
 }
 
 static int compare_keys(const void *left, const void *right)
@@ -195,8 +152,8 @@ static void order_from_below(struct pack *pack)
         uint64_t end = lowest[key.block] + lifetimes->bytes[key.block];
         for (uint32_t i = placed + 1; i < lifetimes->num; i++) {
             uint32_t block = pack->keys[i].block;
-            if (lowest[block] < end && clash(pack, block, key.block))
-                lowest[block] = round_up(end, lifetimes->alignments[block]);
+            if (lowest[block] < end && clash(pack->clashes, block, key.block))
+                lowest[block] = lifetimes_round_up(end, lifetimes->alignments[block]);
         }
         pack->order[placed] = key.block;
     }
@@ -215,88 +172,44 @@ static void try_orders(struct pack *pack, uint64_t bound)
     }
 }
 
-// Moves the block that ends highest in the latest try to the front of the order.
-static void raise_highest(struct pack *pack)
+static bool pack_greedily(const struct clashes *clashes, uint64_t bound, uint64_t *out_offsets,
+                          uint64_t *out_bytes)
 {
-    const struct lifetimes *lifetimes = pack->lifetimes;
-    uint32_t highest = 0;
-    uint64_t end = 0;
-    for (uint32_t i = 0; i < lifetimes->num; i++) {
-        uint32_t block = pack->order[i];
-        if (pack->offsets[block] + lifetimes->bytes[block] > end) {
-            end = pack->offsets[block] + lifetimes->bytes[block];
-            highest = i;
-        }
-    }
-    uint32_t block = pack->order[highest];
-    memmove(pack->order + 1, pack->order, highest * sizeof(uint32_t));
-    pack->order[0] = block;
-}
-
-// Goes back to the best order and moves a few blocks to other places in it.
-static void shake(struct pack *pack, uint64_t *random)
-{
-    uint32_t num = pack->lifetimes->num;
-    memcpy(pack->order, pack->best, num * sizeof(uint32_t));
-    for (int i = 0; i < 3; i++) {
-        *random = *random * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
-        uint32_t from = (uint32_t)((*random >> 33) % num);
-        uint32_t block = pack->order[from], to = (uint32_t)((*random >> 40) % (from + 1));
-        memmove(pack->order + to + 1, pack->order + to, (from - to) * sizeof(uint32_t));
-        pack->order[to] = block;
-    }
-}
-
-// Moves what ends highest to the front until that has not helped for a while, shakes, and goes on
-// with the other kind of gap.
-static void improve(struct pack *pack, uint64_t bound)
-{
-    uint64_t num = pack->lifetimes->num;
-    uint64_t tries = MOST_COMPARISONS / (num * num), good = bound + bound / GOOD_ENOUGH, random = 1;
-    if (tries > MOST_TRIES)
-        tries = MOST_TRIES;
-    uint32_t in_vain = PATIENCE;
-    for (uint64_t i = 0; i < tries && pack->best_bytes > good; i++) {
-        uint64_t before = pack->best_bytes;
-        if (in_vain++ < PATIENCE) {
-            raise_highest(pack);
-        } else {
-            shake(pack, &random);
-            pack->lowest = !pack->lowest;
-            in_vain = 0;
-        }
-        try_order(pack);
-        if (pack->best_bytes < before)
-            in_vain = 0;
-    }
-}
-
-braid_status braid_pack(const struct lifetimes *lifetimes, uint64_t bound, uint64_t *out_offsets,
-                        uint64_t *out_bytes)
-{
-    uint32_t num = lifetimes->num;
+    uint32_t num = clashes->lifetimes->num;
     struct pack pack = {
-        .lifetimes = lifetimes,
+        .clashes = clashes,
+        .lifetimes = clashes->lifetimes,
         .order = braid_allocate_zeroed(num, sizeof(uint32_t)),
         .placed = braid_allocate_zeroed(num, sizeof(uint32_t)),
         .offsets = braid_allocate_zeroed(num, sizeof(uint64_t)),
-        .best = braid_allocate_zeroed(num, sizeof(uint32_t)),
         .keys = braid_allocate_zeroed(num, sizeof(struct block_key)),
         .best_bytes = UINT64_MAX,
         .best_offsets = out_offsets,
     };
-    bool done =
-        pack.order && pack.placed && pack.offsets && pack.best && pack.keys && find_clashes(&pack);
+    bool done = pack.order && pack.placed && pack.offsets && pack.keys;
     if (done) {
         try_orders(&pack, bound);
-        improve(&pack, bound);
         *out_bytes = pack.best_bytes;
     }
     free(pack.order);
     free(pack.placed);
     free(pack.offsets);
-    free(pack.best);
     free(pack.keys);
-    free(pack.clashes);
-    return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
+    return done;
+}
+
+braid_status braid_pack(const struct lifetimes *lifetimes, uint64_t bound, uint64_t *out_offsets,
+                        uint64_t *out_bytes)
+{
+    struct clashes clashes = { 0 };
+    uint64_t bytes = 0;
+    braid_status status = braid_clashes_create(lifetimes, &clashes);
+    if (!status && !pack_greedily(&clashes, bound, out_offsets, &bytes))
+        status = braid_error_no_memory("the memory of a plan");
+    if (!status)
+        status = braid_squeeze(&clashes, bound, out_offsets, &bytes);
+    if (!status)
+        *out_bytes = bytes;
+    braid_clashes_finish(&clashes);
+    return status;
 }

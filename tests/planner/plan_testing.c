@@ -181,3 +181,25 @@ braid_graph *random_graph(struct random *random, uint32_t most, uint32_t *out_nu
     *out_num_edges = num_edges;
     return graph;
 }
+
+braid_resource transient(braid_graph *graph, const char *name, uint64_t bytes)
+{
+    braid_resource out;
+    check_ok(braid_graph_add_transient(graph, name, bytes, 0, &out));
+    return out;
+}
+
+braid_memory_info memory_info(const braid_memory_plan *plan)
+{
+    braid_memory_info info;
+    braid_memory_plan_get_info(plan, &info);
+    return info;
+}
+
+braid_memory_plan *memory_of(const braid_schedule *schedule, const braid_graph *graph)
+{
+    braid_memory_plan *plan = NULL;
+    check_ok(braid_memory_plan_create(schedule, graph, &plan));
+    check_ok(braid_memory_plan_verify(plan, schedule, graph));
+    return plan;
+}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include <braid/memory.h>
 #include <braid/schedule.h>
 
 #include "support/check.h"
@@ -58,5 +59,10 @@ uint32_t num_serialised(const braid_schedule *schedule, braid_node first, braid_
 // edges are written to from and to, which have room for most * 4.
 braid_graph *random_graph(struct random *random, uint32_t most, uint32_t *out_num_nodes,
                           uint32_t *from, uint32_t *to, size_t *out_num_edges);
+
+braid_resource transient(braid_graph *graph, const char *name, uint64_t bytes);
+// Packed and verified.
+braid_memory_plan *memory_of(const braid_schedule *schedule, const braid_graph *graph);
+braid_memory_info memory_info(const braid_memory_plan *plan);
 
 #endif

@@ -1,44 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transient buffers are packed so that two share memory only where the plan orders all users of one
-// before the other's, in little more than the most that may be alive at once.
-#include <stdlib.h>
+// before the other's.
 #include <string.h>
 
 #include <braid/memory.h>
 
 #include "graph/graph.h"
 #include "memory/memory_plan.h"
-#include "planner/corpus.h"
 #include "planner/plan_testing.h"
 #include "support/failing_memory.h"
-
-static braid_resource transient(braid_graph *graph, const char *name, uint64_t bytes)
-{
-    braid_resource out;
-    check_ok(braid_graph_add_transient(graph, name, bytes, 0, &out));
-    return out;
-}
-
-static braid_memory_info memory_info(const braid_memory_plan *plan)
-{
-    braid_memory_info info;
-    braid_memory_plan_get_info(plan, &info);
-    return info;
-}
 
 static uint64_t offset_of(const braid_memory_plan *plan, braid_resource resource)
 {
     uint64_t offset = 0;
     check_ok(braid_memory_plan_get_offset(plan, resource, &offset));
     return offset;
-}
-
-static braid_memory_plan *memory_of(const braid_schedule *schedule, const braid_graph *graph)
-{
-    braid_memory_plan *plan = NULL;
-    check_ok(braid_memory_plan_create(schedule, graph, &plan));
-    check_ok(braid_memory_plan_verify(plan, schedule, graph));
-    return plan;
 }
 
 // a writes x; b makes y of x; c makes z of y; d reads z: two are alive at once.
@@ -331,104 +307,6 @@ static void the_bound_is_the_heaviest_set_alive_at_once(void **state)
     }
 }
 
-// Sizes by a fixed rule: 1 KiB to 1 MiB, evenly over the powers of two and in between.
-static uint64_t drawn_bytes(struct random *random)
-{
-    uint64_t base = (uint64_t)1024 << random_below(random, 10);
-    return base + base / 64 * random_below(random, 64);
-}
-
-static braid_graph *with_outputs(const struct corpus_graph *corpus)
-{
-    braid_graph *graph = new_graph();
-    struct random random = { 5 };
-    braid_resource *outputs = calloc(corpus->num_nodes, sizeof(*outputs));
-    braid_access *accesses = calloc(corpus->num_edges + 1, sizeof(*accesses));
-    assert_true(outputs && accesses);
-    for (uint32_t i = 0; i < corpus->num_nodes; i++)
-        outputs[i] = transient(graph, "output", drawn_bytes(&random));
-    // In an order that the edges allow, so that every buffer is written before it is read.
-    braid_graph *plain;
-    check_ok(corpus_make_graph(corpus, &plain));
-    braid_schedule *order = plan_on(plain, 1);
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(order, &num_steps);
-    size_t *first = calloc(corpus->num_nodes + (size_t)2, sizeof(*first));
-    uint32_t *preds = calloc(corpus->num_edges + 1, sizeof(*preds));
-    assert_true(first && preds);
-    for (size_t e = 0; e < corpus->num_edges; e++)
-        first[corpus->to[e] + 2]++;
-    for (uint32_t i = 0; i < corpus->num_nodes; i++)
-        first[i + 1] += first[i];
-    for (size_t e = 0; e < corpus->num_edges; e++) // the beginnings move up to their ends
-        preds[first[corpus->to[e] + 1]++] = corpus->from[e];
-    for (size_t s = 0; s < num_steps; s++) {
-        uint32_t node = steps[s].node;
-        size_t num = 0;
-        accesses[num++] = (braid_access){ outputs[node], BRAID_WRITE };
-        for (size_t e = first[node]; e < first[node + 1]; e++)
-            accesses[num++] = (braid_access){ outputs[preds[e]], BRAID_READ };
-        braid_empty empty = {
-            .node = { .accesses = accesses, .num_accesses = num, .cost_ns = corpus->costs[node] }
-        };
-        check_ok(braid_graph_add_empty(graph, &empty, NULL));
-    }
-    free(first);
-    free(preds);
-    braid_schedule_destroy(order);
-    braid_graph_destroy(plain);
-    free(outputs);
-    free(accesses);
-    return graph;
-}
-
-static void the_corpus_is_packed_close_to_the_bound(void **state)
-{
-    (void)state;
-    const char *folder = corpus_folder();
-    if (!folder) {
-        print_message("SKIP: there is no corpus (BRAID_CORPUS)\n");
-        skip();
-    }
-    struct corpus corpus;
-    assert_true(corpus_read(folder, &corpus));
-    double ratios = 0, shared = 0, worst = 0;
-    uint32_t num = 0, met = 0, over = 0;
-    // The bound is exact up to 2,048; sanitizer builds take the small ones, the rest would take
-    // minutes.
-    uint32_t most = getenv("BRAID_TEST_GRAPHS") ? 200 : 2048;
-    for (size_t i = 0; i < corpus.num_graphs; i++) {
-        if (corpus.graphs[i].num_nodes > most)
-            continue;
-        braid_graph *graph = with_outputs(&corpus.graphs[i]);
-        for (uint32_t lanes = 1; lanes <= 16; lanes *= 4) {
-            braid_schedule *schedule = plan_on(graph, lanes);
-            braid_memory_plan *plan = memory_of(schedule, graph);
-            braid_memory_info info = memory_info(plan);
-            double ratio = (double)info.arena_bytes / (double)info.bound_bytes;
-            if (ratio > 1.1) {
-                print_message("%s on %u lanes: %.3f\n", corpus.graphs[i].name, lanes, ratio);
-                over++;
-            }
-            assert_true(ratio <= 1.15);
-            ratios += ratio;
-            worst = ratio > worst ? ratio : worst;
-            shared += (double)info.arena_bytes / (double)info.unshared_bytes;
-            met += info.arena_bytes == info.bound_bytes;
-            num++;
-            braid_memory_plan_destroy(plan);
-            braid_schedule_destroy(schedule);
-        }
-        braid_graph_destroy(graph);
-    }
-    print_message(
-        "summary: memory: %u plans, arena / bound %.4f in the mean, %.4f at worst, over 1.1 "
-        "%u times, 1 %u times; arena / unshared %.3f in the mean\n",
-        num, ratios / num, worst, over, met, shared / num);
-    assert_true(over <= num / 200 && ratios / num <= 1.01);
-    corpus_finish(&corpus);
-}
-
 static void running_out_of_memory_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -470,7 +348,6 @@ int main(void)
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(memory_that_comes_back_is_found),
         cmocka_unit_test(the_bound_is_the_heaviest_set_alive_at_once),
-        cmocka_unit_test(the_corpus_is_packed_close_to_the_bound),
         cmocka_unit_test(running_out_of_memory_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
