@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "base/error.h"
 
-#define MOST_ROWS 8192 // rows of bits take 8 MiB then
+#define MOST_ROWS 16384 // rows of bits take 32 MiB then
 
 braid_status braid_clashes_create(const struct lifetimes *lifetimes, struct clashes *out_clashes)
 {
