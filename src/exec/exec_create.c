@@ -170,8 +170,7 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
     return options->schedule ? check_schedule(options->schedule, graph) : BRAID_OK;
 }
 
-// Frees an exec without waiting, half-made or not.
-static void free_exec(braid_exec *exec)
+void braid_exec_free(braid_exec *exec)
 {
     braid_exec_settle_communicators(exec);
     braid_exec_unwatch(exec);
@@ -297,13 +296,22 @@ braid_status braid_exec_create_on(const struct places *places, const braid_graph
     pthread_mutex_init(&exec->info_lock, NULL);
     status = make_agreed(exec, graph, options);
     if (status) {
-        free_exec(exec);
+        braid_exec_free(exec);
         return status;
     }
     exec->info.argument_bytes = exec->tasks.num_slot_bytes[TASK_SLOT_ARGUMENTS];
-    braid_places_hold(places, offsetof(braid_device, num_execs), 1);
     *out_exec = exec;
     return BRAID_OK;
+}
+
+// An exec of the program's own, which its devices are held open by until it is destroyed.
+static braid_status create_held(const struct places *places, const braid_graph *graph,
+                                const braid_exec_options *options, braid_exec **out_exec)
+{
+    braid_status status = braid_exec_create_on(places, graph, options, out_exec);
+    if (!status)
+        braid_places_hold(places, offsetof(braid_device, num_execs), 1);
+    return status;
 }
 
 braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
@@ -316,8 +324,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
                                                               : "out_exec");
     const struct places places = { .num = 1, .devices = { device } };
     braid_status status = braid_device_check("braid_exec_create", device);
-    return status ? status
-                  : braid_exec_create_on(&places, graph, options ? options : &defaults, out_exec);
+    return status ? status : create_held(&places, graph, options ? options : &defaults, out_exec);
 }
 
 braid_status braid_exec_create_on_group(braid_device_group *group, const braid_graph *graph,
@@ -334,7 +341,7 @@ braid_status braid_exec_create_on_group(braid_device_group *group, const braid_g
     braid_device_group_get_place_model(group, &model);
     if (!own.plan.places)
         own.plan.places = &model;
-    return braid_exec_create_on(&group->places, graph, &own, out_exec);
+    return create_held(&group->places, graph, &own, out_exec);
 }
 
 static braid_exec *exec_from(struct kept *kept)
@@ -349,7 +356,7 @@ static bool kept_is_idle(struct kept *kept, bool drained)
 
 static void free_kept(struct kept *kept)
 {
-    free_exec(exec_from(kept));
+    braid_exec_free(exec_from(kept));
 }
 
 // A frame that failed was reported to whoever waited for it; here only its end counts.
@@ -361,7 +368,7 @@ void braid_exec_destroy(braid_exec *exec)
     braid_places_hold(&exec->places, offsetof(braid_device, num_execs), -1);
     braid_exec_free_kept_of(&exec->places);
     if (braid_exec_is_idle(exec, true, false)) {
-        free_exec(exec);
+        braid_exec_free(exec);
         return;
     }
     struct error_attempt attempt;

@@ -126,7 +126,8 @@ void braid_exec_free_kept_replicas(braid_exec *exec)
     struct exec_kept *kept = exec->kept_replicas;
     if (!kept)
         return;
-    braid_exec_destroy(kept->fill);
+    if (kept->fill)
+        braid_exec_free(kept->fill);
     for (uint32_t i = 0; kept->memory && i < exec->places.num; i++) {
         struct backend *backend = exec->places.devices[i]->backend;
         if (kept->memory[i])
@@ -153,10 +154,15 @@ static braid_status launch_under_lock(braid_exec *fill, braid_stream *stream)
     return status;
 }
 
+braid_exec *braid_exec_get_fill(const braid_exec *exec)
+{
+    return exec->kept_replicas ? exec->kept_replicas->fill : NULL;
+}
+
 bool braid_exec_fill_is_unknown(const braid_exec *exec)
 {
-    const struct exec_kept *kept = exec->kept_replicas;
-    return kept && kept->fill && atomic_load(&kept->fill->ends) != EXEC_ENDS_KNOWN;
+    const braid_exec *fill = braid_exec_get_fill(exec);
+    return fill && atomic_load(&fill->ends) != EXEC_ENDS_KNOWN;
 }
 
 braid_status braid_exec_await_fill(braid_exec *exec)

@@ -88,6 +88,9 @@ braid_status braid_exec_check_lost(const braid_exec *exec)
 // On a device that is drained the frames' own streams have ended: those of the exec are left.
 static bool ask(braid_exec *exec, bool wait, bool drained)
 {
+    braid_exec *fill = braid_exec_get_fill(exec);
+    if (fill && !ask(fill, wait, drained))
+        return false;
     struct backend *backend = exec->device->backend;
     if (atomic_load(&exec->ends) != EXEC_ENDS_KNOWN && (!drained || synchronize_lanes(exec)))
         return false;

@@ -7,15 +7,13 @@
 #include <stdio.h>
 
 #include "gpu/gpu_testing.h"
+#include "gpu/replica.h"
 #include "support/check.h"
 
 // A frame that waits for a thread which, once its launch has failed, asks the exec and changes it.
 struct asked {
     struct frame frame;
-    braid_device *second; // with a group: reads what has a replica there, which is filled first
-    braid_device_group *group;
-    uint32_t *there;
-    braid_resource weights;
+    struct replica replica; // with a group
     braid_node node;
     sem_t has_failed; // posted by the first message, before the launch waits for anything
     sem_t may_end;    // what the frame waits for
@@ -71,54 +69,21 @@ static void open_device(struct asked *asked)
 
 static void open_group(struct asked *asked)
 {
-    void *memory;
-    assert_true(standin_configure("BRAID_STANDIN_DEVICES", "2"));
+    replica_need_second();
     open_device(asked);
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda", .ordinal = 1 },
-                               &asked->second));
-    check_ok(braid_memory_allocate(asked->second, BRAID_MEMORY_DEVICE, 4, &memory));
-    asked->there = memory;
-    braid_device *const both[] = { asked->frame.device, asked->second };
-    check_ok(braid_device_group_create(both, 2, &asked->group));
+    replica_open(&asked->replica, asked->frame.device);
 }
 
 static void finish(struct asked *asked)
 {
     braid_exec_destroy(asked->frame.exec);
     asked->frame.exec = NULL;
-    braid_device_group_destroy(asked->group);
+    replica_free(&asked->replica);
     frame_finish(&asked->frame);
-    if (asked->group) {
-        braid_memory_free(asked->second, BRAID_MEMORY_DEVICE, asked->there);
-        check_ok(braid_device_close(asked->second));
-        assert_true(standin_configure("BRAID_STANDIN_DEVICES", NULL));
-    }
+    replica_finish(&asked->replica);
     sem_destroy(&asked->has_failed);
     sem_destroy(&asked->may_end);
     check_nothing_is_left();
-}
-
-// A kernel on the second device that reads a word of the first, of which a replica is kept there.
-static void add_reader(struct asked *asked, braid_graph *graph)
-{
-    braid_resource out;
-    uint32_t *words = asked->frame.words, one = 1;
-    check_ok(braid_graph_add_buffer(graph, "weights", words, 4, &asked->weights));
-    check_ok(braid_graph_set_home(graph, asked->weights, BRAID_PLACE(0)));
-    check_ok(braid_graph_keep_replicas(graph, asked->weights));
-    check_ok(braid_graph_add_buffer(graph, "out", asked->there, 4, &out));
-    check_ok(braid_graph_set_home(graph, out, BRAID_PLACE(1)));
-    const braid_access accesses[] = { { out, BRAID_WRITE }, { asked->weights, BRAID_READ } };
-    const braid_arg args[] = { braid_resource_address(&out),
-                               braid_resource_address(&asked->weights),
-                               braid_resource_address(&asked->weights), BRAID_ARG(one) };
-    const braid_launch launch = {
-        .node = { .accesses = accesses, .num_accesses = 2, .place = BRAID_PLACE(1) },
-        .kernel = &sum_kernel,
-        .args = args,
-        .num_args = 4,
-    };
-    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
 }
 
 static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_frames)
@@ -135,11 +100,11 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
     sem_init(&asked->may_end, 0, 0);
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
-    if (asked->group)
-        add_reader(asked, graph);
-    check_ok(asked->group
-                 ? braid_exec_create_on_group(asked->group, graph, &options, &asked->frame.exec)
-                 : braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
+    braid_device_group *group = asked->replica.group;
+    if (group)
+        replica_add_reader(&asked->replica, graph, asked->frame.words);
+    check_ok(group ? braid_exec_create_on_group(group, graph, &options, &asked->frame.exec)
+                   : braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
     braid_graph_destroy(graph);
 }
 
@@ -153,8 +118,8 @@ static bool check_asked(void (*open)(struct asked *asked), braid_exec_mode mode,
     open(&asked);
     create_asked(&asked, mode, num_frames);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
-    if (asked.group)
-        check_ok(braid_exec_set_changed(asked.frame.exec, asked.weights));
+    if (asked.replica.group)
+        check_ok(braid_exec_set_changed(asked.frame.exec, asked.replica.weights));
     braid_log_set(hear_of_failure, &asked);
     assert_int_equal(pthread_create(&thread, NULL, ask_and_end, &asked), 0);
     snprintf(rules, sizeof(rules), "*:%d=999", k);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exec whose frames could not be told to have ended when it was destroyed is kept, but the
+// program is done with it: each of its devices can be closed.
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "gpu/replica.h"
+#include "support/check.h"
+
+static char logged[4096];
+
+static void take_log(void *user, braid_status status, const char *message)
+{
+    (void)user, (void)status;
+    strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
+}
+
+static void open_both(struct frame *frame, struct replica *replica, uint32_t num_frames)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = num_frames };
+    braid_graph *graph = NULL;
+    *replica = (struct replica){ 0 };
+    reset_standin();
+    replica_need_second();
+    check_ok(frame_open(frame, "cuda"));
+    replica_open(replica, frame->device);
+    check_ok(braid_graph_create(&graph));
+    replica_add_reader(replica, graph, frame->words);
+    check_ok(braid_exec_create_on_group(replica->group, graph, &options, &frame->exec));
+    braid_graph_destroy(graph);
+}
+
+static void destroy_so_that_it_is_kept(struct frame *frame)
+{
+    logged[0] = '\0';
+    braid_log_set(take_log, NULL);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuEventSynchronize:1+=999"));
+    braid_exec_destroy(frame->exec);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    braid_log_set(NULL, NULL);
+    frame->exec = NULL;
+    assert_non_null(strstr(logged, "an exec on cuda:0 is kept"));
+}
+
+static void finish_both(struct frame *frame, struct replica *replica)
+{
+    replica_free(replica);
+    frame_finish(frame);
+    replica_finish(replica);
+    check_nothing_is_left();
+}
+
+static void check(uint32_t num_frames)
+{
+    struct frame frame;
+    struct replica replica;
+    open_both(&frame, &replica, num_frames);
+    check_ok(braid_exec_launch(frame.exec, frame.stream));
+    destroy_so_that_it_is_kept(&frame);
+    finish_both(&frame, &replica);
+}
+
+static void that_fills_a_replica(void **state)
+{
+    (void)state;
+    check(1);
+    check(2);
+}
+
+static long count_waits(struct frame *frame)
+{
+    long before = standin_calls("cuStreamWaitEvent");
+    check_ok(braid_exec_launch(frame->exec, frame->stream));
+    check_ok(braid_exec_wait(frame->exec));
+    return standin_calls("cuStreamWaitEvent") - before;
+}
+
+static void wait_for_gate(void *user)
+{
+    while (sem_wait(user))
+        continue;
+}
+
+static uint64_t num_leased(const struct frame *frame)
+{
+    braid_device_stats stats;
+    braid_device_get_stats(frame->device, &stats);
+    return stats.events_leased;
+}
+
+// Launches what fills the replica, behind the gate, and nothing of a frame.
+static void launch_the_fill_alone(struct frame *frame, struct replica *replica, sem_t *gate)
+{
+    char rule[64];
+    (void)count_waits(frame);
+    long without = count_waits(frame);
+    check_ok(braid_exec_set_changed(frame->exec, replica->weights));
+    long with = count_waits(frame);
+    check_ok(braid_exec_set_changed(frame->exec, replica->weights));
+    check_ok(braid_stream_host_call(frame->device, frame->stream, wait_for_gate, gate));
+    snprintf(rule, sizeof(rule), "cuStreamWaitEvent:%ld=999", with - without + 1);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    check_fails(braid_exec_launch(frame->exec, frame->stream), BRAID_DEVICE_ERROR,
+                "cuStreamWaitEvent");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+}
+
+// The frames have ended then, and the exec stays all the same, until the replica is filled.
+static void while_it_fills_one(void **state)
+{
+    (void)state;
+    struct frame frame;
+    struct replica replica;
+    sem_t gate;
+    sem_init(&gate, 0, 0);
+    open_both(&frame, &replica, 1);
+    launch_the_fill_alone(&frame, &replica, &gate);
+    destroy_so_that_it_is_kept(&frame);
+    uint64_t num_kept = num_leased(&frame);
+    check_ok(frame_create_exec(&frame, BRAID_MODE_STREAMS));
+    braid_exec_destroy(frame.exec);
+    frame.exec = NULL;
+    assert_int_equal(num_leased(&frame), num_kept);
+    sem_post(&gate);
+    finish_both(&frame, &replica);
+    sem_destroy(&gate);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(that_fills_a_replica),
+        cmocka_unit_test(while_it_fills_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
