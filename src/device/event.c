@@ -58,9 +58,11 @@ void braid_event_destroy(braid_event *event)
 {
     if (!event)
         return;
-    braid_device_count(event->device, &event->device->events, event->backend->wrapped, -1);
-    event->device->backend->ops->event_destroy(event->device->backend, event->backend);
+    braid_device *device = event->device;
+    bool wrapped = event->backend->wrapped;
+    device->backend->ops->event_destroy(device->backend, event->backend);
     free(event);
+    braid_device_count(device, &device->events, wrapped, -1);
 }
 
 static braid_status check_event(const char *function, const braid_event *event)

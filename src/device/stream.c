@@ -73,10 +73,11 @@ void braid_stream_destroy(braid_stream *stream)
 {
     if (!stream || braid_inside_check("braid_stream_destroy", NULL))
         return;
-    struct backend *backend = stream->device->backend;
-    braid_device_count(stream->device, &stream->device->streams, stream->backend->wrapped, -1);
-    backend->ops->stream_destroy(backend, stream->backend);
+    braid_device *device = stream->device;
+    bool wrapped = stream->backend->wrapped;
+    device->backend->ops->stream_destroy(device->backend, stream->backend);
     free(stream);
+    braid_device_count(device, &device->streams, wrapped, -1);
 }
 
 void *braid_stream_native(braid_device *device, braid_stream *stream)

@@ -359,25 +359,30 @@ static void free_kept(struct kept *kept)
     braid_exec_free(exec_from(kept));
 }
 
-// A frame that failed was reported to whoever waited for it; here only its end counts.
-void braid_exec_destroy(braid_exec *exec)
+static void keep(braid_exec *exec)
 {
-    if (!exec || braid_inside_check("braid_exec_destroy", exec))
-        return;
-    braid_device *device = exec->device;
-    braid_places_hold(&exec->places, offsetof(braid_device, num_execs), -1);
-    braid_exec_free_kept_of(&exec->places);
-    if (braid_exec_is_idle(exec, true, false)) {
-        braid_exec_free(exec);
-        return;
-    }
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     braid_error_end_noted(&attempt,
                           braid_error(BRAID_DEVICE_ERROR,
                                       "an exec on %s is kept: its frames cannot be told to have "
                                       "ended",
-                                      device->label));
+                                      exec->device->label));
     exec->kept = (struct kept){ .is_idle = kept_is_idle, .free = free_kept };
-    braid_device_keep(device, &exec->kept);
+    braid_device_keep(exec->device, &exec->kept);
+}
+
+// A frame that failed was reported to whoever waited for it; here only its end counts. Until all is
+// done another thread may ask whether the devices can be closed.
+void braid_exec_destroy(braid_exec *exec)
+{
+    if (!exec || braid_inside_check("braid_exec_destroy", exec))
+        return;
+    const struct places places = exec->places;
+    braid_exec_free_kept_of(&places);
+    if (braid_exec_is_idle(exec, true, false))
+        braid_exec_free(exec);
+    else
+        keep(exec);
+    braid_places_hold(&places, offsetof(braid_device, num_execs), -1);
 }
