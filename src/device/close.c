@@ -70,6 +70,45 @@ static braid_status check_unused(braid_device *device)
                        left);
 }
 
+static braid_status close_now(braid_device *device)
+{
+    braid_status status = braid_device_finish_kept(device);
+    if (status)
+        return status;
+    device->backend->ops->close(device->backend);
+    pthread_mutex_destroy(&device->lock);
+    remember(device);
+    return BRAID_OK;
+}
+
+void braid_device_borrow(braid_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    device->num_borrowed++;
+    pthread_mutex_unlock(&device->lock);
+}
+
+// Where the device is closed with that, nobody is left to return a failure to.
+void braid_device_give_back(braid_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    bool closes = --device->num_borrowed == 0 && device->closes_later;
+    pthread_mutex_unlock(&device->lock);
+    if (!closes)
+        return;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt, close_now(device));
+}
+
+static bool is_borrowed(braid_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    bool borrowed = device->closes_later = device->num_borrowed > 0;
+    pthread_mutex_unlock(&device->lock);
+    return borrowed;
+}
+
 braid_status braid_device_close(braid_device *device)
 {
     if (!device)
@@ -84,11 +123,5 @@ braid_status braid_device_close(braid_device *device)
     // Where it is kept, too: the program is done with it.
     if (atomic_exchange(&device->is_closed, true)) // by another thread, meanwhile
         return braid_device_check("braid_device_close", device);
-    status = braid_device_finish_kept(device);
-    if (status)
-        return status;
-    device->backend->ops->close(device->backend);
-    pthread_mutex_destroy(&device->lock);
-    remember(device);
-    return BRAID_OK;
+    return is_borrowed(device) ? BRAID_OK : close_now(device);
 }

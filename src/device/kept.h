@@ -18,6 +18,11 @@ struct kept {
 
 void braid_device_keep(braid_device *device, struct kept *kept);
 
+// What one device keeps may use others, too. Those are closed, as far as the program is concerned,
+// when it says so, and in truth when nothing uses them any more.
+void braid_device_borrow(braid_device *device);
+void braid_device_give_back(braid_device *device);
+
 // Frees what has become idle.
 void braid_device_free_kept(braid_device *device);
 

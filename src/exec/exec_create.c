@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/inside.h"
 #include "device/group.h"
 #include "exec/early.h"
 #include "exec/exec.h"
@@ -342,47 +341,4 @@ braid_status braid_exec_create_on_group(braid_device_group *group, const braid_g
     if (!own.plan.places)
         own.plan.places = &model;
     return create_held(&group->places, graph, &own, out_exec);
-}
-
-static braid_exec *exec_from(struct kept *kept)
-{
-    return (braid_exec *)((char *)kept - offsetof(braid_exec, kept));
-}
-
-static bool kept_is_idle(struct kept *kept, bool drained)
-{
-    return braid_exec_is_idle(exec_from(kept), false, drained);
-}
-
-static void free_kept(struct kept *kept)
-{
-    braid_exec_free(exec_from(kept));
-}
-
-static void keep(braid_exec *exec)
-{
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_error_end_noted(&attempt,
-                          braid_error(BRAID_DEVICE_ERROR,
-                                      "an exec on %s is kept: its frames cannot be told to have "
-                                      "ended",
-                                      exec->device->label));
-    exec->kept = (struct kept){ .is_idle = kept_is_idle, .free = free_kept };
-    braid_device_keep(exec->device, &exec->kept);
-}
-
-// A frame that failed was reported to whoever waited for it; here only its end counts. Until all is
-// done another thread may ask whether the devices can be closed.
-void braid_exec_destroy(braid_exec *exec)
-{
-    if (!exec || braid_inside_check("braid_exec_destroy", exec))
-        return;
-    const struct places places = exec->places;
-    braid_exec_free_kept_of(&places);
-    if (braid_exec_is_idle(exec, true, false))
-        braid_exec_free(exec);
-    else
-        keep(exec);
-    braid_places_hold(&places, offsetof(braid_device, num_execs), -1);
 }

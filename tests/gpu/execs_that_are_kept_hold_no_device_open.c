@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An exec whose frames could not be told to have ended when it was destroyed is kept, but the
-// program is done with it: each of its devices can be closed.
+// program is done with it: each of its devices can be closed, in any order.
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,6 +90,40 @@ static uint64_t num_leased(const struct frame *frame)
     return stats.events_leased;
 }
 
+// The second is done with, but is there until the first is closed, or makes another exec.
+static void close_second(struct frame *frame, struct replica *replica)
+{
+    open_both(frame, replica, 1);
+    check_ok(braid_exec_launch(frame->exec, frame->stream));
+    destroy_so_that_it_is_kept(frame);
+    replica_free(replica);
+    check_ok(braid_device_close(replica->second));
+    check_fails(braid_device_close(replica->second), BRAID_INVALID_ARGUMENT, "was closed");
+    replica->second = NULL;
+}
+
+static void whose_second_device_is_closed_first(void **state)
+{
+    (void)state;
+    struct frame frame;
+    struct replica replica;
+    close_second(&frame, &replica);
+    finish_both(&frame, &replica);
+}
+
+static void whose_second_device_is_gone_with_it(void **state)
+{
+    (void)state;
+    struct frame frame;
+    struct replica replica;
+    close_second(&frame, &replica);
+    check_ok(braid_stream_synchronize(frame.device, frame.stream));
+    assert_int_equal(standin_live("context"), 2);
+    check_ok(frame_create_exec(&frame, BRAID_MODE_STREAMS));
+    assert_int_equal(standin_live("context"), 1);
+    finish_both(&frame, &replica);
+}
+
 // Launches what fills the replica, behind the gate, and nothing of a frame.
 static void launch_the_fill_alone(struct frame *frame, struct replica *replica, sem_t *gate)
 {
@@ -133,6 +167,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(that_fills_a_replica),
         cmocka_unit_test(while_it_fills_one),
+        cmocka_unit_test(whose_second_device_is_closed_first),
+        cmocka_unit_test(whose_second_device_is_gone_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
