@@ -88,7 +88,8 @@ static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
     return make_whole(exec, graph, options, best, "as asked for");
 }
 
-// Tried before all other players where it is expected to be shorter; they take what it refuses.
+// Tried before all other players where it is expected to be shorter; they take what it refuses, and
+// what it has no memory for, which the log tells.
 static braid_status try_island(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, bool *out_made)
 {
@@ -101,6 +102,11 @@ static braid_status try_island(braid_exec *exec, const braid_graph *graph,
     braid_error_begin_attempt(&attempt);
     status = make_whole(exec, graph, options, island, "which is expected to be shorter");
     *out_made = !status;
+    if (status == BRAID_NO_MEMORY) {
+        braid_error_end_noted(&attempt, braid_error(status, "the graph is not made one island: %s",
+                                                    braid_error_message()));
+        return BRAID_OK;
+    }
     status = status == BRAID_UNSUPPORTED ? BRAID_OK : status;
     braid_error_end_attempt(&attempt, status);
     return status;

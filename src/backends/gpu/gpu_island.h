@@ -82,8 +82,8 @@ gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_i
                                            const struct backend_launch **out_launch);
 
 // Host memory for what so many lanes note of the nodes they are at, given back by
-// braid_gpu_island_memory_leave; *out_notes stays where nobody wants notes (BRAID_NOTE_NODES is 0).
-// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// braid_gpu_island_memory_leave; *out_notes stays NULL where nobody wants notes (BRAID_NOTE_NODES
+// is 0), and where there is no memory for them, which the log tells. Errors: BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, uint32_t **out_notes);
 // Of an island of one lane, before its first launch: the note that is its own; NULL: it has none.
 void braid_gpu_island_set_note(struct gpu_island *island, uint32_t *note);

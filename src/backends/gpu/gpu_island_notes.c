@@ -7,8 +7,20 @@
 #include "backends/gpu/gpu_island.h"
 #include "backends/gpu/gpu_island_maker.h"
 #include "backends/gpu/gpu_island_memory.h"
+#include "base/error.h"
 #include "base/node_text.h"
 #include "base/running.h"
+
+// Only messages after a fault need them.
+static void tell_of_none(const struct error_attempt *attempt, braid_status status)
+{
+    if (status)
+        (void)braid_error(status,
+                          "no memory for the notes of islands, so that none of their nodes can be "
+                          "named after a fault: %s",
+                          braid_error_message());
+    braid_error_end_noted(attempt, status);
+}
 
 braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, uint32_t **out_notes)
 {
@@ -16,11 +28,17 @@ braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, ui
     void *notes = NULL;
     if (num == 0 || (wish && strcmp(wish, "0") == 0))
         return BRAID_OK;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
     braid_status status =
         braid_gpu_island_memory_take(gpu, BRAID_MEMORY_HOST, num * sizeof(uint32_t), &notes);
-    if (status)
+    if (status && status != BRAID_NO_MEMORY) {
+        braid_error_end_attempt(&attempt, status);
         return status;
-    memset(notes, 0, num * sizeof(uint32_t));
+    }
+    tell_of_none(&attempt, status);
+    if (notes)
+        memset(notes, 0, num * sizeof(uint32_t));
     *out_notes = notes;
     return BRAID_OK;
 }

@@ -82,6 +82,7 @@ static braid_status make(struct gpu_backend *gpu, const struct stage *stage,
     return status ? status : braid_gpu_island_create(gpu, &lists, true, out_island);
 }
 
+// What an island has no memory for may have some as ordinary nodes; the log tells of it.
 static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *stage,
                                 const struct program_island *island, struct gpu_island **out_island)
 {
@@ -90,6 +91,12 @@ static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *sta
         return make(gpu, stage, island, out_island);
     braid_error_begin_attempt(&attempt);
     braid_status status = make(gpu, stage, island, out_island);
+    if (status == BRAID_NO_MEMORY) {
+        status = braid_error(status, "%u nodes stay outside of an island: %s",
+                             (uint32_t)island->num_ops, braid_error_message());
+        braid_error_end_noted(&attempt, status);
+        return BRAID_OK;
+    }
     status = status == BRAID_UNSUPPORTED ? BRAID_OK : status;
     braid_error_end_attempt(&attempt, status);
     return status;

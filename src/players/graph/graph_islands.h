@@ -28,9 +28,10 @@ braid_status braid_graph_islands_create(struct gpu_backend *gpu, const struct pr
 // No launch is in flight. The device need not be current.
 void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands);
 
-// Compiles and loads one, unless that turns out to be impossible: then the item stays without, or,
-// where the stage must have it, BRAID_UNSUPPORTED. Its calls write their times to `times`, unless
-// that is NULL. Errors: BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
+// Compiles and loads one, unless that turns out to be impossible, or there is no memory for it:
+// then the item stays without, or, where the stage must have it, BRAID_UNSUPPORTED or
+// BRAID_NO_MEMORY. Its calls write their times to `times`, unless that is NULL. Errors:
+// BRAID_DEVICE_ERROR.
 braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_backend *gpu,
                                       const struct stage *stage, uint32_t index,
                                       struct graph_times *times);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where memory runs out for what an island takes, an exec whose program did not ask for islands is
+// played without them, and any is without the notes that name nodes after a fault. The log tells.
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "gpu/island_graph.h"
+#include "support/check.h"
+
+enum { FRAMES = 3 };
+
+static char logged[8192];
+
+static void take_log(void *user, braid_status status, const char *message)
+{
+    (void)user;
+    assert_int_equal(status, BRAID_NO_MEMORY);
+    strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
+}
+
+static braid_status create(braid_device *device, const struct island_graph *made,
+                           braid_islands islands, const char *rule, braid_exec **out_exec)
+{
+    const braid_exec_options options = { .islands = islands,
+                                         .plan.max_lanes = made->has_outsiders };
+    logged[0] = '\0';
+    braid_log_set(take_log, NULL);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    braid_status status = braid_exec_create(device, made->graph, &options, out_exec);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    braid_log_set(NULL, NULL);
+    return status;
+}
+
+// The graph's counters were allocated before.
+static uint32_t run(const struct island_graph *graph, braid_islands islands, const char *rule)
+{
+    struct island_graph made = *graph;
+    braid_device *device;
+    braid_exec *exec;
+    braid_exec_info info;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    island_graph_make(&made, device);
+    check_ok(create(device, &made, islands, rule, &exec));
+    for (int frame = 0; frame < FRAMES; frame++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    island_graph_check(&made, FRAMES);
+    braid_exec_get_info(exec, &info);
+    braid_exec_destroy(exec);
+    island_graph_finish(&made, device);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+    return info.num_islands;
+}
+
+static void refuse(const struct island_graph *graph, braid_islands islands, const char *rule)
+{
+    struct island_graph made = *graph;
+    braid_device *device;
+    braid_exec *exec;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    island_graph_make(&made, device);
+    check_fails(create(device, &made, islands, rule, &exec), BRAID_NO_MEMORY, "cuMemAlloc");
+    island_graph_finish(&made, device);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
+#define NO_HOST_MEMORY "cuMemHostAlloc:1+=2"
+#define NO_DEVICE_MEMORY "cuMemAlloc:1+=2"
+
+static const struct island_graph whole = { .seed = 3, .most_before = 3 };
+static const struct island_graph stretches = { .seed = 1, .has_outsiders = true };
+
+static void without_notes(void **state)
+{
+    (void)state;
+    static const braid_islands all[] = { BRAID_ISLANDS_AUTO, BRAID_ISLANDS_ALWAYS };
+    for (int i = 0; i < 2; i++) {
+        assert_true(run(&stretches, all[i], NO_HOST_MEMORY) > 0);
+        assert_non_null(strstr(logged, "no memory for the notes of islands"));
+    }
+    assert_int_equal(run(&whole, BRAID_ISLANDS_WHOLE, NO_HOST_MEMORY), 1);
+    assert_non_null(strstr(logged, "no memory for the notes of islands"));
+}
+
+static void without_islands(void **state)
+{
+    (void)state;
+    assert_int_equal(run(&stretches, BRAID_ISLANDS_AUTO, NO_DEVICE_MEMORY), 0);
+    assert_non_null(strstr(logged, "nodes stay outside of an island: "));
+    assert_int_equal(run(&whole, BRAID_ISLANDS_AUTO, NO_DEVICE_MEMORY), 0);
+    assert_non_null(strstr(logged, "the graph is not made one island: "));
+}
+
+static void but_not_without_those_that_were_asked_for(void **state)
+{
+    (void)state;
+    refuse(&stretches, BRAID_ISLANDS_ALWAYS, NO_DEVICE_MEMORY);
+    refuse(&whole, BRAID_ISLANDS_WHOLE, NO_DEVICE_MEMORY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_notes),
+        cmocka_unit_test(without_islands),
+        cmocka_unit_test(but_not_without_those_that_were_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
