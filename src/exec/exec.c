@@ -22,10 +22,10 @@ braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot, b
     struct backend *backend = exec->device->backend;
     braid_status status =
         backend->ops->event_record(backend, slot->done->backend, device_backend_stream(stream));
-    if (!status)
-        status = braid_exec_mark_replaced(exec, slot, stream);
-    if (!status)
+    if (!status) {
+        braid_exec_mark_replaced(exec, slot, stream);
         return BRAID_OK;
+    }
     braid_exec_lose(exec, stream);
     return braid_error(status,
                        "launch on %s: the frame's end could not be recorded, so it was awaited: %s",

@@ -181,9 +181,9 @@ braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, 
 braid_status braid_exec_change_slot(braid_exec *exec, uint32_t slot, const struct exec_edit *edits,
                                     uint32_t num);
 // Behind a frame whose end was recorded on the stream: lets what is kept for frames in flight be
-// freed once this one has ended. Errors: those of event_record; then it is kept longer.
-braid_status braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot,
-                                      braid_stream *stream);
+// freed once this one has ended. The launch lacks nothing where that fails: the log tells, and it
+// is kept until a later launch marks it, or all frames have ended.
+void braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot, braid_stream *stream);
 
 // Adds to a launch's failure what was running, where the device broke before and the player knows.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status);

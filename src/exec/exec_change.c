@@ -172,16 +172,17 @@ static braid_status free_replaced(braid_exec *exec, struct frame_slot *slot)
     return BRAID_OK;
 }
 
-braid_status braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot,
-                                      braid_stream *stream)
+void braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
     if (!slot->frame.num_replaced || slot->num_marked || !slot->mark)
-        return BRAID_OK;
+        return;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
     braid_status status =
         backend->ops->event_record(backend, slot->mark->backend, device_backend_stream(stream));
     slot->num_marked = status ? 0 : slot->frame.num_replaced;
-    return status;
+    braid_error_end_noted(&attempt, status);
 }
 
 static uint32_t count_of_node(const struct exec_edit *edits, uint32_t num)
