@@ -3,12 +3,14 @@
 //
 // Node by node and frame by frame, the bytes are replaced, the task is made anew from them and the
 // player is told. Frames in flight have captured what they run with, or keep it (program/frame.h).
-// Whatever fails, all that was done before it is taken back in reverse.
+// Whatever fails, all that was done before it is taken back in reverse, what of that fails as well
+// excepted.
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/node_text.h"
 #include "exec/exec.h"
 
 enum {
@@ -107,39 +109,63 @@ static braid_status tell_player(braid_exec *exec, const struct frame_slot *slot,
     return status;
 }
 
+// The values from before are the frame's again; `out_made` is the task with those of the change.
+static void put_back(const braid_exec *exec, const struct exec_changed *changed,
+                     struct backend_task *out_made)
+{
+    struct frame *frame = &exec->slots[changed->slot].frame;
+    *out_made = frame->tasks[changed->task.node];
+    put_bytes_back(frame, changed);
+    braid_frame_put(&exec->tasks, frame, &changed->task);
+}
+
 // A change that fails leaves nothing of itself.
 static braid_status change(braid_exec *exec, struct exec_changed *changed)
 {
     struct frame_slot *slot = &exec->slots[changed->slot];
+    struct backend_task made;
     uint32_t node = changed->edits[0].node;
     changed->task = slot->frame.tasks[node];
     put_bytes(&slot->frame, changed);
     braid_status status = braid_frame_change(&exec->tasks, &slot->frame, node);
-    if (!status) {
-        status = tell_player(exec, slot, node);
-        if (!status)
-            return BRAID_OK;
+    if (status) {
         put_bytes_back(&slot->frame, changed);
-        braid_frame_take_back(&exec->tasks, &slot->frame, &changed->task);
         return status;
     }
-    put_bytes_back(&slot->frame, changed);
+    status = tell_player(exec, slot, node);
+    if (!status)
+        return BRAID_OK;
+    put_back(exec, changed, &made);
+    braid_frame_discard(&slot->frame, &made);
     return status;
+}
+
+// What the player has may be freed only once it has something else. Where it refuses, the change
+// stands, in the frame as there: with two failures a node keeps its new values, but none is torn.
+static braid_status take_back_one(braid_exec *exec, const struct exec_changed *changed)
+{
+    struct frame_slot *slot = &exec->slots[changed->slot];
+    struct backend_task made;
+    put_back(exec, changed, &made);
+    braid_status status = tell_player(exec, slot, made.node);
+    if (!status) {
+        braid_frame_discard(&slot->frame, &made);
+        return BRAID_OK;
+    }
+    put_bytes(&slot->frame, changed);
+    braid_frame_put(&exec->tasks, &slot->frame, &made);
+    braid_frame_settle(&slot->frame, &changed->task);
+    return braid_error(status, "node %s keeps new values of a change that failed: %s",
+                       braid_node_text(made.node, made.name).text, braid_error_message());
 }
 
 static void take_back(braid_exec *exec, uint32_t num)
 {
-    struct error_attempt attempt;
-    braid_status status = BRAID_OK;
-    braid_error_begin_attempt(&attempt);
-    while (num-- > 0 && !status) {
-        const struct exec_changed *changed = &exec->room.changed[num];
-        struct frame_slot *slot = &exec->slots[changed->slot];
-        put_bytes_back(&slot->frame, changed);
-        braid_frame_take_back(&exec->tasks, &slot->frame, &changed->task);
-        status = tell_player(exec, slot, changed->task.node);
+    while (num-- > 0) {
+        struct error_attempt attempt;
+        braid_error_begin_attempt(&attempt);
+        braid_error_end_noted(&attempt, take_back_one(exec, &exec->room.changed[num]));
     }
-    braid_error_end_noted(&attempt, status);
 }
 
 // Errors: those of event_query.

@@ -358,14 +358,18 @@ void braid_frame_settle(struct frame *frame, const struct backend_task *old)
         replace_detour(frame, old);
 }
 
-void braid_frame_take_back(const struct tasks *tasks, struct frame *frame,
-                           const struct backend_task *old)
+void braid_frame_put(const struct tasks *tasks, struct frame *frame,
+                     const struct backend_task *task)
 {
-    struct backend_task *task = &frame->tasks[old->node];
-    if (old->kind == WORK_HOST && old->host.user != task->host.user)
-        braid_host_call_discard(task);
-    if (task->detour && old->detour != task->detour)
-        finish_detour(frame, task);
-    *task = *old;
+    frame->tasks[task->node] = *task;
     write_work(tasks, frame, task);
+}
+
+void braid_frame_discard(const struct frame *frame, struct backend_task *unused)
+{
+    const struct backend_task *task = &frame->tasks[unused->node];
+    if (unused->kind == WORK_HOST && unused->host.user != task->host.user)
+        braid_host_call_discard(unused);
+    if (unused->detour && unused->detour != task->detour)
+        finish_detour(frame, unused);
 }

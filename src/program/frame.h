@@ -38,9 +38,12 @@ braid_status braid_frame_change(const struct tasks *tasks, struct frame *frame, 
 // The change stands: what only the old task had is kept for frames in flight, if it was launched.
 void braid_frame_settle(struct frame *frame, const struct backend_task *old);
 
-// The old task is the frame's again; the caller has put back the bytes that it changed.
-void braid_frame_take_back(const struct tasks *tasks, struct frame *frame,
-                           const struct backend_task *old);
+// A task is the frame's again, instead of the one that is; the caller has put back the bytes that
+// it was made of, and keeps the other one until the player has this one, too.
+void braid_frame_put(const struct tasks *tasks, struct frame *frame,
+                     const struct backend_task *task);
+// Frees what only such another one had, which no launch has seen.
+void braid_frame_discard(const struct frame *frame, struct backend_task *unused);
 
 // Frees the first `num` of what was kept for frames in flight, which have ended.
 void braid_frame_free_replaced(struct frame *frame, uint32_t num);

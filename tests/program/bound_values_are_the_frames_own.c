@@ -115,8 +115,11 @@ static void each_frame_reads_its_own_slots(void **state)
     assert_has(&two, 4);
     assert_has(&one, 1);
     memcpy(two.slots[TASK_SLOT_ARGUMENTS], &arguments, sizeof(arguments));
-    for (uint32_t i = NUM_TASKS; i-- > 0;)
-        braid_frame_take_back(&tasks, &two, &old[i]);
+    for (uint32_t i = NUM_TASKS; i-- > 0;) {
+        struct backend_task made = two.tasks[i];
+        braid_frame_put(&tasks, &two, &old[i]);
+        braid_frame_discard(&two, &made);
+    }
     assert_has(&two, 1);
     braid_frame_finish(&one);
     braid_frame_finish(&two);

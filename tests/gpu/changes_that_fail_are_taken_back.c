@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A change of several nodes that the driver refuses halfway is taken back, node by node. What
+// cannot be taken back either stands in the graph and in what Braid knows of it, and the log tells.
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum { NUM_NODES = 3 };
+
+static char logged[2048];
+
+static void take_log(void *user, braid_status status, const char *message)
+{
+    (void)user, (void)status;
+    strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
+}
+
+// Host calls, one behind the other, that each note what one parameter has them called with.
+struct changed {
+    braid_device *device;
+    braid_exec *exec;
+    braid_parameter parameter;
+    int values[3]; // that it points to
+    void *had[NUM_NODES];
+    int num_run;
+};
+
+static struct changed *running;
+
+static void note(void *user)
+{
+    running->had[running->num_run++ % NUM_NODES] = user;
+}
+
+static void open_changed(struct changed *changed)
+{
+    braid_graph *graph;
+    braid_node nodes[NUM_NODES];
+    *changed = (struct changed){ 0 };
+    running = changed;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &changed->device));
+    check_ok(braid_graph_create(&graph));
+    void *first = &changed->values[0];
+    check_ok(braid_graph_add_parameter(graph, "value", sizeof(first), &changed->parameter));
+    for (int i = 0; i < NUM_NODES; i++) {
+        const braid_host_call call = {
+            .node = { .after = nodes + i - (i > 0), .num_after = i > 0 },
+            .call = note,
+            .user = first,
+        };
+        check_ok(braid_graph_add_host_call(graph, &call, &nodes[i]));
+        const braid_parameter_use use = { .node = nodes[i], .target = BRAID_TARGET_USER };
+        check_ok(braid_graph_use_parameter(graph, changed->parameter, &use));
+    }
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    check_ok(braid_exec_create(changed->device, graph, &options, &changed->exec));
+    braid_graph_destroy(graph);
+}
+
+static braid_status set(struct changed *changed, int value, const char *rule)
+{
+    void *const pointer = &changed->values[value];
+    logged[0] = '\0';
+    braid_log_set(take_log, NULL);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    braid_status status = braid_exec_set_param(changed->exec, changed->parameter, &pointer);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    braid_log_set(NULL, NULL);
+    return status;
+}
+
+static void run_and_check(struct changed *changed, const int expected[NUM_NODES])
+{
+    check_ok(braid_exec_launch(changed->exec, NULL));
+    check_ok(braid_exec_wait(changed->exec));
+    for (int i = 0; i < NUM_NODES; i++)
+        assert_ptr_equal(changed->had[i], &changed->values[expected[i]]);
+}
+
+static void finish_changed(struct changed *changed)
+{
+    check_ok(set(changed, 2, NULL));
+    run_and_check(changed, (const int[]){ 2, 2, 2 });
+    braid_exec_destroy(changed->exec);
+    check_ok(braid_device_close(changed->device));
+    check_nothing_is_left();
+}
+
+static void where_one_call_fails(void **state)
+{
+    (void)state;
+    for (int nth = 1; nth <= NUM_NODES; nth++) {
+        struct changed changed;
+        char rule[64];
+        open_changed(&changed);
+        snprintf(rule, sizeof(rule), "cuGraphExecHostNodeSetParams:%d=999", nth);
+        check_fails(set(&changed, 1, rule), BRAID_DEVICE_ERROR, "cuGraphExecHostNodeSetParams");
+        assert_null(strstr(logged, "keeps"));
+        run_and_check(&changed, (const int[]){ 0, 0, 0 });
+        finish_changed(&changed);
+    }
+}
+
+// The third node's, and then the second's when it is taken back: the first is all the same.
+static void but_for_what_fails_then(void **state)
+{
+    (void)state;
+    struct changed changed;
+    open_changed(&changed);
+    check_fails(
+        set(&changed, 1, "cuGraphExecHostNodeSetParams:3=999,cuGraphExecHostNodeSetParams:4=2"),
+        BRAID_DEVICE_ERROR, "cuGraphExecHostNodeSetParams");
+    assert_non_null(strstr(logged, "keeps new values of a change that failed"));
+    run_and_check(&changed, (const int[]){ 0, 1, 0 });
+    run_and_check(&changed, (const int[]){ 0, 1, 0 });
+    finish_changed(&changed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(where_one_call_fails),
+        cmocka_unit_test(but_for_what_fails_then),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
