@@ -34,12 +34,15 @@ static _Atomic uint64_t *word_of(const struct gpu_flag *flag)
     return flag->memory->memory;
 }
 
-// As soon as the word is written the detour may be gone.
+// As soon as it does not run any more the detour may be another call's, and as soon as the word is
+// written both may be gone.
 static void end_call(void *owner, void *user)
 {
-    const struct backend_detour *detour = user;
+    struct backend_detour *detour = user;
+    struct gpu_flag *flag = detour->flag;
     (void)owner;
-    atomic_fetch_add_explicit(word_of(detour->flag), 1, memory_order_release);
+    atomic_fetch_sub_explicit(&detour->num_running, 1, memory_order_release);
+    atomic_fetch_add_explicit(word_of(flag), 1, memory_order_release);
 }
 
 static void make_call(void *user)
@@ -56,6 +59,7 @@ static void hand_over(void *user)
         atomic_store_explicit(word_of(detour->flag), 0, memory_order_release);
     else
         atomic_fetch_add_explicit(&detour->flag->num_handed, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&detour->num_running, 1, memory_order_relaxed);
     if (braid_blockers_run(&detour->gpu->blockers, detour))
         return;
     make_call(detour);
@@ -99,12 +103,15 @@ braid_status braid_gpu_prepare_blocking(struct gpu_backend *gpu,
     return BRAID_OK;
 }
 
+// No frame uses a spare one, but where queueing a wait has failed its call may not have ended.
 struct backend_detour *braid_gpu_take_spare(const struct backend_detour *detour)
 {
-    struct gpu_flag *flag = detour->flag;
-    struct backend_detour *spare = flag ? flag->spare : NULL;
+    struct backend_detour **link = detour->flag ? &detour->flag->spare : NULL;
+    while (link && *link && atomic_load_explicit(&(*link)->num_running, memory_order_acquire) > 0)
+        link = &(*link)->next;
+    struct backend_detour *spare = link ? *link : NULL;
     if (spare)
-        flag->spare = spare->next;
+        *link = spare->next;
     return spare;
 }
 
