@@ -18,7 +18,7 @@ from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
 from braid._schedule import Intervals, Schedule
-from braid._text import string
+from braid._text import whole_text
 from braid._timings import Timings, read_intervals, read_timings
 
 if TYPE_CHECKING:
@@ -370,10 +370,8 @@ class Exec(Owned):
 
     def explain_frames(self) -> str:
         """How frames in flight are ordered: a line, and one for each wait between them."""
-        text = ffi.new("char[]", 4096)
         with self._owner as pointer:
-            check(lib.braid_exec_explain_frames(pointer, text, 4096))
-        return string(text)
+            return whole_text(lambda text, size: lib.braid_exec_explain_frames(pointer, text, size))
 
     def _repr_svg_(self) -> Optional[str]:
         return None if self._owner.closed else self.schedule._repr_svg_()

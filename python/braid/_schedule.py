@@ -11,7 +11,7 @@ from braid._binding import ffi, lib
 from braid._errors import check, refuse
 from braid._lifetime import Owned, Owner, run_deferred
 from braid._options import PlanOptions, fill_plan, read_struct
-from braid._text import capture, string
+from braid._text import capture, string, whole_text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -254,23 +254,18 @@ class Schedule(Owned):
 
     def explain_limit(self) -> str:
         """One line that says what limits the frame as planned."""
-        text = ffi.new("char[]", 512)
-        check(self._call(lambda pointer: lib.braid_schedule_explain_limit(pointer, text, 512)))
-        return string(text)
+        return self._explain(lib.braid_schedule_explain_limit)
 
     def explain(self, a: Node, b: Node) -> str:
         """How two nodes are ordered, and why."""
-        text = ffi.new("char[]", 4096)
-        handles = [self.graph._handle(node, "node") for node in (a, b)]
-        check(self._call(lambda pointer: lib.braid_schedule_explain(pointer, *handles, text, 4096)))
-        return string(text)
+        return self._explain(lib.braid_schedule_explain, *[self.graph._handle(node, "node") for node in (a, b)])
 
     def explain_island(self, node: Node) -> str:
         """Which island a node is in, or why it is in none."""
-        text = ffi.new("char[]", 1024)
-        handle = self.graph._handle(node, "node")
-        check(self._call(lambda pointer: lib.braid_schedule_explain_island(pointer, handle, text, 1024)))
-        return string(text)
+        return self._explain(lib.braid_schedule_explain_island, self.graph._handle(node, "node"))
+
+    def _explain(self, function: Any, *handles: Any) -> str:
+        return whole_text(lambda text, size: self._call(lambda pointer: function(pointer, *handles, text, size)))
 
     def verify(self) -> None:
         """Proves, independently of the planner, that every edge and conflict is ordered. Raises

@@ -31,6 +31,17 @@ def string(text: Any) -> str:
     return value
 
 
+def whole_text(write: Callable[[Any, int], int]) -> str:
+    """All of a text that C cuts to fit a buffer."""
+    size = 1024
+    while True:
+        text = ffi.new("char[]", size)
+        check(write(text, size))
+        if len(ffi.string(text)) + 1 < size:
+            return string(text)
+        size *= 4
+
+
 def version() -> str:
     """Of the library in use."""
     return string(lib.braid_version())

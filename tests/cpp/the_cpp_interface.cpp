@@ -3,6 +3,7 @@
 // typed arguments, failures as exceptions and as values, moves.
 #include <braid/braid.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -231,6 +232,29 @@ static void streams_work_by_themselves(braid::device &device)
     expect(!braid::checked::event::wrap(device, nullptr));
 }
 
+// However long they are.
+static void explanations_are_whole(braid::device &device)
+{
+    enum { NUM_CALLS = 100, LONG = 3000 };
+    auto graph = braid::graph::create();
+    for (int i = 0; i < NUM_CALLS; i++) {
+        auto cell = graph.resource(("cell " + std::to_string(i)).c_str());
+        graph.host(braid::task("updates its cell").updates(cell), [] {});
+    }
+    braid_exec_options options = {};
+    options.frames = 2;
+    auto exec = braid::exec::create(device, graph, options);
+    std::string text = exec.explain_frames();
+    expect(std::count(text.begin(), text.end(), '\n') == NUM_CALLS);
+    auto named = braid::graph::create();
+    auto list = named.resource("list");
+    std::string first(LONG, 'a'), second(LONG, 'b');
+    auto a = named.empty(braid::task(first.c_str()).writes(list));
+    auto b = named.empty(braid::task(second.c_str()).writes(list));
+    text = braid::schedule::plan(named).explain(a, b);
+    expect(text.find(first) != std::string::npos && text.find(second) != std::string::npos);
+}
+
 static void plans_can_be_read()
 {
     auto graph = braid::graph::create();
@@ -347,6 +371,7 @@ int main()
     times_and_costs_are_read(device);
     streams_work_by_themselves(device);
     plans_can_be_read();
+    explanations_are_whole(device);
     several_devices_are_planned_for();
     several_devices_run_one_graph(device);
     failures_are_exceptions_or_values();

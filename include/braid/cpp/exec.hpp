@@ -226,9 +226,9 @@ template <class Errors> class basic_exec
     // How frames in flight are ordered.
     result<std::string> explain_frames() const
     {
-        std::array<char, 4096> text = {};
-        braid_status status = braid_exec_explain_frames(get(), text.data(), text.size());
-        return Errors::template from<std::string>(status, [&] { return std::string(text.data()); });
+        return detail::whole_text<Errors>([this](char *text, std::size_t size) {
+            return braid_exec_explain_frames(get(), text, size);
+        });
     }
     braid_exec *get() const noexcept
     {

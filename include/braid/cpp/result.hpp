@@ -257,6 +257,22 @@ template <class T, auto destroy> class owned
   private:
     T *object_ = nullptr;
 };
+
+// All of a text that the library cuts to fit: `write` is given a buffer, and its size.
+template <class Errors, class Write>
+typename Errors::template result<std::string> whole_text(Write write)
+{
+    std::string text;
+    braid_status status = BRAID_OK;
+    std::size_t length = 0;
+    do {
+        text.assign(text.empty() ? 1024 : 4 * text.size(), '\0');
+        status = write(&text[0], text.size());
+        length = std::char_traits<char>::length(text.c_str());
+    } while (status == BRAID_OK && length + 1 == text.size());
+    text.resize(length);
+    return Errors::template from<std::string>(status, [&] { return std::move(text); });
+}
 } // namespace detail
 
 } // namespace braid

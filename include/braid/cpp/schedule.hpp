@@ -8,7 +8,6 @@
 #include <braid/schedule.h>
 #include <braid/timeline.h>
 
-#include <array>
 #include <cstdint>
 
 namespace braid
@@ -53,23 +52,23 @@ template <class Errors> class basic_schedule
     // How two nodes are ordered and why, in one line.
     result<std::string> explain(braid_node a, braid_node b) const
     {
-        std::array<char, 1024> text = {};
-        braid_status status = braid_schedule_explain(get(), a, b, text.data(), text.size());
-        return Errors::template from<std::string>(status, [&] { return std::string(text.data()); });
+        return detail::whole_text<Errors>([this, a, b](char *text, std::size_t size) {
+            return braid_schedule_explain(get(), a, b, text, size);
+        });
     }
     // What limits the frame as planned, in one line.
     result<std::string> explain_limit() const
     {
-        std::array<char, 512> text = {};
-        braid_status status = braid_schedule_explain_limit(get(), text.data(), text.size());
-        return Errors::template from<std::string>(status, [&] { return std::string(text.data()); });
+        return detail::whole_text<Errors>([this](char *text, std::size_t size) {
+            return braid_schedule_explain_limit(get(), text, size);
+        });
     }
     // Which island a node is in, or why it is in none, in one line.
     result<std::string> explain_island(braid_node node) const
     {
-        std::array<char, 1024> text = {};
-        braid_status status = braid_schedule_explain_island(get(), node, text.data(), text.size());
-        return Errors::template from<std::string>(status, [&] { return std::string(text.data()); });
+        return detail::whole_text<Errors>([this, node](char *text, std::size_t size) {
+            return braid_schedule_explain_island(get(), node, text, size);
+        });
     }
     // Where and when a node is planned.
     result<braid_placement> placement(braid_node node) const
