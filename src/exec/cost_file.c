@@ -166,6 +166,15 @@ static braid_status check_text(const char *path, const char *what, const char *f
                              path, what, found, expected);
 }
 
+static braid_status check_num(const char *path, const char *what, size_t num,
+                              const braid_graph *graph)
+{
+    return num == graph->nodes.num
+               ? BRAID_OK
+               : braid_error(BRAID_INVALID_ARGUMENT, "%s has %zu %s, and the graph %zu nodes", path,
+                             num, what, graph->nodes.num);
+}
+
 static braid_status check(const char *path, const struct costs *costs, const braid_graph *graph,
                           const braid_device *device)
 {
@@ -185,10 +194,10 @@ static braid_status check(const char *path, const struct costs *costs, const bra
         status = check_text(path, "backend", costs->backend, info.backend);
     if (!status && device)
         status = check_text(path, "device", costs->device, info.name);
-    size_t num = costs->costs_ns.num, num_inside = costs->inside_ns.num;
-    if (!status && (num != graph->nodes.num || (num_inside && num_inside != num)))
-        status = braid_error(BRAID_INVALID_ARGUMENT, "%s has %zu costs, and the graph %zu nodes",
-                             path, num != graph->nodes.num ? num : num_inside, graph->nodes.num);
+    if (!status)
+        status = check_num(path, "costs", costs->costs_ns.num, graph);
+    if (!status && costs->inside_ns.num)
+        status = check_num(path, "inside costs", costs->inside_ns.num, graph);
     return status;
 }
 

@@ -122,7 +122,7 @@ static void what_calls_take_inside_is_kept_too(void **state)
     strcpy(strstr(with, "0, 0, 25]"), "7]}");
     write_text(with);
     check_fails(braid_graph_load_costs(again, device, path), BRAID_INVALID_ARGUMENT,
-                "has 1 costs, and the graph 3 nodes");
+                "has 1 inside costs, and the graph 3 nodes");
     assert_int_equal(inside_cost_of(again, 2), 25);
     write_text(without);
     check_ok(braid_graph_load_costs(again, device, path));
