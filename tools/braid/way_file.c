@@ -3,6 +3,7 @@
 #include "way_file.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,28 +19,29 @@ static void write_digest(const braid_graph *graph, char text[DIGEST_CHARACTERS])
     snprintf(text, DIGEST_CHARACTERS, "%016" PRIx64, braid_graph_digest(graph));
 }
 
-// NULL: no node has such a cost.
-static json_t *inside_costs_to_json(const braid_graph *graph)
+static bool has_inside_costs(const braid_graph *graph)
 {
-    bool has_any = false;
-    json_t *costs = json_array();
     for (uint32_t i = 0; i < braid_graph_num_nodes(graph); i++) {
-        uint64_t cost_ns = braid_graph_inside_cost(graph, braid_graph_node(graph, i));
-        has_any |= cost_ns != 0;
-        json_array_append_new(costs, json_integer((json_int_t)cost_ns));
+        if (braid_graph_inside_cost(graph, braid_graph_node(graph, i)))
+            return true;
     }
-    if (has_any)
-        return costs;
-    json_decref(costs);
-    return NULL;
+    return false;
 }
 
+// The costs given, or those inside islands. NULL: out of memory.
 static json_t *costs_to_json(const braid_graph *graph, const uint64_t *costs_ns)
 {
     json_t *costs = json_array();
-    for (size_t i = 0; i < braid_graph_num_nodes(graph); i++)
-        json_array_append_new(costs, json_integer((json_int_t)costs_ns[i]));
-    return costs;
+    bool is_whole = costs;
+    for (uint32_t i = 0; i < braid_graph_num_nodes(graph) && is_whole; i++) {
+        uint64_t cost_ns =
+            costs_ns ? costs_ns[i] : braid_graph_inside_cost(graph, braid_graph_node(graph, i));
+        is_whole = json_array_append_new(costs, json_integer((json_int_t)cost_ns)) == 0;
+    }
+    if (is_whole)
+        return costs;
+    json_decref(costs);
+    return NULL;
 }
 
 static const char *name_islands(braid_islands islands)
@@ -76,12 +78,16 @@ enum exit_status way_file_write(const char *path, const braid_device *device,
     char digest[DIGEST_CHARACTERS];
     write_digest(graph, digest);
     json_t *json = output_start_json("tuning");
-    json_t *more = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o*, s:o}", "graph", digest, "backend",
-                             info.backend, "device", info.name, "way", way_to_json(way), "costs_ns",
-                             costs_to_json(graph, costs_ns), "inside_costs_ns",
-                             inside_costs_to_json(graph), "trials", trials);
+    json_t *more =
+        json_pack("{s:s, s:s, s:s}", "graph", digest, "backend", info.backend, "device", info.name);
+    // Each takes its value over, and refuses NULL.
+    bool is_whole = json_object_set_new(more, "way", way_to_json(way)) == 0;
+    is_whole &= json_object_set_new(more, "costs_ns", costs_to_json(graph, costs_ns)) == 0;
+    if (has_inside_costs(graph))
+        is_whole &= json_object_set_new(more, "inside_costs_ns", costs_to_json(graph, NULL)) == 0;
+    is_whole &= json_object_set_new(more, "trials", trials) == 0;
     enum exit_status status = EXIT_DONE;
-    if (!json || !more || json_object_update(json, more) != 0)
+    if (!json || !is_whole || json_object_update(json, more) != 0)
         status = fail(EXIT_FAILED, "out of memory for %s", path);
     if (status == EXIT_DONE)
         status = output_write_json(path, json);
