@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // When memory runs out in a launch, wherever in it: waiting for the exec still waits for all of its
 // frames in flight, on whatever stream they are.
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include <braid/braid.h>
 
+#include "support/asker.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
 
@@ -97,19 +96,10 @@ static void on_streams(void **state)
 struct asked {
     braid_device *device;
     braid_stream *stream;
-    braid_exec *exec;
+    struct asker asker;
     braid_node node;
-    sem_t has_failed;    // posted by the first message, before the launch waits for anything
     atomic_bool is_open; // what the frames wait for
-    uint64_t num_ended;
 };
-
-static void hear_of_failure(void *user, braid_status status, const char *message)
-{
-    struct asked *asked = user;
-    (void)status, (void)message;
-    sem_post(&asked->has_failed);
-}
 
 static void wait_until_open(void *user)
 {
@@ -118,25 +108,15 @@ static void wait_until_open(void *user)
         nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 }
 
-static void count_end(uint64_t frame, void *user)
+static void ask_and_open(void *user)
 {
     struct asked *asked = user;
-    assert_int_equal(frame, asked->num_ended);
-    assert_true(braid_exec_num_frames(asked->exec) > frame);
-    asked->num_ended++;
-}
-
-static void *ask_and_open(void *user)
-{
-    struct asked *asked = user;
-    while (sem_wait(&asked->has_failed))
-        continue;
+    braid_exec *exec = asked->asker.exec;
     failing_memory_disarm();
-    assert_true(braid_exec_num_frames(asked->exec) > 0);
-    assert_int_equal(braid_exec_query(asked->exec), BRAID_NOT_READY);
-    check_ok(braid_exec_set_enabled(asked->exec, asked->node, true));
+    assert_true(braid_exec_num_frames(exec) > 0);
+    assert_int_equal(braid_exec_query(exec), BRAID_NOT_READY);
+    check_ok(braid_exec_set_enabled(exec, asked->node, true));
     atomic_store(&asked->is_open, true);
-    return NULL;
 }
 
 static void open_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_frames)
@@ -147,45 +127,40 @@ static void open_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_f
     const braid_exec_options options = {
         .mode = mode,
         .frames = num_frames,
-        .on_frame_end = count_end,
-        .on_frame_end_user = asked,
+        .on_frame_end = asker_count_end,
+        .on_frame_end_user = &asked->asker,
     };
-    sem_init(&asked->has_failed, 0, 0);
+    asker_init(&asked->asker);
     check_ok(braid_device_open(&device_options, &asked->device));
     check_ok(braid_stream_create(asked->device, NULL, &asked->stream));
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
-    check_ok(braid_exec_create(asked->device, graph, &options, &asked->exec));
+    check_ok(braid_exec_create(asked->device, graph, &options, &asked->asker.exec));
     braid_graph_destroy(graph);
 }
 
 static void finish_asked(struct asked *asked)
 {
-    check_ok(braid_exec_wait(asked->exec));
-    assert_int_equal(asked->num_ended, braid_exec_num_frames(asked->exec));
-    braid_exec_destroy(asked->exec);
+    asker_finish(&asked->asker);
+    braid_exec_destroy(asked->asker.exec);
     braid_stream_destroy(asked->stream);
     check_ok(braid_device_close(asked->device));
-    sem_destroy(&asked->has_failed);
 }
 
 static void check_asked(braid_exec_mode mode, uint32_t num_frames, int num_besides)
 {
     struct asked asked = { 0 };
-    pthread_t thread;
     open_asked(&asked, mode, num_frames);
     for (int i = 0; i < num_besides; i++)
         check_ok(braid_stream_host_call(asked.device, asked.stream, nothing, NULL));
-    check_ok(braid_exec_launch(asked.exec, asked.stream));
-    braid_log_set(hear_of_failure, &asked);
-    assert_int_equal(pthread_create(&thread, NULL, ask_and_open, &asked), 0);
+    check_ok(braid_exec_launch(asked.asker.exec, asked.stream));
+    asker_start(&asked.asker, ask_and_open, &asked);
     failing_memory_arm(1);
     braid_status status = BRAID_OK;
     for (unsigned i = 0; !status && i < MOST_FRAMES; i++)
-        status = braid_exec_launch(asked.exec, asked.stream);
+        status = braid_exec_launch(asked.asker.exec, asked.stream);
     check_fails(status, BRAID_NO_MEMORY, "memory");
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    braid_log_set(NULL, NULL);
+    asker_join(&asked.asker, status);
     finish_asked(&asked);
 }
 

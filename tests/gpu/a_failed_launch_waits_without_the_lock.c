@@ -2,13 +2,13 @@
 // A launch that fails and waits for what it has queued lets other threads use the exec meanwhile:
 // the frame may wait for one of them. A change waits for no frame at all, but asks whether they
 // have ended.
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
 #include "gpu/replica.h"
+#include "support/asker.h"
 #include "support/check.h"
 
 // A frame that waits for a thread which, once its launch has failed, asks the exec and changes it.
@@ -16,17 +16,9 @@ struct asked {
     struct frame frame;
     struct replica replica; // with a group
     braid_node node;
-    sem_t has_failed; // posted by the first message, before the launch waits for anything
-    sem_t may_end;    // what the frame waits for
-    uint64_t num_ended;
+    struct asker asker;
+    sem_t may_end; // what the frame waits for
 };
-
-static void hear_of_failure(void *user, braid_status status, const char *message)
-{
-    struct asked *asked = user;
-    (void)status, (void)message;
-    sem_post(&asked->has_failed);
-}
 
 static void fail_calls(const char *rules)
 {
@@ -40,25 +32,14 @@ static void wait_for_end(void *user)
         continue;
 }
 
-static void count_end(uint64_t frame, void *user)
+static void ask_and_end(void *user)
 {
     struct asked *asked = user;
-    assert_int_equal(frame, asked->num_ended);
-    assert_true(braid_exec_num_frames(asked->frame.exec) > frame);
-    asked->num_ended++;
-}
-
-static void *ask_and_end(void *user)
-{
-    struct asked *asked = user;
-    while (sem_wait(&asked->has_failed))
-        continue;
     assert_true(braid_exec_num_frames(asked->frame.exec) <= 2);
     assert_int_equal(braid_exec_query(asked->frame.exec), BRAID_NOT_READY);
     check_ok(braid_exec_set_user(asked->frame.exec, asked->node, asked));
     sem_post(&asked->may_end);
     sem_post(&asked->may_end);
-    return NULL;
 }
 
 static void open_device(struct asked *asked)
@@ -77,12 +58,12 @@ static void open_group(struct asked *asked)
 
 static void finish(struct asked *asked)
 {
+    asker_finish(&asked->asker);
     braid_exec_destroy(asked->frame.exec);
     asked->frame.exec = NULL;
     replica_free(&asked->replica);
     frame_finish(&asked->frame);
     replica_finish(&asked->replica);
-    sem_destroy(&asked->has_failed);
     sem_destroy(&asked->may_end);
     check_nothing_is_left();
 }
@@ -93,11 +74,11 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
     const braid_exec_options options = {
         .mode = mode,
         .frames = num_frames,
-        .on_frame_end = count_end,
-        .on_frame_end_user = asked,
+        .on_frame_end = asker_count_end,
+        .on_frame_end_user = &asked->asker,
     };
     braid_graph *graph = NULL;
-    sem_init(&asked->has_failed, 0, 0);
+    asker_init(&asked->asker);
     sem_init(&asked->may_end, 0, 0);
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
@@ -106,6 +87,7 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
         replica_add_reader(&asked->replica, graph, asked->frame.words);
     check_ok(group ? braid_exec_create_on_group(group, graph, &options, &asked->frame.exec)
                    : braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
+    asked->asker.exec = asked->frame.exec;
     braid_graph_destroy(graph);
 }
 
@@ -114,27 +96,20 @@ static bool check_asked(void (*open)(struct asked *asked), braid_exec_mode mode,
                         uint32_t num_frames, int k)
 {
     struct asked asked;
-    pthread_t thread;
     char rules[32];
     open(&asked);
     create_asked(&asked, mode, num_frames);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
     if (asked.replica.group)
         check_ok(braid_exec_set_changed(asked.frame.exec, asked.replica.weights));
-    braid_log_set(hear_of_failure, &asked);
-    assert_int_equal(pthread_create(&thread, NULL, ask_and_end, &asked), 0);
+    asker_start(&asked.asker, ask_and_end, &asked);
     snprintf(rules, sizeof(rules), "*:%d=999", k);
     long waits = standin_calls("cuStreamSynchronize");
     fail_calls(rules);
     braid_status status = braid_exec_launch(asked.frame.exec, asked.frame.stream);
     fail_calls(NULL);
     bool has_waited = standin_calls("cuStreamSynchronize") > waits;
-    if (!status)
-        sem_post(&asked.has_failed);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    braid_log_set(NULL, NULL);
-    check_ok(braid_exec_wait(asked.frame.exec));
-    assert_int_equal(asked.num_ended, braid_exec_num_frames(asked.frame.exec));
+    asker_join(&asked.asker, status);
     finish(&asked);
     return has_waited;
 }
@@ -182,10 +157,10 @@ static void check_lost(uint32_t num_frames, const char *rules)
                 "the frame's callback could not be queued");
     fail_calls(NULL);
     check_fails(braid_exec_wait(asked.frame.exec), BRAID_DEVICE_ERROR, "neither recorded nor");
-    assert_int_equal(asked.num_ended, 1);
+    assert_int_equal(asked.asker.num_ended, 1);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
     check_ok(braid_exec_wait(asked.frame.exec));
-    assert_int_equal(asked.num_ended, 3);
+    assert_int_equal(asked.asker.num_ended, 3);
     finish(&asked);
 }
 
