@@ -31,7 +31,7 @@ def string(text: Any) -> str:
     return value
 
 
-def whole_text(write: Callable[[Any, int], int]) -> str:
+def whole_text(write: Callable[[Any, int], Any]) -> str:
     """All of a text that C cuts to fit a buffer."""
     size = 1024
     while True:
