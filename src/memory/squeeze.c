@@ -16,6 +16,7 @@
 // bound is good enough, one part in so many; and of what is over it, the part that each round takes
 // away.
 #define MOST_QUESTIONS 60000000
+#define MOST_TURNS 4000 // of each block: what is left of few blocks is not found by more
 #define GOOD_ENOUGH 50
 #define ROUND 8
 
@@ -174,6 +175,11 @@ static bool fit(struct squeeze *squeeze)
     return !squeeze->num_waiting;
 }
 
+static bool is_good_enough(uint64_t bytes, uint64_t bound)
+{
+    return bytes <= bound + bound / GOOD_ENOUGH;
+}
+
 static void squeeze_all(struct squeeze *squeeze, uint64_t bound, uint64_t *offsets, uint64_t *bytes)
 {
     uint32_t num = squeeze->clashes->lifetimes->num;
@@ -181,7 +187,7 @@ static void squeeze_all(struct squeeze *squeeze, uint64_t bound, uint64_t *offse
         squeeze->costs[i] = 1;
         put(squeeze, i, offsets[i]);
     }
-    while (*bytes > bound + bound / GOOD_ENOUGH) {
+    while (!is_good_enough(*bytes, bound)) {
         squeeze->limit = *bytes - 1 - (*bytes - bound) / ROUND;
         if (!fit(squeeze))
             return;
@@ -194,6 +200,9 @@ braid_status braid_squeeze(const struct clashes *clashes, uint64_t bound, uint64
                            uint64_t *bytes)
 {
     uint32_t num = clashes->lifetimes->num;
+    if (is_good_enough(*bytes, bound))
+        return BRAID_OK;
+    uint64_t affordable = MOST_QUESTIONS / 2 / num, enough = (uint64_t)MOST_TURNS * num;
     struct squeeze squeeze = {
         .clashes = clashes,
         .offsets = braid_allocate_zeroed(num, sizeof(uint64_t)),
@@ -204,7 +213,7 @@ braid_status braid_squeeze(const struct clashes *clashes, uint64_t bound, uint64
         .waiting = braid_allocate_zeroed(num, sizeof(uint32_t)),
         .starts = braid_allocate_zeroed(num, sizeof(struct edge)),
         .ends = braid_allocate_zeroed(num, sizeof(struct edge)),
-        .steps = MOST_QUESTIONS / 2 / num,
+        .steps = affordable < enough ? affordable : enough,
     };
     bool done = squeeze.offsets && squeeze.costs && squeeze.is_placed && squeeze.by_start &&
                 squeeze.by_end && squeeze.waiting && squeeze.starts && squeeze.ends;
