@@ -44,7 +44,8 @@ static void ask_for_short_slices(void)
 {
     struct attributes attributes = { .bytes = sizeof(attributes) };
     if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) ||
-        attributes.policy != SCHED_OTHER || attributes.slice_ns <= SLICE_NS)
+        attributes.policy != SCHED_OTHER || attributes.slice_ns <= SLICE_NS ||
+        attributes.nice < 0) // which the reset would take from what the calls start, and is let in
         return;
     attributes.flags |= RESET_ON_FORK;
     attributes.slice_ns = SLICE_NS;
