@@ -154,11 +154,12 @@ struct cpu_stream {
     _Atomic uint64_t num_ended;
 };
 
-// True, and what ran there is seen: until something is queued.
+// True, and what ran there is seen: until something is queued. What has ended is read first: read
+// behind it, it could be what was queued since, by what has ended.
 static inline bool cpu_stream_is_idle(const struct cpu_stream *stream)
 {
-    return atomic_load_explicit(&stream->num_ended, memory_order_acquire) ==
-           atomic_load_explicit(&stream->num_queued, memory_order_acquire);
+    uint64_t num_ended = atomic_load_explicit(&stream->num_ended, memory_order_acquire);
+    return num_ended == atomic_load_explicit(&stream->num_queued, memory_order_acquire);
 }
 
 #endif
