@@ -181,6 +181,24 @@ static void kernels_of_functions_that_read_the_grid_are_left_alone(void **state)
     free(changed);
 }
 
+// What stands behind a function's parameters is not its name.
+static void functions_are_known_by_their_names(void **state)
+{
+    (void)state;
+    static const char *const functions[] = {
+        "__device__ int width(int x) LB(64) { return gridDim.x; }\n",
+        "__device__ void width(int *x) LB(N) { *x = gridDim.x; }\n",
+        "__device__ LB(64) int width() { return gridDim.x; }\n",
+        "__device__ width::width(int x) : y(x), z(0) { y = gridDim.x; }\n",
+    };
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        char source[400];
+        snprintf(source, sizeof(source), "%s" KERNEL "a(int *x) { x[width(1)] = 0; }\n",
+                 functions[i]);
+        check_source_refused(source, "a", "a function of it reads the grid");
+    }
+}
+
 static void source_that_is_not_understood_is_refused(void **state)
 {
     (void)state;
@@ -223,6 +241,7 @@ int main(void)
         cmocka_unit_test(text_that_ends_early_stays_as_wrong_as_it_is),
         cmocka_unit_test(every_kernel_of_a_source_takes_one_parameter_more),
         cmocka_unit_test(kernels_of_functions_that_read_the_grid_are_left_alone),
+        cmocka_unit_test(functions_are_known_by_their_names),
         cmocka_unit_test(source_that_is_not_understood_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

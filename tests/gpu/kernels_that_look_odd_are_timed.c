@@ -192,45 +192,69 @@ static void other_failures_are_failures(void **state)
     close_pair(&pair);
 }
 
-#define STAMPS ", unsigned long long *braid_stamps, unsigned braid_mask)"
-#define STAMPS_BY_DEFAULT ", unsigned long long *braid_stamps = 0, unsigned braid_mask = 0)"
-#define GRID ", const unsigned *braid_grid_from"
+#define STAMPS "unsigned long long *braid_stamps, unsigned braid_mask)"
+#define STAMPS_BY_DEFAULT "unsigned long long *braid_stamps = 0, unsigned braid_mask = 0)"
+#define GRID "const unsigned *braid_grid_from"
+
+static const struct odd_head {
+    const char *before, *behind; // where parameters are added
+    bool has_default;
+    const char *none; // what is there instead of parameters
+} odd_heads[] = {
+    { "__global__ void a(int *x", "" },
+    { "__global__ void a(int *x", " __launch_bounds__(64, (2))" },
+    { "__global__ void a(int *x", " BOUNDS(64) __attribute__((x(1)))" },
+    { "__global__ __launch_bounds__(64) void a(int *x", " noexcept(true)" },
+    { "void __global__ __attribute__((cold)) __launch_bounds__(8) a(int *x", " [[x::y(1)]]" },
+    { "BOUNDS(64) __global__ HIDDEN(1) void a(int *x", "" },
+    { "template <class T = void, void (*f)(int)> __global__ void n::a(int *x", " __maxnreg__(8)" },
+    { "__global__ VOID a(int *x", " __launch_bounds__(64)" },
+    { "__global__ void LB(64) a(int *x", "" },
+    { "__global__ void LB(N) a(int *x", "" },
+    { "__global__ void LB(N, 2 * N) a(T x", " LB(N * N)" },
+    { "__global__ void LB(64) WHY(\"\") a(T", "" },
+    { "__global__ void NAME(a, b)(int *x", "" },
+    { "__global__ VOID LB(64) a(int *x", " LB(64)" },
+    { "__global__ void a(int *x", " LB(64)" },
+    { "__global__ void a(T", " LB(N)" },
+    { "__global__ void a(n::T<8> &", " LB(8 * N)" },
+    { "__global__ void a(", " LB(64)", .none = "" },
+    { "__global__ void a(", " LB(N)", .none = "" },
+    { "__global__ void LB(N) a(", "", .none = "" },
+    { "__global__ void a(", " LB(N)", .none = "void" },
+    { "__global__ void LB(64) a(", "", .none = "void" },
+    { "__global__ void [[gnu::x(1)]] a(int *x", "" },
+    { "__global__ void a [[gnu::x(1)]] (int *x", "" },
+    { "__global__ [[gnu::x(int y)]] void a(T", " [[gnu::x(int y)]]" },
+    { "__global__ void [[gnu::x(1)]] a(", " [[gnu::x(int *y)]]", .none = "" },
+    { "__global__ void __launch_bounds__(64) a(int x", " __attribute__((noinline))" },
+    { "__global__ void a(int *x = 0", "", .has_default = true },
+    { "__global__ void a(int *x, int y = f(1, 2)", " __launch_bounds__(64)", .has_default = true },
+};
+
+static void check_changed(char *changed, const char *expected, const char *reason)
+{
+    if (!changed || !strstr(changed, expected))
+        fail_msg("'%s' is not in: %s", expected, changed ? changed : reason);
+    free(changed);
+}
 
 // Parameters stand behind the program's, and nowhere else.
 static void parameters_are_told_from_attributes(void **state)
 {
     (void)state;
-    static const char *const heads[][3] = {
-        { "__global__ void a(int *x", ")", "" },
-        { "__global__ void a(int *x", ")", " __launch_bounds__(64, (2))" },
-        { "__global__ void a(int *x", ")", " BOUNDS(64) __attribute__((x(1)))" },
-        { "__global__ __launch_bounds__(64) void a(int *x", ")", " noexcept(true)" },
-        { "void __global__ __attribute__((cold)) __launch_bounds__(8) a(int *x", ")",
-          " [[x::y(1)]]" },
-        { "BOUNDS(64) __global__ HIDDEN(1) void a(int *x", ")", "" },
-        { "template <class T = void, void (*f)(int)> __global__ void n::a(int *x", ")",
-          " __maxnreg__(8)" },
-        { "__global__ VOID a(int *x", ")", " __launch_bounds__(64)" },
-        { "__global__ void a(int *x = 0", "=)", "" },
-        { "__global__ void a(int *x, int y = f(1, 2)", "=)", " __launch_bounds__(64)" },
-    };
-    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+    for (size_t i = 0; i < sizeof(odd_heads) / sizeof(odd_heads[0]); i++) {
+        const struct odd_head *head = &odd_heads[i];
+        const char *comma = head->none ? "" : ", ", *reason = NULL;
         char text[400], stamped[400], reading[400];
-        const char *const *head = heads[i], *reason = NULL;
-        bool defaults = head[1][0] == '=';
-        snprintf(text, sizeof(text), "%s)%s {}", head[0], head[2]);
-        snprintf(stamped, sizeof(stamped), "%s%s%s { const", head[0],
-                 defaults ? STAMPS_BY_DEFAULT : STAMPS, head[2]);
-        snprintf(reading, sizeof(reading), "%s" GRID "%s)%s { enum", head[0],
-                 defaults ? " = 0" : "", head[2]);
-        char *changed = braid_gpu_source_with_stamps(text, &reason);
-        if (!changed || !strstr(changed, stamped))
-            fail_msg("'%s' is not in: %s", stamped, changed ? changed : reason);
-        free(changed);
-        changed = braid_gpu_source_with_read_grid(text, NULL, &reason);
-        if (!changed || !strstr(changed, reading))
-            fail_msg("'%s' is not in: %s", reading, changed ? changed : reason);
-        free(changed);
+        snprintf(text, sizeof(text), "%s%s)%s {}", head->before, head->none ? head->none : "",
+                 head->behind);
+        snprintf(stamped, sizeof(stamped), "%s%s%s%s { const", head->before, comma,
+                 head->has_default ? STAMPS_BY_DEFAULT : STAMPS, head->behind);
+        snprintf(reading, sizeof(reading), "%s%s" GRID "%s)%s { enum", head->before, comma,
+                 head->has_default ? " = 0" : "", head->behind);
+        check_changed(braid_gpu_source_with_stamps(text, &reason), stamped, reason);
+        check_changed(braid_gpu_source_with_read_grid(text, NULL, &reason), reading, reason);
     }
 }
 

@@ -63,6 +63,8 @@ static const char odd_text[] =
     "{ fill<float, 2>(to, 1'0.5f); }\n"
     "__global__ void LIMITED_2(float *to) LIMITED(128) { auto f = [=](int i) { to[i] = 1; }; f(2); "
     "}\n"
+    "__global__ void LIMITED(2 * SIDE) limited(float *to) { to[0] = 1; }\n"
+    "__global__ void LIMITED(SIDE) nothing [[gnu::used]] () LIMITED(SIDE) { }\n"
     "__attribute__((noinline)) __device__ void aside(float *to) { to[0] = 1; }\n"
     "__global__ __launch_bounds__(32, 1) void m(const struct place to) noexcept\n"
     "{ aside(to.at); }\n"

@@ -66,7 +66,7 @@ static void look_at_directive(struct source_walk *walk, struct token directive)
 static void end_kernel(struct source_walk *walk)
 {
     const struct grid_reader *reader = walk->user;
-    if (reader->reads && reader->entry && braid_token_is(walk->head.name, reader->entry))
+    if (reader->reads && reader->entry && braid_token_is(walk->head.parameters.name, reader->entry))
         braid_source_refuse(walk, by_function);
     if (reader->reads)
         return;
@@ -78,12 +78,12 @@ static void end_function(struct source_walk *walk)
 {
     struct grid_reader *reader = walk->user;
     const struct source_head *head = &walk->head;
-    if (!reader->reads || braid_source_has_name(&reader->functions, head->name))
+    if (!reader->reads || braid_source_has_name(&reader->functions, head->parameters.name))
         return;
-    if (head->is_type || head->has_operator || !head->last)
+    if (head->is_type || head->has_operator || !head->parameters.last)
         braid_source_refuse(walk, "a type or an operator of it reads the grid");
     else
-        reader->no_memory |= !braid_source_add_name(&reader->functions, head->name);
+        reader->no_memory |= !braid_source_add_name(&reader->functions, head->parameters.name);
 }
 
 static void end_body(struct source_walk *walk)

@@ -54,7 +54,7 @@ static void end_body(struct source_walk *walk)
     struct stamper *stamper = walk->user;
     if (!walk->head.is_kernel)
         return;
-    stamper->no_memory |= !braid_source_add_name(&stamper->kernels, walk->head.name);
+    stamper->no_memory |= !braid_source_add_name(&stamper->kernels, walk->head.parameters.name);
     braid_source_add_parameters(walk, parameters, with_defaults);
     braid_gpu_edit(&walk->edits, walk->body, walk->body, begin);
 }

@@ -2,6 +2,7 @@
 // HIP's source body by body, so that its kernels can be changed.
 #include "backends/gpu/gpu_source_walk.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const char not_told_apart[] = "its kernels are not told apart";
@@ -54,44 +55,70 @@ static bool is_attribute(struct token word)
     return braid_token_is_one_of(word, words);
 }
 
-// Of a kernel's parentheses the first behind its void are the parameters, whatever macro follows.
-static void open_parentheses(struct source_head *head, struct token token)
+static bool is_value(struct token token)
 {
-    head->is_aside = is_attribute(head->word) || (head->is_kernel && head->has_parameters);
-    if (head->is_aside)
-        return;
-    head->name = head->word;
-    head->first = token.at + 1;
-    head->num_tokens = head->num_void = 0;
-    head->has_default = false;
+    return token.kind == TOKEN_STRING ||
+           (token.kind == TOKEN_WORD && isdigit((unsigned char)*token.at));
 }
 
-static void close_parentheses(struct source_head *head, struct token token)
+static void add_to_list(struct source_list *list, struct token token)
 {
-    if (head->is_aside)
-        return;
-    head->last = token.at;
-    head->has_parameters = head->is_void;
+    static const char *const pointers[] = { "*", "&", NULL };
+    bool is_name = token.kind == TOKEN_WORD && !is_value(token);
+    if (list->num_tokens++ == 0)
+        list->has_value = is_value(token);
+    list->has_type |= is_name && list->may_be_type;
+    if (!list->may_be_type || !braid_token_is_one_of(token, pointers))
+        list->may_be_type = is_name || braid_token_is(token, ">");
+    list->num_void += braid_token_is(token, "void");
+    list->has_default |= braid_token_is(token, "=");
+}
+
+static enum source_likeness likeness(const struct source_list *list)
+{
+    if (list->num_tokens == list->num_void)
+        return LIKE_NOTHING;
+    if (list->has_value)
+        return LIKE_VALUES;
+    return list->has_type ? LIKE_PARAMETERS : LIKE_WORDS;
+}
+
+// Macros stand before the name as well as behind the parameters, and only what is in parentheses
+// tells the two from each other. Of two that look alike the first is taken behind `void`.
+static void close_list(struct source_head *head, struct token token)
+{
+    head->list.last = token.at;
+    enum source_likeness now = likeness(&head->list), before = likeness(&head->parameters);
+    if (!head->parameters.last || now > before || (now == before && !head->is_void))
+        head->parameters = head->list;
 }
 
 static void read_parentheses(struct source_head *head, struct token token)
 {
     if (braid_token_is(token, "(") && head->parentheses++ == 0) {
-        open_parentheses(head, token);
+        head->is_aside = is_attribute(head->word) || head->squares;
+        head->list = (struct source_list){ .name = head->word, .first = token.at + 1 };
     } else if (braid_token_is(token, ")") && --head->parentheses == 0) {
-        close_parentheses(head, token);
-    } else if (!head->is_aside) {
-        head->num_tokens++;
-        head->num_void += braid_token_is(token, "void");
-        head->has_default |= braid_token_is(token, "=");
+        if (!head->is_aside)
+            close_list(head, token);
+    } else {
+        add_to_list(&head->list, token);
     }
+}
+
+// What stood in parentheses before `void` were no parameters.
+static void note_void(struct source_head *head)
+{
+    head->is_void = true;
+    head->parameters = (struct source_list){ 0 };
 }
 
 static void note_word(struct source_head *head, struct token word)
 {
     head->word = word;
     head->is_kernel |= braid_token_is(word, "__global__");
-    head->is_void |= head->angles == 0 && braid_token_is(word, "void");
+    if (head->angles == 0 && braid_token_is(word, "void"))
+        note_void(head);
     head->has_operator |= braid_token_is(word, "operator");
     head->opens_scope |= braid_token_is(word, "namespace") || braid_token_is(word, "extern");
     head->is_type |=
@@ -103,11 +130,11 @@ static void note_word(struct source_head *head, struct token word)
 static void begin_body(struct source_walk *walk, struct token token)
 {
     const struct source_head *head = &walk->head;
-    if (head->opens_scope && !head->last) {
+    if (head->opens_scope && !head->parameters.last) {
         walk->head = (struct source_head){ 0 };
         return;
     }
-    if (head->is_kernel && !head->last)
+    if (head->is_kernel && !head->parameters.last)
         braid_source_refuse(walk, not_told_apart);
     walk->braces = 1;
     walk->body = token.at + 1;
@@ -119,7 +146,8 @@ static void read_head(struct source_walk *walk, struct token token)
     if (head->parentheses || braid_token_is(token, "(")) {
         read_parentheses(head, token);
     } else if (token.kind == TOKEN_WORD) {
-        note_word(head, token);
+        if (head->squares == 0)
+            note_word(head, token);
     } else if (braid_token_is(token, "{")) {
         begin_body(walk, token);
     } else if (braid_token_is(token, ";") || braid_token_is(token, "}")) {
@@ -128,6 +156,7 @@ static void read_head(struct source_walk *walk, struct token token)
         *head = (struct source_head){ 0 };
     } else {
         head->angles += braid_token_is(token, "<") - braid_token_is(token, ">");
+        head->squares += braid_token_is(token, "[") - braid_token_is(token, "]");
     }
 }
 
@@ -167,11 +196,11 @@ void braid_source_walk(struct source_walk *walk, const char *source)
 void braid_source_add_parameters(struct source_walk *walk, const char *more,
                                  const char *more_with_defaults)
 {
-    const struct source_head *head = &walk->head;
-    if (head->has_default)
+    const struct source_list *list = &walk->head.parameters;
+    if (list->has_default)
         more = more_with_defaults;
-    if (head->num_tokens == head->num_void)
-        braid_gpu_edit(&walk->edits, head->first, head->last, more + strlen(", "));
+    if (list->num_tokens == list->num_void)
+        braid_gpu_edit(&walk->edits, list->first, list->last, more + strlen(", "));
     else
-        braid_gpu_edit(&walk->edits, head->last, head->last, more);
+        braid_gpu_edit(&walk->edits, list->last, list->last, more);
 }

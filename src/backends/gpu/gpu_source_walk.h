@@ -10,17 +10,27 @@
 #include "backends/gpu/gpu_tokens.h"
 #include "base/array.h"
 
-// What stands before a body, so far. The last parentheses before it are the parameters, but for
-// those of attributes; of a kernel the first behind `void`.
-struct source_head {
-    bool is_kernel, is_type, is_void, has_operator, opens_scope;
-    bool is_aside;               // in parentheses that are no parameters
-    bool has_parameters;         // behind `void`
-    bool has_default;            // one of the parameters has
-    struct token name, word;     // before those parentheses; the last one
+// How much what stands in parentheses looks like parameters, from least: it begins with a number or
+// a string; has words that stand alone; has nothing, or `void`; has a name behind its type.
+enum source_likeness { LIKE_VALUES, LIKE_WORDS, LIKE_NOTHING, LIKE_PARAMETERS };
+
+struct source_list {
+    struct token name;           // before the parentheses
     const char *first, *last;    // behind the opening one, and the closing one
     size_t num_tokens, num_void; // between
-    int parentheses, angles;
+    bool has_default;            // one of the parameters has
+    bool has_value, has_type;    // it begins with one; a name stands behind one
+    bool may_be_type;            // what the last of these tokens ends
+};
+
+// What stands before a body, so far. Attributes that are known by their names, or by their
+// brackets, have no parameters.
+struct source_head {
+    bool is_kernel, is_type, is_void, has_operator, opens_scope;
+    bool is_aside;                       // in parentheses that are no parameters
+    struct source_list list, parameters; // at hand; the likeliest so far
+    struct token word;                   // the last one
+    int parentheses, angles, squares;
 };
 
 struct source_walk {
