@@ -245,6 +245,39 @@ static void other_uses_are_refused(void **state)
                 "it is machine code");
 }
 
+static void check_creating_fails(struct contract *contract, const char *source, braid_status status,
+                                 const char *message)
+{
+    const braid_kernel kernel = { .name = "wrong", .source = source };
+    uint32_t *words = contract_numbers(contract, 3);
+    braid_graph *graph = contract_graph(contract);
+    const braid_launch launch = { .node = { .name = "reads" },
+                                  .kernel = &kernel,
+                                  .grid_from = words,
+                                  BRAID_ARGS(BRAID_ARG(words)) };
+    braid_exec *exec = NULL;
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    check_fails(braid_exec_create(contract->device, graph, NULL, &exec), status, message);
+}
+
+// Not the fault of what is added to the source.
+static void errors_of_a_source_stay_its_own(void **state)
+{
+    struct contract *contract = *state;
+    bool is_hip = strcmp(contract->backend, "hip") == 0;
+    if (!is_hip && strcmp(contract->backend, "cuda") != 0)
+        skip_because("this backend compiles no source");
+    check_creating_fails(contract,
+                         "extern \"C\" __global__ void wrong(unknown_type to) { (void)to; }\n",
+                         BRAID_DEVICE_ERROR, "'reads': compiling kernel 'wrong'");
+    if (is_hip)
+        check_creating_fails(
+            contract,
+            "extern \"C\" __global__ void wrong(unsigned *braid_grid_from) { (void)0; }\n",
+            BRAID_UNSUPPORTED,
+            "'wrong' cannot read its grid from memory: compiling kernel 'wrong'");
+}
+
 int run_read_grids(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +286,7 @@ int run_read_grids(void)
         contract_test(the_largest_grid_can_be_set),
         contract_test(preludes_make_the_grid_of_their_loop),
         contract_test(other_uses_are_refused),
+        contract_test(errors_of_a_source_stay_its_own),
     };
     return contract_run("grids are read when kernels start", tests);
 }

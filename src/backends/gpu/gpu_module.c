@@ -130,6 +130,21 @@ static braid_status load_changed_text(const struct gpu_backend *gpu, const braid
     return status;
 }
 
+// The compiler does not take the change. Where it does not take the program's own source either,
+// that is the error; of a kernel that is to write its times it did.
+static braid_status refuse_compiled(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                    const struct gpu_code *code)
+{
+    braid_kernel own = *kernel;
+    own.source = code->source;
+    char *image = NULL;
+    braid_status status = BRAID_OK;
+    if (code->reads_grid)
+        status = braid_gpu_compile(gpu, &own, false, &image, NULL);
+    free(image);
+    return status ? status : refuse_change(kernel, code, braid_error_message());
+}
+
 // The source is changed as far as its tokens tell, so the compiler has the last word on it.
 static braid_status compile_changed(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                     const struct gpu_code *code, gpu_module *out_handle)
@@ -139,7 +154,7 @@ static braid_status compile_changed(const struct gpu_backend *gpu, const braid_k
     braid_error_begin_attempt(&attempt);
     braid_status status = compile_and_load(gpu, kernel, out_handle, &refused);
     if (refused)
-        status = refuse_change(kernel, code, braid_error_message());
+        status = refuse_compiled(gpu, kernel, code);
     braid_error_end_attempt(&attempt, status);
     return status;
 }
