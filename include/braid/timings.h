@@ -84,7 +84,8 @@ typedef enum braid_timed_by {
 // begin to last block's end, and so do the calls of islands. Two small kernels stand around copies,
 // fills, calls, and kernels of machine code, and those some of whose threads end before a barrier
 // of the others: what the code for the times would keep from ending. The log says why a kernel is
-// timed around, when the exec is created.
+// timed around, when the first such exec is created while the kernel is loaded: again only when all
+// execs with it were destroyed in between.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timed_by(braid_exec *exec, braid_node node,
                                                                 braid_timed_by *out_timed_by);
 
