@@ -12,6 +12,7 @@
 #include "support/check.h"
 
 static atomic_bool holds_threads; // those that Braid starts
+static atomic_int num_held;
 static sem_t gate;
 
 struct start {
@@ -50,6 +51,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     struct start *start = malloc(sizeof(*start));
     assert_non_null(start);
     *start = (struct start){ routine, argument };
+    atomic_fetch_add(&num_held, 1);
     return create(thread, attributes, run_behind_gate, start);
 }
 
@@ -90,6 +92,8 @@ static void that_a_later_change_does_not_reach(void **state)
     atomic_store(&holds_threads, false);
     check_ok(braid_exec_set_user(frame.exec, node, &num[1]));
     check_ok(braid_exec_set_user(frame.exec, node, &num[2]));
+    assert_int_equal(atomic_load(&num_held), 1);
+    assert_int_equal(atomic_load(&num[0]), 0);
     sem_post(&gate);
     check_ok(braid_exec_launch(frame.exec, frame.stream));
     check_ok(braid_exec_wait(frame.exec));
