@@ -94,8 +94,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
 // program's: what was queued on one of them has to have ended before, unless it is the null stream.
 // A device whose work cannot be told to have ended, since the driver fails to answer, is kept with
 // all that it holds, and the program is done with it. A device that a kept exec of several devices
-// uses (see status.h) is done with, too, but what it holds is freed with that exec: when the first
-// of them is closed, or before.
+// uses (see status.h) is done with, too, once its own work has ended; but what it holds is freed
+// with that exec: when the first of them is closed, or before.
 // Errors: BRAID_BUSY, BRAID_INVALID_ARGUMENT (inside a host call), BRAID_DEVICE_ERROR (kept).
 BRAID_API braid_status braid_device_close(braid_device *device);
 

@@ -70,9 +70,10 @@ static braid_status check_unused(braid_device *device)
                        left);
 }
 
+// Of a device whose own work has ended.
 static braid_status close_now(braid_device *device)
 {
-    braid_status status = braid_device_finish_kept(device);
+    braid_status status = braid_device_finish_pools(device);
     if (status)
         return status;
     device->backend->ops->close(device->backend);
@@ -88,25 +89,39 @@ void braid_device_borrow(braid_device *device)
     pthread_mutex_unlock(&device->lock);
 }
 
-// Where the device is closed with that, nobody is left to return a failure to.
-void braid_device_give_back(braid_device *device)
+// Whether the device is to be closed with that.
+static bool give_back(braid_device *device)
 {
     pthread_mutex_lock(&device->lock);
     bool closes = --device->num_borrowed == 0 && device->closes_later;
     pthread_mutex_unlock(&device->lock);
-    if (!closes)
+    return closes;
+}
+
+// Where the device is closed with that, nobody is left to return a failure to.
+void braid_device_give_back(braid_device *device)
+{
+    if (!give_back(device))
         return;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     braid_error_end_noted(&attempt, close_now(device));
 }
 
-static bool is_borrowed(braid_device *device)
+// Its own work is awaited here, whoever borrows it: what gives it back later does so on any thread,
+// for which a call of the program's may wait. What it keeps goes here, too, since devices may
+// borrow from each other; so that none of them closes this one meanwhile, it is borrowed by its
+// closing. One that has to be kept stays so.
+static braid_status close_once_unborrowed(braid_device *device)
 {
     pthread_mutex_lock(&device->lock);
-    bool borrowed = device->closes_later = device->num_borrowed > 0;
+    device->num_borrowed++;
+    device->closes_later = true;
     pthread_mutex_unlock(&device->lock);
-    return borrowed;
+    braid_status status = braid_device_end_work(device);
+    if (status)
+        return status;
+    return give_back(device) ? close_now(device) : BRAID_OK;
 }
 
 braid_status braid_device_close(braid_device *device)
@@ -123,5 +138,5 @@ braid_status braid_device_close(braid_device *device)
     // Where it is kept, too: the program is done with it.
     if (atomic_exchange(&device->is_closed, true)) // by another thread, meanwhile
         return braid_device_check("braid_device_close", device);
-    return is_borrowed(device) ? BRAID_OK : close_now(device);
+    return close_once_unborrowed(device);
 }

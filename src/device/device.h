@@ -22,7 +22,7 @@ struct braid_device {
     uint64_t num_allocations;
     uint64_t num_groups;
     struct kept *kept;            // see kept.h; guarded by lock, as are the next two
-    uint64_t num_borrowed;        // by what other devices keep
+    uint64_t num_borrowed;        // by what other devices keep, and while it is being closed
     bool closes_later;            // once it is not borrowed any more
     braid_device *next_abandoned; // see kept.c
 };

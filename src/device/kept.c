@@ -56,14 +56,6 @@ static bool drain(braid_device *device)
     return !backend->ops->drain || backend->ops->drain(backend) == BRAID_OK;
 }
 
-static bool close_pools(braid_device *device)
-{
-    if (!drain(device) || !free_idle(device, true))
-        return false;
-    braid_device_empty_pools(device);
-    return drain(device); // a stream of the pools may have had to be kept
-}
-
 static braid_status abandon(braid_device *device)
 {
     pthread_mutex_lock(&abandoned_lock);
@@ -75,7 +67,14 @@ static braid_status abandon(braid_device *device)
                        device->label);
 }
 
-braid_status braid_device_finish_kept(braid_device *device)
+braid_status braid_device_end_work(braid_device *device)
 {
-    return close_pools(device) ? BRAID_OK : abandon(device);
+    return drain(device) && free_idle(device, true) ? BRAID_OK : abandon(device);
+}
+
+// A stream of the pools may have to be kept.
+braid_status braid_device_finish_pools(braid_device *device)
+{
+    braid_device_empty_pools(device);
+    return drain(device) ? BRAID_OK : abandon(device);
 }

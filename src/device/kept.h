@@ -26,8 +26,10 @@ void braid_device_give_back(braid_device *device);
 // Frees what has become idle.
 void braid_device_free_kept(braid_device *device);
 
-// Before the device is closed, the same with all its work ended. Where that cannot be told, the
-// device is kept for good, and stays where leak checkers find it. Errors: BRAID_DEVICE_ERROR.
-braid_status braid_device_finish_kept(braid_device *device);
+// Before the device is closed: ends its work, and frees what is kept. Then, when nothing borrows
+// it: destroys what is idle in its pools. Where either cannot be told to have ended, the device is
+// kept for good, and stays where leak checkers find it. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_device_end_work(braid_device *device);
+braid_status braid_device_finish_pools(braid_device *device);
 
 #endif
