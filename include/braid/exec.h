@@ -205,7 +205,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_enabled(braid_exec *exec,
 // BRAID_INVALID_ARGUMENT (no scratch of the exec's graph, 0 bytes), BRAID_NO_MEMORY,
 // BRAID_DEVICE_ERROR, and BRAID_UNSUPPORTED where the address of a transient buffer or of scratch
 // cannot change in a driver's graph (the message names the node). Then all is as it was, unless the
-// driver refuses that as well, which the log tells.
+// driver refuses that as well, which the log tells: such a node has what it was given, and the exec
+// that memory until it is destroyed.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
                                                                braid_resource scratch,
                                                                uint64_t bytes);

@@ -76,7 +76,8 @@ struct braid_exec {
     braid_exec_when_full when_full;
     braid_memory_info memory;   // guarded by lock: what a frame's arenas have
     braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
-    struct placed *placed;      // what the graph became on several places; NULL: it is as it was
+    struct exec_arenas *stuck_arenas; // guarded by lock; see exec_scratch.c
+    struct placed *placed; // what the graph became on several places; NULL: it is as it was
     struct exec_kept *kept_replicas; // NULL: there are none; its changes are guarded by lock
     uint64_t *arena_begins;          // of each place, in the memory plan, and its end
     void *version_memory;            // of the device, for versioned buffers without addresses
@@ -220,6 +221,8 @@ braid_status braid_exec_read_times(braid_exec *exec);
 
 // exec_scratch.c: keeps what it takes to give scratch another size. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);
+// Frees memory that tasks may have kept addresses in; its players are gone.
+void braid_exec_free_stuck_arenas(braid_exec *exec);
 
 // exec_versions.c
 // Allocates what versioned buffers need, zeroed. Errors: of allocate, and of what queues.

@@ -174,6 +174,7 @@ void braid_exec_free(braid_exec *exec)
     braid_exec_settle_communicators(exec);
     braid_exec_unwatch(exec);
     finish_program(exec);
+    braid_exec_free_stuck_arenas(exec);
     braid_tasks_finish(&exec->tasks);
     braid_exec_return_queues(exec);
     braid_exec_free_versions(exec);

@@ -4,18 +4,29 @@
 //
 // Nothing in a frame's arena outlives the frame, so nothing has to be copied; but what frames in
 // flight have must stay, and they are awaited before.
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec_memory.h"
 #include "verify/verify_program.h"
 
+// Arenas of a change by slot and place, in a list of those that nobody may free before the exec.
+struct exec_arenas {
+    struct exec_arenas *next;
+    struct exec_arena items[];
+};
+
 // Whose memory is still what it was, while slots get new memory one after another.
 struct growth {
     braid_exec *exec;
     uint32_t num_places;
-    struct exec_arena *arenas; // new ones, then old ones: by slot and place
-    uint64_t *offsets;         // of addresses, as they were
+    struct exec_arenas *arenas;      // new ones, then old ones
+    bool is_stuck[EXEC_MOST_FRAMES]; // nodes of the slot keep addresses in its new arenas
+    bool any_stuck;
+    uint64_t *offsets; // of addresses, as they were, and in the new arenas where those are given up
     struct exec_edit *edits;
     const void **values;
 };
@@ -63,47 +74,85 @@ static void set_bytes(const braid_exec *exec, uint32_t scratch, uint64_t bytes)
 static bool allocate(struct growth *growth)
 {
     uint32_t num = growth->exec->tasks.num_addresses;
-    growth->arenas = braid_allocate_zeroed((size_t)growth->exec->num_slots * growth->num_places,
-                                           sizeof(*growth->arenas));
+    size_t num_arenas = (size_t)growth->exec->num_slots * growth->num_places;
+    growth->arenas =
+        calloc(1, sizeof(*growth->arenas) + num_arenas * sizeof(growth->arenas->items[0]));
     growth->offsets = braid_allocate_zeroed(num, sizeof(*growth->offsets));
     growth->edits = braid_allocate_zeroed(num, sizeof(*growth->edits));
     growth->values = braid_allocate_zeroed(num, sizeof(*growth->values));
     return growth->arenas && growth->offsets && growth->edits && growth->values;
 }
 
+static struct exec_arena *new_arena(const struct growth *growth, uint32_t slot, uint32_t place)
+{
+    return &growth->arenas->items[slot * growth->num_places + place];
+}
+
+static void free_arenas(const braid_exec *exec, struct exec_arenas *arenas)
+{
+    uint32_t num_places = exec_num_places(exec);
+    for (uint32_t i = 0; i < exec->num_slots * num_places; i++)
+        braid_exec_free_memory(exec->places.devices[i % num_places], &arenas->items[i]);
+    free(arenas);
+}
+
+void braid_exec_free_stuck_arenas(braid_exec *exec)
+{
+    while (exec->stuck_arenas) {
+        struct exec_arenas *arenas = exec->stuck_arenas;
+        exec->stuck_arenas = arenas->next;
+        free_arenas(exec, arenas);
+    }
+}
+
+// Leaves a slot's new arenas to the exec, by taking those of the others from among them.
+static void leave_stuck(struct growth *growth)
+{
+    braid_exec *exec = growth->exec;
+    for (uint32_t slot = 0; slot < exec->num_slots; slot++) {
+        for (uint32_t p = 0; p < growth->num_places; p++) {
+            struct exec_arena *arena = new_arena(growth, slot, p);
+            if (growth->is_stuck[slot])
+                exec->version_bytes += arena->bytes;
+            else
+                braid_exec_free_memory(exec->places.devices[p], arena);
+        }
+    }
+    growth->arenas->next = exec->stuck_arenas;
+    exec->stuck_arenas = growth->arenas;
+    growth->arenas = NULL;
+    braid_exec_tell_memory(exec, &exec->memory);
+}
+
 // Frees the arenas that are left: the old ones, or the new ones where they did not get in place.
 static void give_back(struct growth *growth)
 {
-    const braid_exec *exec = growth->exec;
-    for (uint32_t i = 0; growth->arenas && i < exec->num_slots * growth->num_places; i++)
-        braid_exec_free_memory(exec->places.devices[i % growth->num_places], &growth->arenas[i]);
-    free(growth->arenas);
+    if (growth->any_stuck)
+        leave_stuck(growth);
+    if (growth->arenas)
+        free_arenas(growth->exec, growth->arenas);
     free(growth->offsets);
     free(growth->edits);
     free(growth->values);
 }
 
-static struct exec_arena *new_arena(const struct growth *growth, uint32_t slot, uint32_t place)
+static void point_to(struct growth *growth, uint32_t i, const struct exec_arena *arena)
 {
-    return &growth->arenas[slot * growth->num_places + place];
+    const struct task_address *address = &growth->exec->tasks.addresses[i];
+    growth->values[i] = arena->begin + address->arena_offset;
+    growth->edits[i] = (struct exec_edit){ .from = (const unsigned char *)&growth->values[i],
+                                           .offset = address->offset,
+                                           .slot = address->slot,
+                                           .node = address->node,
+                                           .bytes = sizeof(growth->values[i]) };
 }
 
-// Gives a slot's tasks their addresses in the new arenas, or in those that the slot has.
-static braid_status move(struct growth *growth, uint32_t slot, bool to_new)
+// Gives a slot's tasks their addresses in the new arenas.
+static braid_status move(struct growth *growth, uint32_t slot)
 {
     const struct tasks *tasks = &growth->exec->tasks;
-    for (uint32_t i = 0; i < tasks->num_addresses; i++) {
-        const struct task_address *address = &tasks->addresses[i];
-        const struct exec_arena *arena =
-            to_new ? new_arena(growth, slot, address->place)
-                   : exec_arena_at(&growth->exec->slots[slot], address->place);
-        growth->values[i] = arena->begin + address->arena_offset;
-        growth->edits[i] = (struct exec_edit){ .from = (const unsigned char *)&growth->values[i],
-                                               .offset = address->offset,
-                                               .slot = address->slot,
-                                               .node = address->node,
-                                               .bytes = sizeof(growth->values[i]) };
-    }
+    for (uint32_t i = 0; i < tasks->num_addresses; i++)
+        point_to(growth, i, new_arena(growth, slot, tasks->addresses[i].place));
     return braid_exec_change_slot(growth->exec, slot, growth->edits, tasks->num_addresses);
 }
 
@@ -117,17 +166,49 @@ static void swap_offsets(struct growth *growth)
     }
 }
 
-// The first `num` slots get back what they had.
-static void move_back(struct growth *growth, uint32_t num)
+// Of an address as a slot has it, when the offsets are swapped back.
+static bool is_new(const struct growth *growth, uint32_t slot, uint32_t i)
 {
-    struct error_attempt attempt;
+    const struct task_address *address = &growth->exec->tasks.addresses[i];
+    const unsigned char *at = growth->exec->slots[slot].frame.slots[address->slot];
+    const void *value = new_arena(growth, slot, address->place)->begin + growth->offsets[i];
+    return memcmp(at + address->offset, &value, sizeof(value)) == 0;
+}
+
+// Node by node: one that refuses leaves none of the others where it was.
+static braid_status move_slot_back(struct growth *growth, uint32_t slot)
+{
+    braid_exec *exec = growth->exec;
+    const struct task_address *addresses = exec->tasks.addresses;
     braid_status status = BRAID_OK;
-    braid_error_begin_attempt(&attempt);
-    for (uint32_t i = 0; i < num; i++) {
-        braid_status moved = move(growth, i, false);
-        status = status ? status : moved;
+    for (uint32_t first = 0, end; first < exec->tasks.num_addresses; first = end) {
+        bool moved = false;
+        for (end = first;
+             end < exec->tasks.num_addresses && addresses[end].node == addresses[first].node;
+             end++) {
+            moved = moved || is_new(growth, slot, end);
+            point_to(growth, end, exec_arena_at(&exec->slots[slot], addresses[end].place));
+        }
+        braid_status back = BRAID_OK;
+        if (moved)
+            back = braid_exec_change_slot(exec, slot, &growth->edits[first], end - first);
+        status = status ? status : back;
     }
-    braid_error_end_noted(&attempt, status);
+    return status;
+}
+
+// All slots get back what they had, also the one whose change failed: of that a node may have
+// refused to be taken back.
+static void move_back(struct growth *growth)
+{
+    for (uint32_t slot = 0; slot < growth->exec->num_slots; slot++) {
+        struct error_attempt attempt;
+        braid_error_begin_attempt(&attempt);
+        braid_status status = move_slot_back(growth, slot);
+        growth->is_stuck[slot] = status != BRAID_OK;
+        growth->any_stuck = growth->any_stuck || status;
+        braid_error_end_noted(&attempt, status);
+    }
 }
 
 static braid_status move_all(struct growth *growth, const braid_memory_plan *plan)
@@ -136,15 +217,12 @@ static braid_status move_all(struct growth *growth, const braid_memory_plan *pla
     braid_status status = BRAID_OK;
     swap_offsets(growth); // keeps them
     status = braid_exec_place_tasks(exec, exec->scratch_graph, plan);
-    uint32_t num = 0;
-    while (num < exec->num_slots && !status) {
-        status = move(growth, num, true);
-        num += !status;
-    }
+    for (uint32_t slot = 0; slot < exec->num_slots && !status; slot++)
+        status = move(growth, slot);
     if (!status)
         return BRAID_OK;
     swap_offsets(growth);
-    move_back(growth, num);
+    move_back(growth);
     return status;
 }
 

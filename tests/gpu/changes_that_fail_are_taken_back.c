@@ -119,11 +119,108 @@ static void but_for_what_fails_then(void **state)
     finish_changed(&changed);
 }
 
+// Two kernels with scratch, one behind the other.
+struct scratched {
+    struct frame frame;
+    braid_resource scratch;
+    uint64_t memory_bytes; // before any change
+};
+
+static uint64_t memory_bytes(const braid_exec *exec)
+{
+    braid_exec_info info;
+    braid_exec_get_info(exec, &info);
+    return info.memory_bytes;
+}
+
+static void open_scratched(struct scratched *scratched, uint32_t num_frames)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+                                         .islands = BRAID_ISLANDS_NEVER,
+                                         .frames = num_frames };
+    struct frame *frame = &scratched->frame;
+    braid_graph *graph;
+    braid_node nodes[2];
+    reset_standin();
+    check_ok(frame_open(frame, "cuda"));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_scratch(graph, "scratch", 256, 256, &scratched->scratch));
+    for (int i = 0; i < 2; i++) {
+        const uint32_t c = 0;
+        const braid_launch launch = {
+            .node = { .after = nodes, .num_after = i > 0 },
+            .kernel = &sum_kernel,
+            BRAID_ARGS(braid_resource_address(&scratched->scratch), BRAID_ARG(frame->words),
+                       BRAID_ARG(frame->words), BRAID_ARG(c)),
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
+    }
+    check_ok(braid_exec_create(frame->device, graph, &options, &frame->exec));
+    braid_graph_destroy(graph);
+    scratched->memory_bytes = memory_bytes(frame->exec);
+}
+
+static void run_scratched(struct scratched *scratched, int num_frames)
+{
+    for (int i = 0; i < num_frames; i++)
+        check_ok(braid_exec_launch(scratched->frame.exec, scratched->frame.stream));
+    check_ok(braid_exec_wait(scratched->frame.exec));
+    assert_int_equal(standin_bad_accesses(), 0);
+}
+
+// Kernels run all the same, and `num_stuck` frames keep the memory that some of them write to.
+static void check_growth(uint32_t num_frames, const char *rule, uint64_t num_stuck)
+{
+    struct scratched scratched;
+    open_scratched(&scratched, num_frames);
+    braid_exec *exec = scratched.frame.exec;
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    check_fails(braid_exec_set_scratch(exec, scratched.scratch, 4096), BRAID_DEVICE_ERROR,
+                "cuGraphExecKernelNodeSetParams");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    assert_int_equal(memory_bytes(exec), scratched.memory_bytes + num_stuck * 4096);
+    run_scratched(&scratched, 4);
+    check_ok(braid_exec_set_scratch(exec, scratched.scratch, 8192));
+    run_scratched(&scratched, 4);
+    frame_finish(&scratched.frame);
+    check_nothing_is_left();
+}
+
+// The first kernel is moved, the second refuses.
+static void so_that_no_node_writes_to_freed_scratch(void **state)
+{
+    (void)state;
+    static const char call[] = "cuGraphExecKernelNodeSetParams";
+    char rule[160];
+    snprintf(rule, sizeof(rule), "%s:2=999", call);
+    check_growth(1, rule, 0);
+    snprintf(rule, sizeof(rule), "%s:2=999,%s:3=2", call, call); // nor is the first taken back
+    check_growth(1, rule, 0);
+    snprintf(rule, sizeof(rule), "%s:2=999,%s:3=2,%s:4=2", call, call, call); // ever
+    check_growth(1, rule, 1);
+}
+
+// Those of the first frame are moved, and the first of the second one; the second refuses.
+static void nor_one_of_an_earlier_frame(void **state)
+{
+    (void)state;
+    static const char call[] = "cuGraphExecKernelNodeSetParams";
+    char rule[160];
+    snprintf(rule, sizeof(rule), "%s:4=999", call);
+    check_growth(2, rule, 0);
+    snprintf(rule, sizeof(rule), "%s:4=999,%s:6=2", call, call);
+    check_growth(2, rule, 1);
+    snprintf(rule, sizeof(rule), "%s:4+=999", call);
+    check_growth(2, rule, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(where_one_call_fails),
         cmocka_unit_test(but_for_what_fails_then),
+        cmocka_unit_test(so_that_no_node_writes_to_freed_scratch),
+        cmocka_unit_test(nor_one_of_an_earlier_frame),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
