@@ -155,16 +155,18 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
                                                             const braid_arg *args, size_t num_args);
 
 // What else a node can be given for later launches; frames in flight keep what they have. Each
-// changes all it says or, with an error, nothing. None is part of the plan: the node's accesses and
-// edges stay and must hold for what it does now, and so do the lifetimes of transient buffers.
-// Where an exec cannot make the change the message names the node and says why, and nothing was
-// queued (BRAID_UNSUPPORTED): in an island a copy or fill that leaves the device, or several blocks
-// that may wait for each other; in CUDA and HIP graphs copies of pageable memory, several nodes,
-// and what the driver refuses. After the first times they allocate nothing, but where a copy of
-// pageable memory changes, and where the first grid or disabled node inside an island has the
-// island made again, which compiles it anew and waits as creating an exec does (no parameter does
-// that). On GPUs such a copy and a call that blocks keep what they had for the frames in flight,
-// until those have ended; but for what is compiled anew no change waits for a frame.
+// changes all it says or, with an error, nothing, unless the driver refuses to take it back as
+// well, which the log tells: what was given must stay valid then. None is part of the plan: the
+// node's accesses and edges stay and must hold for what it does now, and so do the lifetimes of
+// transient buffers. Where an exec cannot make the change the message names the node and says why,
+// and nothing was queued (BRAID_UNSUPPORTED): in an island a copy or fill that leaves the device,
+// or several blocks that may wait for each other; in CUDA and HIP graphs copies of pageable memory,
+// several nodes, and what the driver refuses. After the first times they allocate nothing, but
+// where a copy of pageable memory changes, and where the first grid or disabled node inside an
+// island has the island made again, which compiles it anew and waits as creating an exec does (no
+// parameter does that). On GPUs such a copy and a call that blocks keep what they had for the
+// frames in flight, until those have ended; but for what is compiled anew no change waits for a
+// frame.
 //
 // Errors of all: BRAID_INVALID_ARGUMENT (no node of the exec's graph, another kind of node, a value
 // that the graph would not take), BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.

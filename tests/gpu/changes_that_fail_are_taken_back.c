@@ -21,6 +21,7 @@ static void take_log(void *user, braid_status status, const char *message)
 struct changed {
     braid_device *device;
     braid_exec *exec;
+    braid_node nodes[NUM_NODES];
     braid_parameter parameter;
     int values[3]; // that it points to
     void *had[NUM_NODES];
@@ -34,10 +35,10 @@ static void note(void *user)
     running->had[running->num_run++ % NUM_NODES] = user;
 }
 
-static void open_changed(struct changed *changed)
+static void open_changed(struct changed *changed, uint32_t num_frames)
 {
     braid_graph *graph;
-    braid_node nodes[NUM_NODES];
+    braid_node *nodes = changed->nodes;
     *changed = (struct changed){ 0 };
     running = changed;
     reset_standin();
@@ -55,7 +56,7 @@ static void open_changed(struct changed *changed)
         const braid_parameter_use use = { .node = nodes[i], .target = BRAID_TARGET_USER };
         check_ok(braid_graph_use_parameter(graph, changed->parameter, &use));
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE, .frames = num_frames };
     check_ok(braid_exec_create(changed->device, graph, &options, &changed->exec));
     braid_graph_destroy(graph);
 }
@@ -95,7 +96,7 @@ static void where_one_call_fails(void **state)
     for (int nth = 1; nth <= NUM_NODES; nth++) {
         struct changed changed;
         char rule[64];
-        open_changed(&changed);
+        open_changed(&changed, 1);
         snprintf(rule, sizeof(rule), "cuGraphExecHostNodeSetParams:%d=999", nth);
         check_fails(set(&changed, 1, rule), BRAID_DEVICE_ERROR, "cuGraphExecHostNodeSetParams");
         assert_null(strstr(logged, "keeps"));
@@ -109,12 +110,35 @@ static void but_for_what_fails_then(void **state)
 {
     (void)state;
     struct changed changed;
-    open_changed(&changed);
+    open_changed(&changed, 1);
     check_fails(
         set(&changed, 1, "cuGraphExecHostNodeSetParams:3=999,cuGraphExecHostNodeSetParams:4=2"),
         BRAID_DEVICE_ERROR, "cuGraphExecHostNodeSetParams");
     assert_non_null(strstr(logged, "keeps new values of a change that failed"));
     run_and_check(&changed, (const int[]){ 0, 1, 0 });
+    run_and_check(&changed, (const int[]){ 0, 1, 0 });
+    finish_changed(&changed);
+}
+
+// One node, in two frames that may be in flight: the second refuses, and then the first does. What
+// was given is what that frame goes on with.
+static void of_a_node_in_several_frames(void **state)
+{
+    (void)state;
+    struct changed changed;
+    open_changed(&changed, 2);
+    logged[0] = '\0';
+    braid_log_set(take_log, NULL);
+    assert_true(
+        standin_configure("BRAID_STANDIN_FAIL",
+                          "cuGraphExecHostNodeSetParams:2=999,cuGraphExecHostNodeSetParams:3=2"));
+    check_fails(braid_exec_set_user(changed.exec, changed.nodes[1], &changed.values[1]),
+                BRAID_DEVICE_ERROR, "cuGraphExecHostNodeSetParams");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    braid_log_set(NULL, NULL);
+    assert_non_null(strstr(logged, "keeps new values of a change that failed"));
+    run_and_check(&changed, (const int[]){ 0, 1, 0 });
+    run_and_check(&changed, (const int[]){ 0, 0, 0 });
     run_and_check(&changed, (const int[]){ 0, 1, 0 });
     finish_changed(&changed);
 }
@@ -219,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(where_one_call_fails),
         cmocka_unit_test(but_for_what_fails_then),
+        cmocka_unit_test(of_a_node_in_several_frames),
         cmocka_unit_test(so_that_no_node_writes_to_freed_scratch),
         cmocka_unit_test(nor_one_of_an_earlier_frame),
     };
