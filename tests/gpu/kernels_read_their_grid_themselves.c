@@ -190,6 +190,12 @@ static void functions_are_known_by_their_names(void **state)
         "__device__ void width(int *x) LB(N) { *x = gridDim.x; }\n",
         "__device__ LB(64) int width() { return gridDim.x; }\n",
         "__device__ width::width(int x) : y(x), z(0) { y = gridDim.x; }\n",
+        "template <int N, if_t<(N > M)> = 0> __device__ int width() { return gridDim.x; }\n",
+        "template <class T, bool B = (sizeof(T) > N)> int width() { return gridDim.x; }\n",
+        "template <class T, int N = (T::a * T::b)> __device__ int width() { return gridDim.x; }\n",
+        "template <int (*F)(int x)> __device__ int width() { return gridDim.x; }\n",
+        "template <int N = 1 << 3> __device__ int width(int x) LB(N) { return gridDim.x; }\n",
+        "MACRO(int a) __device__ int width() { return gridDim.x; }\n",
     };
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         char source[400];

@@ -84,10 +84,12 @@ static enum source_likeness likeness(const struct source_list *list)
 }
 
 // Macros stand before the name as well as behind the parameters, and only what is in parentheses
-// tells the two from each other. Of two that look alike the first is taken behind `void`.
+// tells the two from each other. Of two that look alike the first is taken behind `void`. Those of
+// a template's parameters are the last to be taken.
 static void close_list(struct source_head *head, struct token token)
 {
     head->list.last = token.at;
+    head->list.has_value |= head->angles > 0;
     enum source_likeness now = likeness(&head->list), before = likeness(&head->parameters);
     if (!head->parameters.last || now > before || (now == before && !head->is_void))
         head->parameters = head->list;
@@ -106,19 +108,23 @@ static void read_parentheses(struct source_head *head, struct token token)
     }
 }
 
-// What stood in parentheses before `void` were no parameters.
-static void note_void(struct source_head *head)
+// Behind what templates and macros say; parentheses there were no parameters, and angles may have
+// been shifts.
+static bool begins_declaration(struct token word)
 {
-    head->is_void = true;
-    head->parameters = (struct source_list){ 0 };
+    return braid_token_is(word, "__global__") || braid_token_is(word, "__device__");
 }
 
 static void note_word(struct source_head *head, struct token word)
 {
     head->word = word;
     head->is_kernel |= braid_token_is(word, "__global__");
-    if (head->angles == 0 && braid_token_is(word, "void"))
-        note_void(head);
+    if (begins_declaration(word))
+        head->angles = 0;
+    bool is_void = head->angles == 0 && braid_token_is(word, "void");
+    head->is_void |= is_void;
+    if (is_void || begins_declaration(word))
+        head->parameters = (struct source_list){ 0 };
     head->has_operator |= braid_token_is(word, "operator");
     head->opens_scope |= braid_token_is(word, "namespace") || braid_token_is(word, "extern");
     head->is_type |=
