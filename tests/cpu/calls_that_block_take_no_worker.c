@@ -33,7 +33,26 @@ struct fixture {
     braid_exec *exec;
     sem_t posted;
     atomic_int num_present, num_after;
+    int num_before; // threads
 };
+
+static int count_threads(void)
+{
+    int num = 0;
+    DIR *folder = opendir("/proc/self/task");
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        num += entry->d_name[0] != '.';
+    if (folder)
+        closedir(folder);
+    return num;
+}
+
+// A thread is joined a moment before the system stops listing it.
+static void await_threads(int num)
+{
+    while (count_threads() != num) // or the alarm
+        usleep(100);
+}
 
 static void open_fixture(struct fixture *all)
 {
@@ -42,6 +61,7 @@ static void open_fixture(struct fixture *all)
     sem_init(&all->posted, 0, 0);
     const braid_device_options options = { .backend = "cpu", .num_workers = 1 };
     check_ok(braid_device_open(&options, &all->device));
+    all->num_before = count_threads() - 1; // the worker; a sanitizer's thread comes with the first
     check_ok(braid_graph_create(&all->graph));
 }
 
@@ -57,6 +77,7 @@ static void close_fixture(struct fixture *all)
     braid_graph_destroy(all->graph);
     check_ok(braid_device_close(all->device));
     sem_destroy(&all->posted);
+    await_threads(all->num_before); // all are joined
     alarm(0);
 }
 
@@ -186,24 +207,6 @@ static void count_after(void *user)
     atomic_fetch_add(&all->num_after, 1);
 }
 
-static int count_threads(void)
-{
-    int num = 0;
-    DIR *folder = opendir("/proc/self/task");
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        num += entry->d_name[0] != '.';
-    if (folder)
-        closedir(folder);
-    return num;
-}
-
-// Once it is so: a thread is joined a moment before the system stops listing it.
-static void await_threads(int num)
-{
-    while (count_threads() != num) // or the alarm
-        usleep(100);
-}
-
 static void calls_meet_in_every_frame(void **state)
 {
     (void)state;
@@ -224,7 +227,6 @@ static void calls_meet_in_every_frame(void **state)
             assert_in_range(count_threads(), num_before + NUM_CALLS, num_before + 2 * NUM_CALLS);
         }
         close_fixture(&all);
-        await_threads(num_before - 1); // nor after the device: all are joined
     }
 }
 
@@ -314,7 +316,6 @@ static void calls_are_made_without_memory_for_a_thread(void **state)
         assert_int_equal(atomic_load(&all.num_after), 1);
         assert_int_equal(count_threads(), num_before);
         close_fixture(&all);
-        await_threads(num_before - 1);
     }
 }
 
