@@ -208,7 +208,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_enabled(braid_exec *exec,
 // BRAID_DEVICE_ERROR, and BRAID_UNSUPPORTED where the address of a transient buffer or of scratch
 // cannot change in a driver's graph (the message names the node). Then all is as it was, unless the
 // driver refuses that as well, which the log tells: such a node has what it was given, and the exec
-// that memory until it is destroyed.
+// that memory until it is destroyed; what nodes then hand to each other in such memory is lost,
+// until a call succeeds.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
                                                                braid_resource scratch,
                                                                uint64_t bytes);
