@@ -43,13 +43,14 @@ enum {
 static void ask_for_short_slices(void)
 {
     struct attributes attributes = { .bytes = sizeof(attributes) };
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) ||
-        attributes.policy != SCHED_OTHER || attributes.slice_ns <= SLICE_NS ||
-        attributes.nice < 0) // which the reset would take from what the calls start, and is let in
-        return;
+    bool told = syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0;
+    bool is_ordinary = attributes.policy == SCHED_OTHER && attributes.slice_ns > SLICE_NS;
     attributes.flags |= RESET_ON_FORK;
     attributes.slice_ns = SLICE_NS;
-    (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
+    // The reset would take a raised priority from what the calls start; with one it is let in
+    // anyway.
+    if (told && is_ordinary && attributes.nice >= 0)
+        (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 // It is idle before anybody learns that the call has ended: frames that repeat start no thread. The
