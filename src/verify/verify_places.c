@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/node_text.h"
+#include "graph/addresses.h"
 #include "graph/links.h"
 #include "verify/verify.h"
 
@@ -39,27 +40,13 @@ static const struct graph_access *access_of(const braid_graph *graph, uint32_t i
     return &((const struct graph_access *)graph->accesses.items)[index];
 }
 
-// Where a node's begin among addresses in the order of nodes.
-static size_t find_first(const struct array *list, uint32_t node)
-{
-    const struct graph_address *addresses = list->items;
-    size_t low = 0, high = list->num;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (addresses[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 // The address at a place in a node.
 static const struct graph_address *find_address(const struct array *list, uint32_t node,
                                                 uint32_t place)
 {
     const struct graph_address *addresses = list->items;
-    for (size_t i = find_first(list, node); i < list->num && addresses[i].node == node; i++) {
+    for (size_t i = braid_graph_first_address(list, node);
+         i < list->num && addresses[i].node == node; i++) {
         if (addresses[i].place == place)
             return &addresses[i];
     }
@@ -72,7 +59,8 @@ static bool has_address(const struct proof *proof, const struct array *list, uin
                         uint32_t buffer, uint32_t instead, size_t *num)
 {
     const struct graph_address *addresses = list->items;
-    for (size_t i = find_first(list, node); i < list->num && addresses[i].node == node; i++) {
+    for (size_t i = braid_graph_first_address(list, node);
+         i < list->num && addresses[i].node == node; i++) {
         const struct graph_resource *wanted = resource_at(proof->program, addresses[i].resource);
         const struct graph_address *found =
             find_address(&proof->graph->addresses, node, addresses[i].place);
