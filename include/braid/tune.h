@@ -48,9 +48,10 @@ typedef struct braid_tune_options {
 // and where the device has them, without early starts and as an island.
 // The plans that promise most are timed in turns, so that a change of the machine's speed meets all
 // alike; after half and after three quarters of the budget the slower half of them is left out.
-// Between two that are within 1 % the one with fewer lanes is taken. NULL options are all zero. The
-// graph's kernels and calls run hundreds of times, with the arguments they were added with. Errors:
-// those of braid_exec_create and braid_exec_launch.
+// Of those within 1 % of the fastest, and whose medians the times cannot tell from its median
+// (intervals of 95 % overlap), the one with the fewest lanes is taken. NULL options are all zero.
+// The graph's kernels and calls run hundreds of times, with the arguments they were added with.
+// Errors: those of braid_exec_create and braid_exec_launch.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
                                                         const braid_tune_options *options,
                                                         braid_exec_options *out_way);

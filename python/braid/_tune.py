@@ -32,7 +32,7 @@ class Trial:
 @dataclasses.dataclass(frozen=True)
 class Tuning:
     """`way` is how to make the fastest exec: Exec(device, graph, **tuning.way). The fastest trial is first, the one that
-    was taken `is_best`: among those within 1 % of the first the one with the fewest lanes."""
+    was taken `is_best`: of those whose times cannot be told from the first's the one with the fewest lanes."""
 
     way: ExecOptions
     trials: List[Trial]

@@ -2,11 +2,10 @@
 // Tuning: measures, tries ways to play a graph in turns, and takes the fastest.
 #include <braid/tune.h>
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/exec.h"
+#include "exec/tune_choose.h"
 #include "exec/tune_trials.h"
 #include "graph/graph.h"
 
@@ -18,7 +17,6 @@ enum {
 };
 
 #define DEFAULT_BUDGET_NS UINT64_C(2000000000)
-#define ALIKE 1.01 // medians nearer than this are one: fewer lanes decide
 
 static struct tune_trial *first_trial(const struct tune_trials *trials)
 {
@@ -70,39 +68,6 @@ static braid_status run_turn(struct tune_trial *trial)
     return status;
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return first < second ? -1 : first > second;
-}
-
-static void find_spread(struct tune_trial *trial)
-{
-    uint64_t *times = trial->times.items;
-    size_t num = trial->times.num;
-    if (!num)
-        return;
-    qsort(times, num, sizeof(*times), compare);
-    trial->frame = (braid_spread){ times[0], times[num / 2], times[num - 1] };
-}
-
-static int compare_trials(const void *a, const void *b)
-{
-    const struct tune_trial *first = a, *second = b;
-    if (first->was_dropped != second->was_dropped) // timed before the others were, so not with them
-        return first->was_dropped ? 1 : -1;
-    if (first->frame.median_ns != second->frame.median_ns)
-        return first->frame.median_ns < second->frame.median_ns ? -1 : 1;
-    return first->num_lanes < second->num_lanes ? -1 : first->num_lanes > second->num_lanes;
-}
-
-static void sort_trials(struct tune_trials *trials)
-{
-    for (size_t i = 0; i < trials->trials.num; i++)
-        find_spread(&first_trial(trials)[i]);
-    qsort(first_trial(trials), trials->trials.num, sizeof(struct tune_trial), compare_trials);
-}
-
 // Each round begins with another trial, so that none is always behind the same one.
 static braid_status run_round(struct tune_trials *trials, size_t round)
 {
@@ -120,7 +85,7 @@ static void drop_slower_half(struct tune_trials *trials)
 {
     enum { LEAST_LEFT = 3 };
     size_t num = 0;
-    sort_trials(trials);
+    braid_tune_sort(trials);
     while (num < trials->trials.num && !first_trial(trials)[num].was_dropped)
         num++;
     for (size_t i = num > 2 * LEAST_LEFT ? (num + 1) / 2 : LEAST_LEFT; i < num; i++)
@@ -148,21 +113,8 @@ static braid_status time_trials(struct tune_trials *trials, uint64_t budget_ns)
         status = run_round(trials, round);
     }
     if (!status)
-        sort_trials(trials);
+        braid_tune_sort(trials);
     return status;
-}
-
-// The one with the fewest lanes of those that are as fast as the fastest.
-static size_t choose(const struct tune_trials *trials)
-{
-    const struct tune_trial *all = first_trial(trials);
-    size_t best = 0;
-    for (size_t i = 1; i < trials->trials.num; i++)
-        if (!all[i].was_dropped &&
-            (double)all[i].frame.median_ns <= (double)all[0].frame.median_ns * ALIKE &&
-            all[i].num_lanes < all[best].num_lanes)
-            best = i;
-    return best;
 }
 
 static void report(const struct tune_trials *trials, size_t best, const braid_tune_options *options)
@@ -209,7 +161,7 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
     if (!status)
         status = time_trials(&trials, options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS);
     if (!status) {
-        size_t best = choose(&trials);
+        size_t best = braid_tune_choose(&trials);
         *out_way = first_trial(&trials)[best].way;
         report(&trials, best, options);
     }

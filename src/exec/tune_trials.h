@@ -15,6 +15,7 @@ struct tune_trial {
     uint64_t planned_ns;
     struct array times; // uint64_t, a frame
     braid_spread frame;
+    uint64_t low_ns, high_ns; // the median is between them, as far as the times can tell
     bool was_dropped;
 };
 

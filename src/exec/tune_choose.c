@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the ways that were timed is taken.
+#include "exec/tune_choose.h"
+
+#include <stdlib.h>
+
+#define ALIKE 1.01 // a median further above the fastest is slower, however few times there are
+
+static struct tune_trial *first_trial(const struct tune_trials *trials)
+{
+    return trials->trials.items;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+static size_t square_root(size_t number)
+{
+    size_t root = 0;
+    while ((root + 1) * (root + 1) <= number)
+        root++;
+    return root;
+}
+
+// Of `num` independent times the median lies with 95 % between those whose places differ from the
+// middle by 0.98 times the root of `num`, whatever times are like (Conover, Practical Nonparametric
+// Statistics, confidence intervals for quantiles).
+static void find_spread(struct tune_trial *trial)
+{
+    uint64_t *times = trial->times.items;
+    size_t num = trial->times.num;
+    if (!num)
+        return;
+    qsort(times, num, sizeof(*times), compare);
+    size_t apart = square_root(num) + 1, middle = num / 2;
+    trial->frame = (braid_spread){ times[0], times[middle], times[num - 1] };
+    trial->low_ns = times[apart < middle ? middle - apart : 0];
+    trial->high_ns = times[apart < num - middle ? middle + apart : num - 1];
+}
+
+static int compare_trials(const void *a, const void *b)
+{
+    const struct tune_trial *first = a, *second = b;
+    if (first->was_dropped != second->was_dropped) // timed before the others were, so not with them
+        return first->was_dropped ? 1 : -1;
+    if (first->frame.median_ns != second->frame.median_ns)
+        return first->frame.median_ns < second->frame.median_ns ? -1 : 1;
+    return first->num_lanes < second->num_lanes ? -1 : first->num_lanes > second->num_lanes;
+}
+
+void braid_tune_sort(struct tune_trials *trials)
+{
+    for (size_t i = 0; i < trials->trials.num; i++)
+        find_spread(&first_trial(trials)[i]);
+    qsort(first_trial(trials), trials->trials.num, sizeof(struct tune_trial), compare_trials);
+}
+
+static bool may_be_as_fast(const struct tune_trial *trial, const struct tune_trial *fastest)
+{
+    return !trial->was_dropped && trial->low_ns <= fastest->high_ns &&
+           (double)trial->frame.median_ns <= (double)fastest->frame.median_ns * ALIKE;
+}
+
+size_t braid_tune_choose(const struct tune_trials *trials)
+{
+    const struct tune_trial *all = first_trial(trials);
+    size_t best = 0;
+    for (size_t i = 1; i < trials->trials.num; i++)
+        if (may_be_as_fast(&all[i], &all[0]) && all[i].num_lanes < all[best].num_lanes)
+            best = i;
+    return best;
+}
