@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_edit.h"
+#include "backends/gpu/gpu_ptx_stamps.h"
 #include "backends/gpu/gpu_ptx_words.h"
 
 enum { OLDEST_TARGET = 70, EARLY_TARGET = 90 };
@@ -69,8 +70,10 @@ static void read_entry(struct editor *editor, const char **text)
             refuse(editor, "it uses clusters");
         word = braid_ptx_next_word(text);
     }
-    if (braid_ptx_word_is(word, "{"))
-        braid_gpu_edit(&editor->edits, *text, *text, start);
+    if (!braid_ptx_word_is(word, "{"))
+        return;
+    const char *at = braid_gpu_ptx_behind_decision(*text);
+    braid_gpu_edit(&editor->edits, at, at, start);
 }
 
 static void look_at(struct editor *editor, struct ptx_word word, const char **text)

@@ -22,24 +22,26 @@
     "\tld.param.u64 %braid_t1, [braid_stamps];\n"                                                  \
     "\tmad.wide.u32 %braid_t1, %braid_i0, 128, %braid_t1;\n"
 
-static const char begin[] =
-    "\n\t{\n" REGISTERS "\tmov.u32 %braid_i0, %tid.x;\n"
-    "\tmov.u32 %braid_i1, %tid.y;\n"
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
-    "\tmov.u32 %braid_i1, %tid.z;\n"
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
-    "\tmov.u32 %braid_i1, %ctaid.x;\n"
-    "\tshr.u32 %braid_i1, %braid_i1, 3;\n" // the first eight
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
-    "\tmov.u32 %braid_i1, %ctaid.y;\n"
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
-    "\tmov.u32 %braid_i1, %ctaid.z;\n"
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
-    "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n"
-    "\t@%braid_p bra braid_began;\n"
-    "\tmov.u64 %braid_t0, %globaltimer;\n"
-    "\tnot.b64 %braid_t0, %braid_t0;\n" ADDRESS "\tred.global.max.u64 [%braid_t1], %braid_t0;\n"
-    "braid_began:\n\t}\n";
+// Whether this thread writes, and where to: what an early start may do before its wait.
+static const char decide[] = "\n\t{\n" REGISTERS "\tmov.u32 %braid_i0, %tid.x;\n"
+                             "\tmov.u32 %braid_i1, %tid.y;\n"
+                             "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
+                             "\tmov.u32 %braid_i1, %tid.z;\n"
+                             "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
+                             "\tmov.u32 %braid_i1, %ctaid.x;\n"
+                             "\tshr.u32 %braid_i1, %braid_i1, 3;\n" // the first eight
+                             "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
+                             "\tmov.u32 %braid_i1, %ctaid.y;\n"
+                             "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
+                             "\tmov.u32 %braid_i1, %ctaid.z;\n"
+                             "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
+                             "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n" ADDRESS;
+
+static const char begin[] = "\t@%braid_p bra braid_began;\n"
+                            "\tmov.u64 %braid_t0, %globaltimer;\n"
+                            "\tnot.b64 %braid_t0, %braid_t0;\n"
+                            "\tred.global.max.u64 [%braid_t1], %braid_t0;\n"
+                            "braid_began:\n\t}\n";
 
 static const char end[] = "\nbraid_end:\n\t{\n" REGISTERS "\tactivemask.b32 %braid_i0;\n"
                           "\tbrev.b32 %braid_i0, %braid_i0;\n"
@@ -188,6 +190,7 @@ static bool may_leave_barriers(const struct stamper *stamper)
 static void read_body(struct stamper *stamper, const char **text)
 {
     stamper->num_marks = 0;
+    braid_gpu_edit(&stamper->edits, *text, *text, decide);
     braid_gpu_edit(&stamper->edits, *text, *text, begin);
     bool first = true;
     for (int depth = 1; !stamper->refused;) {
@@ -257,6 +260,12 @@ static void look_at(struct stamper *stamper, struct ptx_word word, const char **
     else if (braid_ptx_word_begins(word, "cudaLaunchDevice") ||
              braid_ptx_word_begins(word, "cudaCDP"))
         refuse(stamper, "it launches kernels itself");
+}
+
+const char *braid_gpu_ptx_behind_decision(const char *body)
+{
+    size_t length = sizeof(decide) - 1;
+    return strncmp(body, decide, length) == 0 ? body + length : body;
 }
 
 char *braid_gpu_ptx_with_stamps(const char *text, const char **out_reason)

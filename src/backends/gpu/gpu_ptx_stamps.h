@@ -31,4 +31,8 @@ enum {
 // then *out_reason says why in a few words (a constant), or is NULL when memory ran out.
 char *braid_gpu_ptx_with_stamps(const char *text, const char **out_reason);
 
+// Where a kernel may wait before it begins: from behind the brace of an entry's body, behind the
+// code above that only decides which thread writes the begin, where it stands there.
+const char *braid_gpu_ptx_behind_decision(const char *body);
+
 #endif
