@@ -14,7 +14,7 @@
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
 #     frames     frames in flight and calls that block: checked, and what they bring
 #     times      times of frames, by the host's clock too; what they cost; graphs tuned, as one stream, as declared
-#     stamped    which part of the code that writes times costs what: a minute; among times
+#     stamped    which part of the code that writes times costs what; among times
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, the contract
@@ -213,6 +213,8 @@ frames() {
                 step "frames-$mode-$group" timeout 60 "$build/tests/contract/contract" $group
         done
     done
+    BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_TEST_FRAMES=3 BRAID_TEST_MANY=10000 \
+        step frames-island timeout 60 "$build/tests/contract/contract" frames_overlap_where_accesses_allow
     for group in frames_overlap_where_accesses_allow frames_have_versions_in_turn; do
         BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=native BRAID_TEST_FRAMES=3 \
             step "frames-hip-native-$group" with_hip timeout 60 "$build/tests/contract/contract" $group
@@ -221,8 +223,7 @@ frames() {
     step pipeline "$build/bench/bench_pipeline" 60 cuda
 }
 
-# Which part of the code that writes times costs what, and what of it keeps kernels that fill half of the
-# device apart: a spinning kernel with one thing of it left out at a time, less than a minute.
+# Which part of the code that writes times costs what: kernels with a part of it left out, in seconds.
 stamped() {
     step stamped timeout 110 "$build/bench/bench_gpu_stamped"
     cat "$results/stamped.log"

@@ -78,6 +78,36 @@ const braid_kernel bench_spin_early = {
     .programmatic = true,
 };
 
+#define WARP "(blockIdx.x * blockDim.x + threadIdx.x) / 32 % 8192"
+
+static const char store_source[] = "__device__ unsigned last[8192];\n"
+                                   "extern \"C\" __global__ void bench_spin(unsigned cycles)\n"
+                                   "{\n"
+                                   "    long long end = clock64() + cycles;\n"
+                                   "    while (cycles != 0 && clock64() < end) {\n"
+                                   "    }\n"
+                                   "    if (threadIdx.x % 32 == 0)\n"
+                                   "        last[" WARP "] = cycles;\n"
+                                   "}\n";
+
+const braid_kernel bench_store = { .name = "bench_spin", .source = store_source };
+
+// The address of each load needs the one before; all are of zeros, in the cache of the device.
+static const char follow_source[] =
+    "__device__ unsigned next[8 * 8192];\n"
+    "extern \"C\" __global__ void bench_spin(unsigned cycles)\n"
+    "{\n"
+    "    unsigned start = 8 * (" WARP "), at = start;\n"
+    "    for (unsigned i = 0; i < cycles / 300; i++) {\n"
+    "        asm volatile(\"ld.global.cg.u32 %0, [%1];\" : \"=r\"(at) : \"l\"(next + at));\n"
+    "        at += start;\n"
+    "    }\n"
+    "    if (threadIdx.x % 32 == 0)\n"
+    "        next[start + 1] = at;\n"
+    "}\n";
+
+const braid_kernel bench_follow = { .name = "bench_spin", .source = follow_source };
+
 static struct timing run_frame(const struct system *system)
 {
     struct timing timing;

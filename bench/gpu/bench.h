@@ -21,12 +21,16 @@ void must_call(gpu_result result, const char *call);
 double now_us(void);
 double median(double *values, uint32_t num); // sorts them
 
+enum { LARGE_BLOCK = 256 };
+
 // bench_spin: one block that is busy for `cycles` of its own clock; 0: returns at once.
 extern const braid_kernel bench_spin;
 // The same, and it lets the kernel behind it start early. CUDA only.
 extern const braid_kernel bench_spin_early;
-
-enum { LARGE_BLOCK = 256 };
+// As many blocks of at most LARGE_BLOCK threads as half of any device has room for, with
+// bench_spin's name and parameter: busy as that is, and each warp stores a word; waits for memory
+// about as long, as most kernels do, and stores.
+extern const braid_kernel bench_store, bench_follow;
 
 // How long a body lasts: its length as asked for and in cycles.
 struct body {

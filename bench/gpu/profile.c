@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What keeping the times of frames costs them: kernels that are busy for some time, on four lanes
 // with a wait every fifth node, played in each way with and without times, in turns. Kernels that
-// fill half of a device are played on fewer lanes too, and with a store of their own in each warp,
-// as kernels have that are there for something.
+// fill half of a device are played on fewer lanes too. Some only look at the clock; some store too,
+// and some wait for memory all the time, as kernels do that are there for something.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,41 +22,26 @@ struct load {
     const char *name;
     uint64_t ns;
     uint32_t num_blocks, num_threads;
-    uint32_t num_lanes; // 0: LANES
-    bool stores;
+    uint32_t num_lanes;         // 0: LANES
+    const braid_kernel *kernel; // NULL: bench_spin
 };
 
-static const char storing_source[] =
-    "extern \"C\" __global__ void spin_and_store(unsigned cycles, unsigned *to)\n"
-    "{\n"
-    "    long long end = clock64() + cycles;\n"
-    "    while (cycles != 0 && clock64() < end) {\n"
-    "    }\n"
-    "    if (threadIdx.x % 32 == 0)\n"
-    "        to[(blockIdx.x * blockDim.x + threadIdx.x) / 32] = cycles;\n"
-    "}\n";
-static const braid_kernel storing = { .name = "spin_and_store", .source = storing_source };
-
-// `words`: for kernels that store, each of which has as many as warps.
-static braid_graph *make_graph(uint32_t cycles, const struct load *load, uint32_t *words,
-                               braid_node *nodes)
+static braid_graph *make_graph(uint32_t cycles, const struct load *load, braid_node *nodes)
 {
     braid_graph *graph;
-    const size_t num_warps = (size_t)load->num_blocks * load->num_threads / 32;
     must(braid_graph_create(&graph));
     for (uint32_t i = 0; i < NUM_NODES; i++) {
         const braid_node after[] = { nodes[i < LANES ? 0 : i - LANES],
                                      nodes[i < LANES ? 0 : i - LANES + 1] };
         const size_t num_after = i < LANES ? 0 : i % 5 == 0 && i % LANES != LANES - 1 ? 2 : 1;
-        uint32_t *to = words + i % LANES * num_warps;
-        const braid_arg args[] = { BRAID_ARG(cycles), BRAID_ARG(to) };
+        const braid_arg args[] = { BRAID_ARG(cycles) };
         const braid_launch launch = {
             .node = { .after = after, .num_after = num_after, .cost_ns = load->ns },
-            .kernel = load->stores ? &storing : &bench_spin,
+            .kernel = load->kernel ? load->kernel : &bench_spin,
             .grid = { load->num_blocks, 1, 1 },
             .block = { load->num_threads, 1, 1 },
             .args = args,
-            .num_args = load->stores ? 2 : 1,
+            .num_args = 1,
         };
         must(braid_graph_add_kernel(graph, &launch, &nodes[i]));
     }
@@ -104,10 +89,7 @@ static void measure_way(braid_device *device, const struct load *load, const str
 {
     static double us[2][2][TURNS];
     braid_node nodes[NUM_NODES] = { 0 };
-    const uint64_t num_words = (uint64_t)LANES * load->num_blocks * load->num_threads / 32;
-    void *words = NULL;
-    must(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, num_words * sizeof(uint32_t), &words));
-    braid_graph *graph = make_graph(load->ns ? cycles_of(device, load->ns) : 0, load, words, nodes);
+    braid_graph *graph = make_graph(load->ns ? cycles_of(device, load->ns) : 0, load, nodes);
     braid_exec *execs[2] = { NULL, NULL };
     for (uint32_t i = 0; i < 2; i++) {
         const braid_exec_options options = {
@@ -136,7 +118,6 @@ finish:
     braid_exec_destroy(execs[0]);
     braid_exec_destroy(execs[1]);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, words);
 }
 
 int main(void)
@@ -146,15 +127,19 @@ int main(void)
                                        { "native, islands", BRAID_MODE_NATIVE,
                                          BRAID_ISLANDS_ALWAYS },
                                        { "one island", BRAID_MODE_NATIVE, BRAID_ISLANDS_WHOLE } };
-    static const struct load loads[] = { { "1 us", 1000, 1, 32 },
-                                         { "10 us", 10000, 1, 32 },
-                                         { "50 us", 50000, 1, 32 },
-                                         { "1 us, 528 blocks of 256", 1000, 528, 256 },
-                                         { "10 us, 528 blocks of 256", 10000, 528, 256 },
-                                         { "the same, and store", 10000, 528, 256, 0, true },
-                                         { "on two lanes", 10000, 528, 256, 2 },
-                                         { "on two lanes, and store", 10000, 528, 256, 2, true },
-                                         { "on one lane, and store", 10000, 528, 256, 1, true } };
+    static const struct load loads[] = {
+        { "1 us", 1000, 1, 32 },
+        { "1 us, and store", 1000, 1, 32, 0, &bench_store },
+        { "1 us of memory", 1000, 1, 32, 0, &bench_follow },
+        { "10 us", 10000, 1, 32 },
+        { "50 us", 50000, 1, 32 },
+        { "1 us, 528 blocks of 256", 1000, 528, LARGE_BLOCK },
+        { "1 us of memory, 528 blocks", 1000, 528, LARGE_BLOCK, 0, &bench_follow },
+        { "10 us, 528 blocks of 256", 10000, 528, LARGE_BLOCK },
+        { "10 us of memory, 528 blocks", 10000, 528, LARGE_BLOCK, 0, &bench_follow },
+        { "on two lanes", 10000, 528, LARGE_BLOCK, 2, &bench_follow },
+        { "on one lane", 10000, 528, LARGE_BLOCK, 1, &bench_follow },
+    };
     braid_device *device;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
         printf("skipped: %s\n", braid_error_message());
@@ -167,8 +152,7 @@ int main(void)
         NUM_NODES);
     for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
         for (size_t j = 0; j < sizeof(ways) / sizeof(ways[0]); j++)
-            if (loads[i].num_blocks == 1 || j == 1 ||
-                (j == 0 && !loads[i].num_lanes && !loads[i].stores))
+            if (loads[i].num_blocks == 1 || j == 1)
                 measure_way(device, &loads[i], &ways[j]);
     braid_device_close(device);
     return 0;
