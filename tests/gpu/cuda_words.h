@@ -32,6 +32,9 @@ uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w);
 ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y);
 void __syncthreads();
 void __syncwarp();
+unsigned __shfl_sync(unsigned mask, unsigned value, int lane);
+int __all_sync(unsigned mask, int predicate);
+unsigned long __cvta_generic_to_shared(const void *at);
 extern const uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 #endif
