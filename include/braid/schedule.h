@@ -52,6 +52,9 @@ typedef struct braid_cost_model {
     // round takes, where not all blocks of a call run side by side.
     uint64_t island_start_ns;
     uint64_t island_round_ns;
+    // What a node that waits for others takes of its lane besides, behind its lane predecessor and
+    // however long ago they have ended.
+    uint64_t wait_busy_ns;
 } braid_cost_model;
 
 // From one place to another.

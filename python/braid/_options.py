@@ -75,6 +75,7 @@ class CostModel:
     island_block_wait_ns: int = 0
     island_start_ns: int = 0
     island_round_ns: int = 0
+    wait_busy_ns: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

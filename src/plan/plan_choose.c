@@ -58,12 +58,14 @@ bool braid_plan_ask_unit(struct place *place, uint32_t unit)
     return true;
 }
 
-// When a unit could start on a lane if it had to wait for nothing there.
-static uint64_t earliest_on(const struct place *place, uint32_t lane)
+// When a unit could start on a lane if what it waits for there, if anything, has ended.
+static uint64_t earliest_on(const struct place *place, uint32_t lane, bool waits)
 {
     if (lane == place->out->num_lanes)
         return place->now_ns;
-    uint64_t free_ns = place->lanes[lane].free_ns + place->costs->model.node_ns;
+    const braid_cost_model *model = &place->costs->model;
+    uint64_t free_ns = place->lanes[lane].free_ns + model->node_ns;
+    free_ns += waits ? model->wait_busy_ns : 0;
     return free_ns > place->now_ns ? free_ns : place->now_ns;
 }
 
@@ -75,7 +77,8 @@ static void add_waits(const struct place *place, struct offer *offer)
         const struct plan_ask *ask = &asks[i];
         if (ask->lane == offer->lane || known[ask->lane] > ask->issue)
             continue;
-        offer->num_waits++;
+        if (offer->num_waits++ == 0)
+            offer->start_ns = earliest_on(place, offer->lane, true);
         if (ask->seen_ns > offer->start_ns)
             offer->start_ns = ask->seen_ns;
     }
@@ -107,7 +110,7 @@ static bool is_better(const struct place *place, const struct offer *offer,
 // nothing is not looked at further.
 static void consider(const struct place *place, uint32_t lane, struct offer *best)
 {
-    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane) };
+    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane, false) };
     if (!is_better(place, &offer, best))
         return;
     add_waits(place, &offer);
@@ -149,7 +152,7 @@ struct offer braid_plan_choose_lane(const struct place *place)
 
 uint64_t braid_plan_start_on(const struct place *place, uint32_t lane)
 {
-    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane) };
+    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane, false) };
     add_waits(place, &offer);
     return offer.start_ns;
 }

@@ -35,7 +35,7 @@ static braid_status check_range(const struct plan_graph *plan, struct plan_costs
         { model->node_ns, num },        { model->wait_ns, num },
         { model->root_ns, num },        { model->issue_ns, num },
         { model->island_call_ns, num }, { model->issue_wait_ns, num_waits },
-        { longest_wait(costs), num },
+        { longest_wait(costs), num },   { model->wait_busy_ns, num },
     };
     for (size_t i = 0; i < sizeof(overheads) / sizeof(overheads[0]); i++) {
         overflow |= __builtin_mul_overflow(overheads[i].ns, overheads[i].num, &part);

@@ -10,6 +10,7 @@ struct lane_times {
     uint64_t *lane_free_ns;  // per lane: when its last node ends
     uint32_t *lane_last;     // per lane: that node
     uint64_t *lane_ready_ns; // per lane: when its waits so far are over
+    bool *lane_waits;        // per lane: its next node does
 };
 
 // What passes between a node and the next of its lane. What is gained by an early start counts only
@@ -47,11 +48,15 @@ static uint64_t time_steps(const struct braid_schedule *schedule, const braid_co
             uint64_t seen = schedule->start_ns[step->node] + schedule->cost_ns[step->node];
             seen += wait_of(schedule, model, step);
             *ready = seen > *ready ? seen : *ready;
+            work->lane_waits[step->lane] = true;
         } else if (step->kind == BRAID_STEP_RUN) {
             uint64_t *free_ns = &work->lane_free_ns[step->lane];
             uint32_t *last = &work->lane_last[step->lane];
-            if (*last != PLAN_NONE)
+            if (*last != PLAN_NONE) {
                 *free_ns += gap_after(schedule, model, *last, step->node);
+                *free_ns += work->lane_waits[step->lane] ? model->wait_busy_ns : 0;
+            }
+            work->lane_waits[step->lane] = false;
             uint64_t start = *free_ns > *ready ? *free_ns : *ready;
             uint64_t end = start + schedule->cost_ns[step->node];
             schedule->start_ns[step->node] = start;
@@ -70,8 +75,9 @@ braid_status braid_plan_find_times(struct braid_schedule *schedule, const braid_
         .lane_free_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
         .lane_last = braid_allocate_zeroed(num_lanes, sizeof(uint32_t)),
         .lane_ready_ns = braid_allocate_zeroed(num_lanes, sizeof(uint64_t)),
+        .lane_waits = braid_allocate_zeroed(num_lanes, sizeof(bool)),
     };
-    bool done = work.lane_free_ns && work.lane_last && work.lane_ready_ns;
+    bool done = work.lane_free_ns && work.lane_last && work.lane_ready_ns && work.lane_waits;
     if (done) {
         for (uint32_t i = 0; i < num_lanes; i++)
             work.lane_last[i] = PLAN_NONE;
@@ -82,5 +88,6 @@ braid_status braid_plan_find_times(struct braid_schedule *schedule, const braid_
     free(work.lane_free_ns);
     free(work.lane_last);
     free(work.lane_ready_ns);
+    free(work.lane_waits);
     return done ? BRAID_OK : braid_error_no_memory("the times of a plan");
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_stamps.h"
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
 
@@ -202,6 +203,47 @@ static void check_refused(const char *text, const char *expected)
     assert_string_equal(reason, expected);
 }
 
+// All that decides which threads of a timed kernel write is done by then.
+static void timed_kernels_wait_between_deciding_and_the_clock(void **state)
+{
+    (void)state;
+    static const char *const parts[] = { "a(",
+                                         "setp.ne.u32 %braid_p",
+                                         "%smid",
+                                         "mad.wide",
+                                         "griddepcontrol.wait;",
+                                         "@%braid_p bra",
+                                         "%globaltimer",
+                                         "b(",
+                                         "setp.ne.u32 %braid_p",
+                                         "%smid",
+                                         "mad.wide",
+                                         "griddepcontrol.wait;",
+                                         "@%braid_p bra",
+                                         "%globaltimer",
+                                         "mov.u32 %r1, %smid;" };
+    const char *reason;
+    char *timed =
+        braid_gpu_ptx_with_stamps(".version 7.0\n.target sm_80\n.entry a(.param .u64 x) { ret; }\n"
+                                  ".entry b() { mov.u32 %r1, %smid; ret; }",
+                                  &reason);
+    assert_non_null(timed);
+    char *early = braid_gpu_ptx_with_early_start(timed, &reason);
+    assert_non_null(early);
+    const char *at = early;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        at = strstr(at, parts[i]);
+        if (!at)
+            fail_msg("'%s' is not where it should be in:\n%s", parts[i], early);
+    }
+    size_t num = 0;
+    for (at = early; (at = strstr(at, "griddepcontrol.wait;")); at++)
+        num++;
+    assert_int_equal(num, 2);
+    free(early);
+    free(timed);
+}
+
 #define FIRST "\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n"
 
 static void every_entry_of_the_text_is_changed_and_nothing_else(void **state)
@@ -239,6 +281,7 @@ int main(void)
         cmocka_unit_test(other_text_stays_as_it_is),
         cmocka_unit_test(a_kernel_that_does_not_wait_is_seen),
         cmocka_unit_test(a_driver_may_refuse_the_changed_text),
+        cmocka_unit_test(timed_kernels_wait_between_deciding_and_the_clock),
         cmocka_unit_test(every_entry_of_the_text_is_changed_and_nothing_else),
         cmocka_unit_test(text_that_must_stay_is_told),
     };

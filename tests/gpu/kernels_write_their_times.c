@@ -6,7 +6,6 @@
 
 #include <braid/timings.h>
 
-#include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "backends/gpu/gpu_source_stamps.h"
 #include "gpu/cut_off.h"
@@ -318,45 +317,6 @@ static void texts_keep_what_they_do(void **state)
                                NULL });
 }
 
-// A kernel that is launched early has all done by then that decides which of its threads writes.
-static void the_clock_is_read_behind_the_wait_of_an_early_start(void **state)
-{
-    (void)state;
-    static const char text[] =
-        HEAD ".entry a(.param .u64 x) { ret; }\n.entry b { mov.u32 %r1, %smid; ret; }";
-    const char *reason;
-    char *timed = braid_gpu_ptx_with_stamps(text, &reason);
-    assert_non_null(timed);
-    char *early = braid_gpu_ptx_with_early_start(timed, &reason);
-    assert_non_null(early);
-    check_parts(early, (const char *const[]){ "a(",
-                                              "{",
-                                              "setp.ne.u32 %braid_p",
-                                              "%smid",
-                                              "mad.wide",
-                                              "griddepcontrol.wait;",
-                                              "@%braid_p bra",
-                                              BEGIN,
-                                              END,
-                                              "b(",
-                                              "{",
-                                              "setp.ne.u32 %braid_p",
-                                              "%smid",
-                                              "mad.wide",
-                                              "griddepcontrol.wait;",
-                                              "@%braid_p bra",
-                                              BEGIN,
-                                              "mov.u32 %r1, %smid;",
-                                              END,
-                                              NULL });
-    size_t num = 0;
-    for (const char *at = early; (at = strstr(at, "griddepcontrol.wait;")); at++)
-        num++;
-    assert_int_equal(num, 2);
-    free(early);
-    free(timed);
-}
-
 // As a file that was cut off: the driver says what is wrong with it, and nothing is read beyond.
 static void text_that_ends_early_stays_as_wrong_as_it_is(void **state)
 {
@@ -494,7 +454,6 @@ int main(void)
         cmocka_unit_test(a_runtime_that_does_not_know_the_clock_keeps_no_times),
         cmocka_unit_test(calls_of_islands_are_timed_inside),
         cmocka_unit_test(texts_keep_what_they_do),
-        cmocka_unit_test(the_clock_is_read_behind_the_wait_of_an_early_start),
         cmocka_unit_test(text_that_ends_early_stays_as_wrong_as_it_is),
         cmocka_unit_test(long_texts_are_looked_at_as_well),
         cmocka_unit_test(texts_whose_threads_part_are_left_alone),

@@ -7,7 +7,7 @@
 // Inside a native graph: a chain of empty kernels takes 505 ns a node, of 2 us kernels 2494 ns.
 // However many lanes there are, about 1000 empty kernels take 177 us and more with waits. The other
 // numbers are those whose choice of lanes was nearest to the best over a sweep of 1 to 128 lanes.
-// Those of islands were measured by bench_gpu_islands.
+// Those of islands were measured by bench_gpu_islands and bench_gpu_island_lanes.
 static const braid_cost_model graph_model = {
     .default_cost_ns = 5000,
     .node_ns = 500,
@@ -19,8 +19,8 @@ static const braid_cost_model graph_model = {
     .early_ns = 220,
     .early_least_ns = 100,
     .island_call_ns = 65,
-    .island_wait_ns = 280,
-    .island_block_wait_ns = 900,
+    .island_wait_ns = 140,
+    .island_block_wait_ns = 1200,
     .island_start_ns = 700,
     .island_round_ns = 600,
 };

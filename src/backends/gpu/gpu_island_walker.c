@@ -24,7 +24,8 @@
 // frame as they are.
 //
 // Where lanes are warps of one block, thread i of each remembers how far lane i was when it last
-// looked: most waits have long ended, and need no look.
+// looked: most waits have long ended, and need no look. All of its threads tell the same, without a
+// branch.
 //
 // Lines with a question mark are only in islands that are timed: one thread of each lane writes for
 // each call when it began, as a complement, and ended. It begins when its waits have ended, or what
@@ -100,6 +101,7 @@ const char *const braid_island_walker_text[] = {
     "    const char *const frame_args = (const char *)braid_island_memory;\n",
     "    const braid_island_small *const small_args = (const braid_island_small *)braid_island_memory;\n",
     "    const bool takes_notes = notes && index == 0 && (!BRAID_CHAIN || group == 0);\n",
+    "    unsigned *const mine = BRAID_BLOCKS == 1 ? braid_island_done + group : progress + lane * 32;\n",
     "!    unsigned seen = 0;\n",
     "    for (unsigned frame = 0; frame < frames; frame++, base += span) {\n",
     "        if (rows && frame) {\n",
@@ -126,7 +128,7 @@ const char *const braid_island_walker_text[] = {
     "            if (!BRAID_CHAIN && num_waits) {\n",
     "                if (takes_notes)\n",
     "                    notes[lane] = 2 * (t - list.x) + 1;\n",
-    "!                if (BRAID_BLOCKS == 1 && BRAID_GROUP == 32) {\n",
+    "!                if (BRAID_BLOCKS == 1 && BRAID_GROUP == BRAID_WARP) {\n",
     "!                    seen = braid_island_see(seen, num_waits, task, waits, base, braid_island_done);\n",
     "!                } else {\n",
     "                    const unsigned inside[2] = { task.z, task.w };\n",
@@ -192,17 +194,14 @@ const char *const braid_island_walker_text[] = {
     "?            }\n",
     "            if (!BRAID_CHAIN && task.x >> 31) {\n",
     "                told++;\n",
-    "                if (index == 0)\n",
-    "                    braid_island_tell(BRAID_BLOCKS == 1 ? braid_island_done + group\n",
-    "                                                        : progress + lane * 32,\n",
-    "                                      base + told);\n",
+    "                if (index == 0 || (BRAID_BLOCKS == 1 && BRAID_GROUP == BRAID_WARP))\n",
+    "                    braid_island_tell(mine, base + told);\n",
     "            }\n",
     "        }\n",
     "        if (takes_notes)\n",
     "            notes[lane] = 0;\n",
     "        if (!BRAID_CHAIN && index == 0 && told != span)\n",
-    "            braid_island_tell(BRAID_BLOCKS == 1 ? braid_island_done + group : progress + lane * 32,\n",
-    "                              base + span);\n",
+    "            braid_island_tell(mine, base + span);\n",
     "        if (BRAID_BLOCKS == 1) {\n",
     "            if (!BRAID_CHAIN)\n",
     "                braid_island_gather();\n",

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where looking for what has ended takes time of a lane (wait_busy_ns), the plan counts it, and
+// fewer lanes are worth their waits.
+#include "planner/plan_testing.h"
+
+static braid_node new_hinted(braid_graph *graph, uint32_t hint, uint64_t cost_ns, braid_node after)
+{
+    braid_node node;
+    braid_empty empty = { .node = { .lane_hint = hint, .cost_ns = cost_ns } };
+    empty.node.after = &after;
+    empty.node.num_after = after.graph ? 1 : 0;
+    check_ok(braid_graph_add_empty(graph, &empty, &node));
+    return node;
+}
+
+static uint64_t start_of(const braid_schedule *schedule, braid_node node)
+{
+    return placement_of(schedule, node).start_ns;
+}
+
+static void a_wait_that_is_long_over_takes_its_time(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_node early = new_hinted(graph, 1, 10, NO_NODE);
+    braid_node late = new_hinted(graph, 1, 500, NO_NODE);
+    braid_node busy = new_hinted(graph, 2, 100, NO_NODE);
+    braid_node waits = new_hinted(graph, 2, 10, early);
+    braid_node follows = new_hinted(graph, 2, 10, NO_NODE);
+    braid_node waits_long = new_hinted(graph, 2, 10, late);
+    const braid_schedule_options options = {
+        .max_lanes = 2,
+        .fixed_lanes = true,
+        .costs = { .node_ns = 5, .wait_ns = 20, .wait_busy_ns = 30 },
+    };
+    braid_schedule *schedule = plan_with(graph, &options);
+    assert_int_equal(info_of(schedule).num_lanes, 2);
+    assert_int_equal(start_of(schedule, busy), 0);
+    assert_int_equal(start_of(schedule, waits), 100 + 5 + 30);
+    assert_int_equal(start_of(schedule, follows), 145 + 5);
+    assert_int_equal(start_of(schedule, late), 10 + 5);
+    assert_int_equal(start_of(schedule, waits_long), 515 + 20); // it looks meanwhile
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+// Two lanes save little of short nodes that need each other's all the time.
+static void lanes_are_fewer_where_waits_keep_them_busy(void **state)
+{
+    (void)state;
+    struct random random = { 12 };
+    braid_graph *graph = new_graph();
+    for (uint32_t i = 0; i < 200; i++)
+        new_node(graph, "short", 10,
+                 i ? braid_graph_node(graph, random_below(&random, i)) : NO_NODE,
+                 i > 4 ? braid_graph_node(graph, i - 4) : NO_NODE);
+    braid_schedule_options options = { .max_lanes = 4, .costs = { .node_ns = 5, .wait_ns = 5 } };
+    assert_true(plan_info(graph, options).num_lanes > 1);
+    options.costs.wait_busy_ns = 250;
+    assert_int_equal(plan_info(graph, options).num_lanes, 1);
+    braid_graph_destroy(graph);
+}
+
+// Lanes are chosen by what the plan says in the end.
+static void more_lanes_never_give_a_longer_plan(void **state)
+{
+    (void)state;
+    struct random random = { 5 };
+    for (uint32_t trial = 0; trial < 100; trial++) {
+        uint32_t from[240], to[240], num;
+        size_t num_edges;
+        braid_graph *graph = random_graph(&random, 60, &num, from, to, &num_edges);
+        uint64_t before = UINT64_MAX;
+        for (uint32_t lanes = 1; lanes <= 4; lanes++) {
+            const braid_schedule_options options = {
+                .max_lanes = lanes,
+                .costs = { .node_ns = 2, .wait_ns = 9, .wait_busy_ns = 40 },
+            };
+            uint64_t makespan = plan_info(graph, options).makespan_ns;
+            assert_true(makespan <= before);
+            before = makespan;
+        }
+        braid_graph_destroy(graph);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_that_is_long_over_takes_its_time),
+        cmocka_unit_test(lanes_are_fewer_where_waits_keep_them_busy),
+        cmocka_unit_test(more_lanes_never_give_a_longer_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
