@@ -25,7 +25,7 @@
 //
 // Where lanes are warps of one block, thread i of each remembers how far lane i was when it last
 // looked: most waits have long ended, and need no look. All of its threads tell the same, without a
-// branch.
+// branch around a release; they meet between one number and the next, so that no word goes back.
 //
 // Lines with a question mark are only in islands that are timed: one thread of each lane writes for
 // each call when it began, as a complement, and ended. It begins when its waits have ended, or what
@@ -200,8 +200,12 @@ const char *const braid_island_walker_text[] = {
     "        }\n",
     "        if (takes_notes)\n",
     "            notes[lane] = 0;\n",
-    "        if (!BRAID_CHAIN && index == 0 && told != span)\n",
-    "            braid_island_tell(mine, base + span);\n",
+    "        if (!BRAID_CHAIN && told != span) {\n",
+    "            if (BRAID_BLOCKS == 1 && BRAID_GROUP == BRAID_WARP)\n",
+    "                braid_island_join();\n",
+    "            if (index == 0)\n",
+    "                braid_island_tell(mine, base + span);\n",
+    "        }\n",
     "        if (BRAID_BLOCKS == 1) {\n",
     "            if (!BRAID_CHAIN)\n",
     "                braid_island_gather();\n",

@@ -12,9 +12,9 @@ enum {
     // Fitted to bench_gpu_island_lanes, whose 38 plans of several lanes take what they say within
     // 3 % (root of the mean square): what a call of a lane takes more than one of a chain, and what
     // one that waits takes of its lane besides; likewise where lanes are of several blocks.
-    LANE_CALL_NS = 21,
+    LANE_CALL_NS = 36,
     LANE_BUSY_NS = 115,
-    BLOCK_CALL_NS = 45,
+    BLOCK_CALL_NS = 60,
     BLOCK_BUSY_NS = 500,
     LANES_OF_A_BLOCK = 32,
     LANES_WITH_HELPERS = 8, // each of which has that part of the device's multiprocessors
