@@ -202,8 +202,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_enabled(braid_exec *exec,
 // The memory of a frame is packed anew and proven anew, allocated for each frame that may be in
 // flight, and the old one freed: launches wait meanwhile, and it waits for this exec's frames in
 // flight, as allocating may for other work on the device. So let it grow by much, seldom. What the
-// nodes are told of the size, an argument for instance, is the program's to change; to a copy or
-// fill that has the address of scratch nothing but its end is known, as it was added. Errors:
+// program has put in place of an address (braid_exec_set_arg and the like) stays. What the nodes
+// are told of the size, an argument for instance, is the program's to change; to a copy or fill
+// that has the address of scratch nothing but its end is known, as it was added. Errors:
 // BRAID_INVALID_ARGUMENT (no scratch of the exec's graph, 0 bytes), BRAID_NO_MEMORY,
 // BRAID_DEVICE_ERROR, and BRAID_UNSUPPORTED where the address of a transient buffer or of scratch
 // cannot change in a driver's graph (the message names the node). Then all is as it was, unless the

@@ -136,24 +136,54 @@ static void give_back(struct growth *growth)
     free(growth->values);
 }
 
-static void point_to(struct growth *growth, uint32_t i, const struct exec_arena *arena)
+static const unsigned char *address_bytes(const struct growth *growth, uint32_t slot, uint32_t i)
 {
     const struct task_address *address = &growth->exec->tasks.addresses[i];
-    growth->values[i] = arena->begin + address->arena_offset;
-    growth->edits[i] = (struct exec_edit){ .from = (const unsigned char *)&growth->values[i],
-                                           .offset = address->offset,
-                                           .slot = address->slot,
-                                           .node = address->node,
-                                           .bytes = sizeof(growth->values[i]) };
+    return growth->exec->slots[slot].frame.slots[address->slot] + address->offset;
+}
+
+// As an edit for a change of the slot.
+static void point_to(struct growth *growth, uint32_t edit, uint32_t i,
+                     const struct exec_arena *arena)
+{
+    const struct task_address *address = &growth->exec->tasks.addresses[i];
+    growth->values[edit] = arena->begin + address->arena_offset;
+    growth->edits[edit] = (struct exec_edit){ .from = (const unsigned char *)&growth->values[edit],
+                                              .offset = address->offset,
+                                              .slot = address->slot,
+                                              .node = address->node,
+                                              .bytes = sizeof(growth->values[edit]) };
+}
+
+static bool holds(const struct exec_arena *arena, uintptr_t value)
+{
+    return value - (uintptr_t)arena->memory < arena->bytes;
+}
+
+// Whether a slot has what the exec gave it, and not what the program has put in its place: arenas,
+// also those that nodes kept addresses in, have no bytes in common with what the program has.
+static bool is_of_exec(const struct growth *growth, uint32_t slot, uint32_t i)
+{
+    const braid_exec *exec = growth->exec;
+    uint32_t place = exec->tasks.addresses[i].place;
+    uintptr_t value;
+    memcpy(&value, address_bytes(growth, slot, i), sizeof(value));
+    bool found = holds(exec_arena_at(&exec->slots[slot], place), value);
+    for (const struct exec_arenas *stuck = exec->stuck_arenas; stuck && !found; stuck = stuck->next)
+        found = holds(&stuck->items[slot * growth->num_places + place], value);
+    return found;
 }
 
 // Gives a slot's tasks their addresses in the new arenas.
 static braid_status move(struct growth *growth, uint32_t slot)
 {
     const struct tasks *tasks = &growth->exec->tasks;
-    for (uint32_t i = 0; i < tasks->num_addresses; i++)
-        point_to(growth, i, new_arena(growth, slot, tasks->addresses[i].place));
-    return braid_exec_change_slot(growth->exec, slot, growth->edits, tasks->num_addresses);
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < tasks->num_addresses; i++) {
+        if (is_of_exec(growth, slot, i))
+            point_to(growth, num++, i, new_arena(growth, slot, tasks->addresses[i].place));
+    }
+    return braid_exec_change_slot(growth->exec, slot, growth->edits, num);
 }
 
 static void swap_offsets(struct growth *growth)
@@ -170,9 +200,8 @@ static void swap_offsets(struct growth *growth)
 static bool is_new(const struct growth *growth, uint32_t slot, uint32_t i)
 {
     const struct task_address *address = &growth->exec->tasks.addresses[i];
-    const unsigned char *at = growth->exec->slots[slot].frame.slots[address->slot];
     const void *value = new_arena(growth, slot, address->place)->begin + growth->offsets[i];
-    return memcmp(at + address->offset, &value, sizeof(value)) == 0;
+    return memcmp(address_bytes(growth, slot, i), &value, sizeof(value)) == 0;
 }
 
 // Node by node: one that refuses leaves none of the others where it was.
@@ -182,16 +211,17 @@ static braid_status move_slot_back(struct growth *growth, uint32_t slot)
     const struct task_address *addresses = exec->tasks.addresses;
     braid_status status = BRAID_OK;
     for (uint32_t first = 0, end; first < exec->tasks.num_addresses; first = end) {
-        bool moved = false;
+        uint32_t num = 0;
         for (end = first;
              end < exec->tasks.num_addresses && addresses[end].node == addresses[first].node;
              end++) {
-            moved = moved || is_new(growth, slot, end);
-            point_to(growth, end, exec_arena_at(&exec->slots[slot], addresses[end].place));
+            if (is_new(growth, slot, end))
+                point_to(growth, num++, end,
+                         exec_arena_at(&exec->slots[slot], addresses[end].place));
         }
         braid_status back = BRAID_OK;
-        if (moved)
-            back = braid_exec_change_slot(exec, slot, &growth->edits[first], end - first);
+        if (num)
+            back = braid_exec_change_slot(exec, slot, growth->edits, num);
         status = status ? status : back;
     }
     return status;

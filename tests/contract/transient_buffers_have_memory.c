@@ -298,6 +298,94 @@ static void scratch_grows_between_launches(void **state)
         assert_int_equal(seen[i], 1000 * (i / most) + i % most);
 }
 
+// Kernels, copies, fills and calls that are to use something else instead of what the exec has for
+// them go on doing so when the others are given other memory.
+static void what_the_program_has_set_stays_when_scratch_grows(void **state)
+{
+    struct contract *contract = *state;
+    enum { least = 16, most = 4096, num_keepers = 2 };
+    const uint32_t value = 7;
+    const uint64_t delay_ns = 0, bytes = most * sizeof(uint32_t);
+    uint32_t *own = contract_numbers(contract, most), num = least;
+    uint32_t *results = contract_numbers(contract, num_keepers * most);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource scratch, result = add_resource(graph, "result");
+    braid_node keepers[num_keepers];
+    braid_parameter size;
+    check_ok(braid_graph_add_scratch(graph, "scratch", least * sizeof(uint32_t), 0, &scratch));
+    check_ok(braid_graph_add_parameter(graph, "size", sizeof(num), &size));
+    for (uint32_t i = 0; i < num_keepers; i++) {
+        uint32_t *to = results + i * most;
+        check_ok(braid_graph_add_kernel(
+            graph,
+            &(braid_launch){ .node = { USES({ result, BRAID_READ_WRITE }) },
+                             .kernel = &test_keep,
+                             .block = { 32, 1, 1 },
+                             BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
+                                        BRAID_ARG(value), BRAID_ARG(num), BRAID_ARG(delay_ns)) },
+            &keepers[i]));
+        check_ok(braid_graph_use_parameter(
+            graph, size, &(braid_parameter_use){ .node = keepers[i], .argument = 3 }));
+    }
+    braid_exec *exec = contract_exec(contract, graph);
+    check_ok(braid_exec_set_arg(exec, keepers[0], 0, BRAID_ARG(own)));
+    static uint32_t seen[most];
+    for (; num <= most; num *= 16) {
+        check_ok(braid_exec_set_scratch(exec, scratch, num * sizeof(uint32_t)));
+        check_ok(braid_exec_set_param(exec, size, &num));
+        for (uint32_t frame = 0; frame < 4; frame++)
+            check_ok(braid_exec_launch(exec, NULL));
+    }
+    check_ok(braid_exec_wait(exec));
+    for (uint32_t i = 0; i <= num_keepers; i++) {
+        contract_read(contract, seen, i < num_keepers ? results + i * most : own, bytes);
+        for (uint32_t k = 0; k < most; k++)
+            assert_int_equal(seen[k], value + k);
+    }
+}
+
+static void also_in_copies_fills_and_calls(void **state)
+{
+    struct contract *contract = *state;
+    const uint32_t numbers[2] = { 11, 22 };
+    uint32_t *own = contract_numbers(contract, 4);
+    uint32_t *counted = contract_host_numbers(contract, 1);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource buffer = add_transient(graph, "buffer", sizeof(numbers), 0), scratch;
+    braid_node fill, copy, call;
+    check_ok(braid_graph_add_scratch(graph, "scratch", 256, 0, &scratch));
+    check_ok(braid_graph_add_fill(graph,
+                                  &(braid_fill){ .node = { USES({ buffer, BRAID_WRITE }) },
+                                                 .to_resource = buffer,
+                                                 .value = 5,
+                                                 .value_bytes = 4,
+                                                 .num_values = 2 },
+                                  &fill));
+    check_ok(braid_graph_add_copy(graph,
+                                  &(braid_copy){ .node = { USES({ buffer, BRAID_READ }) },
+                                                 .to = own,
+                                                 .from_resource = buffer,
+                                                 .bytes = sizeof(*own) },
+                                  &copy));
+    check_ok(braid_graph_add_host_call(
+        graph, &(braid_host_call){ .call = add_one, .user_resource = scratch }, &call));
+    braid_exec *exec = contract_exec(contract, graph);
+    contract_write(contract, own + 1, numbers, sizeof(numbers));
+    check_ok(braid_exec_set_fill(exec, fill, own + 2, 5, 2));
+    check_ok(braid_exec_set_copy(exec, copy, NULL, own + 1, 0));
+    check_ok(braid_exec_set_user(exec, call, counted));
+    for (uint32_t frame = 1; frame < 5; frame++) {
+        check_ok(braid_exec_set_scratch(exec, scratch, frame * 4096));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(*counted, frame);
+    }
+    const uint32_t expected[4] = { 11, 11, 5, 5 };
+    uint32_t seen[4];
+    contract_read(contract, seen, own, sizeof(seen));
+    assert_memory_equal(seen, expected, sizeof(seen));
+}
+
 // Nothing has changed, and the next frame runs with what it had.
 static void scratch_that_cannot_grow_stays(void **state)
 {
@@ -363,6 +451,8 @@ int run_transients(void)
         contract_test(host_calls_are_given_addresses),
         contract_test(scratch_is_each_nodes_own),
         contract_test(scratch_grows_between_launches),
+        contract_test(what_the_program_has_set_stays_when_scratch_grows),
+        contract_test(also_in_copies_fills_and_calls),
         contract_test(scratch_that_cannot_grow_stays),
         contract_test(too_much_memory_is_refused),
     };

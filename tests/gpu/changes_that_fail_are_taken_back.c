@@ -143,10 +143,13 @@ static void of_a_node_in_several_frames(void **state)
     finish_changed(&changed);
 }
 
-// Two kernels with scratch, one behind the other.
+enum { FILLED = 5 };
+
+// Two kernels with scratch, one behind the other, that read a transient buffer.
 struct scratched {
     struct frame frame;
     braid_resource scratch;
+    braid_node nodes[2];
     uint64_t memory_bytes; // before any change
 };
 
@@ -164,18 +167,29 @@ static void open_scratched(struct scratched *scratched, uint32_t num_frames)
                                          .frames = num_frames };
     struct frame *frame = &scratched->frame;
     braid_graph *graph;
-    braid_node nodes[2];
+    braid_node *nodes = scratched->nodes;
     reset_standin();
     check_ok(frame_open(frame, "cuda"));
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_scratch(graph, "scratch", 256, 256, &scratched->scratch));
+    braid_resource buffer;
+    check_ok(braid_graph_add_transient(graph, "buffer", 256, 256, &buffer));
+    const braid_access writes = { buffer, BRAID_WRITE }, reads = { buffer, BRAID_READ };
+    const braid_fill fill = {
+        .node = { .accesses = &writes, .num_accesses = 1 },
+        .to_resource = buffer,
+        .value = FILLED,
+        .value_bytes = 4,
+        .num_values = 1,
+    };
+    check_ok(braid_graph_add_fill(graph, &fill, NULL));
     for (int i = 0; i < 2; i++) {
         const uint32_t c = 0;
         const braid_launch launch = {
-            .node = { .after = nodes, .num_after = i > 0 },
+            .node = { .after = nodes, .num_after = i > 0, .accesses = &reads, .num_accesses = 1 },
             .kernel = &sum_kernel,
             BRAID_ARGS(braid_resource_address(&scratched->scratch), BRAID_ARG(frame->words),
-                       BRAID_ARG(frame->words), BRAID_ARG(c)),
+                       braid_resource_address(&buffer), BRAID_ARG(c)),
         };
         check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
     }
@@ -192,6 +206,25 @@ static void run_scratched(struct scratched *scratched, int num_frames)
     assert_int_equal(standin_bad_accesses(), 0);
 }
 
+// Has a kernel write a word of the program's instead of scratch.
+static void set_own(struct scratched *scratched, int kernel)
+{
+    uint32_t *own = &scratched->frame.words[1 + kernel];
+    check_ok(
+        braid_exec_set_arg(scratched->frame.exec, scratched->nodes[kernel], 0, BRAID_ARG(own)));
+}
+
+// So many of them, which read what was filled.
+static void run_with_own(struct scratched *scratched, int num_kernels)
+{
+    struct frame *frame = &scratched->frame;
+    check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 0, 4, FRAME_WORDS));
+    run_scratched(scratched, 1);
+    check_ok(frame_read(frame));
+    for (int i = 0; i < num_kernels; i++)
+        assert_int_equal(frame->read[1 + i], FILLED);
+}
+
 // Kernels run all the same, and `num_stuck` frames keep the memory that some of them write to.
 static void check_growth(uint32_t num_frames, const char *rule, uint64_t num_stuck)
 {
@@ -202,10 +235,14 @@ static void check_growth(uint32_t num_frames, const char *rule, uint64_t num_stu
     check_fails(braid_exec_set_scratch(exec, scratched.scratch, 4096), BRAID_DEVICE_ERROR,
                 "cuGraphExecKernelNodeSetParams");
     assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
-    assert_int_equal(memory_bytes(exec), scratched.memory_bytes + num_stuck * 4096);
+    assert_int_equal(memory_bytes(exec), scratched.memory_bytes + num_stuck * (4096 + 256));
     run_scratched(&scratched, 4);
     check_ok(braid_exec_set_scratch(exec, scratched.scratch, 8192));
     run_scratched(&scratched, 4);
+    for (int i = 0; i < 2; i++)
+        set_own(&scratched, i);
+    for (uint32_t i = 0; i < num_frames; i++)
+        run_with_own(&scratched, 2);
     frame_finish(&scratched.frame);
     check_nothing_is_left();
 }
@@ -238,6 +275,25 @@ static void nor_one_of_an_earlier_frame(void **state)
     check_growth(2, rule, 2);
 }
 
+// One of two addresses in the first kernel is the program's. The second kernel refuses to be moved.
+static void nor_is_what_the_program_has_set_given_up(void **state)
+{
+    (void)state;
+    struct scratched scratched;
+    open_scratched(&scratched, 1);
+    struct frame *frame = &scratched.frame;
+    set_own(&scratched, 0);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuGraphExecKernelNodeSetParams:2=999"));
+    check_fails(braid_exec_set_scratch(frame->exec, scratched.scratch, 4096), BRAID_DEVICE_ERROR,
+                "cuGraphExecKernelNodeSetParams");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    run_with_own(&scratched, 1);
+    check_ok(braid_exec_set_scratch(frame->exec, scratched.scratch, 8192));
+    run_with_own(&scratched, 1);
+    frame_finish(frame);
+    check_nothing_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +302,7 @@ int main(void)
         cmocka_unit_test(of_a_node_in_several_frames),
         cmocka_unit_test(so_that_no_node_writes_to_freed_scratch),
         cmocka_unit_test(nor_one_of_an_earlier_frame),
+        cmocka_unit_test(nor_is_what_the_program_has_set_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
