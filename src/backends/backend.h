@@ -185,6 +185,9 @@ struct backend_ops {
     // task's work has ended when task_finish is called.
     braid_status (*task_prepare)(struct backend *backend, struct backend_task *task);
     void (*task_finish)(struct backend *backend, struct backend_task *task);
+    // Optional: whether what a submit of the task has left, since it failed halfway, goes on behind
+    // the stream, which tells nothing of its end. `wait`: the stream has ended; waits for that.
+    bool (*task_goes_on)(struct backend *backend, const struct backend_task *task, bool wait);
 
     // Queues one task; never a native one (the caller makes that call itself).
     braid_status (*submit)(struct backend *backend, struct backend_stream *stream,

@@ -138,7 +138,7 @@ static void finish_detour(const struct frame *frame, struct backend_task *task)
     backend->ops->task_finish(backend, task);
 }
 
-// Of a task that no frame uses. The last detour of a call that blocks may have to wait for it.
+// Of a task that no frame uses.
 static void finish_task(struct frame *frame, struct backend_task *task)
 {
     if (task->detour)

@@ -105,7 +105,8 @@ struct player {
                                 bool in_rows, struct play_result *out_result);
     // Optional: after the device failed, adds what was running in islands, as far as can be told.
     void (*find_running)(const struct playing *playing, struct running *running);
-    // Optional: waits for streams of its own.
+    // Optional: waits for streams of its own, and, as those that it was given have ended, for what
+    // no stream tells of.
     braid_status (*synchronize)(struct playing *playing);
     // No launch is in flight.
     void (*destroy)(struct playing *playing);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that blocks, and whose end no stream waits for since the driver refused that, is made with
-// what it was launched with, however often it is changed before its thread comes to it.
+// A call that blocks, and whose end no stream waits for since the driver refused that, is waited
+// for by its launch, and made with what it was launched with, however often it is changed before
+// its thread comes to it.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
+#include "support/asker.h"
 #include "support/check.h"
 
 static atomic_bool holds_threads; // those that Braid starts
@@ -55,53 +57,84 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     return create(thread, attributes, run_behind_gate, start);
 }
 
+// A call that is changed while its launch waits for it, and what was seen meanwhile.
+struct changed {
+    struct frame frame;
+    braid_node node;
+    struct asker asker;
+    atomic_int num[3]; // calls made with each
+    int num_held, num_made;
+    braid_status answer;
+};
+
 static void count(void *user)
 {
     atomic_fetch_add((atomic_int *)user, 1);
 }
 
-static braid_exec *make_exec(braid_device *device, atomic_int *user, braid_node *out_node)
+static void make_exec(struct changed *changed, uint32_t num_frames)
 {
-    const braid_host_call call = { .call = count, .user = user, .blocking = true };
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
+    const braid_host_call call = { .call = count, .user = &changed->num[0], .blocking = true };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = num_frames };
     braid_graph *graph;
-    braid_exec *exec;
     check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_host_call(graph, &call, out_node));
-    check_ok(braid_exec_create(device, graph, &options, &exec));
+    check_ok(braid_graph_add_host_call(graph, &call, &changed->node));
+    check_ok(braid_exec_create(changed->frame.device, graph, &options, &changed->frame.exec));
     braid_graph_destroy(graph);
-    return exec;
+    asker_init(&changed->asker);
+}
+
+// A change can be made once the launch waits, or has returned. Then the stream has nothing left.
+static void change_and_let_go(void *user)
+{
+    struct changed *changed = user;
+    struct frame *frame = &changed->frame;
+    check_ok(braid_exec_set_user(frame->exec, changed->node, &changed->num[1]));
+    check_ok(braid_stream_synchronize(frame->device, frame->stream));
+    changed->answer = braid_exec_query(frame->exec);
+    check_ok(braid_exec_set_user(frame->exec, changed->node, &changed->num[2]));
+    changed->num_held = atomic_load(&num_held);
+    changed->num_made = atomic_load(&changed->num[0]);
+    sem_post(&gate);
+}
+
+static void check_changed(uint32_t num_frames)
+{
+    struct changed changed = { .num_held = 0 };
+    struct frame *frame = &changed.frame;
+    reset_standin();
+    sem_init(&gate, 0, 0);
+    atomic_store(&num_held, 0);
+    check_ok(frame_open(frame, "cuda"));
+    make_exec(&changed, num_frames);
+    asker_start(&changed.asker, change_and_let_go, &changed);
+    atomic_store(&holds_threads, true);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamWaitValue32:1=999"));
+    check_fails(braid_exec_launch(frame->exec, frame->stream), BRAID_DEVICE_ERROR,
+                "cuStreamWaitValue32");
+    const int made = atomic_load(&changed.num[0]);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    atomic_store(&holds_threads, false);
+    asker_join(&changed.asker, BRAID_DEVICE_ERROR);
+    assert_int_equal(changed.answer, BRAID_NOT_READY);
+    assert_int_equal(changed.num_held, 1);
+    assert_int_equal(changed.num_made, 0);
+    assert_int_equal(made, 1);
+    check_ok(braid_exec_launch(frame->exec, frame->stream));
+    check_ok(braid_exec_wait(frame->exec));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(atomic_load(&changed.num[i]), i != 1);
+    sem_destroy(&changed.asker.has_failed);
+    frame_finish(frame);
+    check_nothing_is_left();
+    sem_destroy(&gate);
 }
 
 static void that_a_later_change_does_not_reach(void **state)
 {
     (void)state;
-    struct frame frame;
-    braid_node node;
-    atomic_int num[3] = { 0 };
-    reset_standin();
-    sem_init(&gate, 0, 0);
-    check_ok(frame_open(&frame, "cuda"));
-    frame.exec = make_exec(frame.device, &num[0], &node);
-    atomic_store(&holds_threads, true);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamWaitValue32:1=999"));
-    check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR,
-                "cuStreamWaitValue32");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
-    check_ok(braid_stream_synchronize(frame.device, frame.stream));
-    atomic_store(&holds_threads, false);
-    check_ok(braid_exec_set_user(frame.exec, node, &num[1]));
-    check_ok(braid_exec_set_user(frame.exec, node, &num[2]));
-    assert_int_equal(atomic_load(&num_held), 1);
-    assert_int_equal(atomic_load(&num[0]), 0);
-    sem_post(&gate);
-    check_ok(braid_exec_launch(frame.exec, frame.stream));
-    check_ok(braid_exec_wait(frame.exec));
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(atomic_load(&num[i]), i != 1);
-    frame_finish(&frame);
-    check_nothing_is_left();
-    sem_destroy(&gate);
+    check_changed(1);
+    check_changed(2);
 }
 
 int main(void)

@@ -331,6 +331,7 @@ braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, struct gpu_k
 
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);
 void braid_gpu_task_finish(struct backend *backend, struct backend_task *task);
+bool braid_gpu_task_goes_on(struct backend *backend, const struct backend_task *task, bool wait);
 
 // gpu_submit.c: queues a post, with those that join it; whether it joins the next, which queues it.
 braid_status braid_gpu_post(gpu_stream stream, const struct backend_task *task);

@@ -6,9 +6,10 @@
 // up those of all streams. A wait for a word in memory is the device's to make, and no thread's.
 //
 // On streams the word counts the calls that have ended, and each wait is for as many as were
-// queued: where queueing the wait fails, the call is made all the same and the count stays right. A
-// graph has the same wait in each launch, so there the driver's thread sets the word back before it
-// hands the call over, which is behind the wait of the launch before.
+// queued: where queueing the wait fails, the call is made all the same and the count stays right,
+// and who launches waits for it. A graph has the same wait in each launch, so there the driver's
+// thread sets the word back before it hands the call over, which is behind the wait of the launch
+// before.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -24,6 +25,7 @@ struct gpu_flag {
     struct backend_detour *spare;
     uint64_t num_queued;         // on streams
     _Atomic uint64_t num_handed; // there, by the driver's thread to ours
+    bool goes_on;                // there: nothing waits for the last one
     bool in_graph;
     gpu_node call; // in a graph: what hands the call over
 };
@@ -34,15 +36,12 @@ static _Atomic uint64_t *word_of(const struct gpu_flag *flag)
     return flag->memory->memory;
 }
 
-// As soon as it does not run any more the detour may be another call's, and as soon as the word is
-// written both may be gone.
+// As soon as the word is written the detour may be another call's, and both may be gone.
 static void end_call(void *owner, void *user)
 {
-    struct backend_detour *detour = user;
-    struct gpu_flag *flag = detour->flag;
+    const struct backend_detour *detour = user;
     (void)owner;
-    atomic_fetch_sub_explicit(&detour->num_running, 1, memory_order_release);
-    atomic_fetch_add_explicit(word_of(flag), 1, memory_order_release);
+    atomic_fetch_add_explicit(word_of(detour->flag), 1, memory_order_release);
 }
 
 static void make_call(void *user)
@@ -59,7 +58,6 @@ static void hand_over(void *user)
         atomic_store_explicit(word_of(detour->flag), 0, memory_order_release);
     else
         atomic_fetch_add_explicit(&detour->flag->num_handed, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&detour->num_running, 1, memory_order_relaxed);
     if (braid_blockers_run(&detour->gpu->blockers, detour))
         return;
     make_call(detour);
@@ -103,26 +101,34 @@ braid_status braid_gpu_prepare_blocking(struct gpu_backend *gpu,
     return BRAID_OK;
 }
 
-// No frame uses a spare one, but where queueing a wait has failed its call may not have ended.
 struct backend_detour *braid_gpu_take_spare(const struct backend_detour *detour)
 {
-    struct backend_detour **link = detour->flag ? &detour->flag->spare : NULL;
-    while (link && *link && atomic_load_explicit(&(*link)->num_running, memory_order_acquire) > 0)
-        link = &(*link)->next;
-    struct backend_detour *spare = link ? *link : NULL;
+    struct backend_detour *spare = detour->flag ? detour->flag->spare : NULL;
     if (spare)
-        *link = spare->next;
+        detour->flag->spare = spare->next;
     return spare;
 }
 
-// Where queueing a wait has failed, nothing of the device stands for the end of its call. What is
-// on a stream that is idle was handed over.
-static void await_calls(struct gpu_flag *flag)
+// What is on a stream that has ended was handed over.
+static void await_calls(const struct gpu_flag *flag)
 {
     const struct timespec pause = { .tv_nsec = 50000 };
-    while (!flag->in_graph && atomic_load_explicit(word_of(flag), memory_order_acquire) <
-                                  atomic_load_explicit(&flag->num_handed, memory_order_relaxed))
+    while (atomic_load_explicit(word_of(flag), memory_order_acquire) <
+           atomic_load_explicit(&flag->num_handed, memory_order_relaxed))
         nanosleep(&pause, NULL);
+}
+
+bool braid_gpu_task_goes_on(struct backend *backend, const struct backend_task *task, bool wait)
+{
+    struct gpu_flag *flag = task->detour ? task->detour->flag : NULL;
+    (void)backend;
+    if (!flag || !flag->goes_on)
+        return false;
+    if (wait) {
+        await_calls(flag);
+        flag->goes_on = false;
+    }
+    return flag->goes_on;
 }
 
 // No frame uses it.
@@ -131,7 +137,6 @@ void braid_gpu_leave_flag(const struct backend_detour *detour)
     struct gpu_flag *flag = detour->flag;
     if (!flag || --flag->num_users > 0)
         return;
-    await_calls(flag);
     while (flag->spare) {
         struct backend_detour *spare = flag->spare;
         flag->spare = spare->next;
@@ -155,6 +160,19 @@ void braid_gpu_finish_blocking(struct backend_detour *detour)
     free(detour);
 }
 
+static gpu_result queue_wait(const struct gpu_backend *gpu, gpu_stream stream,
+                             const struct gpu_flag *flag, const void **out_slot)
+{
+    if (gpu->vendor->index == GPU_HIP) {
+        *out_slot = &gpu->api->hip_stream_wait_value;
+        return gpu->api->hip_stream_wait_value(stream, flag->memory->memory, flag->num_queued,
+                                               GPU_WAIT_FOR_AT_LEAST, UINT64_MAX);
+    }
+    *out_slot = &gpu->api->stream_wait_value;
+    return gpu->api->stream_wait_value(stream, flag->memory->memory, (uint32_t)flag->num_queued,
+                                       GPU_WAIT_FOR_AT_LEAST);
+}
+
 gpu_result braid_gpu_submit_blocking(gpu_stream stream, struct backend_detour *detour,
                                      const void **out_slot)
 {
@@ -163,15 +181,10 @@ gpu_result braid_gpu_submit_blocking(gpu_stream stream, struct backend_detour *d
     gpu_result result = gpu->vendor->host_call(gpu, stream, hand_over, detour, out_slot);
     if (result)
         return result;
-    uint64_t wanted = ++flag->num_queued;
-    if (gpu->vendor->index == GPU_HIP) {
-        *out_slot = &gpu->api->hip_stream_wait_value;
-        return gpu->api->hip_stream_wait_value(stream, flag->memory->memory, wanted,
-                                               GPU_WAIT_FOR_AT_LEAST, UINT64_MAX);
-    }
-    *out_slot = &gpu->api->stream_wait_value;
-    return gpu->api->stream_wait_value(stream, flag->memory->memory, (uint32_t)wanted,
-                                       GPU_WAIT_FOR_AT_LEAST);
+    flag->num_queued++;
+    result = queue_wait(gpu, stream, flag, out_slot);
+    flag->goes_on = result != GPU_SUCCESS;
+    return result;
 }
 
 static gpu_host_function *call_in_graph(const struct gpu_backend *gpu)

@@ -20,9 +20,8 @@ struct backend_detour {
     struct gpu_staging *staging; // of a copy; NULL: the host does it all
     bool from_device;            // of a copy: the device's part comes first
     struct gpu_backend *gpu;
-    struct gpu_flag *flag;        // of a call that blocks: gpu_blocking.c; NULL otherwise
-    _Atomic uint32_t num_running; // of such calls, handed over and not ended
-    struct backend_detour *next;  // among spare ones
+    struct gpu_flag *flag;       // of a call that blocks: gpu_blocking.c; NULL otherwise
+    struct backend_detour *next; // among spare ones
 };
 
 // The device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.

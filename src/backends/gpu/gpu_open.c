@@ -255,6 +255,7 @@ static const struct backend_ops common_ops = {
     .kernel_unload = braid_gpu_kernel_unload,
     .task_prepare = braid_gpu_task_prepare,
     .task_finish = braid_gpu_task_finish,
+    .task_goes_on = braid_gpu_task_goes_on,
     .submit = braid_gpu_submit,
 };
 

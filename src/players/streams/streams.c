@@ -234,9 +234,17 @@ static void follow(struct playing *playing, struct playing *before)
     ((struct streams_playing *)playing)->before = (const struct streams_playing *)before;
 }
 
+static void await_rest(struct streams_playing *streams)
+{
+    struct backend *backend = streams->going_on_there;
+    if (backend)
+        (void)backend->ops->task_goes_on(backend, &streams->going_on, true);
+    streams->going_on_there = NULL;
+}
+
 static braid_status synchronize(struct playing *playing)
 {
-    const struct streams_playing *streams = (const struct streams_playing *)playing;
+    struct streams_playing *streams = (struct streams_playing *)playing;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < streams->num_lanes && !status; i++) {
         const struct stream_lane *lane = &streams->lanes[i];
@@ -244,6 +252,8 @@ static braid_status synchronize(struct playing *playing)
         if (i != streams->callers && lane->stream)
             status = backend->ops->stream_synchronize(backend, lane->stream->backend);
     }
+    if (!status)
+        await_rest(streams);
     return status;
 }
 

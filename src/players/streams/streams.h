@@ -68,6 +68,9 @@ struct streams_playing {
     const struct streams_playing *before; // whose frame positions are awaited; NULL: none are
     struct stream_step *steps;            // in issue order
     size_t num_steps;
+    // What the last launch has left, and the streams tell nothing of; its backend is NULL: nothing.
+    struct backend_task going_on;
+    struct backend *going_on_there;
     struct streams_times *times;     // NULL: nobody asked for times
     struct streams_islands *islands; // NULL: there are none
 };

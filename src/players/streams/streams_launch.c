@@ -99,7 +99,20 @@ static braid_status call_native(const struct streams_playing *streams,
                        : name_failed(streams, task, (uint32_t)(lane - streams->lanes), status);
 }
 
-static braid_status run_task(const struct streams_playing *streams, const struct backend_task *task,
+// The task itself may be changed while what it has left is awaited.
+static braid_status submit(struct streams_playing *streams, const struct backend_task *task,
+                           const struct stream_lane *lane)
+{
+    struct backend *backend = lane->device->backend;
+    braid_status status = backend->ops->submit(backend, device_backend_stream(lane->stream), task);
+    if (status && backend->ops->task_goes_on && backend->ops->task_goes_on(backend, task, false)) {
+        streams->going_on = *task;
+        streams->going_on_there = backend;
+    }
+    return status;
+}
+
+static braid_status run_task(struct streams_playing *streams, const struct backend_task *task,
                              const struct stream_lane *lane)
 {
     if (braid_streams_islands_have(streams->islands, task->node))
@@ -109,8 +122,7 @@ static braid_status run_task(const struct streams_playing *streams, const struct
         return BRAID_OK; // what it waits for is behind it on the stream
     if (task->kind == WORK_NATIVE)
         return call_native(streams, task, lane);
-    struct backend *backend = lane->device->backend;
-    return backend->ops->submit(backend, device_backend_stream(lane->stream), task);
+    return submit(streams, task, lane);
 }
 
 // That frame was queued before, and none in its place since, so its record is the latest.
@@ -206,5 +218,6 @@ braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
     braid_error_begin_attempt(&attempt);
     (void)join_lanes(streams, stream, true, &out_result->lost);
     braid_error_end_attempt(&attempt, BRAID_OK);
+    out_result->lost = out_result->lost || streams->going_on_there;
     return status;
 }
