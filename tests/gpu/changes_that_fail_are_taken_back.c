@@ -294,6 +294,87 @@ static void nor_is_what_the_program_has_set_given_up(void **state)
     check_nothing_is_left();
 }
 
+// A kernel that is enabled and disabled.
+struct toggled {
+    struct frame frame;
+    braid_node node;
+};
+
+static void open_toggled(struct toggled *toggled, uint32_t num_frames)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+                                         .islands = BRAID_ISLANDS_NEVER,
+                                         .frames = num_frames };
+    struct frame *frame = &toggled->frame;
+    braid_graph *graph;
+    reset_standin();
+    check_ok(frame_open(frame, "cuda"));
+    check_ok(braid_graph_create(&graph));
+    uint32_t *to = &frame->words[1];
+    const uint32_t c = 7;
+    const braid_launch launch = {
+        .node.name = "toggled",
+        .kernel = &sum_kernel,
+        BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(frame->words), BRAID_ARG(frame->words), BRAID_ARG(c)),
+    };
+    check_ok(braid_graph_add_kernel(graph, &launch, &toggled->node));
+    check_ok(braid_exec_create(frame->device, graph, &options, &frame->exec));
+    braid_graph_destroy(graph);
+}
+
+// Whether the kernel runs in the next frame.
+static bool runs(struct toggled *toggled)
+{
+    struct frame *frame = &toggled->frame;
+    check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 0, 4, FRAME_WORDS));
+    check_ok(braid_exec_launch(frame->exec, frame->stream));
+    check_ok(frame_read(frame));
+    return frame->read[1] == 7;
+}
+
+// The driver takes the one half, then neither the other nor the first one back.
+static void tear(struct toggled *toggled, bool enabled)
+{
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuGraphExecKernelNodeSetParams:1=999,"
+                                                        "cuGraphNodeSetEnabled:2=2"));
+    check_fails(braid_exec_set_enabled(toggled->frame.exec, toggled->node, enabled),
+                BRAID_DEVICE_ERROR, "cuGraphExecKernelNodeSetParams");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+}
+
+static void check_torn(uint32_t num_frames, bool was_enabled)
+{
+    struct toggled toggled;
+    struct frame *frame = &toggled.frame;
+    open_toggled(&toggled, num_frames);
+    check_ok(braid_exec_set_enabled(frame->exec, toggled.node, was_enabled));
+    tear(&toggled, !was_enabled);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuGraphNodeSetEnabled:1=999"));
+    check_fails(braid_exec_launch(frame->exec, frame->stream), BRAID_DEVICE_ERROR,
+                was_enabled ? "'toggled' is disabled still" : "'toggled' is enabled still");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    assert_int_equal(braid_exec_num_frames(frame->exec), 0);
+    for (int i = 0; i < 3; i++)
+        assert_true(runs(&toggled) == was_enabled);
+    for (int i = 0; i < 2; i++) { // a change brings it right as well
+        tear(&toggled, i ? was_enabled : !was_enabled);
+        check_ok(braid_exec_set_enabled(frame->exec, toggled.node, !was_enabled));
+        for (int k = 0; k < 3; k++)
+            assert_true(runs(&toggled) == !was_enabled);
+    }
+    frame_finish(frame);
+    check_nothing_is_left();
+}
+
+static void and_a_node_is_what_the_exec_says_when_it_runs(void **state)
+{
+    (void)state;
+    for (uint32_t num_frames = 1; num_frames <= 2; num_frames++) {
+        check_torn(num_frames, true);
+        check_torn(num_frames, false);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +384,7 @@ int main(void)
         cmocka_unit_test(so_that_no_node_writes_to_freed_scratch),
         cmocka_unit_test(nor_one_of_an_earlier_frame),
         cmocka_unit_test(nor_is_what_the_program_has_set_given_up),
+        cmocka_unit_test(and_a_node_is_what_the_exec_says_when_it_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

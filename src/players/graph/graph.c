@@ -195,6 +195,8 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     playing->gpu = gpu;
     playing->device = stage->device;
     playing->places = stage->places;
+    playing->tasks = stage->frame->tasks;
+    playing->num_tasks = stage->frame->num_tasks;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "creation of a program");
     if (status) {
@@ -227,7 +229,9 @@ static braid_status launch(struct playing *base, braid_stream *stream,
     struct gpu_backend *gpu = playing->gpu;
     gpu_stream queue = gpu_stream_of(device_backend_stream(stream));
     struct gpu_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, "launch of a graph");
+    braid_status status = braid_graph_playing_reunite(playing);
+    if (!status)
+        status = braid_gpu_enter(gpu, &scope, "launch of a graph");
     if (status)
         return status;
     braid_gpu_note_stream(gpu, queue);

@@ -213,12 +213,17 @@ static braid_status set_node(const struct graph_playing *playing, struct graph_n
     status = set_values(playing, state, node, task);
     if (!status) {
         state->is_disabled = task->disabled;
+        state->is_apart = false;
         return BRAID_OK;
     }
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     braid_status restored =
         changes ? set_enabled(playing, state, node, task, task->disabled) : BRAID_OK;
+    if (restored) {
+        state->is_disabled = task->disabled;
+        state->is_apart = true;
+    }
     braid_error_end_noted(&attempt, restored);
     return status;
 }
@@ -242,6 +247,27 @@ braid_status braid_graph_playing_set(struct graph_playing *playing, const struct
     if (status)
         return status;
     status = set_node(&there, state, node, task);
+    playing->any_apart = playing->any_apart || state->is_apart;
     braid_gpu_leave(there.gpu, &scope);
     return status;
+}
+
+braid_status braid_graph_playing_reunite(struct graph_playing *playing)
+{
+    if (!playing->any_apart)
+        return BRAID_OK;
+    for (uint32_t i = 0; i < playing->num_tasks; i++) {
+        const struct backend_task *task = &playing->tasks[i];
+        if (!playing->states[i].is_apart)
+            continue;
+        braid_status status = braid_graph_playing_set(playing, task);
+        if (status)
+            return braid_error(status,
+                               "node %s is %s still, by a change that failed and that the driver "
+                               "does not take back: %s",
+                               braid_node_text(task->node, task->name).text,
+                               task->disabled ? "enabled" : "disabled", braid_error_message());
+    }
+    playing->any_apart = false;
+    return BRAID_OK;
 }
