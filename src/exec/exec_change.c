@@ -177,6 +177,15 @@ static braid_status ask(const braid_exec *exec, const braid_event *event, bool *
     return status == BRAID_NOT_READY ? BRAID_OK : status;
 }
 
+// A change lacks nothing without: what is kept stays until a later one gets the event, or all
+// frames have ended.
+static void lease_mark(braid_exec *exec, struct frame_slot *slot)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt, braid_device_lease_event(exec->device, &slot->mark));
+}
+
 // Frees what was kept for frames in flight, once those have ended; where their end is not known it
 // stays. Nothing waits for that: with one frame always in flight `done` never stands for the end of
 // all, but the mark for that of those which what stood there then was kept for.
@@ -190,7 +199,7 @@ static braid_status free_replaced(braid_exec *exec, struct frame_slot *slot)
     if (!status && !all && slot->num_marked)
         status = ask(exec, slot->mark, &marked);
     if (!status && !all && !slot->mark)
-        status = braid_device_lease_event(exec->device, &slot->mark);
+        lease_mark(exec, slot);
     if (status || (!all && !marked))
         return status;
     braid_frame_free_replaced(frame, all ? frame->num_replaced : slot->num_marked);

@@ -294,6 +294,35 @@ static bool fails_to_record(struct kept *kept, const char *rule)
     return failed;
 }
 
+// No change fails for want of the event that would tell later that some have ended.
+static void even_without_an_event_for_that(void **state)
+{
+    (void)state;
+    int num_failed = 0;
+    struct kept kept;
+    open_kept(&kept);
+    for (int i = 1; i < NUM_KEPT; i++) {
+        logged[0] = '\0';
+        braid_log_set(take_log, NULL);
+        long before = standin_calls("cuEventCreate");
+        fail_calls(i < NUM_KEPT - 1 ? "cuEventCreate:1=999" : NULL);
+        check_ok(set_kept(&kept, i));
+        fail_calls(NULL);
+        braid_log_set(NULL, NULL);
+        bool failed = i < NUM_KEPT - 1 && standin_calls("cuEventCreate") > before;
+        assert_int_equal(failed, strstr(logged, "cuEventCreate") != NULL);
+        num_failed += failed;
+        launch_kept(&kept);
+    }
+    assert_true(num_failed > 1);
+    for (int i = 0; i < NUM_KEPT; i++)
+        sem_post(&kept.may_end);
+    check_ok(braid_exec_wait(kept.frame.exec));
+    for (int i = 0; i < NUM_KEPT; i++)
+        assert_int_equal(kept.to[i], 7);
+    finish_kept(&kept);
+}
+
 // The record that would tell later that some have ended fails.
 static void which_frames_have_ended(void **state)
 {
@@ -377,6 +406,7 @@ int main(void)
         cmocka_unit_test(a_launch_that_fills_replicas_waits_without_the_lock),
         cmocka_unit_test(a_frame_that_cannot_be_awaited_is_lost),
         cmocka_unit_test(whether_what_is_kept_is_still_used),
+        cmocka_unit_test(even_without_an_event_for_that),
         cmocka_unit_test(which_frames_have_ended),
         cmocka_unit_test(frames_always_in_flight_keep_little),
         cmocka_unit_test(changes_between_two_launches_keep_nothing),
