@@ -5,6 +5,7 @@
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
+#include "support/failing_memory.h"
 
 enum { num_words = 7 };
 
@@ -166,6 +167,31 @@ static void grids_grow_and_shrink(void **state)
     }
 }
 
+// Whichever allocation fails: the next frame has one grid or the other, as the call said.
+static void a_grid_that_finds_no_memory_stays(void **state)
+{
+    struct contract *contract = *state;
+    const braid_dim3 before = { 1, 1, 1 }, after = { 3, 2, 1 };
+    uint32_t *numbers = contract_numbers(contract, 32);
+    braid_graph *graph = contract_graph(contract);
+    braid_node node =
+        add_count_blocks(graph, (braid_node_options){ 0 }, numbers, numbers + 16, before);
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        braid_exec *exec = make_exec(contract, graph, 1);
+        failing_memory_arm(nth);
+        braid_status status = braid_exec_set_grid(exec, node, after);
+        failed = failing_memory_disarm();
+        assert_true(!status || failed);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        uint32_t seen[32];
+        contract_read(contract, seen, numbers, sizeof(seen));
+        assert_memory_equal(seen + 16, status ? &before : &after, sizeof(before));
+        contract_destroy_exec(contract, exec);
+    }
+}
+
 struct native_user {
     uint32_t *to;
     uint32_t value;
@@ -282,6 +308,7 @@ int run_kinds(void)
         contract_test(the_end_of_a_resource_is_kept),
         contract_test(edges_of_a_disabled_node_stay),
         contract_test(grids_grow_and_shrink),
+        contract_test(a_grid_that_finds_no_memory_stays),
         contract_test(native_calls_take_other_data),
         contract_test(copies_of_ordinary_memory_change),
         contract_test(one_parameter_moves_many_copies_of_ordinary_memory),

@@ -244,10 +244,12 @@ struct cpu_values {
 };
 struct cpu_values braid_cpu_task_values(const struct backend_task *task,
                                         const struct cpu_work *captured);
-// Writes the bytes, one behind the other, and the work of the changed task, which has the argument
-// pointers of before.
+// The work of the changed task, which has the argument pointers of before.
+struct cpu_work braid_cpu_task_describe(const struct backend_task *task,
+                                        const struct cpu_values *values);
+// Writes its bytes, one behind the other.
 void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_values *values,
-                              unsigned char *bytes, struct cpu_work *out_work);
+                              unsigned char *bytes);
 
 // cpu_point.c
 struct cpu_point *braid_cpu_point_create(struct cpu_backend *backend,

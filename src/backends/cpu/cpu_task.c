@@ -204,19 +204,24 @@ struct cpu_values braid_cpu_task_values(const struct backend_task *task,
     return (struct cpu_values){ captured->args, &other_bytes, 1 };
 }
 
+struct cpu_work braid_cpu_task_describe(const struct backend_task *task,
+                                        const struct cpu_values *values)
+{
+    return task->kind == WORK_KERNEL ? describe_launch(task, values->pointers)
+                                     : describe_other(task, values->pointers);
+}
+
 void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_values *values,
-                              unsigned char *bytes, struct cpu_work *out_work)
+                              unsigned char *bytes)
 {
     if (task->kind != WORK_KERNEL) {
         // In use by frames that start, which write `self` anew, too: only its address is taken.
         struct arguments arguments = { .self = (void *)values->pointers, .work = task->work };
         memcpy(bytes, &arguments, sizeof(arguments));
-        *out_work = describe_other(task, values->pointers);
         return;
     }
     for (uint32_t i = 0; i < values->num; i++) {
         memcpy(bytes, task->launch.args[i], values->bytes[i]);
         bytes += values->bytes[i];
     }
-    *out_work = describe_launch(task, values->pointers);
 }

@@ -81,16 +81,17 @@ static bool make_own_blocks(struct cpu_program *program)
 static braid_status set(struct cpu_program *program, const struct backend_task *task)
 {
     const struct cpu_changing *changing = &program->changing[task->node];
-    struct cpu_work work;
+    const struct cpu_work work = braid_cpu_task_describe(task, &changing->values);
+    if (needs_own_blocks(program, changing->step, &work) && !make_own_blocks(program))
+        return braid_error_no_memory("a changed task");
     if (!program->pending)
         program->pending = take_patch(program);
+    // The next launch makes what it finds there: nothing fails behind that.
     struct entry *entry = program->pending ? find_entry(program, task->node) : NULL;
     if (!entry)
         return braid_error_no_memory("a changed task");
     unsigned char *bytes = program->pending->bytes.items; // NULL where nothing has any
-    braid_cpu_task_recapture(task, &changing->values, bytes ? bytes + entry->offset : NULL, &work);
-    if (needs_own_blocks(program, changing->step, &work) && !make_own_blocks(program))
-        return braid_error_no_memory("a changed task");
+    braid_cpu_task_recapture(task, &changing->values, bytes ? bytes + entry->offset : NULL);
     entry->work = work;
     return BRAID_OK;
 }
