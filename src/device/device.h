@@ -73,11 +73,17 @@ static inline struct backend_stream *device_backend_stream(const braid_stream *s
     return stream ? stream->backend : NULL;
 }
 
-// Notes that something was queued. NULL does nothing: the default stream may be used by others.
-static inline void device_use_stream(braid_stream *stream)
+// Notes that something was queued, and must be behind that: who finds a number that has not changed
+// is behind all that was queued and noted when it was read. Returns the number before. NULL does
+// nothing: the default stream may be used by others.
+static inline uint64_t device_use_stream(braid_stream *stream)
 {
-    if (stream)
-        atomic_fetch_add_explicit(&stream->uses, 1, memory_order_relaxed);
+    return stream ? atomic_fetch_add_explicit(&stream->uses, 1, memory_order_acq_rel) : 0;
+}
+
+static inline uint64_t device_stream_uses(const braid_stream *stream)
+{
+    return stream ? atomic_load_explicit(&stream->uses, memory_order_acquire) : 0;
 }
 
 static inline bool device_is_open(const braid_device *device)

@@ -91,8 +91,9 @@ braid_status braid_stream_wait(braid_stream *stream, braid_event *event)
     if (status)
         return status;
     struct backend *backend = event->device->backend;
+    status = backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
     device_use_stream(stream);
-    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+    return status;
 }
 
 braid_status braid_event_query(braid_event *event)

@@ -42,9 +42,9 @@ braid_status braid_stream_allocate(braid_device *device, braid_stream *stream, u
     const struct backend_ops *ops = device->backend->ops;
     if (!ops->stream_allocate)
         return braid_error(BRAID_UNSUPPORTED, "%s has no stream-ordered memory", device->label);
-    device_use_stream(stream);
     status =
         ops->stream_allocate(device->backend, device_backend_stream(stream), bytes, out_memory);
+    device_use_stream(stream);
     if (!status)
         braid_device_hold(device, &device->num_allocations, 1);
     return status;
@@ -58,8 +58,8 @@ braid_status braid_stream_free(braid_device *device, braid_stream *stream, void 
     const struct backend_ops *ops = device->backend->ops;
     if (!ops->stream_free)
         return braid_error(BRAID_UNSUPPORTED, "%s has no stream-ordered memory", device->label);
-    device_use_stream(stream);
     status = ops->stream_free(device->backend, device_backend_stream(stream), memory);
+    device_use_stream(stream);
     if (!status)
         braid_device_hold(device, &device->num_allocations, -1);
     return status;

@@ -111,8 +111,10 @@ braid_status braid_stream_query(braid_device *device, braid_stream *stream)
 
 static braid_status submit(braid_device *device, braid_stream *stream, struct backend_task task)
 {
+    braid_status status =
+        device->backend->ops->submit(device->backend, device_backend_stream(stream), &task);
     device_use_stream(stream);
-    return device->backend->ops->submit(device->backend, device_backend_stream(stream), &task);
+    return status;
 }
 
 braid_status braid_stream_copy(braid_device *device, braid_stream *stream, void *to,

@@ -103,7 +103,6 @@ static braid_status launch_only_slot(braid_exec *exec, braid_stream *stream, uin
             backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
     if (status)
         return status;
-    device_use_stream(stream);
     struct play_result result = { 0 };
     slot->frame.num_launches += num_frames;
     struct inside inside; // native calls are made on this thread
@@ -132,9 +131,12 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
         return status;
     uint64_t before = exec->num_frames, begun_ns = exec->times.room ? clock_now_ns() : 0;
     status = braid_exec_fill_kept(exec, stream);
-    if (!status)
-        status = exec->num_slots > 1 ? braid_exec_launch_frame(exec, stream)
-                                     : launch_only_slot(exec, stream, num_frames, in_rows);
+    if (!status && exec->num_slots > 1) {
+        status = braid_exec_launch_frame(exec, stream);
+    } else if (!status) {
+        status = launch_only_slot(exec, stream, num_frames, in_rows);
+        device_use_stream(stream);
+    }
     braid_exec_watch_launched(exec);
     if (exec->num_frames == before)
         braid_exec_unclaim_communicators(exec, num_frames);

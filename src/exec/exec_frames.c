@@ -140,11 +140,10 @@ static braid_status wait(braid_exec *exec, braid_stream *stream, const braid_eve
 }
 
 // The fork that the last launch on the stream began behind, if nothing was queued there since.
-static braid_event *find_fork(const braid_exec *exec, const braid_stream *stream)
+static braid_event *find_fork(const braid_exec *exec, const braid_stream *stream, uint64_t uses)
 {
     if (!stream || atomic_load_explicit(&stream->exposed, memory_order_relaxed))
         return NULL;
-    uint64_t uses = atomic_load_explicit(&stream->uses, memory_order_relaxed);
     for (uint32_t i = 0; i < exec->num_slots; i++) {
         const struct frame_slot *slot = &exec->slots[i];
         if (slot->launched_on == stream && slot->launched_uses == uses)
@@ -162,10 +161,11 @@ static void forget_fork(braid_exec *exec, const braid_event *fork)
     }
 }
 
-static braid_status begin(braid_exec *exec, struct frame_slot *slot, braid_stream *stream)
+static braid_status begin(braid_exec *exec, struct frame_slot *slot, braid_stream *stream,
+                          uint64_t uses)
 {
     struct backend *backend = exec->device->backend;
-    braid_event *behind = find_fork(exec, stream);
+    braid_event *behind = find_fork(exec, stream, uses);
     braid_status status = BRAID_OK;
     slot->launched_on = NULL;
     if (!behind) {
@@ -258,25 +258,24 @@ braid_status braid_exec_make_room(braid_exec *exec)
 }
 
 // A frame that failed half-way keeps its slot: the next one is queued behind what there is of it.
+// What other threads queued on the stream meanwhile may be behind the fork: then no later frame
+// begins there.
 braid_status braid_exec_launch_frame(braid_exec *exec, braid_stream *stream)
 {
     uint64_t number = exec->num_frames, num = exec->num_slots;
     struct frame_slot *slot = &exec->slots[number % num];
     struct frame_slot *before = &exec->slots[(number + num - 1) % num];
+    uint64_t uses = device_stream_uses(stream);
     braid_status status = braid_exec_turn_versions(exec, slot, number);
     if (!status)
-        status = begin(exec, slot, stream);
+        status = begin(exec, slot, stream, uses);
     if (!status && exec->whole_frames)
         status = wait(exec, slot->queue, before->done);
     if (status)
         return status;
     status = play(exec, slot, before, stream);
-    device_use_stream(stream);
-    if (status) {
-        slot->launched_on = NULL;
-        return status;
-    }
-    slot->launched_on = stream;
-    slot->launched_uses = stream ? atomic_load_explicit(&stream->uses, memory_order_relaxed) : 0;
-    return BRAID_OK;
+    bool is_alone = device_use_stream(stream) == uses;
+    slot->launched_on = status || !is_alone ? NULL : stream;
+    slot->launched_uses = uses + 1;
+    return status;
 }

@@ -142,7 +142,10 @@ void braid_exec_free_kept_replicas(braid_exec *exec)
 static braid_status wait_for(braid_exec *exec, braid_stream *stream, const braid_event *event)
 {
     struct backend *backend = exec->device->backend;
-    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+    braid_status status =
+        backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+    device_use_stream(stream); // no frame on it begins where an earlier one did
+    return status;
 }
 
 // Without the wait at the end of a launch: the lock of the exec that it fills for is held, too.

@@ -2,11 +2,13 @@
 // What players have in common: native calls.
 #include "base/error.h"
 #include "base/node_text.h"
+#include "device/device.h"
 #include "program/player.h"
 
 braid_status braid_player_call_native(braid_device *device, const struct backend_task *task,
                                       braid_stream *stream)
 {
+    device_use_stream(stream); // by what the frame has queued; the call may launch others there
     braid_status status = task->native.call(device, stream, task->native.user);
     if (status)
         return braid_error(status,

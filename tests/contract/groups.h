@@ -17,6 +17,7 @@ int run_many_frames(void);
 int run_transients(void);
 int run_frames_in_flight(void);
 int run_versions(void);
+int run_earlier_work(void);
 int run_waiting_for_room(void);
 int run_growth(void);
 int run_times(void);
