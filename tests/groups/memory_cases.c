@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that stays on a device from frame to frame, or that a disabled node leaves as it was.
 #include "groups/memory_cases.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
 #include "groups/field.h"
 #include "support/check.h"
 #include "support/kernels.h"
@@ -93,6 +98,78 @@ void another_stream_finds_weights_filled(void **state)
         check_ok(braid_stream_synchronize(device, field->stream));
         assert_int_equal(found[i], 100 + i);
     }
+    braid_stream_destroy(second);
+    braid_exec_destroy(exec);
+}
+
+// Each frame writes a version of its own, so that frames are ordered by nothing but the weights.
+static braid_exec *make_free_reader(struct field *field, braid_resource *out_weights,
+                                    uint32_t **out_found)
+{
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_resource found;
+    uint32_t last = field->test->num_places - 1;
+    void *versions[4];
+    for (uint32_t i = 0; i < 4; i++)
+        versions[i] = out_found[i] = field->buffers[last][1] + i;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "weights", field->buffers[0][0], 4, out_weights));
+    check_ok(braid_graph_keep_replicas(graph, *out_weights));
+    check_ok(braid_graph_add_versioned_buffer(graph, "found", versions, 4, 4, &found));
+    check_ok(braid_graph_set_home(graph, found, BRAID_PLACE(last)));
+    const braid_copy copy = { BRAID_ACCESSES({ *out_weights, BRAID_READ }, { found, BRAID_WRITE }),
+                              .node.place = BRAID_PLACE(last), .to_resource = found,
+                              .from_resource = *out_weights, .bytes = 4 };
+    check_ok(braid_graph_add_copy(graph, &copy, NULL));
+    const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
+    check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    braid_graph_destroy(graph);
+    return exec;
+}
+
+static void wait_until_opened(void *user)
+{
+    while (!atomic_load((_Atomic uint32_t *)user))
+        sched_yield();
+}
+
+// Where nothing stands on that stream between its launches, either.
+void frames_on_two_streams_find_weights_filled(void **state)
+{
+    struct field *field = *state;
+    braid_resource weights;
+    uint32_t *found[4], seen[4];
+    braid_exec *exec = make_free_reader(field, &weights, found);
+    braid_device *device = field->test->devices[0];
+    _Atomic uint32_t opened = 0;
+    braid_stream *second;
+    check_ok(braid_stream_create(device, NULL, &second));
+    for (uint32_t i = 0; i < 2; i++) {
+        check_ok(braid_stream_fill(device, field->stream, field->buffers[0][0], 7 + i, 4, 1));
+        if (i) {
+            check_ok(
+                braid_stream_host_call(device, field->stream, wait_until_opened, (void *)&opened));
+            check_ok(braid_exec_set_changed(exec, weights));
+        } else {
+            check_ok(braid_stream_synchronize(device, field->stream));
+        }
+        check_ok(braid_exec_launch(exec, field->stream));
+        check_ok(braid_exec_launch(exec, second));
+        if (!i)
+            check_ok(braid_exec_wait(exec));
+    }
+    for (int i = 0; i < 1000; i++) // what would not wait begins
+        sched_yield();
+    atomic_store(&opened, 1);
+    check_ok(braid_exec_wait(exec));
+    check_ok(braid_stream_synchronize(device, field->stream));
+    for (uint32_t i = 0; i < 4; i++)
+        check_ok(braid_stream_copy(device, field->stream, &field->staged[i], found[i], 4));
+    check_ok(braid_stream_synchronize(device, field->stream));
+    memcpy(seen, field->staged, sizeof(seen));
+    const uint32_t expected[] = { 7, 7, 8, 8 };
+    assert_memory_equal(seen, expected, sizeof(expected));
     braid_stream_destroy(second);
     braid_exec_destroy(exec);
 }
