@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/dot.h"
 #include "base/error.h"
+#include "base/text.h"
 
 static bool raw_interval(const struct timeline *timeline, size_t frame, uint32_t node,
                          braid_interval *out_interval)
@@ -260,8 +261,10 @@ void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns
     if (unit_ns > 1 && time_ns % unit_ns > 0)
         fprintf(file, ".%03" PRIu64,
                 (uint64_t)((double)(time_ns % unit_ns) * 1e3 / (double)unit_ns));
-    if (*unit)
-        fprintf(file, " %s", unit);
+    if (*unit) {
+        fputc(' ', file);
+        braid_text_write_xml(file, unit);
+    }
 }
 
 bool braid_timeline_is_bundled(const struct timeline *timeline, uint32_t node)

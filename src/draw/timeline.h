@@ -46,7 +46,7 @@ braid_interval braid_timeline_frame(const struct timeline *timeline, size_t fram
 bool braid_timeline_launch(const struct timeline *timeline, size_t frame,
                            braid_interval *out_interval);
 
-// Writes a time, or an amount of the options' unit: "12.5 us".
+// Writes a time, or an amount of the options' unit, as text of XML: "12.5 us".
 void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns, FILE *file);
 
 // "prelude of loop", "epilogue of loop", or nothing for other nodes.

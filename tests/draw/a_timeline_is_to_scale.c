@@ -275,6 +275,12 @@ static void times_are_shown_in_the_unit_given(void **state)
     char *picture = draw(schedule, &options);
     assert_has(picture, "start: 0 flops to 2 flops (2 flops)");
     free(picture);
+    options.unit = "<b>&\"]]>\x1b\xff";
+    picture = draw(schedule, &options);
+    assert_has(picture, "start: 0 &lt;b&gt;&amp;&quot;]]&gt;\\x1b\\xff to 2 ");
+    assert_has(picture, "\"unit\":\"\\u003cb\\u003e\\u0026\\\"]]\\u003e\\\\x1b\\\\xff\"");
+    assert_null(strstr(picture, "<b>"));
+    free(picture);
     braid_schedule_destroy(schedule);
 }
 

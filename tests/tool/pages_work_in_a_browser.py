@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from xml.etree import ElementTree
 
 sys.dont_write_bytecode = True
 from braid_tool import braid, plan  # noqa: E402
@@ -96,6 +97,18 @@ def nothing_is_fetched():
         assert not re.search(r"<(link|img|iframe)\b|@import|\bsrc=|\burl\(", page)
 
 
+def a_unit_of_any_kind_stays_text():
+    for unit in ("<script>document.title='x'</script>", '<b>&\\"x', "]]></metadata>", "&amp;", "a\x01b"):
+        text = f'digraph {{ cost_unit="{unit}"; a [cost=3]; b [cost=4]; a -> b }}'
+        shown = unit.replace('\\"', '"').replace("\x01", " ")
+        picture = braid("plan", "-", "--svg", "-", text=text).out
+        titles = [title.text for title in ElementTree.fromstring(picture).iter() if title.tag.endswith("title")]
+        assert any(title.endswith(f"(3 {shown})") for title in titles), (unit, titles)
+        page = report(text)
+        assert page.count("<script>") == page.count("</script>") == 1 and "<b>&" not in page, unit
+        assert ["b took half", f"5 {shown}", "28.6 % shorter"] in rows(page, "changes"), rows(page, "changes")
+
+
 def in_browser(page, script):
     """What `script` returns, run in the page once it is loaded; `svg` is its last timeline."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
@@ -178,6 +191,7 @@ if __name__ == "__main__":
         a_measured_report_has_both_frames,
         a_profiled_report_says_how_long_after_its_launch_the_frame_began,
         nothing_is_fetched,
+        a_unit_of_any_kind_stays_text,
         every_node_is_shown_or_in_a_block,
         large_plans_can_be_searched_and_zoomed,
         small_plans_show_every_node_with_its_waits,
