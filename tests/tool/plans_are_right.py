@@ -233,6 +233,43 @@ def fractions_of_a_unit_are_planned_exactly():
     assert plan('digraph { cost_unit=s; a [cost="3e-05"] }')["makespan"] == 3e-5
 
 
+def times_of_whole_costs_may_have_fractions():
+    text = """digraph { cost_unit=us; a [cost=5]; b [cost=4]; e [cost=20]; late [cost=3]
+      a -> b; a -> e; b -> late; e -> late }"""
+    simulate = ["simulate", "-", "--lanes", "2", "--faster", "a=2"]
+    assert "25.5 us" in braid(*simulate, text=text).out
+    run = json.loads(braid(*simulate, "--json", "-", text=text).out)["plans"][0]
+    assert run["makespan"] == 28 and run["faster"] == 25.5, run
+    run = json.loads(braid(*simulate, "--json", "-", text=text.replace("cost=4", "cost=0")).out)["plans"][0]
+    assert run["makespan"] == 28 and run["faster"] == 25.5, run
+    text = "digraph { cost_unit=us; a [cost=2]; join [kind=empty]; c [cost=2]; a -> join -> c }"
+    assert plan(text)["makespan"] == 4  # a join is next to nothing
+
+
+def costs_file(folder, text, costs_ns):
+    """As braid run writes it, with these costs."""
+    path = os.path.join(folder, "costs.json")
+    result = braid("run", "-", "--device", "cpu", "--frames", "1", "--time-scale", "1000", "--costs", path, text=text)
+    assert result.status == 0, result.err
+    with open(path, encoding="utf-8") as file:
+        costs = json.load(file)
+    assert len(costs["costs_ns"]) == len(costs_ns)
+    costs["costs_ns"] = costs_ns
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(costs, file)
+    return path
+
+
+def measured_costs_are_told_to_the_nanosecond():
+    text = "digraph { cost_unit=ms; a [cost=1]; b [cost=2]; a -> b; }"
+    with tempfile.TemporaryDirectory() as folder:
+        path = costs_file(folder, text, [400000, 1203004])
+        found = plan(text, "--costs", path)
+        assert found["makespan"] == 1.603004, found
+        assert [task["end"] for task in found["tasks"]] == [0.4, 1.603004], found
+        assert "makespan   1.603004 ms\n" in braid("plan", "-", "--costs", path, text=text).out
+
+
 def long_comments_take_no_time():
     """9 MB in one comment; Graphviz alone would take most of a minute of a processor. What else the
     machine does is not counted."""
@@ -457,6 +494,8 @@ if __name__ == "__main__":
         a_cost_of_zero_is_next_to_nothing,
         costs_that_are_missing_are_told,
         fractions_of_a_unit_are_planned_exactly,
+        times_of_whole_costs_may_have_fractions,
+        measured_costs_are_told_to_the_nanosecond,
         long_comments_take_no_time,
         maximum_concurrency_can_be_asked_for,
         bundles_and_accesses_are_planned,

@@ -223,6 +223,6 @@ enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph)
     if (status == EXIT_DONE)
         status = read_role(file, graph, "epilogue_of", DOT_EPILOGUE);
     if (status == EXIT_DONE)
-        file->unit_ns = dot_cost_choose_unit(file);
+        dot_cost_choose_unit(file);
     return status;
 }

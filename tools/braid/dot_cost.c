@@ -27,23 +27,40 @@ uint64_t dot_cost_named_unit(const struct dot_file *file)
     return 0;
 }
 
+// Planned as 1 ns, though the file says 0, or nothing of a node that has no work.
+static bool takes_next_to_nothing(const struct dot_node *node)
+{
+    if (!node->cost.is_given)
+        return node->kind == DOT_EMPTY;
+    return node->cost.whole == 0 && node->cost.billionths == 0;
+}
+
+bool dot_cost_is_whole(const struct dot_file *file, uint64_t time_ns, uint64_t unit_ns)
+{
+    return time_ns % unit_ns <= (file->has_fractions ? 0 : file->num_fleeting);
+}
+
 // A unit that is not a time is planned as 1 ns, where all costs are whole and at least 1; else it
 // has parts, if the sum of all costs allows.
-uint64_t dot_cost_choose_unit(const struct dot_file *file)
+static uint64_t choose_parts(const struct dot_file *file)
 {
     enum { PARTS = 1000 };
-    uint64_t named = dot_cost_named_unit(file), left = LARGEST_WORK_NS / PARTS;
-    bool has_parts = file->has_fractions;
-    if (named > 0)
-        return named;
+    uint64_t left = LARGEST_WORK_NS / PARTS;
     for (uint32_t i = 0; i < file->num_nodes; i++) {
-        const struct dot_cost *cost = &file->nodes[i].cost;
-        if (cost->whole >= left)
+        if (file->nodes[i].cost.whole >= left)
             return 1;
-        has_parts = has_parts || cost->whole == 0;
-        left -= cost->whole;
+        left -= file->nodes[i].cost.whole;
     }
-    return has_parts ? PARTS : 1;
+    return file->has_fractions || file->num_fleeting ? PARTS : 1;
+}
+
+void dot_cost_choose_unit(struct dot_file *file)
+{
+    uint64_t named = dot_cost_named_unit(file);
+    file->num_fleeting = 0;
+    for (uint32_t i = 0; i < file->num_nodes; i++)
+        file->num_fleeting += takes_next_to_nothing(&file->nodes[i]);
+    file->unit_ns = named > 0 ? named : choose_parts(file);
 }
 
 uint64_t dot_cost_ns(const struct dot_file *file, uint32_t node)
@@ -70,7 +87,7 @@ struct dot_time dot_cost_time(const struct dot_file *file, uint64_t time_ns)
 {
     struct dot_time time;
     uint64_t whole = time_ns / file->unit_ns, rest = time_ns % file->unit_ns;
-    if (!file->has_fractions || rest == 0) {
+    if (dot_cost_is_whole(file, time_ns, file->unit_ns)) {
         snprintf(time.text, sizeof(time.text), "%" PRIu64, whole);
         return time;
     }

@@ -3,6 +3,9 @@
 #ifndef BRAID_TOOL_DOT_COST_H
 #define BRAID_TOOL_DOT_COST_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <braid/timeline.h>
 
 #include "dot_file.h"
@@ -15,8 +18,8 @@ bool dot_cost_parse(const char *text, struct dot_cost *out_cost);
 // a time.
 uint64_t dot_cost_named_unit(const struct dot_file *file);
 
-// How many nanoseconds a unit of cost is planned as; 1 or more.
-uint64_t dot_cost_choose_unit(const struct dot_file *file);
+// Finds how many nanoseconds a unit of the file's costs is planned as.
+void dot_cost_choose_unit(struct dot_file *file);
 
 // What a node's cost is planned as, in nanoseconds; 1 at least, the least the planner knows.
 uint64_t dot_cost_ns(const struct dot_file *file, uint32_t node);
@@ -31,7 +34,11 @@ struct dot_unit {
 };
 struct dot_unit dot_cost_unit(const struct dot_file *file);
 
-// A planned time in the file's unit, as text: whole where the file's costs are.
+// Whether a planned time has nothing to tell beside whole units, of so many nanoseconds. The few
+// nanoseconds of nodes that take next to nothing are told where the file's costs have fractions.
+bool dot_cost_is_whole(const struct dot_file *file, uint64_t time_ns, uint64_t unit_ns);
+
+// A planned time in the file's unit, as text: with as many places as are needed.
 struct dot_time {
     char text[40];
 };

@@ -97,7 +97,8 @@ struct dot_file {
     struct dot_text text;
     char *cost_unit;        // NULL: not given
     uint64_t unit_ns;       // how long a unit of cost is planned
-    bool has_fractions;     // some cost is not whole
+    bool has_fractions;     // some cost is not whole, or was measured
+    uint32_t num_fleeting;  // nodes that take next to nothing, planned as 1 ns
     struct dot_node *nodes; // in the order of their first appearance, but that main nodes are moved
                             // before their preludes and epilogues
     struct dot_edge *edges; // the graph's own in the order of the file, then those that only show

@@ -254,6 +254,7 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
         braid_graph_destroy(graph);
         return fail(EXIT_BAD_FILE, "%s", braid_error_message());
     }
+    file->has_fractions = file->has_fractions || arguments->costs;
     braid_schedule_options options = arguments->options;
     options.costs.wait_ns *= file->unit_ns;
     options.costs.node_ns *= file->unit_ns;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dot_cost.h"
 #include "output.h"
 #include "places.h"
 #include "task_graph.h"
@@ -43,7 +44,7 @@ static json_int_t integer(uint64_t number)
 
 json_t *plan_json_time(const struct dot_file *file, uint64_t time_ns, uint64_t unit_ns)
 {
-    if (file->has_fractions && time_ns % unit_ns > 0)
+    if (!dot_cost_is_whole(file, time_ns, unit_ns))
         return json_real((double)time_ns / (double)unit_ns);
     return json_integer(integer(time_ns / unit_ns));
 }

@@ -13,7 +13,7 @@
 // character of that number (Latin-1), so that different texts stay different.
 json_t *plan_json_text(const char *text);
 
-// A time in units of unit_ns nanoseconds: whole where all costs of the file are.
+// A time in units of unit_ns nanoseconds: with as many places as it needs.
 json_t *plan_json_time(const struct dot_file *file, uint64_t time_ns, uint64_t unit_ns);
 
 // The counts and times of a plan, without its nodes; times in units of unit_ns nanoseconds. NULL
