@@ -54,6 +54,25 @@ def a_report_says_what_would_change_the_frame():
     assert nodes[0][1:3] == ["40.0 us", "80.0 %"], nodes
 
 
+def a_report_and_a_simulation_say_the_same_of_a_faster_node():
+    for unit, shown in (("", "{}"), ("cost_unit=none;", "{}"), ("cost_unit=flops;", "{} flops"),
+                        ("cost_unit=us;", "{:.2f} us"), ("cost_unit=ns;", "{:.0f} ns")):
+        text = f"digraph {{ {unit} a [cost=5]; b [cost=1]; c [cost=2]; a -> b; b -> c }}"
+        for node, takes in (("a", 5.5), ("b", 7.5), ("c", 7)):
+            takes += 0.5 if unit == "cost_unit=ns;" and takes % 1 else 0  # the planner counts in ns
+            found = json.loads(braid("simulate", "-", "--lanes", "1", "--faster", f"{node}=2", "--json", "-",
+                                     text=text).out)["plans"][0]
+            assert found["makespan"] == 8 and found["faster"] == takes, (unit, found)
+            row, = [row for row in rows(report(text, "--lanes", "1"), "changes") if row[0] == f"{node} took half"]
+            assert row[1] == shown.format(takes), (unit, row)
+    guess = "digraph { h [kind=host]; k; h -> k }"  # a host call is taken for a hundred kernels
+    found = json.loads(braid("simulate", "-", "--faster", "h=2", "--json", "-", text=guess).out)["plans"][0]
+    assert (found["makespan"], found["faster"]) == (101, 51), found
+    assert ["h took half", "51", "49.5 % shorter"] in rows(report(guess), "changes")
+    chain = braid("simulate", "-", "--lanes", "1", "--faster", "b=100000", text="digraph { a -> b -> c -> d }").out
+    assert "3.001                25.0 %" in chain, chain
+
+
 def a_report_says_what_waits_cost():
     # b's lane is idle until a ends; e ends long after b, on the lane of late.
     page = report("""digraph { cost_unit=us; a [cost=5]; b [cost=4]; e [cost=20]; late [cost=3]
@@ -187,6 +206,7 @@ def a_timeline_alone_works_too():
 if __name__ == "__main__":
     sys.exit(run([
         a_report_says_what_would_change_the_frame,
+        a_report_and_a_simulation_say_the_same_of_a_faster_node,
         a_report_says_what_waits_cost,
         a_measured_report_has_both_frames,
         a_profiled_report_says_how_long_after_its_launch_the_frame_began,

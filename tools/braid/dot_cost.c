@@ -42,7 +42,7 @@ bool dot_cost_is_whole(const struct dot_file *file, uint64_t time_ns, uint64_t u
 
 // A unit that is not a time is planned as 1 ns, where all costs are whole and at least 1; else it
 // has parts, if the sum of all costs allows.
-static uint64_t choose_parts(const struct dot_file *file)
+static uint64_t choose_parts(const struct dot_file *file, bool has_parts)
 {
     enum { PARTS = 1000 };
     uint64_t left = LARGEST_WORK_NS / PARTS;
@@ -51,7 +51,7 @@ static uint64_t choose_parts(const struct dot_file *file)
             return 1;
         left -= file->nodes[i].cost.whole;
     }
-    return file->has_fractions || file->num_fleeting ? PARTS : 1;
+    return has_parts ? PARTS : 1;
 }
 
 void dot_cost_choose_unit(struct dot_file *file)
@@ -60,7 +60,20 @@ void dot_cost_choose_unit(struct dot_file *file)
     file->num_fleeting = 0;
     for (uint32_t i = 0; i < file->num_nodes; i++)
         file->num_fleeting += takes_next_to_nothing(&file->nodes[i]);
-    file->unit_ns = named > 0 ? named : choose_parts(file);
+    file->unit_ns =
+        named > 0 ? named : choose_parts(file, file->has_fractions || file->num_fleeting);
+}
+
+void dot_cost_divide_unit(struct dot_file *file)
+{
+    if (dot_cost_named_unit(file) == 0)
+        file->unit_ns = choose_parts(file, true);
+}
+
+uint64_t dot_cost_part(uint64_t cost_ns, double factor)
+{
+    double part = (double)cost_ns / factor;
+    return part < 1 ? 1 : (uint64_t)(part + 0.5);
 }
 
 uint64_t dot_cost_ns(const struct dot_file *file, uint32_t node)

@@ -21,6 +21,13 @@ uint64_t dot_cost_named_unit(const struct dot_file *file);
 // Finds how many nanoseconds a unit of the file's costs is planned as.
 void dot_cost_choose_unit(struct dot_file *file);
 
+// Makes room for parts of costs that are whole, in a unit that is not a time; before anything is
+// planned.
+void dot_cost_divide_unit(struct dot_file *file);
+
+// What is planned for a node that takes one factor-th of its cost; 1 at least.
+uint64_t dot_cost_part(uint64_t cost_ns, double factor);
+
 // What a node's cost is planned as, in nanoseconds; 1 at least, the least the planner knows.
 uint64_t dot_cost_ns(const struct dot_file *file, uint32_t node);
 

@@ -6,11 +6,13 @@
 
 #include <braid/braid.h>
 
-// Costs as they were measured, in the graph's order, by the placements of a plan.
-enum exit_status graph_costs_read(const braid_graph *graph, uint64_t *costs_ns)
+// By the placements of a plan.
+enum exit_status graph_costs_read(const braid_graph *graph, uint64_t default_cost_ns,
+                                  uint64_t *costs_ns)
 {
+    const braid_schedule_options options = { .costs = { .default_cost_ns = default_cost_ns } };
     braid_schedule *schedule;
-    if (braid_schedule_create(graph, NULL, &schedule) != BRAID_OK)
+    if (braid_schedule_create(graph, &options, &schedule) != BRAID_OK)
         return fail_in_library();
     enum exit_status status = EXIT_DONE;
     for (uint32_t i = 0; i < braid_graph_num_nodes(graph) && status == EXIT_DONE; i++) {
@@ -48,7 +50,7 @@ enum exit_status graph_costs_measure(const char *path, const struct run *run)
     uint64_t *costs_ns = calloc((size_t)run->file->num_nodes + 1, sizeof(*costs_ns));
     if (!costs_ns)
         return fail(EXIT_FAILED, "out of memory for the costs");
-    enum exit_status status = graph_costs_read(run->graph, costs_ns);
+    enum exit_status status = graph_costs_read(run->graph, 0, costs_ns);
     if (status == EXIT_DONE)
         status = save(path, run, costs_ns);
     free(costs_ns);

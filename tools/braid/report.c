@@ -6,6 +6,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "dot_cost.h"
 #include "progress.h"
 #include "report_page.h"
 #include "task_graph.h"
@@ -107,6 +108,7 @@ enum exit_status command_report(int argc, char **argv)
         status = dot_file_read(arguments.path, &file);
     if (status != EXIT_DONE)
         return status;
+    dot_cost_divide_unit(&file);
     status = report_file(&arguments, &file);
     dot_file_finish(&file);
     return status;

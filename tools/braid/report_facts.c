@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dot_cost.h"
 #include "progress.h"
 
 braid_interval report_interval(const struct report *report, uint32_t node)
@@ -155,7 +156,7 @@ static enum exit_status halve(const struct report *report, uint32_t num_lanes,
 {
     uint64_t length = length_of(report, node->node);
     braid_node handle = braid_graph_node(report->graph, node->node);
-    if (braid_graph_set_cost(report->graph, handle, length > 1 ? length / 2 : 1) != BRAID_OK)
+    if (braid_graph_set_cost(report->graph, handle, dot_cost_part(length, 2)) != BRAID_OK)
         return fail_in_library();
     enum exit_status status = plan_again(report, num_lanes, &node->half_ns);
     if (braid_graph_set_cost(report->graph, handle, length) != BRAID_OK)

@@ -11,6 +11,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "dot_cost.h"
+#include "graph_costs.h"
 #include "output.h"
 #include "places.h"
 #include "plan_json.h"
@@ -153,8 +154,9 @@ static enum exit_status plan_all(const struct simulation *simulation, const stru
     return EXIT_DONE;
 }
 
-static enum exit_status make_faster(const struct simulation *simulation,
-                                    const struct dot_file *file, braid_graph *graph)
+static enum exit_status make_nodes_faster(const struct simulation *simulation,
+                                          const struct dot_file *file, const uint64_t *costs_ns,
+                                          braid_graph *graph)
 {
     for (uint32_t i = 0; i < simulation->num_faster; i++) {
         const struct faster *faster = &simulation->faster[i];
@@ -162,15 +164,27 @@ static enum exit_status make_faster(const struct simulation *simulation,
         if (node == UINT32_MAX)
             return fail(EXIT_BAD_FILE, "--faster: %s has no node '%s'", file->text.path,
                         faster->node);
-        double cost = (double)dot_cost_ns(file, node) / faster->factor;
-        if (cost > 0x1p62)
+        if ((double)costs_ns[node] / faster->factor > 0x1p62)
             return fail(EXIT_BAD_FILE, "--faster: node '%s' would take too long to plan",
                         faster->node);
         if (braid_graph_set_cost(graph, braid_graph_node(graph, node),
-                                 cost < 1 ? 1 : (uint64_t)(cost + 0.5)) != BRAID_OK)
+                                 dot_cost_part(costs_ns[node], faster->factor)) != BRAID_OK)
             return fail_in_library();
     }
     return EXIT_DONE;
+}
+
+static enum exit_status make_faster(const struct simulation *simulation,
+                                    const struct dot_file *file, braid_graph *graph)
+{
+    uint64_t *costs_ns = calloc((size_t)file->num_nodes + 1, sizeof(*costs_ns));
+    if (!costs_ns)
+        return fail(EXIT_FAILED, "out of memory for the costs");
+    enum exit_status status = graph_costs_read(graph, file->unit_ns, costs_ns);
+    if (status == EXIT_DONE)
+        status = make_nodes_faster(simulation, file, costs_ns, graph);
+    free(costs_ns);
+    return status;
 }
 
 static void print_outcomes(const struct simulation *simulation, const struct dot_file *file,
@@ -285,6 +299,8 @@ enum exit_status command_simulate(int argc, char **argv)
         status = dot_file_read(simulation.path, &file);
     if (status != EXIT_DONE)
         return status;
+    if (simulation.num_faster > 0)
+        dot_cost_divide_unit(&file);
     status = places_create(&simulation.place_arguments, file.unit_ns, &simulation.places);
     if (status == EXIT_DONE)
         status = simulate(&simulation, &file);

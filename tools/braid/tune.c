@@ -115,7 +115,7 @@ static enum exit_status keep(struct tuning *tuning, const braid_device *device,
     uint64_t *costs_ns = calloc(braid_graph_num_nodes(graph), sizeof(*costs_ns));
     if (!costs_ns)
         return fail(EXIT_FAILED, "out of memory for the costs");
-    enum exit_status status = graph_costs_read(graph, costs_ns);
+    enum exit_status status = graph_costs_read(graph, 0, costs_ns);
     if (status == EXIT_DONE)
         status =
             way_file_write(tuning->out, device, graph, way, costs_ns, json_incref(tuning->trials));
