@@ -270,6 +270,21 @@ def measured_costs_are_told_to_the_nanosecond():
         assert "makespan   1.603004 ms\n" in braid("plan", "-", "--costs", path, text=text).out
 
 
+def measured_costs_are_times_whatever_the_files_unit():
+    for unit, cost_unit, makespan, text_of in (
+            ("", "ns", 1603004, "1603004 ns"), ("cost_unit=flops;", "ns", 1603004, "1603004 ns"),
+            ("cost_unit=none;", "ns", 1603004, "1603004 ns"), ("cost_unit=us;", "us", 1603.004, "1603.004 us")):
+        text = f"digraph {{ {unit} a [cost=0.5]; b; a -> b }}"
+        with tempfile.TemporaryDirectory() as folder:
+            path = costs_file(folder, text, [400000, 1203004])
+            found = plan(text, "--costs", path)
+            assert (found["cost_unit"], found["makespan"], found["without_cost"]) == (cost_unit, makespan, 0), found
+            out = braid("plan", "-", "--costs", path, text=text).out
+            assert f"makespan   {text_of}\n" in out and "costs " not in out, out
+            picture = braid("plan", "-", "--costs", path, "--svg", "-", text=text).out
+            assert "400.0 us" in picture and "flops" not in picture, picture
+
+
 def long_comments_take_no_time():
     """9 MB in one comment; Graphviz alone would take most of a minute of a processor. What else the
     machine does is not counted."""
@@ -496,6 +511,7 @@ if __name__ == "__main__":
         fractions_of_a_unit_are_planned_exactly,
         times_of_whole_costs_may_have_fractions,
         measured_costs_are_told_to_the_nanosecond,
+        measured_costs_are_times_whatever_the_files_unit,
         long_comments_take_no_time,
         maximum_concurrency_can_be_asked_for,
         bundles_and_accesses_are_planned,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dot_line.h"
@@ -68,6 +69,18 @@ void dot_cost_divide_unit(struct dot_file *file)
 {
     if (dot_cost_named_unit(file) == 0)
         file->unit_ns = choose_parts(file, true);
+}
+
+enum exit_status dot_cost_take_measured(struct dot_file *file)
+{
+    file->has_fractions = true;
+    file->without_cost = 0;
+    if (dot_cost_named_unit(file) > 0)
+        return EXIT_DONE;
+    free(file->cost_unit);
+    file->cost_unit = strdup("ns");
+    file->unit_ns = 1;
+    return file->cost_unit ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for a unit");
 }
 
 uint64_t dot_cost_part(uint64_t cost_ns, double factor)

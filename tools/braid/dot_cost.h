@@ -25,6 +25,10 @@ void dot_cost_choose_unit(struct dot_file *file);
 // planned.
 void dot_cost_divide_unit(struct dot_file *file);
 
+// Before anything is planned with costs that were measured, in place of the file's: they are times
+// in nanoseconds, which is then the unit of a file whose own is no time.
+enum exit_status dot_cost_take_measured(struct dot_file *file);
+
 // What is planned for a node that takes one factor-th of its cost; 1 at least.
 uint64_t dot_cost_part(uint64_t cost_ns, double factor);
 

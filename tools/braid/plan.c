@@ -254,7 +254,6 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
         braid_graph_destroy(graph);
         return fail(EXIT_BAD_FILE, "%s", braid_error_message());
     }
-    file->has_fractions = file->has_fractions || arguments->costs;
     braid_schedule_options options = arguments->options;
     options.costs.wait_ns *= file->unit_ns;
     options.costs.node_ns *= file->unit_ns;
@@ -293,7 +292,10 @@ enum exit_status command_plan(int argc, char **argv)
     status = dot_file_read(arguments.path, &file);
     if (status != EXIT_DONE)
         return status;
-    status = places_create(&arguments.places, file.unit_ns, &places);
+    if (arguments.costs)
+        status = dot_cost_take_measured(&file);
+    if (status == EXIT_DONE)
+        status = places_create(&arguments.places, file.unit_ns, &places);
     arguments.options.places = places.model.num_places > 1 ? &places.model : NULL;
     if (status == EXIT_DONE)
         status = plan_file(&arguments, &file);
