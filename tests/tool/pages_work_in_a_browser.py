@@ -98,6 +98,25 @@ def a_measured_report_has_both_frames():
     assert page.count("<svg") == 2
 
 
+def a_report_of_a_tuned_run_plans_again_as_its_way_does():
+    text = "digraph { cost_unit=us; a [cost=10]; b [cost=10]; long [cost=100] }"
+    device = ("--device", "cpu", "--workers", "2")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "way.json")
+        result = braid("tune", "-", *device, "--budget", "5", "--out", path, text=text)
+        assert result.status == 0, result.err
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        found["way"].update(max_lanes=2, fixed_lanes=True, ignore_costs=True)
+        found["costs_ns"] = [100000000, 100000000, 1000000000]
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(found, file)
+        result = braid("run", "-", *device, "--frames", "1", "--tuned", path, "--report", "-", text=text)
+        assert result.status == 0, result.err
+    changes = rows(result.out, "changes")  # of nodes that are all taken for short
+    assert changes[0][0] == "there were one more lane" and changes[0][1].endswith(" us"), changes
+
+
 def a_profiled_report_says_how_long_after_its_launch_the_frame_began():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "x.html")
@@ -209,6 +228,7 @@ if __name__ == "__main__":
         a_report_and_a_simulation_say_the_same_of_a_faster_node,
         a_report_says_what_waits_cost,
         a_measured_report_has_both_frames,
+        a_report_of_a_tuned_run_plans_again_as_its_way_does,
         a_profiled_report_says_how_long_after_its_launch_the_frame_began,
         nothing_is_fetched,
         a_unit_of_any_kind_stays_text,

@@ -73,6 +73,7 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
             return status;
         }
     }
+    run->plan = options.plan;
     progress_show("planning", 0, 0);
     braid_status created =
         run->group ? braid_exec_create_on_group(run->group, run->graph, &options, &run->exec)

@@ -186,7 +186,7 @@ static enum exit_status write_page(const struct run_arguments *arguments, const 
     struct report report = { .file = run->file,
                              .graph = run->graph,
                              .schedule = braid_exec_schedule(run->exec),
-                             .options = arguments->plan,
+                             .options = run->plan,
                              .measured = run->kept + typical % KEPT_FRAMES * run->file->num_nodes,
                              .measured_ns = median_ns,
                              .launch_ns = launch_ns };

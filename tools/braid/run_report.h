@@ -19,7 +19,8 @@ struct run {
     struct frame_memory memory;
     braid_graph *graph;
     braid_exec *exec;
-    struct frame *frames; // num_frames of the arguments
+    braid_schedule_options plan; // that the exec planned with: of the arguments, or of a way
+    struct frame *frames;        // num_frames of the arguments
     // When the nodes of the last frames ran; frame i is at i % KEPT_FRAMES. NULL: nobody asked.
     braid_interval *kept;
     // With --profile: when the host launched these frames, and by how much its clock may be off.
