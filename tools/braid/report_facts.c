@@ -62,7 +62,9 @@ static struct report_path path_to(const struct report_path *paths, const struct 
     bool is_waited = lane->waited != UINT32_MAX && lane->waited_ns > lane->end_ns;
     uint32_t behind = is_waited ? lane->waited : lane->last;
     struct report_path path = behind != UINT32_MAX ? paths[behind] : (struct report_path){ 0 };
-    path.ns += interval.end_ns - interval.start_ns;
+    uint64_t end_ns = is_waited ? lane->waited_ns : lane->end_ns;
+    uint64_t start_ns = interval.start_ns > end_ns ? interval.start_ns : end_ns;
+    path.ns += interval.end_ns > start_ns ? interval.end_ns - start_ns : 0;
     path.num_nodes++;
     return path;
 }
@@ -100,6 +102,8 @@ static bool find_waits(const struct report *report, struct report_facts *facts)
             lane->waited_ns = end_ns;
         }
     }
+    if (report->measured && last_ns > origin)
+        facts->measured_ns = last_ns - origin;
     free(lanes);
     free(paths);
     return lanes && paths;

@@ -41,7 +41,7 @@ struct report_node {
 
 // Nodes that each began behind the one before: on its lane, or waited for.
 struct report_path {
-    uint64_t ns; // of the nodes alone
+    uint64_t ns; // of the nodes alone, and where one began early, from the end of that before
     uint32_t num_nodes;
 };
 
@@ -51,6 +51,7 @@ struct report_facts {
     uint32_t num_waits;                     // of these
     uint64_t num_idle_waits, idle_ns;       // of all: how many cost anything, and what together
     struct report_path measured_path;       // to the node that ended last, where they were run
+    uint64_t measured_ns;                   // from the first start to that end: of one frame
     struct report_node nodes[REPORT_NODES]; // of the critical path, the longest first
     uint32_t num_nodes;
     uint64_t more_lane_ns; // planned makespan with one more lane

@@ -179,8 +179,8 @@ static void write_measured_path(const struct page *page)
     fprintf(page->file, "%" PRIu32 " node%s that each began behind the one before and took ",
             path->num_nodes, output_plural(path->num_nodes));
     write_time(page, path->ns);
-    fprintf(page->file, " (%.1f&nbsp;%% of the measured frame); the rest is starting them.</span>",
-            percent(path->ns, page->report->measured_ns));
+    fprintf(page->file, " (%.1f&nbsp;%% of the frame drawn); the rest is starting them.</span>",
+            percent(path->ns, page->facts.measured_ns));
 }
 
 // How long the device waited for the host, as far as their clocks tell.
