@@ -52,6 +52,11 @@ void braid_dot_write_text(FILE *file, const char *text)
     }
 }
 
+static uint64_t divide_rounded(uint64_t number, uint64_t divisor)
+{
+    return number / divisor + (number % divisor >= divisor - number % divisor);
+}
+
 void braid_dot_write_time(FILE *file, uint64_t time_ns)
 {
     static const char *const units[] = { "us", "ms", "s" };
@@ -59,13 +64,17 @@ void braid_dot_write_time(FILE *file, uint64_t time_ns)
         fprintf(file, "%" PRIu64 " ns", time_ns);
         return;
     }
-    uint64_t tenths = time_ns / 100;
+    uint64_t unit_ns = 1000;
     size_t unit = 0;
-    while (tenths >= 10000 && unit < 2) {
-        tenths /= 1000;
-        unit++;
-    }
-    fprintf(file, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
+    for (; divide_rounded(time_ns, unit_ns / 10) >= 10000 && unit < 2; unit++)
+        unit_ns *= 1000;
+    uint64_t tenths = divide_rounded(time_ns, unit_ns / 10);
+    uint64_t hundredths = divide_rounded(time_ns, unit_ns / 100);
+    if (hundredths < 1000)
+        fprintf(file, "%" PRIu64 ".%02" PRIu64 " %s", hundredths / 100, hundredths % 100,
+                units[unit]);
+    else
+        fprintf(file, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
 }
 
 // nslimit is a factor: so many iterations for each node.

@@ -18,7 +18,8 @@ void braid_dot_begin(FILE *file, const char *title, uint32_t num_nodes);
 // appear as their hexadecimal value, and no text at all as "(no name)".
 void braid_dot_write_text(FILE *file, const char *text);
 
-// Writes a time the way people read it: 950 ns, 12.5 us, 3.0 ms. The same in every locale.
+// Writes a time the way people read it, to three digits or more: 950 ns, 12.5 us, 3.00 ms. The same
+// in every locale.
 void braid_dot_write_time(FILE *file, uint64_t time_ns);
 
 // Closes the graph. Errors: BRAID_IO_ERROR if any write since fopen failed.

@@ -257,10 +257,11 @@ void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns
         braid_dot_write_time(file, time_ns);
         return;
     }
-    fprintf(file, "%" PRIu64, time_ns / unit_ns);
-    if (unit_ns > 1 && time_ns % unit_ns > 0)
-        fprintf(file, ".%03" PRIu64,
-                (uint64_t)((double)(time_ns % unit_ns) * 1e3 / (double)unit_ns));
+    uint64_t whole = time_ns / unit_ns;
+    unsigned parts = (unsigned)((double)(time_ns % unit_ns) * 1e3 / (double)unit_ns + 0.5);
+    fprintf(file, "%" PRIu64, whole + parts / 1000);
+    if (parts % 1000 > 0)
+        fprintf(file, ".%03u", parts % 1000);
     if (*unit) {
         fputc(' ', file);
         braid_text_write_xml(file, unit);

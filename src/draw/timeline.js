@@ -24,9 +24,9 @@
         if (data.unit !== undefined)
             return +(ns / data.unit_ns).toPrecision(6) + (data.unit ? " " + data.unit : "");
         var units = ["ns", "us", "ms", "s"], i = 0;
-        for (; Math.abs(ns) >= 1000 && i < 3; i++)
+        for (; Math.abs(ns) >= 999.95 && i < 3; i++)
             ns /= 1000;
-        return (i ? ns.toFixed(Math.abs(ns) < 10 ? 2 : 1) : Math.round(ns)) + " " + units[i];
+        return (i ? ns.toFixed(Math.abs(ns) < 9.995 ? 2 : 1) : Math.round(ns)) + " " + units[i];
     }
     function span(from, to) { return time(from) + " to " + time(to) + " (" + time(to - from) + ")"; }
     function rect(name, left, top, width, height, title) {

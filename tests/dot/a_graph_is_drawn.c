@@ -84,7 +84,7 @@ static void nodes_edges_and_bundles_are_there(void **state)
     assert_has(drawing, "    0 [label=\"load\"");
     assert_has(drawing, "    subgraph cluster_bundle_1 {\n");
     assert_has(drawing, "    2 [label=\"clear_list\", prelude_of=1, accesses=\"w0\"");
-    assert_has(drawing, "    1 [label=\"p2g\\n2.5 us\", name=\"p2g\", cost=2500");
+    assert_has(drawing, "    1 [label=\"p2g\\n2.50 us\", name=\"p2g\", cost=2500");
     assert_has(drawing, "        2;\n        1;\n        2 -> 1 [");
     assert_has(drawing, "    0 -> 5;\n");
     assert_has(drawing, "    0 -> 1 [xlabel=\"particles\", implied=access];\n");
@@ -150,9 +150,9 @@ static void what_parameters_change_is_told(void **state)
     use(graph, position, (braid_parameter_use){ .node = second, .argument = 1, .bytes = 4 });
     use(graph, position, (braid_parameter_use){ .node = second, .argument = 0, .bytes = 4 });
     char *drawing = draw(graph);
-    assert_has(drawing, "0 [label=\"shift\\n2.5 us\", name=\"shift\", cost=2500, inside=2");
+    assert_has(drawing, "0 [label=\"shift\\n2.50 us\", name=\"shift\", cost=2500, inside=2");
     assert_has(drawing,
-               "1 [label=\"shift\\n2.5 us\\nsteps: grid.x; position: argument 1, "
+               "1 [label=\"shift\\n2.50 us\\nsteps: grid.x; position: argument 1, "
                "argument 0\", name=\"shift\", cost=2500, pointers=any, args=\"4 4\", "
                "uses=\"1:0:4=grid.x 0:0:4=argument1 0:0:4=argument0\", changes=\"steps: grid.x; ");
     free(drawing);
@@ -161,7 +161,7 @@ static void what_parameters_change_is_told(void **state)
     FILE *file = open_memstream(&drawing, &length);
     check_ok(braid_schedule_write_dot(schedule, file));
     fclose(file);
-    assert_has(drawing, "1 [label=\"shift\\n2.5 us\\nsteps: grid.x; position: argument 1, ");
+    assert_has(drawing, "1 [label=\"shift\\n2.50 us\\nsteps: grid.x; position: argument 1, ");
     char text[200];
     check_ok(braid_schedule_explain(schedule, first, first, text, sizeof(text)));
     assert_string_equal(text, "one node");

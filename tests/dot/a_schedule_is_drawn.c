@@ -78,16 +78,17 @@ static void lanes_waits_and_the_critical_path_are_drawn(void **state)
     add_task(graph, "end", 1000, 1);
     check_ok(braid_graph_add_edge(graph, braid_graph_node(graph, 2), braid_graph_node(graph, 3)));
     char *drawing = plan_and_draw(graph, 2);
-    assert_has_in_order(drawing, "subgraph cluster_lane_0 {", "0 [label=\"start\\n1.0 us\"");
-    assert_has_in_order(drawing, "0 [label=\"start", "1 [label=\"long\\n5.0 us\"");
-    assert_has_in_order(drawing, "1 [label=\"long", "3 [label=\"end\\n1.0 us\"");
-    assert_has_in_order(drawing, "subgraph cluster_lane_1 {", "2 [label=\"short\\n2.0 us\"");
-    assert_has(drawing, "tooltip=\"1.0 us to 6.0 us\", group=0, color=\"#c0392b\", penwidth=2.6]");
-    assert_has(drawing, "tooltip=\"1.0 us to 3.0 us\", group=1];");
+    assert_has_in_order(drawing, "subgraph cluster_lane_0 {", "0 [label=\"start\\n1.00 us\"");
+    assert_has_in_order(drawing, "0 [label=\"start", "1 [label=\"long\\n5.00 us\"");
+    assert_has_in_order(drawing, "1 [label=\"long", "3 [label=\"end\\n1.00 us\"");
+    assert_has_in_order(drawing, "subgraph cluster_lane_1 {", "2 [label=\"short\\n2.00 us\"");
+    assert_has(drawing,
+               "tooltip=\"1.00 us to 6.00 us\", group=0, color=\"#c0392b\", penwidth=2.6]");
+    assert_has(drawing, "tooltip=\"1.00 us to 3.00 us\", group=1];");
     assert_has(drawing, "    0 -> 1 [color=\"#c0392b\", penwidth=2.6, weight=20];\n");
     assert_has(drawing, "    0 -> 2 [style=dashed, xlabel=\"e0\"];\n");
     assert_has(drawing, "    2 -> 3 [style=dashed, xlabel=\"e0\"];\n");
-    assert_has(drawing, "4 nodes on 2 lanes, 2 waits for 2 records on 1 event; makespan 7.0 us");
+    assert_has(drawing, "4 nodes on 2 lanes, 2 waits for 2 records on 1 event; makespan 7.00 us");
     free(drawing);
     braid_graph_destroy(graph);
 }
@@ -265,7 +266,7 @@ static void only_costs_that_were_given_are_drawn(void **state)
     check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, 1), 7000));
     check_ok(braid_schedule_replan(schedule, graph, NULL, &again));
     drawing = draw(again);
-    assert_has(drawing, "[label=\"loop\\n7.0 us\"");
+    assert_has(drawing, "[label=\"loop\\n7.00 us\"");
     assert_null(strstr(drawing, "guessed"));
     free(drawing);
     braid_schedule_destroy(again);
@@ -331,10 +332,10 @@ static void islands_are_boxed(void **state)
         "        subgraph cluster_island_0_0 {\n"
         "            label=\"island 0\"" ISLAND_LOOK
         "        " CALL(0, "a", "0 ns to 500 ns") "        " CALL(
-            1, "b", "600 ns to 1.1 us") "        }\n"
-                                        "        subgraph cluster_bundle_2 {\n" BUNDLE_LOOK
-                                        "            subgraph cluster_island_0_3 {\n"
-                                        "                label=\"island 0\"" ISLAND_LOOK;
+            1, "b", "600 ns to 1.10 us") "        }\n"
+                                         "        subgraph cluster_bundle_2 {\n" BUNDLE_LOOK
+                                         "            subgraph cluster_island_0_3 {\n"
+                                         "                label=\"island 0\"" ISLAND_LOOK;
     char *drawing = draw_islands();
     if (!strstr(drawing, expected))
         fail_msg("no\n%sin\n%s", expected, drawing);

@@ -146,11 +146,17 @@ static void times_have_a_readable_unit(void **state)
     (void)state;
     assert_time(0, "0 ns");
     assert_time(999, "999 ns");
-    assert_time(1000, "1.0 us");
+    assert_time(1000, "1.00 us");
+    assert_time(1004, "1.00 us");
+    assert_time(1005, "1.01 us");
+    assert_time(9994, "9.99 us");
+    assert_time(9995, "10.0 us");
     assert_time(12345, "12.3 us");
-    assert_time(999999, "999.9 us");
-    assert_time(1000000, "1.0 ms");
-    assert_time(1500000000, "1.5 s");
+    assert_time(999949, "999.9 us");
+    assert_time(999999, "1.00 ms");
+    assert_time(1000000, "1.00 ms");
+    assert_time(1990000, "1.99 ms");
+    assert_time(1500000000, "1.50 s");
     assert_time(UINT64_MAX, "18446744073.7 s");
 }
 

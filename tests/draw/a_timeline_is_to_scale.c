@@ -249,7 +249,7 @@ static void islands_are_framed(void **state)
     find_node(picture, "island 0", &x, &width);
     assert_near(x, 110 - 1.5);
     assert_near(width, 1700 * pixel + 3);
-    assert_has(picture, "island 0: 3 nodes in one kernel, 0 ns to 1.7 us (1.7 us)</title>");
+    assert_has(picture, "island 0: 3 nodes in one kernel, 0 ns to 1.70 us (1.70 us)</title>");
     assert_has(picture, "4 nodes on 1 lane, 0 waits, 1 island of 3 nodes; planned");
     assert_has(picture, "\"islands\":[0,0,0,-1]");
     assert_has(picture, "island: one kernel</text>");
@@ -275,6 +275,11 @@ static void times_are_shown_in_the_unit_given(void **state)
     char *picture = draw(schedule, &options);
     assert_has(picture, "start: 0 flops to 2 flops (2 flops)");
     free(picture);
+    options.unit_ns = 600;
+    picture = draw(schedule, &options);
+    assert_has(picture, "start: 0 flops to 1.667 flops (1.667 flops)");
+    free(picture);
+    options.unit_ns = 500;
     options.unit = "<b>&\"]]>\x1b\xff";
     picture = draw(schedule, &options);
     assert_has(picture, "start: 0 &lt;b&gt;&amp;&quot;]]&gt;\\x1b\\xff to 2 ");

@@ -54,6 +54,12 @@ def a_report_says_what_would_change_the_frame():
     assert nodes[0][1:3] == ["40.0 us", "80.0 %"], nodes
 
 
+def times_are_rounded_alike_in_reports_and_their_pictures():
+    for ns, shown in ((999960, "1.00 ms"), (9996, "10.0 us"), (1990000, "1.99 ms"), (999, "999 ns")):
+        page = report(f"digraph {{ cost_unit=ns; a [cost={ns}] }}").replace("&nbsp;", " ")
+        assert f"<dt>planned</dt><dd>{shown}<" in page and f"planned: {shown}, no" in page, shown
+
+
 def a_report_and_a_simulation_say_the_same_of_a_faster_node():
     for unit, shown in (("", "{}"), ("cost_unit=none;", "{}"), ("cost_unit=flops;", "{} flops"),
                         ("cost_unit=us;", "{:.2f} us"), ("cost_unit=ns;", "{:.0f} ns")):
@@ -225,6 +231,7 @@ def a_timeline_alone_works_too():
 if __name__ == "__main__":
     sys.exit(run([
         a_report_says_what_would_change_the_frame,
+        times_are_rounded_alike_in_reports_and_their_pictures,
         a_report_and_a_simulation_say_the_same_of_a_faster_node,
         a_report_says_what_waits_cost,
         a_measured_report_has_both_frames,

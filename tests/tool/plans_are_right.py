@@ -176,7 +176,7 @@ def times_in_a_unit_stay_in_it():
     found = plan(text)
     assert found["makespan"] == 12 and found["cost_unit"] == "us"
     assert found["tasks"][1] == {"id": "b", "name": "b", "lane": 0, "start": 5, "end": 12}
-    assert "7.0 us" in braid("plan", "-", "--dot", "-", text=text).out
+    assert "7.00 us" in braid("plan", "-", "--dot", "-", text=text).out
     assert re.search(r"makespan +12 us", braid("plan", "-", text=text).out)
 
 

@@ -47,9 +47,9 @@ static void write_time(const struct page *page, uint64_t time_ns)
     }
     double time = (double)time_ns;
     size_t unit = 0;
-    for (; time >= 1000 && unit < 3; unit++)
+    for (; time >= 999.95 && unit < 3; unit++)
         time /= 1000;
-    fprintf(page->file, "%.*f&nbsp;%s", unit == 0 ? 0 : time < 10 ? 2 : 1, time, units[unit]);
+    fprintf(page->file, "%.*f&nbsp;%s", unit == 0 ? 0 : time < 9.995 ? 2 : 1, time, units[unit]);
 }
 
 static void write_name(const struct page *page, uint32_t node)
