@@ -79,6 +79,15 @@ def a_report_and_a_simulation_say_the_same_of_a_faster_node():
     assert "3.001                25.0 %" in chain, chain
 
 
+def nodes_matter_that_hold_a_lane():
+    text = "digraph { cost_unit=us; a [cost=10]; b [cost=10]; c [cost=10]; x [cost=26]; a -> b -> c }"
+    nodes = rows(report(text, "--lanes", "1"), "nodes")
+    assert [row[0] for row in nodes] == ["x", "a", "b", "c"], nodes
+    assert nodes[0][-1] == "23.2 % shorter", nodes
+    alone = rows(report(text, "--lanes", "2"), "nodes")
+    assert [row[0] for row in alone] == ["a", "b", "c"], alone
+
+
 def a_report_says_what_waits_cost():
     # b's lane is idle until a ends; e ends long after b, on the lane of late.
     page = report("""digraph { cost_unit=us; a [cost=5]; b [cost=4]; e [cost=20]; late [cost=3]
@@ -233,6 +242,7 @@ if __name__ == "__main__":
         a_report_says_what_would_change_the_frame,
         times_are_rounded_alike_in_reports_and_their_pictures,
         a_report_and_a_simulation_say_the_same_of_a_faster_node,
+        nodes_matter_that_hold_a_lane,
         a_report_says_what_waits_cost,
         a_measured_report_has_both_frames,
         a_report_of_a_tuned_run_plans_again_as_its_way_does,

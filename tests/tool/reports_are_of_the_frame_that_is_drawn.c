@@ -82,11 +82,30 @@ static void what_began_early_is_not_counted_twice(void **state)
     free(page);
 }
 
+// By the plan a, b and c hold the frame, and x none of it.
+static void nodes_that_took_long_are_those_that_matter(void **state)
+{
+    (void)state;
+    static const char graph[] =
+        "digraph { cost_unit=us; a [cost=10]; b [cost=10]; c [cost=10]; x [cost=5]; a -> b -> c }";
+    static const braid_interval measured[] = {
+        { 1000, 11000 }, { 11000, 21000 }, { 21000, 31000 }, { 2000, 92000 }
+    };
+    char *page = write_page(graph, 2, measured, 91000);
+    char *nodes = strstr(page, "<table id=\"nodes\">");
+    assert_non_null(nodes);
+    *strstr(nodes, "</table>") = '\0';
+    assert_has(nodes, "<td>x</td><td>5.00&nbsp;us</td><td>16.7&nbsp;%</td><td>90.0&nbsp;us</td>");
+    assert_null(strstr(nodes, "<td>a</td>"));
+    free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_is_a_part_of_its_own_frame),
         cmocka_unit_test(what_began_early_is_not_counted_twice),
+        cmocka_unit_test(nodes_that_took_long_are_those_that_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,18 +55,51 @@ static void take_run(struct report_facts *facts, struct lane_state *lane, uint32
     *lane = (struct lane_state){ .end_ns = end_ns, .last = node, .waited = UINT32_MAX };
 }
 
-// The path to a node, behind the later of the node before it on its lane and what it waited for.
-static struct report_path path_to(const struct report_path *paths, const struct lane_state *lane,
-                                  braid_interval interval)
+// The path to a node.
+struct way_here {
+    struct report_path path;
+    uint32_t behind; // the node before; UINT32_MAX: none
+};
+
+// Behind the later of the node before it on its lane and what it waited for.
+static struct way_here find_way(const struct way_here *ways, const struct lane_state *lane,
+                                braid_interval interval)
 {
     bool is_waited = lane->waited != UINT32_MAX && lane->waited_ns > lane->end_ns;
-    uint32_t behind = is_waited ? lane->waited : lane->last;
-    struct report_path path = behind != UINT32_MAX ? paths[behind] : (struct report_path){ 0 };
+    struct way_here way = { .behind = is_waited ? lane->waited : lane->last };
+    if (way.behind != UINT32_MAX)
+        way.path = ways[way.behind].path;
     uint64_t end_ns = is_waited ? lane->waited_ns : lane->end_ns;
     uint64_t start_ns = interval.start_ns > end_ns ? interval.start_ns : end_ns;
-    path.ns += interval.end_ns > start_ns ? interval.end_ns - start_ns : 0;
-    path.num_nodes++;
-    return path;
+    way.path.ns += interval.end_ns > start_ns ? interval.end_ns - start_ns : 0;
+    way.path.num_nodes++;
+    return way;
+}
+
+static uint64_t length_of(const struct report *report, uint32_t node)
+{
+    braid_interval interval = report_interval(report, node);
+    return interval.end_ns - interval.start_ns;
+}
+
+// The longest nodes of the path to the last one: halving any other changes nothing, but for lanes
+// it frees. The earlier one on a tie.
+static void find_nodes(const struct report *report, const struct way_here *ways, uint32_t last,
+                       struct report_facts *facts)
+{
+    for (uint32_t node = last; node != UINT32_MAX; node = ways[node].behind) {
+        uint64_t length = length_of(report, node);
+        uint32_t place = facts->num_nodes;
+        while (place > 0 && length_of(report, facts->nodes[place - 1].node) <= length)
+            place--;
+        if (place == REPORT_NODES)
+            continue;
+        if (facts->num_nodes < REPORT_NODES)
+            facts->num_nodes++;
+        memmove(&facts->nodes[place + 1], &facts->nodes[place],
+                (facts->num_nodes - place - 1) * sizeof(facts->nodes[0]));
+        facts->nodes[place] = (struct report_node){ .node = node };
+    }
 }
 
 static uint64_t find_origin(const struct report *report)
@@ -80,21 +113,21 @@ static uint64_t find_origin(const struct report *report)
 static bool find_waits(const struct report *report, struct report_facts *facts)
 {
     struct lane_state *lanes = calloc((size_t)facts->info.num_lanes + 1, sizeof(*lanes));
-    struct report_path *paths = calloc((size_t)facts->info.num_nodes + 1, sizeof(*paths));
-    uint64_t origin = find_origin(report), last_ns = 0;
+    struct way_here *ways = calloc((size_t)facts->info.num_nodes + 1, sizeof(*ways));
+    uint64_t origin = find_origin(report), last_ns = origin;
+    uint32_t last = UINT32_MAX;
     size_t num_steps;
     const braid_step *steps = braid_schedule_steps(report->schedule, &num_steps);
     for (uint32_t i = 0; i < facts->info.num_lanes && lanes; i++)
         lanes[i] = (struct lane_state){ origin, UINT32_MAX, UINT32_MAX, 0 };
-    for (size_t i = 0; i < num_steps && lanes && paths; i++) {
+    for (size_t i = 0; i < num_steps && lanes && ways; i++) {
         struct lane_state *lane = &lanes[steps[i].lane];
         braid_interval interval = report_interval(report, steps[i].node);
         uint64_t end_ns = interval.end_ns;
         if (steps[i].kind == BRAID_STEP_RUN) {
-            paths[steps[i].node] = path_to(paths, lane, interval);
-            if (report->measured && end_ns >= last_ns)
-                facts->measured_path = paths[steps[i].node];
-            last_ns = end_ns > last_ns ? end_ns : last_ns;
+            ways[steps[i].node] = find_way(ways, lane, interval);
+            last = end_ns >= last_ns ? steps[i].node : last;
+            last_ns = end_ns >= last_ns ? end_ns : last_ns;
             take_run(facts, lane, steps[i].node, end_ns);
         } else if (steps[i].kind == BRAID_STEP_WAIT &&
                    (lane->waited == UINT32_MAX || end_ns > lane->waited_ns)) {
@@ -102,41 +135,23 @@ static bool find_waits(const struct report *report, struct report_facts *facts)
             lane->waited_ns = end_ns;
         }
     }
-    if (report->measured && last_ns > origin)
-        facts->measured_ns = last_ns - origin;
+    facts->frame_ns = last_ns - origin;
+    if (last != UINT32_MAX) {
+        facts->path = ways[last].path;
+        find_nodes(report, ways, last, facts);
+    }
     free(lanes);
-    free(paths);
-    return lanes && paths;
+    free(ways);
+    return lanes && ways;
 }
 
-static uint64_t length_of(const struct report *report, uint32_t node)
+static uint64_t planned_length(const struct report *report, uint32_t node)
 {
     braid_placement placement = { 0 };
     if (braid_schedule_get_placement(report->schedule, braid_graph_node(report->graph, node),
                                      &placement) != BRAID_OK)
         return 0;
     return placement.end_ns - placement.start_ns;
-}
-
-// The longest nodes of the critical path: halving any other changes nothing, but for lanes it
-// frees.
-static void find_nodes(const struct report *report, struct report_facts *facts)
-{
-    size_t num;
-    const uint32_t *path = braid_schedule_critical_path(report->schedule, &num);
-    for (size_t i = 0; i < num; i++) {
-        uint64_t length = length_of(report, path[i]);
-        uint32_t place = facts->num_nodes;
-        while (place > 0 && length_of(report, facts->nodes[place - 1].node) < length)
-            place--;
-        if (place == REPORT_NODES)
-            continue;
-        if (facts->num_nodes < REPORT_NODES)
-            facts->num_nodes++;
-        memmove(&facts->nodes[place + 1], &facts->nodes[place],
-                (facts->num_nodes - place - 1) * sizeof(facts->nodes[0]));
-        facts->nodes[place] = (struct report_node){ .node = path[i] };
-    }
 }
 
 static enum exit_status plan_again(const struct report *report, uint32_t num_lanes,
@@ -158,7 +173,7 @@ static enum exit_status plan_again(const struct report *report, uint32_t num_lan
 static enum exit_status halve(const struct report *report, uint32_t num_lanes,
                               struct report_node *node)
 {
-    uint64_t length = length_of(report, node->node);
+    uint64_t length = planned_length(report, node->node);
     braid_node handle = braid_graph_node(report->graph, node->node);
     if (braid_graph_set_cost(report->graph, handle, dot_cost_part(length, 2)) != BRAID_OK)
         return fail_in_library();
@@ -210,7 +225,6 @@ enum exit_status report_find_facts(const struct report *report, struct report_fa
     braid_schedule_get_info(report->schedule, &facts.info);
     if (!find_waits(report, &facts) || !find_serialisations(report, &facts))
         return fail(EXIT_FAILED, "out of memory for a report");
-    find_nodes(report, &facts);
     enum exit_status status = find_changes(report, &facts);
     if (status == EXIT_DONE)
         *out_facts = facts;

@@ -39,7 +39,8 @@ struct report_node {
     uint64_t half_ns; // planned makespan if it took half
 };
 
-// Nodes that each began behind the one before: on its lane, or waited for.
+// Nodes that each began behind the one before: on its lane, or waited for. As measured where that
+// is known, else as planned.
 struct report_path {
     uint64_t ns; // of the nodes alone, and where one began early, from the end of that before
     uint32_t num_nodes;
@@ -50,9 +51,9 @@ struct report_facts {
     struct report_wait waits[REPORT_WAITS]; // those that cost most, first
     uint32_t num_waits;                     // of these
     uint64_t num_idle_waits, idle_ns;       // of all: how many cost anything, and what together
-    struct report_path measured_path;       // to the node that ended last, where they were run
-    uint64_t measured_ns;                   // from the first start to that end: of one frame
-    struct report_node nodes[REPORT_NODES]; // of the critical path, the longest first
+    struct report_path path;                // to the node that ended last
+    uint64_t frame_ns;                      // from the first start to its end
+    struct report_node nodes[REPORT_NODES]; // of that path, the longest first
     uint32_t num_nodes;
     uint64_t more_lane_ns; // planned makespan with one more lane
     uint32_t num_by_resource, num_by_lanes;

@@ -172,15 +172,15 @@ static void write_limit_name(const struct page *page, braid_limit limit)
 // What is red in the timeline of measured times.
 static void write_measured_path(const struct page *page)
 {
-    const struct report_path *path = &page->facts.measured_path;
-    if (path->num_nodes == 0)
+    const struct report_path *path = &page->facts.path;
+    if (path->num_nodes == 0 || !page->report->measured)
         return;
     fputs(" <span id=\"measured-path\">As measured, the frame ended by ", page->file);
     fprintf(page->file, "%" PRIu32 " node%s that each began behind the one before and took ",
             path->num_nodes, output_plural(path->num_nodes));
     write_time(page, path->ns);
     fprintf(page->file, " (%.1f&nbsp;%% of the frame drawn); the rest is starting them.</span>",
-            percent(path->ns, page->facts.measured_ns));
+            percent(path->ns, page->facts.frame_ns));
 }
 
 // How long the device waited for the host, as far as their clocks tell.
@@ -263,9 +263,12 @@ static void write_nodes(const struct page *page)
 {
     const struct report *report = page->report;
     FILE *file = page->file;
-    fputs("<h2>The nodes that matter</h2>\n<p>The longest of the critical path.</p>\n"
-          "<table id=\"nodes\"><tr><th>node</th><th>planned</th><th>of the frame</th>",
-          file);
+    fprintf(
+        file,
+        "<h2>The nodes that matter</h2>\n<p>The longest of those that each began behind the one "
+        "before, to the end of the frame, as %s.</p>\n",
+        report->measured ? "measured" : "planned");
+    fputs("<table id=\"nodes\"><tr><th>node</th><th>planned</th><th>of the frame</th>", file);
     fputs(report->measured ? "<th>measured</th>" : "", file);
     fputs("<th>frame if it took half</th><th>gain</th></tr>\n", file);
     for (uint32_t i = 0; i < page->facts.num_nodes; i++) {
