@@ -42,6 +42,8 @@ braid_status braid_schedule_undivided(const braid_schedule *from, braid_schedule
     if (status)
         return status;
     braid_schedule_share_lanes(schedule, from);
+    if (from->placed)
+        schedule->placed = braid_placed_share(from->placed);
     if (!copy_times(schedule, from))
         status = braid_error_no_memory("a schedule");
     if (status) {

@@ -37,10 +37,13 @@ static braid_exec *make_exec(struct field *field, braid_graph *graph, struct ran
         .plan = { .max_lanes = 1 + random_below(random, 4), .fixed_lanes = true, .places = &model },
     };
     braid_exec *exec;
+    if (random_chance(random, 50)) // what device there is has islands in its model, or not
+        braid_device_get_cost_model(field->test->devices[0], options.mode, &options.plan.costs);
     if (random_chance(random, 30))
         check_ok(braid_schedule_create(graph, &options.plan, &schedule));
     options.schedule = schedule;
     check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    check_ok(braid_schedule_verify(braid_exec_schedule(exec), graph));
     braid_schedule_destroy(schedule);
     return exec;
 }
