@@ -257,8 +257,10 @@ braid_status braid_schedule_write_svg(const braid_schedule *schedule,
                                       const braid_timeline_options *options, FILE *file)
 {
     struct timeline timeline;
+    braid_timeline_options first = options ? *options : (braid_timeline_options){ 0 };
+    first.num_frames = 1;
     braid_status status =
-        braid_timeline_create("braid_schedule_write_svg", schedule, options, file, &timeline);
+        braid_timeline_create("braid_schedule_write_svg", schedule, &first, file, &timeline);
     if (status)
         return status;
     struct svg svg = { .timeline = &timeline, .file = file };

@@ -164,14 +164,28 @@ static braid_status find_frames(struct timeline *timeline, const char *function)
             last = interval.end_ns > last ? interval.end_ns : last;
         }
         bool is_planned = !timeline->options.intervals;
-        timeline->frame_origin[frame] = is_planned || first > last ? 0 : first;
+        timeline->frame_origin[frame] = is_planned ? 0 : first;
         if (frame == 0)
-            timeline->span_ns = last - timeline->frame_origin[0];
-        else if (timeline->frame_origin[frame] < timeline->frame_origin[0])
-            return braid_error(BRAID_INVALID_ARGUMENT, "%s: frame %zu starts before the first",
-                               function, frame);
+            timeline->span_ns = first > last ? 0 : last - timeline->frame_origin[0];
     }
     return BRAID_OK;
+}
+
+// The first node of all frames: of those in flight a later one may begin first. A frame none of
+// whose nodes ran stands there.
+static void find_first(struct timeline *timeline)
+{
+    uint64_t first = UINT64_MAX;
+    for (size_t frame = 0; frame < timeline->options.num_frames; frame++)
+        if (timeline->frame_origin[frame] < first)
+            first = timeline->frame_origin[frame];
+    if (first == UINT64_MAX)
+        first = timeline->options.launches ? timeline->options.launches[0].start_ns : 0;
+    timeline->zero_ns = first;
+    for (size_t frame = 0; frame < timeline->options.num_frames; frame++)
+        if (timeline->frame_origin[frame] == UINT64_MAX)
+            timeline->frame_origin[frame] = timeline->zero_ns;
+    timeline->span_ns += timeline->frame_origin[0] - timeline->zero_ns;
 }
 
 // Launches move time 0 to before the frame. A frame that the clocks' error puts before its launch
@@ -179,7 +193,7 @@ static braid_status find_frames(struct timeline *timeline, const char *function)
 static braid_status find_zero(struct timeline *timeline, const char *function)
 {
     const braid_interval *launches = timeline->options.launches;
-    timeline->zero_ns = timeline->frame_origin[0];
+    find_first(timeline);
     if (!launches || !timeline->options.intervals)
         return BRAID_OK;
     for (size_t frame = 0; frame < timeline->options.num_frames; frame++)

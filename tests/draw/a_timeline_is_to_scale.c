@@ -201,6 +201,34 @@ static void launches_are_drawn_above_the_lanes(void **state)
     braid_schedule_destroy(schedule);
 }
 
+// Frames in flight: a later one may begin first, and one may have no node that ran.
+static void frames_that_overlap_are_drawn(void **state)
+{
+    (void)state;
+    braid_schedule *schedule = make_plan();
+    const braid_interval intervals[] = {
+        { 0, 0 },     { 0, 0 },      { 0, 0 },     { 0, 0 },     { 0, 0 },
+        { 700, 800 }, { 900, 1000 }, { 800, 900 }, { 800, 850 }, { 0, 0 },
+        { 500, 600 }, { 700, 1200 }, { 600, 900 }, { 600, 700 }, { 0, 0 },
+    };
+    braid_timeline_options options = { .intervals = intervals, .num_frames = 3 };
+    char *trace = write_text(schedule, &options, braid_schedule_write_chrome_trace);
+    assert_has(trace, "\"name\":\"frame 0\",\"cat\":\"frame\",\"pid\":1,\"tid\":0,\"ts\":0.000");
+    assert_has(trace, "\"name\":\"frame 1\",\"cat\":\"frame\",\"pid\":1,\"tid\":0,\"ts\":0.200");
+    assert_has(trace, "\"name\":\"frame 2\",\"cat\":\"frame\",\"pid\":1,\"tid\":0,\"ts\":0.000");
+    free(trace);
+    free(write_text(schedule, &options, braid_schedule_write_perfetto_trace));
+    options.intervals = intervals + 5; // a picture is of the first, wherever others begin
+    options.num_frames = 2;
+    char *picture = draw(schedule, &options);
+    double x, width;
+    find_node(picture, "start", &x, &width);
+    assert_near(x, 110);
+    assert_has(picture, "measured: 300 ns");
+    free(picture);
+    braid_schedule_destroy(schedule);
+}
+
 static void guesses_are_told(void **state)
 {
     (void)state;
@@ -369,6 +397,7 @@ int main(void)
         cmocka_unit_test(nodes_stand_where_they_are_planned),
         cmocka_unit_test(measured_times_are_drawn_where_given),
         cmocka_unit_test(launches_are_drawn_above_the_lanes),
+        cmocka_unit_test(frames_that_overlap_are_drawn),
         cmocka_unit_test(guesses_are_told),
         cmocka_unit_test(times_are_shown_in_the_unit_given),
         cmocka_unit_test(islands_are_framed),
