@@ -41,14 +41,21 @@ static braid_status check_homes(const struct rules *rules)
     return BRAID_OK;
 }
 
-static bool names_buffer(const struct rules *rules, const struct array *list, size_t *next,
-                         uint32_t node, uint32_t buffer)
+// What is given of a buffer leads to no other part of it.
+static bool overlap(const struct graph_resource *a, const struct graph_resource *b)
+{
+    return a->buffer == b->buffer &&
+           (a == b || (a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes));
+}
+
+static bool names_part(const struct rules *rules, const struct array *list, size_t *next,
+                       uint32_t node, const struct graph_resource *part)
 {
     const struct graph_address *addresses = list->items;
     while (*next < list->num && addresses[*next].node < node)
         ++*next;
     for (size_t i = *next; i < list->num && addresses[i].node == node; i++) {
-        if (resource_at(rules->graph, addresses[i].resource)->buffer == buffer)
+        if (overlap(resource_at(rules->graph, addresses[i].resource), part))
             return true;
     }
     return false;
@@ -57,9 +64,9 @@ static bool names_buffer(const struct rules *rules, const struct array *list, si
 // Whether the node has the resource's address from the plan, so that it may be another one.
 static bool is_addressed(struct rules *rules, uint32_t node, uint32_t resource)
 {
-    uint32_t buffer = resource_at(rules->graph, resource)->buffer;
-    return names_buffer(rules, &rules->graph->addresses, &rules->next_known, node, buffer) ||
-           names_buffer(rules, &rules->graph->given, &rules->next_given, node, buffer);
+    const struct graph_resource *part = resource_at(rules->graph, resource);
+    return names_part(rules, &rules->graph->addresses, &rules->next_known, node, part) ||
+           names_part(rules, &rules->graph->given, &rules->next_given, node, part);
 }
 
 // What a node without accesses may touch, nobody knows.

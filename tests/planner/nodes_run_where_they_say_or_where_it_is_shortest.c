@@ -244,6 +244,33 @@ static void memory_that_must_stay_keeps_its_nodes(void **state)
     braid_graph_destroy(graph);
 }
 
+// The address of one part of a buffer leads to no other part, which the node then has a pointer to.
+static void the_address_of_a_part_is_of_no_other_part(void **state)
+{
+    (void)state;
+    for (int of_part = 0; of_part < 2; of_part++) {
+        braid_graph *graph = new_graph();
+        braid_resource field = add_home(graph, "field", 16, BRAID_PLACE(0)), low, high;
+        check_ok(braid_graph_add_range(graph, field, 0, 8, &low));
+        check_ok(braid_graph_add_range(graph, field, 8, 8, &high));
+        const braid_fill fill = { BRAID_ACCESSES({ high, BRAID_READ_WRITE }, { low, BRAID_READ }),
+                                  .node.place = BRAID_PLACE(1),
+                                  .to_resource = of_part ? high : field, .value_bytes = 4,
+                                  .num_values = 1 };
+        check_ok(braid_graph_add_fill(graph, &fill, NULL));
+        const braid_place_model two = { .num_places = 2 };
+        const braid_schedule_options options = { .places = &two };
+        braid_schedule *schedule = NULL;
+        braid_status status = braid_schedule_create(graph, &options, &schedule);
+        if (of_part)
+            check_fails(status, BRAID_INVALID_ARGUMENT, "cannot be on device 0, where 'field");
+        else
+            check_ok(status);
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
 static void wrong_places_are_refused(void **state)
 {
     (void)state;
@@ -394,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_chain_stays_together),
         cmocka_unit_test(no_plan_is_longer_than_on_one_device),
         cmocka_unit_test(memory_that_must_stay_keeps_its_nodes),
+        cmocka_unit_test(the_address_of_a_part_is_of_no_other_part),
         cmocka_unit_test(wrong_places_are_refused),
         cmocka_unit_test(hints_share_a_device),
         cmocka_unit_test(chains_and_searches_know_places),
