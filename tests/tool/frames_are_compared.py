@@ -77,6 +77,52 @@ def a_longer_frame_fails_past_the_limit():
     assert "costs of 1 node changed" in out and re.search(r"^  a=b +40 +43 +\+7\.5 %$", out, re.MULTILINE)
 
 
+def limits_are_exact():
+    old, new = reports(json.dumps(frame(0.5, cost_unit="us")), json.dumps(frame(0.53, cost_unit="us")))
+    for limit, status in (("6", 0), ("5.999999", 1)):
+        result = braid("diff", old, new, "--limit", limit)
+        assert result.status == status, (limit, result.out, result.err)
+    for limit in range(1, 1000, 7):  # tenths of a percent
+        result = braid("diff", *reports(json.dumps(frame(1000)), json.dumps(frame(1000 + limit))),
+                       "--limit", f"{limit / 10}")
+        assert result.status == 0, (limit, result.out, result.err)
+
+
+def frame(makespan, **more):
+    return {"format": 2, "kind": "plan", "makespan": makespan, **more}
+
+
+def costs_that_did_not_change_are_not_told():
+    tasks = "".join(f"n{i} [cost={i * 0.1 + 0.1:.1f}]; " for i in range(40))
+    chain = " -> ".join(f"n{i}" for i in range(40))
+    old, new = reports(f"digraph {{ cost_unit=us; {tasks} {chain} }}",
+                       f"digraph {{ cost_unit=us; first [cost=0.7]; {tasks} first -> {chain} }}")
+    out = braid("diff", old, new).out  # each starts at another time
+    assert "nodes: 0 gone, 1 new" in out and "changed" not in out, out
+
+
+def a_report_without_its_frame_is_refused():
+    good, = reports(json.dumps(frame(5)))
+    assert braid("diff", good, good).status == 0
+    run_ = {"format": 2, "kind": "run"}
+    for bad, reason in (({"format": 2, "kind": "plan"}, "no number 'makespan'"),
+                        (frame("5"), "no number 'makespan'"), (frame(None), "no number 'makespan'"),
+                        (frame(-5), "'makespan' is -5"),
+                        (run_, "no number 'measured_makespan_ns.median'"),
+                        (dict(run_, measured_makespan_ns={"median": -1}), "is -1"),
+                        (dict(run_, measured_makespan_ns=7), "no number 'measured_makespan_ns.median'"),
+                        (frame(5, format=1), "of format 1, and this version reads 2"),
+                        (frame(5, format=3), "of format 3, and this version reads 2"),
+                        (frame(5, format="2"), "no whole number 'format'"),
+                        ({"kind": "plan", "makespan": 5}, "no whole number 'format'")):
+        path, = reports(json.dumps(bad))
+        for arguments in ([path, good], [good, path]):
+            result = braid("diff", *arguments)
+            assert result.status == 2 and result.out == "", (bad, result.out, result.err)
+            assert path in result.err and reason in result.err, (bad, result.err)
+            assert result.err.count("\n") == 1, result.err
+
+
 def nodes_that_came_and_went_are_told():
     old, new = reports(GRAPH, GRAPH.replace("load -> right", "load -> extra -> right"))
     out = braid("diff", old, new).out
@@ -129,6 +175,9 @@ if __name__ == "__main__":
         faster_nodes_shorten_the_frame_as_far_as_others_let_them,
         wrong_simulations_are_refused,
         a_longer_frame_fails_past_the_limit,
+        limits_are_exact,
+        costs_that_did_not_change_are_not_told,
+        a_report_without_its_frame_is_refused,
         nodes_that_came_and_went_are_told,
         runs_are_compared_by_what_was_measured,
         what_cannot_be_compared_is_refused,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // braid diff: what changed between two plans or two runs, so that a build can watch its frame.
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,39 @@ static const char *text_of(const json_t *json, const char *name)
     return text ? text : "";
 }
 
+// A number, or a part of one: "measured_makespan_ns.median". NULL where there is none.
+static const json_t *find_number(const json_t *json, const char *name)
+{
+    const char *point = strchr(name, '.');
+    char first[64];
+    snprintf(first, sizeof(first), "%.*s", point ? (int)(point - name) : 63, name);
+    const json_t *value = json_object_get(json, first);
+    value = point ? json_object_get(value, point + 1) : value;
+    return json_is_number(value) ? value : NULL;
+}
+
+static double number_of(const json_t *json, const char *name)
+{
+    return json_number_value(find_number(json, name));
+}
+
+// The field that tells how long a frame is, by which two reports are judged.
+static const char *frame_of(const json_t *json)
+{
+    return strcmp(text_of(json, "kind"), "run") == 0 ? "measured_makespan_ns.median" : "makespan";
+}
+
+static enum exit_status check_frame(const char *path, const json_t *json)
+{
+    const char *name = frame_of(json);
+    if (!find_number(json, name))
+        return fail_in_file(path, 1, "no number '%s', by which frames are compared", name);
+    if (number_of(json, name) < 0)
+        return fail_in_file(path, 1, "'%s' is %g: no frame is as short", name,
+                            number_of(json, name));
+    return EXIT_DONE;
+}
+
 static enum exit_status read_report(const char *path, json_t **out_json)
 {
     json_error_t error;
@@ -46,22 +80,18 @@ static enum exit_status read_report(const char *path, json_t **out_json)
     if (!json)
         return fail_in_file(path, (uint64_t)error.line, "%s", error.text);
     const char *kind = text_of(json, "kind");
-    if (strcmp(kind, "plan") != 0 && strcmp(kind, "run") != 0) {
+    enum exit_status status = EXIT_DONE;
+    if (strcmp(kind, "plan") != 0 && strcmp(kind, "run") != 0)
+        status = fail_in_file(path, 1, "not what 'braid plan --json' or 'braid run --json' writes");
+    if (status == EXIT_DONE)
+        status = json_file_check_format(path, json);
+    if (status == EXIT_DONE)
+        status = check_frame(path, json);
+    if (status == EXIT_DONE)
+        *out_json = json;
+    else
         json_decref(json);
-        return fail_in_file(path, 1, "not what 'braid plan --json' or 'braid run --json' writes");
-    }
-    *out_json = json;
-    return EXIT_DONE;
-}
-
-// A number, or a part of one: "measured_makespan_ns.median".
-static double number_of(const json_t *json, const char *name)
-{
-    const char *point = strchr(name, '.');
-    char first[64];
-    snprintf(first, sizeof(first), "%.*s", point ? (int)(point - name) : 63, name);
-    const json_t *value = json_object_get(json, first);
-    return json_number_value(point ? json_object_get(value, point + 1) : value);
+    return status;
 }
 
 static double percent_more(double before, double after)
@@ -95,9 +125,29 @@ static int compare_changes(const void *a, const void *b)
     return strcmp(first->id, second->id);
 }
 
-static double length_of(const json_t *task)
+// How many parts of its unit a report's times are whole numbers of (docs/json.md).
+static double parts_of(const json_t *report)
 {
-    return number_of(task, "end") - number_of(task, "start");
+    static const struct {
+        const char *unit;
+        double parts;
+    } times[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        if (strcmp(text_of(report, "cost_unit"), times[i].unit) == 0)
+            return times[i].parts;
+    }
+    return 1e3;
+}
+
+// In whole parts, so that differences and sums of them are exact.
+static double parts_in(const json_t *json, const char *name, double parts)
+{
+    return rint(number_of(json, name) * parts);
+}
+
+static double length_of(const json_t *task, double parts)
+{
+    return parts_in(task, "end", parts) - parts_in(task, "start", parts);
 }
 
 // The tasks of a report by their ids; the references are borrowed.
@@ -127,6 +177,7 @@ static enum exit_status compare_tasks(const json_t *before, const json_t *after)
     json_t *old_tasks = index_tasks(before), *new_tasks = index_tasks(after), *task;
     struct change *changes = calloc(json_object_size(old_tasks) + 1, sizeof(*changes));
     size_t num = 0, num_gone = 0, num_new = 0;
+    double parts = parts_of(before); // of both
     const char *id;
     if (!changes) {
         json_decref(old_tasks);
@@ -137,8 +188,9 @@ static enum exit_status compare_tasks(const json_t *before, const json_t *after)
     {
         const json_t *now = json_object_get(new_tasks, id);
         num_gone += now == NULL;
-        if (now && length_of(task) != length_of(now))
-            changes[num++] = (struct change){ id, length_of(task), length_of(now) };
+        if (now && length_of(task, parts) != length_of(now, parts))
+            changes[num++] = (struct change){ id, length_of(task, parts) / parts,
+                                              length_of(now, parts) / parts };
     }
     json_object_foreach(new_tasks, id, task) num_new += json_object_get(old_tasks, id) == NULL;
     if (num_gone + num_new > 0)
@@ -152,6 +204,19 @@ static enum exit_status compare_tasks(const json_t *before, const json_t *after)
     return EXIT_DONE;
 }
 
+// Whether a * b > c * d; exact: where the products are the same rounded, their remainders tell.
+static bool is_more(double a, double b, double c, double d)
+{
+    double first = a * b, second = c * d;
+    return first == second ? fma(a, b, -first) > fma(c, d, -second) : first > second;
+}
+
+static bool is_past_limit(double before, double after, double limit)
+{
+    const double parts = 1e6; // of a percent: as decimals, limits are no binary fractions
+    return is_more(after - before, 100 * parts, rint(limit * parts), before);
+}
+
 static enum exit_status compare(const json_t *before, const json_t *after, double limit)
 {
     static const struct {
@@ -161,17 +226,16 @@ static enum exit_status compare(const json_t *before, const json_t *after, doubl
         { "num_waits", "waits" }, { "records", "records" },   { "events", "events" },
         { "work", "work" },       { "makespan", "makespan" }, { "bound", "bound" },
     };
-    bool is_run = strcmp(text_of(before, "kind"), "run") == 0;
-    const char *frame = is_run ? "measured_makespan_ns.median" : "makespan";
+    const char *frame = frame_of(before);
     printf("%-20s %16s %16s\n", "", "old", "new");
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         print_numbers(before, after, numbers[i].name, numbers[i].shown);
-    if (is_run)
+    if (strcmp(frame, "makespan") != 0)
         print_numbers(before, after, frame, "measured makespan");
     enum exit_status status = compare_tasks(before, after);
-    double first = number_of(before, frame), second = number_of(after, frame);
-    // Not a quotient: 53 is not over a limit of 6 % for 50.
-    if (status == EXIT_DONE && (second - first) * 100 > limit * first) {
+    double parts = parts_of(before);
+    double first = parts_in(before, frame, parts), second = parts_in(after, frame, parts);
+    if (status == EXIT_DONE && is_past_limit(first, second, limit)) {
         fflush(stdout);
         status = fail(EXIT_FAILED, "the frame became %.1f %% longer; the limit is %g %%",
                       percent_more(first, second), limit);

@@ -49,3 +49,15 @@ json_t *json_file_load(const char *path, json_error_t *out_error)
     json_decref(json);
     return refuse(out_error, "unable to read", path, reason ? strerror(reason) : text);
 }
+
+enum exit_status json_file_check_format(const char *path, const json_t *json)
+{
+    const json_t *format = json_object_get(json, "format");
+    if (!json_is_integer(format))
+        return fail_in_file(path, 1, "no whole number 'format'");
+    if (json_integer_value(format) != JSON_FORMAT)
+        return fail_in_file(path, 1,
+                            "of format %" JSON_INTEGER_FORMAT ", and this version reads %d",
+                            json_integer_value(format), JSON_FORMAT);
+    return EXIT_DONE;
+}

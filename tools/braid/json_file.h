@@ -5,8 +5,17 @@
 
 #include <jansson.h>
 
+#include "message.h"
+
+// Of the files that the tool writes. Grows when a field changes its meaning or goes away; new
+// fields do not count.
+enum { JSON_FORMAT = 2 };
+
 // As json_load_file, which does not end where a file does not: NULL for more than file_limit.h
 // says.
 json_t *json_file_load(const char *path, json_error_t *out_error);
+
+// Refuses a file of the tool's that is of another format than this version writes.
+enum exit_status json_file_check_format(const char *path, const json_t *json);
 
 #endif

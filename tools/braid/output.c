@@ -10,9 +10,7 @@
 
 #include "base/whole_file.h"
 #include "dot_cost.h"
-
-// Grows when a field changes its meaning or goes away; new fields do not count.
-#define JSON_FORMAT 2
+#include "json_file.h"
 
 bool output_is_stdout(const char *path)
 {
