@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "players": {"base", "backends", "device", "program"},
     "exec": {"base", "rank", "graph", "plan", "place", "memory", "verify", "device", "program"},
 }
-SHARED_WITH_TOOLS = ("base/whole_file.h",)  # needs nothing of the library, and is built into both
+SHARED_WITH_TOOLS = ("base/text.h", "base/whole_file.h")  # need nothing of the library, and are built into both
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)
 C_FILES = (".c", ".h", ".cpp", ".hpp")

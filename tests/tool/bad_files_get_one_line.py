@@ -128,6 +128,7 @@ def files_without_an_end_are_left():
 def names_with_line_breaks_stay_on_the_line():
     for text, reason in [
             ('digraph { "a\n\tb\x1b[2J" [cost=x] }', "node 'a  b [2J' has cost 'x'"),
+            ('digraph { "a\x9b2Jb" [cost=x] }', "node 'a  2Jb' has cost 'x'"),
             ('digraph { "a\r\nb" -> c -> "a\r\nb" }', "cycle: a  b -> c -> a  b"),
             ('digraph { a [cost="1\n2"] }', "cost '1 2'")]:
         result = braid("plan", "-", text=text)

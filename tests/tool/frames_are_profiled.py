@@ -76,6 +76,26 @@ def the_summary_names_nodes():
     assert "longest nodes" not in run_fork()
 
 
+def names_do_not_reach_the_terminal_as_they_are():
+    bad, long = "x\x1b[2Jy\nz\x7f\x9b", "n" * 5000
+    shown = "x\\x1b[2Jy\\x0az\\x7f\\xc2\\x9b"
+    graph = f"""digraph {{ resources="list"; s [cost=3]; "{bad}" [cost=3000]; "{long}" [cost=2000];
+                s -> "{bad}"; s -> "{long}"; "{bad}" -> t; "{long}" -> t; t [cost=1] }}"""
+    copied = f"""digraph {{ resources="{bad.replace(chr(10), '')}:64"; p [accesses=w0, place=0, cost=4];
+                 c [accesses=r0, place=1, cost=4] }}"""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, name) for name in ("old.json", "new.json")]
+        for path, cost in zip(paths, (3000, 3001)):
+            assert braid("plan", "-", "--json", path, text=graph.replace("3000", f"{cost}")).status == 0
+        tables = [run_fork("--profile", text=graph), braid("plan", "-", text=graph).out,
+                  braid("diff", *paths).out, braid("plan", "-", "--places", "2", text=copied).out]
+    for table in tables:
+        assert not set(table) & {chr(i) for i in [*range(10), *range(11, 32), *range(0x7f, 0xa0)]}, table
+        assert all(len(line) < 300 for line in table.splitlines()), table
+    assert shown in tables[0] and "nnn..." in tables[0] and shown in tables[2], tables
+    assert shown.replace("\\x0a", "") in tables[3], tables[3]
+
+
 def pictures_are_of_the_times_kept():
     with tempfile.TemporaryDirectory() as folder:
         trace, drawing = os.path.join(folder, "t.json"), os.path.join(folder, "t.svg")
@@ -160,6 +180,7 @@ if __name__ == "__main__":
         waits_and_lanes_add_up,
         measured_costs_are_planned_with,
         the_summary_names_nodes,
+        names_do_not_reach_the_terminal_as_they_are,
         pictures_are_of_the_times_kept,
         tuning_tells_all_that_it_tried,
         a_file_is_used_and_refused,

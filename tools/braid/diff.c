@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "json_file.h"
 #include "output.h"
+#include "printable.h"
 
 static const char help[] =
     "usage: braid diff OLD.json NEW.json [options]\n"
@@ -165,8 +166,9 @@ static void print_changes(struct change *changes, size_t num)
     if (num > 0)
         qsort(changes, num, sizeof(*changes), compare_changes);
     for (size_t i = 0; i < num && i < MOST_CHANGES; i++)
-        printf("  %-18s %16.10g %16.10g  %+.1f %%\n", changes[i].id, changes[i].before,
-               changes[i].after, percent_more(changes[i].before, changes[i].after));
+        printf("  %-18s %16.10g %16.10g  %+.1f %%\n", printable_name(changes[i].id).text,
+               changes[i].before, changes[i].after,
+               percent_more(changes[i].before, changes[i].after));
     if (num > MOST_CHANGES)
         printf("  and %zu more\n", num - MOST_CHANGES);
 }

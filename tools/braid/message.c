@@ -10,6 +10,7 @@
 
 #include <braid/status.h>
 
+#include "base/text.h"
 #include "progress.h"
 
 static bool is_quiet;
@@ -19,11 +20,21 @@ void message_be_quiet(void)
     is_quiet = true;
 }
 
+// A control of two bytes, whose second is one in Latin-1.
+static bool is_long_control(const char *text)
+{
+    return (unsigned char)text[0] == 0xc2 && (unsigned char)text[1] >= 0x80 &&
+           (unsigned char)text[1] < 0xa0;
+}
+
 void message_keep_one_line(char *text)
 {
-    for (; *text; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
+    while (*text) {
+        size_t length = braid_text_character(text);
+        // Bytes that are no UTF-8 may be letters of Latin-1, but for those that control there.
+        if (!length && ((unsigned char)*text < 0xa0 || is_long_control(text)))
             *text = ' ';
+        text += length ? length : 1;
     }
 }
 

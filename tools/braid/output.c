@@ -11,6 +11,7 @@
 #include "base/whole_file.h"
 #include "dot_cost.h"
 #include "json_file.h"
+#include "printable.h"
 
 bool output_is_stdout(const char *path)
 {
@@ -70,8 +71,11 @@ void output_print_limit(const braid_schedule *schedule)
 {
     static const char start[] = "limited by ";
     char text[256];
-    if (braid_schedule_explain_limit(schedule, text, sizeof(text)) == BRAID_OK)
-        printf("limit      %s\n", text + strlen(start));
+    if (braid_schedule_explain_limit(schedule, text, sizeof(text)) == BRAID_OK) {
+        char shown[4 * sizeof(text)];
+        printable_copy(text + strlen(start), shown, sizeof(shown));
+        printf("limit      %s\n", shown);
+    }
 }
 
 json_t *output_start_json(const char *kind)

@@ -7,6 +7,7 @@
 #include "output.h"
 #include "places.h"
 #include "plan_json.h"
+#include "printable.h"
 
 enum { MOST_LINES = 16 };
 
@@ -21,8 +22,9 @@ const char *places_node_id(const struct dot_file *file, uint32_t node, struct pl
 static void print_copy(const struct dot_file *file, const braid_planned_copy *copy)
 {
     const struct dot_resource *buffer = &file->resources[copy->resource];
-    printf("  '%s' from device %" PRIu32 " to %" PRIu32 ": %" PRIu64 " byte%s", copy->resource_name,
-           copy->from, copy->to, copy->bytes, output_plural(copy->bytes));
+    printf("  '%s' from device %" PRIu32 " to %" PRIu32 ": %" PRIu64 " byte%s",
+           printable_name(copy->resource_name).text, copy->from, copy->to, copy->bytes,
+           output_plural(copy->bytes));
     if (copy->bytes < buffer->bytes)
         printf(" at %" PRIu64, copy->offset);
     printf("%s\n", copy->is_return ? ", back home" : "");

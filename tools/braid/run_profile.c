@@ -11,6 +11,7 @@
 
 #include "output.h"
 #include "plan_json.h"
+#include "printable.h"
 #include "task_graph.h"
 
 enum { MOST_LANES = 16, MOST_NODES = 10, MOST_WAITS = 10 };
@@ -20,9 +21,10 @@ struct item {
     uint64_t index, median_ns;
 };
 
-static const char *name_of(const struct run *run, uint32_t node)
+static struct printable name_of(const struct run *run, uint32_t node)
 {
-    return node == BRAID_NO_NODE ? "the lane's end" : task_graph_name(&run->file->nodes[node]);
+    return printable_name(node == BRAID_NO_NODE ? "the lane's end"
+                                                : task_graph_name(&run->file->nodes[node]));
 }
 
 static double microseconds(uint64_t time_ns)
@@ -56,7 +58,7 @@ static braid_status print_lanes(const struct run *run, const braid_timings *timi
                percent(lane.busy_ns, whole), percent(lane.waiting_ns, whole),
                percent(lane.idle_ns, whole), lane.num_nodes);
         if (lane.waited_for != BRAID_NO_NODE)
-            printf("   %s (%.3f us)", name_of(run, lane.waited_for),
+            printf("   %s (%.3f us)", name_of(run, lane.waited_for).text,
                    microseconds(lane.waited_for_ns));
         printf("\n");
     }
@@ -82,7 +84,7 @@ static braid_status print_nodes(const struct run *run, const braid_timings *timi
     for (uint32_t i = 0; i < num && i < MOST_NODES && !status; i++)
         printf("  %13.3f  %11.1f %%   %s\n", microseconds(items[i].median_ns),
                percent(items[i].median_ns, timings->frame.median_ns),
-               name_of(run, (uint32_t)items[i].index));
+               name_of(run, (uint32_t)items[i].index).text);
     free(items);
     return status;
 }
@@ -105,8 +107,8 @@ static braid_status print_waits(const struct run *run, const braid_timings *timi
         status = braid_exec_get_wait_timing(run->exec, items[i].index, &wait);
         if (!status)
             printf("  %13.3f   lane %" PRIu32 ", before %s, for %s of lane %" PRIu32 "\n",
-                   microseconds(wait.wait.median_ns), wait.lane, name_of(run, wait.node),
-                   name_of(run, wait.waited_for), wait.waited_for_lane);
+                   microseconds(wait.wait.median_ns), wait.lane, name_of(run, wait.node).text,
+                   name_of(run, wait.waited_for).text, wait.waited_for_lane);
     }
     free(items);
     return status;

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "output.h"
 #include "plan_json.h"
+#include "printable.h"
 #include "progress.h"
 #include "ranks_curve.h"
 #include "ranks_plan.h"
@@ -190,8 +191,8 @@ static enum exit_status simulate_pattern(const struct simulation *simulation, ui
 
 static void print_points(const struct ranks_curve *curve)
 {
-    printf("%s, simulated\n%7s %9s %9s %10s %12s %10s\n", curve->title, "ranks", "tasks",
-           "messages", "MB", "frame ms", "efficiency");
+    printf("%s, simulated\n%7s %9s %9s %10s %12s %10s\n", printable_name(curve->title).text,
+           "ranks", "tasks", "messages", "MB", "frame ms", "efficiency");
     for (uint32_t i = 0; i < curve->num; i++) {
         const struct ranks_point *point = &curve->points[i];
         printf("%7" PRIu32 " %9zu %9" PRIu64 " %10.1f %12.3f %10.3f\n", point->num_ranks,
