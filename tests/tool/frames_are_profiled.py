@@ -68,6 +68,49 @@ def measured_costs_are_planned_with():
         assert refused.status == 2 and "another graph" in refused.err, refused.err
 
 
+def a_file_of_costs_is_not_replaced():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "costs.json")
+        for before in ("{}", " "):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(before)
+            result = braid("run", "-", "--device", "cpu", "--costs", path, text=FORK)
+            assert result.status == 2 and path in result.err and result.out == "", result.err
+            assert "'braid plan --costs' reads" in result.err and result.err.count("\n") == 1, result.err
+            with open(path, encoding="utf-8") as file:
+                assert file.read() == before
+        with open(path, "w", encoding="utf-8"):
+            pass  # as mktemp makes it: nothing is lost
+        run_fork("--costs", path)
+        assert os.path.getsize(path) > 2
+        run_fork("--costs", "/dev/null")
+
+
+def costs_and_ways_go_through_pipes():
+    with tempfile.TemporaryDirectory() as folder:
+        graph, saved = os.path.join(folder, "fork.dot"), os.path.join(folder, "run.json")
+        with open(graph, "w", encoding="utf-8") as file:
+            file.write(FORK)
+        costs = run_fork("--costs", "-")
+        assert json.loads(costs)["kind"] == "costs", costs
+        planned = braid("plan", graph, "--costs", "-", "--json", "-", text=costs)
+        assert planned.status == 0 and json.loads(planned.out)["makespan"] >= 2100 * CLOCKS_AGREE, planned.err
+        _, way, _ = tune(folder)
+        arguments = ("--device", "cpu", "--frames", "2", "--workers", "2", "--tuned", "-")
+        result = braid("run", graph, *arguments, text=json.dumps(way))
+        assert result.status == 0, result.err
+        report = run_fork("--json", "-")
+        with open(saved, "w", encoding="utf-8") as file:
+            file.write(report)
+        assert braid("diff", "-", saved, text=report).status == 0
+        assert braid("diff", saved, "-", text=report).status == 0
+        for refused in (["plan", "-", "--costs", "-"], ["plan", "-", "--places", "-"], ["run", "-", *arguments],
+                        ["diff", "-", "-"], ["run", "-", "--json", "-", "--costs", "-"]):
+            result = braid(*refused, text=report if refused[0] == "diff" else FORK)
+            assert result.status == 2 and result.err.count("\n") == 1, (refused, result.err)
+            assert "from" in result.err or "only one of" in result.err, (refused, result.err)
+
+
 def the_summary_names_nodes():
     out = run_fork("--profile")
     assert "The last 4 frames:" in out and "longest nodes" in out, out
@@ -179,6 +222,8 @@ if __name__ == "__main__":
         nodes_take_what_they_are_busy_for,
         waits_and_lanes_add_up,
         measured_costs_are_planned_with,
+        a_file_of_costs_is_not_replaced,
+        costs_and_ways_go_through_pipes,
         the_summary_names_nodes,
         names_do_not_reach_the_terminal_as_they_are,
         pictures_are_of_the_times_kept,

@@ -76,6 +76,7 @@ static enum exit_status read_report(const char *path, json_t **out_json)
 {
     json_error_t error;
     json_t *json = json_file_load(path, &error);
+    path = json_file_name(path);
     if (!json && error.line < 1)
         return fail(EXIT_BAD_FILE, "cannot read %s: %s", path, error.text);
     if (!json)

@@ -32,16 +32,31 @@ static json_t *refuse(json_error_t *error, const char *what, const char *path, c
     return NULL;
 }
 
+bool json_file_is_stdin(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+const char *json_file_name(const char *path)
+{
+    return json_file_is_stdin(path) ? "<stdin>" : path;
+}
+
 json_t *json_file_load(const char *path, json_error_t *out_error)
 {
-    struct input input = { .stream = fopen(path, "rb") };
+    bool is_stdin = json_file_is_stdin(path);
+    struct input input = { .stream = is_stdin ? stdin : fopen(path, "rb") };
+    path = json_file_name(path);
+    if (is_stdin && feof(stdin))
+        return refuse(out_error, "unable to read", path, "another file was read from there");
     if (!input.stream)
         return refuse(out_error, "unable to open", path, strerror(errno));
     errno = 0;
     input.is_too_long = file_is_too_long(input.stream, 0);
     json_t *json = input.is_too_long ? NULL : json_load_callback(read_piece, &input, 0, out_error);
     int reason = ferror(input.stream) ? errno : 0;
-    fclose(input.stream);
+    if (!is_stdin)
+        fclose(input.stream);
     if (!input.is_too_long && !reason)
         return json;
     char text[64];

@@ -3,6 +3,8 @@
 #ifndef BRAID_TOOL_JSON_FILE_H
 #define BRAID_TOOL_JSON_FILE_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 #include "message.h"
@@ -11,8 +13,14 @@
 // fields do not count.
 enum { JSON_FORMAT = 2 };
 
+// Whether an input path means standard input.
+bool json_file_is_stdin(const char *path);
+
+// How messages name a file.
+const char *json_file_name(const char *path);
+
 // As json_load_file, which does not end where a file does not: NULL for more than file_limit.h
-// says.
+// says. "-" is standard input, but where another file was that before.
 json_t *json_file_load(const char *path, json_error_t *out_error);
 
 // Refuses a file of the tool's that is of another format than this version writes.

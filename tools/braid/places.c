@@ -129,6 +129,7 @@ static enum exit_status read_file(const char *path, const struct link *given, ui
 {
     json_error_t error;
     json_t *json = json_file_load(path, &error);
+    path = json_file_name(path);
     if (!json)
         return error.line > 0
                    ? fail_in_file(path, (unsigned long)error.line, "%s", error.text)

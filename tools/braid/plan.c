@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "commands.h"
 #include "dot_cost.h"
+#include "json_file.h"
 #include "output.h"
 #include "places.h"
 #include "plan_json.h"
@@ -243,6 +244,18 @@ static braid_status plan_memory(const braid_schedule *schedule, const braid_grap
     return status;
 }
 
+static enum exit_status load_costs(const char *path, braid_graph *graph)
+{
+    if (!path)
+        return EXIT_DONE;
+    if (json_file_is_stdin(path) && feof(stdin))
+        return fail(EXIT_BAD_FILE, "--costs: the graph was read from standard input");
+    path = json_file_is_stdin(path) ? "/dev/stdin" : path;
+    return braid_graph_load_costs(graph, NULL, path) == BRAID_OK
+               ? EXIT_DONE
+               : fail(EXIT_BAD_FILE, "%s", braid_error_message());
+}
+
 static enum exit_status plan_file(const struct plan_arguments *arguments, struct dot_file *file)
 {
     braid_graph *graph;
@@ -250,9 +263,10 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
     if (status != EXIT_DONE)
         return status;
     braid_schedule *schedule = NULL;
-    if (arguments->costs && braid_graph_load_costs(graph, NULL, arguments->costs) != BRAID_OK) {
+    status = load_costs(arguments->costs, graph);
+    if (status != EXIT_DONE) {
         braid_graph_destroy(graph);
-        return fail(EXIT_BAD_FILE, "%s", braid_error_message());
+        return status;
     }
     braid_schedule_options options = arguments->options;
     options.costs.wait_ns *= file->unit_ns;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arguments.h"
 #include "output.h"
@@ -29,7 +30,9 @@ static const char help[] =
     "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as the file's\n"
     "                    cost_unit says; 1 without one; 1000 for units that are not times)\n"
     "  --tuned FILE      run it as 'braid tune --out FILE' found to be best\n"
-    "  --costs OUT       measure what each node costs and write that, for 'braid plan --costs'\n"
+    "  --costs OUT       measure what each node costs and write that, for 'braid plan --costs', "
+    "to\n"
+    "                    a file that is not there yet\n"
     "  --profile         keep the times of the last 16 frames: tell where they went, lane by "
     "lane,\n"
     "                    the longest nodes and waits; pictures and traces are then of these\n"
@@ -183,6 +186,26 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
     }
 }
 
+int run_arguments_on_stdout(const struct run_arguments *arguments)
+{
+    return output_is_stdout(arguments->costs) + output_is_stdout(arguments->timeline) +
+           output_is_stdout(arguments->trace) + output_is_stdout(arguments->page) +
+           output_is_stdout(arguments->json);
+}
+
+// Costs that somebody has may be meant to be read, as braid plan reads them: they are not replaced.
+static enum exit_status keep_old_costs(const struct run_arguments *arguments)
+{
+    struct stat file;
+    if (!arguments->costs || stat(arguments->costs, &file) != 0 || !S_ISREG(file.st_mode) ||
+        file.st_size == 0 || output_is_stdout(arguments->costs))
+        return EXIT_DONE;
+    return fail(EXIT_BAD_FILE,
+                "%s is there already, and 'braid run --costs' writes what it measures: remove the "
+                "file first, or name another ('braid plan --costs' reads it)",
+                arguments->costs);
+}
+
 enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments *arguments)
 {
     for (int option; (option = argument_next_option("run", argc, argv, long_options)) != -1;) {
@@ -190,15 +213,14 @@ enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments 
         if (status != EXIT_DONE || arguments->is_help)
             return status;
     }
-    if (output_is_stdout(arguments->timeline) + output_is_stdout(arguments->trace) +
-            output_is_stdout(arguments->page) + output_is_stdout(arguments->json) >
-        1)
-        return fail(EXIT_BAD_FILE,
-                    "only one of --svg, --trace, --report and --json can go to standard output");
+    if (run_arguments_on_stdout(arguments) > 1)
+        return fail(EXIT_BAD_FILE, "only one of --costs, --svg, --trace, --report and --json can "
+                                   "go to standard output");
     if (arguments->num_places > 1 && (arguments->tuned || arguments->costs))
         return fail(EXIT_BAD_FILE, "--tuned and --costs are of one device, --places of several");
     if (arguments->num_places > 1 && (arguments->timeline || arguments->trace || arguments->page))
         return fail(EXIT_BAD_FILE, "a run with --places has no pictures: when copies ran is not "
                                    "known");
-    return argument_read_file("run", argc, argv, optind, &arguments->path);
+    enum exit_status status = argument_read_file("run", argc, argv, optind, &arguments->path);
+    return status == EXIT_DONE ? keep_old_costs(arguments) : status;
 }

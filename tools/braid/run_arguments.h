@@ -25,6 +25,9 @@ struct run_arguments {
 // --device NAME or NAME:ORDINAL; the name is cut off in place.
 enum exit_status run_arguments_read_device(char *text, struct run_arguments *arguments);
 
+// How many results go to standard output, where there is no text then.
+int run_arguments_on_stdout(const struct run_arguments *arguments);
+
 enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments *arguments);
 
 #endif

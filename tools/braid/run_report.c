@@ -222,9 +222,7 @@ enum exit_status run_report(const struct run_arguments *arguments, const struct 
         status = write_trace(arguments, run);
     if (arguments->page && status == EXIT_DONE)
         status = write_page(arguments, run, makespan.median, launch.median);
-    if (status == EXIT_DONE && !output_is_stdout(arguments->json) &&
-        !output_is_stdout(arguments->timeline) && !output_is_stdout(arguments->trace) &&
-        !output_is_stdout(arguments->page)) {
+    if (status == EXIT_DONE && run_arguments_on_stdout(arguments) == 0) {
         print_report(arguments, run, &makespan, &launch);
         if (arguments->is_profiled)
             status = run_profile_print(run);

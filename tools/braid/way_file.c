@@ -178,8 +178,11 @@ enum exit_status way_file_read(const char *path, const braid_device *device, bra
 {
     json_error_t error;
     json_t *json = json_file_load(path, &error);
+    path = json_file_name(path);
+    if (!json && error.line < 1)
+        return fail(EXIT_BAD_FILE, "--tuned: %s", error.text);
     if (!json)
-        return fail(EXIT_BAD_FILE, "%s:%d: %s", path, error.line > 0 ? error.line : 1, error.text);
+        return fail(EXIT_BAD_FILE, "%s:%d: %s", path, error.line, error.text);
     enum exit_status status = check_file(path, json, device, graph);
     if (status == EXIT_DONE)
         status = take_way(path, json_object_get(json, "way"), out_way);
