@@ -202,6 +202,19 @@ def a_file_is_used_and_refused():
             assert result.status == 2 and result.err.count("\n") == 1, result.err
 
 
+def a_way_and_options_that_say_another_are_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        path, _, _ = tune(folder)
+        for option in (["--lanes", "2"], ["--mode", "streams"], ["--mode", "native"], ["--max-concurrency"],
+                       ["--widen"], ["--effort", "5"]):
+            result = braid("run", "-", "--device", "cpu", "--workers", "2", "--tuned", path, *option, text=FORK)
+            assert result.status == 2 and f"--tuned and {option[0]} both" in result.err, (option, result.err)
+            assert result.out == "" and result.err.count("\n") == 1, result.err
+        result = braid("run", "-", "--device", "cpu", "--workers", "2", "--tuned", path, "--mode", "auto",
+                       "--frames", "2", text=FORK)
+        assert result.status == 0, result.err
+
+
 def long_work_says_on_a_terminal_how_far_it_is():
     terminal, other_end = pty.openpty()
     with subprocess.Popen([TOOL, "run", "-", "--device", "cpu", "--workers", "2", "--frames", "3"],
@@ -229,5 +242,6 @@ if __name__ == "__main__":
         pictures_are_of_the_times_kept,
         tuning_tells_all_that_it_tried,
         a_file_is_used_and_refused,
+        a_way_and_options_that_say_another_are_refused,
         long_work_says_on_a_terminal_how_far_it_is,
     ]))

@@ -29,7 +29,8 @@ static const char help[] =
     "  --mode MODE       streams, or native for the device's own replay (default: auto)\n"
     "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as the file's\n"
     "                    cost_unit says; 1 without one; 1000 for units that are not times)\n"
-    "  --tuned FILE      run it as 'braid tune --out FILE' found to be best\n"
+    "  --tuned FILE      run it as 'braid tune --out FILE' found to be best; not with --lanes,\n"
+    "                    --mode or others that say how\n"
     "  --costs OUT       measure what each node costs and write that, for 'braid plan --costs', "
     "to\n"
     "                    a file that is not there yet\n"
@@ -206,6 +207,25 @@ static enum exit_status keep_old_costs(const struct run_arguments *arguments)
                 arguments->costs);
 }
 
+// What a file of tuning says is how the graph is played, so nothing else can.
+static enum exit_status check_tuned(const struct run_arguments *arguments)
+{
+    const struct {
+        const char *name;
+        bool is_given;
+    } options[] = { { "--lanes", arguments->plan.fixed_lanes },
+                    { "--mode", arguments->mode != BRAID_MODE_AUTO },
+                    { "--max-concurrency", arguments->plan.policy != BRAID_POLICY_DEFAULT },
+                    { "--widen", arguments->plan.widen },
+                    { "--effort", arguments->plan.effort > 0 } };
+    for (size_t i = 0; arguments->tuned && i < sizeof(options) / sizeof(options[0]); i++) {
+        if (options[i].is_given)
+            return fail(EXIT_BAD_FILE, "--tuned and %s both say how to play the graph: give one",
+                        options[i].name);
+    }
+    return EXIT_DONE;
+}
+
 enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments *arguments)
 {
     for (int option; (option = argument_next_option("run", argc, argv, long_options)) != -1;) {
@@ -221,6 +241,8 @@ enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments 
     if (arguments->num_places > 1 && (arguments->timeline || arguments->trace || arguments->page))
         return fail(EXIT_BAD_FILE, "a run with --places has no pictures: when copies ran is not "
                                    "known");
-    enum exit_status status = argument_read_file("run", argc, argv, optind, &arguments->path);
+    enum exit_status status = check_tuned(arguments);
+    if (status == EXIT_DONE)
+        status = argument_read_file("run", argc, argv, optind, &arguments->path);
     return status == EXIT_DONE ? keep_old_costs(arguments) : status;
 }
