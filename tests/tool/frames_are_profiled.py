@@ -202,6 +202,40 @@ def a_file_is_used_and_refused():
             assert result.status == 2 and result.err.count("\n") == 1, result.err
 
 
+def values_that_no_tuning_writes_are_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        _, found, _ = tune(folder)
+        costs = found["costs_ns"]
+        for changed, reason in ((dict(format=1), "of format 1, and this version reads 2"), (dict(format="2"), "'format'"),
+                                (dict(way=dict(found["way"], mode="x")), "no way.mode 'x'"),
+                                (dict(way=dict(found["way"], islands="zz")), "no way.islands 'zz'"),
+                                (dict(way=dict(found["way"], widen=1)), "'way' is not as"),
+                                (dict(way=dict(found["way"], max_lanes=2.5)), "'way' is not as"),
+                                (dict(costs_ns=[1.5] + costs[1:]), "cost 0 is no whole"),
+                                (dict(costs_ns=costs[:1] + ["7"] + costs[2:]), "cost 1 is no whole"),
+                                (dict(inside_costs_ns=[0, 0, 0, -1]), "cost 3 is no whole")):
+            result = braid("run", "-", "--device", "cpu", "--frames", "2", "--workers", "2", "--tuned",
+                           write_way(folder, dict(found, **changed)), text=FORK)
+            assert result.status == 2 and reason in result.err and result.out == "", (changed, result.err)
+            assert result.err.count("\n") == 1, result.err
+        del found["format"]
+        result = braid("run", "-", "--device", "cpu", "--tuned", write_way(folder, found), text=FORK)
+        assert result.status == 2 and "'format'" in result.err, result.err
+        found["format"] = 2
+        for way in (dict(mode="streams"), dict(mode="native"), dict(islands="never")):
+            changed = dict(found, way=dict(found["way"], **way))
+            result = braid("run", "-", "--device", "cpu", "--frames", "2", "--workers", "2", "--json", "-", "--tuned",
+                           write_way(folder, changed), text=FORK)
+            assert json.loads(result.out)["mode"] == changed["way"]["mode"], result.err
+
+
+def write_way(folder, way):
+    path = os.path.join(folder, "changed.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(way, file)
+    return path
+
+
 def a_way_and_options_that_say_another_are_refused():
     with tempfile.TemporaryDirectory() as folder:
         path, _, _ = tune(folder)
@@ -242,6 +276,7 @@ if __name__ == "__main__":
         pictures_are_of_the_times_kept,
         tuning_tells_all_that_it_tried,
         a_file_is_used_and_refused,
+        values_that_no_tuning_writes_are_refused,
         a_way_and_options_that_say_another_are_refused,
         long_work_says_on_a_terminal_how_far_it_is,
     ]))

@@ -44,29 +44,51 @@ static json_t *costs_to_json(const braid_graph *graph, const uint64_t *costs_ns)
     return NULL;
 }
 
-static const char *name_islands(braid_islands islands)
+// Words of a file for numbers of the library; ended by one without a name.
+struct word {
+    const char *name;
+    int value;
+};
+
+static const struct word modes[] = { { "streams", BRAID_MODE_STREAMS },
+                                     { "native", BRAID_MODE_NATIVE },
+                                     { NULL, 0 } };
+static const struct word islands[] = { { "auto", BRAID_ISLANDS_AUTO },
+                                       { "never", BRAID_ISLANDS_NEVER },
+                                       { "whole", BRAID_ISLANDS_WHOLE },
+                                       { NULL, 0 } };
+
+// Without one for the value, the first.
+static const char *name_value(const struct word *words, int value)
 {
-    return islands == BRAID_ISLANDS_WHOLE   ? "whole"
-           : islands == BRAID_ISLANDS_NEVER ? "never"
-                                            : "auto";
+    for (const struct word *word = words; word->name; word++) {
+        if (word->value == value)
+            return word->name;
+    }
+    return words->name;
 }
 
-static braid_islands islands_of(const char *name)
+static enum exit_status read_word(const char *path, const char *field, const struct word *words,
+                                  const char *name, int *out_value)
 {
-    return strcmp(name, "whole") == 0   ? BRAID_ISLANDS_WHOLE
-           : strcmp(name, "never") == 0 ? BRAID_ISLANDS_NEVER
-                                        : BRAID_ISLANDS_AUTO;
+    for (const struct word *word = words; word->name; word++) {
+        if (strcmp(word->name, name) == 0) {
+            *out_value = word->value;
+            return EXIT_DONE;
+        }
+    }
+    return fail(EXIT_BAD_FILE, "%s: no %s '%s' is known", path, field, name);
 }
 
 static json_t *way_to_json(const braid_exec_options *way)
 {
     return json_pack("{s:s, s:I, s:b, s:b, s:b, s:b, s:I, s:b, s:s}", "mode",
-                     way->mode == BRAID_MODE_NATIVE ? "native" : "streams", "max_lanes",
+                     name_value(modes, (int)way->mode), "max_lanes",
                      (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes,
                      "max_concurrency", way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY, "widen",
                      way->plan.widen, "ignore_costs", way->plan.ignore_costs, "effort",
                      (json_int_t)way->plan.effort, "early_start", !way->no_early_start, "islands",
-                     name_islands(way->islands));
+                     name_value(islands, (int)way->islands));
 }
 
 enum exit_status way_file_write(const char *path, const braid_device *device,
@@ -119,7 +141,9 @@ static enum exit_status check_file(const char *path, const json_t *json, const b
     const char *kind = json_string_value(json_object_get(json, "kind"));
     if (!kind || strcmp(kind, "tuning") != 0)
         return fail(EXIT_BAD_FILE, "%s is not of 'braid tune'", path);
-    enum exit_status status = check_text(path, json, "braid", "version of Braid", braid_version());
+    enum exit_status status = json_file_check_format(path, json);
+    if (status == EXIT_DONE)
+        status = check_text(path, json, "braid", "version of Braid", braid_version());
     if (status == EXIT_DONE)
         status = check_text(path, json, "graph", "graph", digest);
     if (status == EXIT_DONE)
@@ -138,10 +162,11 @@ static enum exit_status take_costs(const char *path, const json_t *costs, set_co
         return fail(EXIT_BAD_FILE, "%s: %zu costs, and the graph has %zu nodes", path,
                     json_array_size(costs), braid_graph_num_nodes(graph));
     for (size_t i = 0; i < json_array_size(costs); i++) {
-        json_int_t cost = json_integer_value(json_array_get(costs, i));
+        const json_t *value = json_array_get(costs, i);
+        json_int_t cost = json_integer_value(value);
         braid_node node = braid_graph_node(graph, (uint32_t)i);
-        if (cost < 0)
-            return fail(EXIT_BAD_FILE, "%s: cost %zu is negative", path, i);
+        if (!json_is_integer(value) || cost < 0)
+            return fail(EXIT_BAD_FILE, "%s: cost %zu is no whole number from 0 on", path, i);
         if (set(graph, node, (uint64_t)cost) != BRAID_OK)
             return fail_in_library();
     }
@@ -150,17 +175,23 @@ static enum exit_status take_costs(const char *path, const json_t *costs, set_co
 
 static enum exit_status take_way(const char *path, json_t *json, braid_exec_options *out_way)
 {
-    const char *mode = NULL, *islands = NULL;
+    const char *mode_name = NULL, *islands_name = NULL;
+    int mode = 0, island = 0;
     json_int_t lanes = 0, effort = 0;
     int fixed = 0, widen = 0, early = 0, most = 0, blind = 0;
-    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:b, s:I, s:b, s:s}", "mode", &mode,
+    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:b, s:I, s:b, s:s}", "mode", &mode_name,
                     "max_lanes", &lanes, "fixed_lanes", &fixed, "max_concurrency", &most, "widen",
                     &widen, "ignore_costs", &blind, "effort", &effort, "early_start", &early,
-                    "islands", &islands) != 0 ||
+                    "islands", &islands_name) != 0 ||
         lanes < 0 || lanes > 65535 || effort < 0 || effort > UINT32_MAX)
         return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
+    enum exit_status status = read_word(path, "way.mode", modes, mode_name, &mode);
+    if (status == EXIT_DONE)
+        status = read_word(path, "way.islands", islands, islands_name, &island);
+    if (status != EXIT_DONE)
+        return status;
     *out_way = (braid_exec_options){
-        .mode = strcmp(mode, "native") == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS,
+        .mode = (braid_exec_mode)mode,
         .plan = { .policy = most ? BRAID_POLICY_MAX_CONCURRENCY : BRAID_POLICY_DEFAULT,
                   .max_lanes = (uint32_t)lanes,
                   .fixed_lanes = fixed,
@@ -168,7 +199,7 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
                   .ignore_costs = blind,
                   .effort = (uint32_t)effort },
         .no_early_start = !early,
-        .islands = islands_of(islands),
+        .islands = (braid_islands)island,
     };
     return EXIT_DONE;
 }
