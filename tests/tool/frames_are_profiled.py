@@ -173,6 +173,13 @@ def tuning_tells_all_that_it_tried():
         assert best["median_ns"] <= 1.01 * found["trials"][0]["median_ns"]
 
 
+def nothing_but_the_file_goes_to_standard_output():
+    result = braid("tune", "-", "--device", "cpu", "--workers", "2", "--budget", "20", "--out", "-", text=FORK)
+    assert result.status == 0, result.err
+    found = json.loads(result.out)
+    assert found["kind"] == "tuning" and all(trial["name"] in result.err for trial in found["trials"]), result.err
+
+
 def a_file_is_used_and_refused():
     with tempfile.TemporaryDirectory() as folder:
         path, found, _ = tune(folder)
@@ -275,6 +282,7 @@ if __name__ == "__main__":
         names_do_not_reach_the_terminal_as_they_are,
         pictures_are_of_the_times_kept,
         tuning_tells_all_that_it_tried,
+        nothing_but_the_file_goes_to_standard_output,
         a_file_is_used_and_refused,
         values_that_no_tuning_writes_are_refused,
         a_way_and_options_that_say_another_are_refused,

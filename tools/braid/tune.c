@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "frames.h"
 #include "graph_costs.h"
+#include "output.h"
 #include "progress.h"
 #include "run_arguments.h"
 #include "task_graph.h"
@@ -30,7 +31,8 @@ static const char help[] =
     "  --workers N       worker threads of the CPU device (default: one a core, at least 2)\n"
     "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as for 'braid run')\n"
     "  --out FILE        keep the result, for 'braid run --tuned FILE'; it is refused for another\n"
-    "                    graph, device or version of Braid\n"
+    "                    graph, device or version of Braid ('-': standard output; the table then\n"
+    "                    goes to standard error)\n"
     "  --help            print this text\n";
 
 enum {
@@ -95,12 +97,13 @@ static enum exit_status take_option(int option, struct tuning *tuning)
 static void print_trial(void *user, const braid_tune_trial *trial)
 {
     struct tuning *tuning = user;
+    FILE *table = output_is_stdout(tuning->out) ? stderr : stdout;
     if (json_array_size(tuning->trials) == 0)
-        printf("   frame, us    least     most   planned  frames\n");
-    printf("%c %10.3f %8.3f %8.3f %9.3f %7" PRIu32 "  %s%s\n", trial->is_best ? '*' : ' ',
-           (double)trial->frame.median_ns / 1e3, (double)trial->frame.least_ns / 1e3,
-           (double)trial->frame.most_ns / 1e3, (double)trial->planned_ns / 1e3, trial->num_frames,
-           trial->name, trial->was_dropped ? " (left out half-way)" : "");
+        fprintf(table, "   frame, us    least     most   planned  frames\n");
+    fprintf(table, "%c %10.3f %8.3f %8.3f %9.3f %7" PRIu32 "  %s%s\n", trial->is_best ? '*' : ' ',
+            (double)trial->frame.median_ns / 1e3, (double)trial->frame.least_ns / 1e3,
+            (double)trial->frame.most_ns / 1e3, (double)trial->planned_ns / 1e3, trial->num_frames,
+            trial->name, trial->was_dropped ? " (left out half-way)" : "");
     json_array_append_new(tuning->trials,
                           json_pack("{s:s, s:I, s:I, s:I, s:I, s:b}", "name", trial->name, "lanes",
                                     (json_int_t)trial->num_lanes, "median_ns",
