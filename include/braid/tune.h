@@ -32,7 +32,10 @@ typedef struct braid_tune_trial {
 typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
 
 typedef struct braid_tune_options {
-    uint64_t budget_ns; // for timing frames, besides planning; 0: two seconds
+    // For timing frames, besides measuring costs and planning; 0: two seconds. However short, each
+    // way runs two frames, the faster half of them (of three at least) a third, and half of that a
+    // fourth; the first does not count.
+    uint64_t budget_ns;
     uint32_t max_lanes; // that are tried; 0: as many as pay by the plans, up to 32
     bool keep_costs;    // plan with the graph's costs; otherwise they are measured first, and set
     braid_tune_report *report; // NULL: nobody is told
@@ -50,8 +53,8 @@ typedef struct braid_tune_options {
 // alike; after half and after three quarters of the budget the slower half of them is left out.
 // Of those within 1 % of the fastest, and whose medians the times cannot tell from its median
 // (intervals of 95 % overlap), the one with the fewest lanes is taken. NULL options are all zero.
-// The graph's kernels and calls run hundreds of times, with the arguments they were added with.
-// Errors: those of braid_exec_create and braid_exec_launch.
+// The graph's kernels and calls run tens to hundreds of times, with the arguments they were added
+// with. Errors: those of braid_exec_create and braid_exec_launch.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
                                                         const braid_tune_options *options,
                                                         braid_exec_options *out_way);

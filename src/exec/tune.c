@@ -11,8 +11,7 @@
 
 enum {
     MEASURED_FRAMES = 9,
-    FRAMES_A_TURN = 3, // one behind the other, as a program queues them
-    LEAST_TURNS = 3,   // before any trial is dropped, whatever the budget
+    FRAMES_A_TURN = 3, // one behind the other, as a program queues them, where there is time
     DROPS = 2,         // of the slower half, after each half of the budget that is left
 };
 
@@ -53,18 +52,18 @@ static braid_status measure(braid_device *device, braid_graph *graph)
 }
 
 // Some frames one behind the other, and the waiting for the last.
-static braid_status run_turn(struct tune_trial *trial)
+static braid_status run_turn(struct tune_trial *trial, uint32_t num_frames)
 {
     uint64_t *time = braid_array_append(&trial->times, 1, sizeof(*time));
     if (!time)
         return braid_error_no_memory("the times of a trial");
     uint64_t start_ns = clock_now_ns();
     braid_status status = BRAID_OK;
-    for (int i = 0; i < FRAMES_A_TURN && !status; i++)
+    for (uint32_t i = 0; i < num_frames && !status; i++)
         status = braid_exec_launch(trial->exec, NULL);
     if (!status)
         status = braid_exec_wait(trial->exec);
-    *time = (clock_now_ns() - start_ns) / FRAMES_A_TURN;
+    *time = (clock_now_ns() - start_ns) / num_frames;
     return status;
 }
 
@@ -75,7 +74,7 @@ static braid_status run_round(struct tune_trials *trials, size_t round)
     for (size_t i = 0; i < trials->trials.num && !status; i++) {
         struct tune_trial *trial = &first_trial(trials)[(i + round) % trials->trials.num];
         if (!trial->was_dropped)
-            status = run_turn(trial);
+            status = run_turn(trial, trials->frames_a_turn);
     }
     return status;
 }
@@ -92,20 +91,54 @@ static void drop_slower_half(struct tune_trials *trials)
         first_trial(trials)[i].was_dropped = true;
 }
 
-// The first turn of each finds nothing in the caches and does not count.
-static braid_status time_trials(struct tune_trials *trials, uint64_t budget_ns)
+static void forget_times(struct tune_trials *trials)
 {
-    braid_status status = run_round(trials, 0);
     for (size_t i = 0; i < trials->trials.num; i++)
         first_trial(trials)[i].times.num = 0;
+}
+
+// Whether there is time for whole turns, as a program queues frames: some of all, of the half that
+// is left of them, and of the half of that. In a round of `round_ns` each way has run one frame.
+static bool is_ample(uint64_t left_ns, uint64_t round_ns)
+{
+    enum { TURNS = 3, QUARTERS = 4 + 2 + 1 };
+    return left_ns / (TURNS * FRAMES_A_TURN * QUARTERS) >= round_ns / 4;
+}
+
+// The first frame of each finds nothing in the caches and does not count. The second tells how
+// many fit; where they are few, it counts, and a turn is one frame.
+static braid_status begin_rounds(struct tune_trials *trials, uint64_t budget_ns, size_t *out_rounds)
+{
+    const uint64_t begin_ns = clock_now_ns();
+    trials->frames_a_turn = 1;
+    braid_status status = run_round(trials, 0);
+    forget_times(trials);
+    uint64_t start_ns = clock_now_ns();
+    if (!status)
+        status = run_round(trials, 0);
+    uint64_t now_ns = clock_now_ns();
+    *out_rounds = 1;
+    uint64_t used_ns = now_ns - begin_ns;
+    if (used_ns < budget_ns && is_ample(budget_ns - used_ns, now_ns - start_ns)) {
+        forget_times(trials);
+        trials->frames_a_turn = FRAMES_A_TURN;
+        *out_rounds = 0;
+    }
+    return status;
+}
+
+// However short the budget is, there is a round of those left before each drop, and one behind.
+static braid_status time_trials(struct tune_trials *trials, uint64_t budget_ns)
+{
     uint64_t start_ns = clock_now_ns();
     uint64_t drop_ns = budget_ns / 2; // when the next half goes
-    size_t drops = 0;
-    for (size_t round = 0; !status; round++) {
+    size_t drops = 0, round;
+    braid_status status = begin_rounds(trials, budget_ns, &round);
+    for (; !status; round++) {
         uint64_t used_ns = clock_now_ns() - start_ns;
-        if (round >= (DROPS + 1) * LEAST_TURNS && used_ns >= budget_ns)
+        if (round > DROPS && used_ns >= budget_ns)
             break;
-        if (drops < DROPS && round >= (drops + 1) * LEAST_TURNS && used_ns >= drop_ns) {
+        if (drops < DROPS && round > drops && used_ns >= drop_ns) {
             drop_slower_half(trials);
             drop_ns += (budget_ns - drop_ns) / 2;
             drops++;
@@ -125,7 +158,7 @@ static void report(const struct tune_trials *trials, size_t best, const braid_tu
             .name = trial->name,
             .way = &trial->way,
             .num_lanes = trial->num_lanes,
-            .num_frames = (uint32_t)trial->times.num * FRAMES_A_TURN,
+            .num_frames = (uint32_t)trial->times.num * trials->frames_a_turn,
             .planned_ns = trial->planned_ns,
             .frame = trial->frame,
             .was_dropped = trial->was_dropped,

@@ -23,6 +23,7 @@ struct tune_trials {
     braid_device *device;
     const braid_graph *graph;
     uint32_t max_lanes;
+    uint32_t frames_a_turn;
     struct array trials; // struct tune_trial
 };
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// However short the budget, a tuning runs a few frames of each way, and fewer of those that are
+// slower, and tells how many.
+#include <stdatomic.h>
+
+#include <braid/braid.h>
+#include <braid/tune.h>
+
+#include "support/check.h"
+
+enum { NUM_NODES = 6 };
+
+static atomic_uint num_run;
+
+static void count_run(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks, (void)args;
+    atomic_fetch_add_explicit(&num_run, 1, memory_order_relaxed);
+}
+
+struct told {
+    uint32_t num, num_left, num_frames; // ways, those not dropped, and frames of all that count
+    uint32_t num_with[4];               // ways with so many frames
+};
+
+static void note(void *user, const braid_tune_trial *trial)
+{
+    struct told *told = user;
+    assert_in_range(trial->num_frames, 1, 3);
+    told->num++;
+    told->num_frames += trial->num_frames;
+    told->num_with[trial->num_frames]++;
+    told->num_left += !trial->was_dropped;
+    assert_int_equal(!trial->was_dropped, trial->num_frames == 3);
+}
+
+static void few_frames_run_whatever_the_budget(void **state)
+{
+    (void)state;
+    static const braid_kernel kernel = { .name = "count", .cpu = count_run };
+    braid_device *device;
+    braid_graph *graph;
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 }, &device));
+    check_ok(braid_graph_create(&graph));
+    for (int i = 0; i < NUM_NODES; i++)
+        check_ok(braid_graph_add_kernel(
+            graph, &(braid_launch){ .node.cost_ns = 100000, .kernel = &kernel }, NULL));
+    struct told told = { 0 };
+    const braid_tune_options options = {
+        .budget_ns = 1, .keep_costs = true, .report = note, .user = &told
+    };
+    braid_exec_options way;
+    check_ok(braid_exec_tune(device, graph, &options, &way));
+    assert_true(told.num > 6);
+    assert_int_equal(atomic_load(&num_run), NUM_NODES * (told.num + told.num_frames));
+    uint32_t half = (told.num + 1) / 2;
+    assert_int_equal(told.num_with[1], told.num - half);
+    assert_int_equal(told.num_left, half > 6 ? (half + 1) / 2 : 3);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(few_frames_run_whatever_the_budget) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
