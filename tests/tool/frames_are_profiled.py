@@ -271,6 +271,18 @@ def long_work_says_on_a_terminal_how_far_it_is():
     assert "running" not in braid("run", "-", "--device", "cpu", "--frames", "1", text=FORK).err
 
 
+def tables_begin_on_a_line_of_their_own():
+    terminal, other_end = pty.openpty()
+    with subprocess.Popen([TOOL, "tune", "-", "--device", "cpu", "--workers", "2", "--budget", "1"],
+                          stdin=subprocess.PIPE, stdout=other_end, stderr=other_end) as process:
+        process.communicate(FORK.encode(), timeout=100)
+        os.close(other_end)
+        shown = os.read(terminal, 65536).decode()
+    os.close(terminal)
+    assert process.returncode == 0, shown
+    assert "\r\033[Ktuning\r\033[K   frame, us" in shown, repr(shown)
+
+
 if __name__ == "__main__":
     sys.exit(run([
         nodes_take_what_they_are_busy_for,
@@ -287,4 +299,5 @@ if __name__ == "__main__":
         values_that_no_tuning_writes_are_refused,
         a_way_and_options_that_say_another_are_refused,
         long_work_says_on_a_terminal_how_far_it_is,
+        tables_begin_on_a_line_of_their_own,
     ]))

@@ -99,6 +99,7 @@ static enum exit_status take_option(int option, struct tuning *tuning)
 static void print_trial(void *user, const braid_tune_trial *trial)
 {
     struct tuning *tuning = user;
+    progress_clear();
     FILE *table = output_is_stdout(tuning->out) ? stderr : stdout;
     if (json_array_size(tuning->trials) == 0)
         fprintf(table, "   frame, us    least     most   planned  frames\n");
