@@ -116,6 +116,9 @@ def the_summary_names_nodes():
     assert "The last 4 frames:" in out and "longest nodes" in out, out
     nodes = out.split("longest nodes\n")[1].splitlines()
     assert nodes[0].endswith("b"), nodes
+    for heading in ("waits longest for (means of these frames)", "     median, us   of the frame   longest nodes",
+                    "     median, us   longest waits"):  # what each number is
+        assert heading in out, out
     assert "longest nodes" not in run_fork()
 
 

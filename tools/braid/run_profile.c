@@ -47,7 +47,8 @@ static int compare(const void *a, const void *b)
 
 static braid_status print_lanes(const struct run *run, const braid_timings *timings)
 {
-    printf("\n  lane      busy   waiting      idle   nodes   waits longest for\n");
+    printf("\n  lane      busy   waiting      idle   nodes   waits longest for (means of these "
+           "frames)\n");
     for (uint32_t i = 0; i < timings->num_lanes && i < MOST_LANES; i++) {
         braid_lane_timing lane;
         braid_status status = braid_exec_get_lane_timing(run->exec, i, &lane);
