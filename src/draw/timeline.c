@@ -296,8 +296,8 @@ uint32_t braid_timeline_island(const struct timeline *timeline, uint32_t node)
 
 bool braid_timeline_is_guess(const struct timeline *timeline, uint32_t node)
 {
-    const bool *is_unknown = timeline->schedule->is_unknown;
-    return is_unknown && is_unknown[node] && !timeline->options.intervals;
+    const unsigned char *unknown = timeline->schedule->unknown;
+    return unknown && unknown[node] == PLAN_GUESSED && !timeline->options.intervals;
 }
 
 void braid_timeline_write_role(const struct timeline *timeline, uint32_t node,

@@ -212,11 +212,11 @@ static bool mark_unknown(const struct plan_graph *plan, const braid_graph *graph
     for (uint32_t i = 0; i < plan->num_nodes; i++) {
         if (graph_nodes(graph)[i].cost_ns && !ignores)
             continue;
-        if (!costs->is_unknown)
-            costs->is_unknown = braid_allocate_zeroed(plan->num_nodes, sizeof(bool));
-        if (!costs->is_unknown)
+        if (!costs->unknown)
+            costs->unknown = braid_allocate_zeroed(plan->num_nodes, sizeof(*costs->unknown));
+        if (!costs->unknown)
             return false;
-        costs->is_unknown[i] = true;
+        costs->unknown[i] = graph_nodes(graph)[i].kind == WORK_EMPTY ? PLAN_NOTHING : PLAN_GUESSED;
     }
     return true;
 }
@@ -238,7 +238,7 @@ static void find_node_costs(const struct plan_graph *plan, const braid_graph *gr
                             const struct plan_inside *inside, struct plan_costs *costs)
 {
     for (uint32_t i = 0; i < plan->num_nodes; i++) {
-        bool is_unknown = costs->is_unknown && costs->is_unknown[i];
+        bool is_unknown = costs->unknown && costs->unknown[i];
         uint64_t cost = node_cost(&graph_nodes(graph)[i], is_unknown, costs);
         uint64_t inside_ns = is_unknown ? 0 : graph_inside_cost(graph, i);
         if (inside && inside_ns && inside->fits[i].blocks == 1) // of more it depends on the room
@@ -294,7 +294,7 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
 void braid_plan_costs_finish(struct plan_costs *costs)
 {
     free(costs->node_ns);
-    free(costs->is_unknown);
+    free(costs->unknown);
     free(costs->offset_ns);
     free(costs->bottom_ns);
     free(costs->unit_share);

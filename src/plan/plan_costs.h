@@ -15,18 +15,18 @@ struct plan_costs {
     braid_cost_model model; // default_cost_ns and max_concurrent without their special zeros
     const struct place_model *places; // NULL: there is one place
     uint64_t *node_ns;                // per node, where it is
-    uint64_t *offset_ns;   // per node: from the start of its unit to its own, where nothing holds
-                           // it up; NULL without bundles
-    uint64_t *bottom_ns;   // per node: the heaviest path from its start to the end of the graph
-    uint32_t *unit_share;  // per unit: of PLAN_WHOLE_DEVICE, what its largest kernel takes; NULL
-                           // where the model has no limit of threads
-    uint32_t most_share;   // the largest of them, or 0
-    bool *unit_blocks;     // per unit: it only sleeps, and takes no place among those that run at
-                           // once; NULL: none does
-    uint32_t num_blocking; // such units
-    uint64_t blocking_ns;  // their costs
-    uint32_t num_guessed;  // nodes whose cost nobody gave, empty ones apart
-    bool *is_unknown;      // per node: nobody gave its cost; NULL where all are given
+    uint64_t *offset_ns;    // per node: from the start of its unit to its own, where nothing holds
+                            // it up; NULL without bundles
+    uint64_t *bottom_ns;    // per node: the heaviest path from its start to the end of the graph
+    uint32_t *unit_share;   // per unit: of PLAN_WHOLE_DEVICE, what its largest kernel takes; NULL
+                            // where the model has no limit of threads
+    uint32_t most_share;    // the largest of them, or 0
+    bool *unit_blocks;      // per unit: it only sleeps, and takes no place among those that run at
+                            // once; NULL: none does
+    uint32_t num_blocking;  // such units
+    uint64_t blocking_ns;   // their costs
+    uint32_t num_guessed;   // nodes whose cost nobody gave, empty ones apart
+    unsigned char *unknown; // per node: enum plan_unknown; NULL where all costs are given
     uint64_t critical_ns, work_ns, one_lane_ns;
     uint64_t area_ns; // the sum of all units' costs times shares: no plan is shorter
 };

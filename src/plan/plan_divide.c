@@ -64,7 +64,7 @@ static const char *why_not(const struct divider *divider, uint32_t node)
     if (fit->why_not || fit->is_empty || divider->always)
         return fit->why_not;
     uint64_t cost = schedule->cost_ns[node];
-    bool is_guess = schedule->is_unknown && schedule->is_unknown[node];
+    bool is_guess = schedule->unknown && schedule->unknown[node];
     struct plan_block block = { 0 };
     braid_plan_block_add(&block, fit);
     if (is_guess && fit->blocks > braid_plan_groups_of_a_block(block))

@@ -12,6 +12,10 @@
 #include "graph/links.h"
 #include "plan/plan_names.h"
 
+// Why nobody gave a node's cost, where nobody did: what is filled in is a guess, or there is
+// nothing in the node that takes time.
+enum plan_unknown { PLAN_GIVEN, PLAN_GUESSED, PLAN_NOTHING };
+
 #define PLAN_NONE GRAPH_NONE
 
 // Why a node comes after another: an index into links, or one of these.

@@ -120,11 +120,11 @@ static void take_arrays(struct braid_schedule *schedule, struct plan_costs *cost
     schedule->lane_of = placement->lane_of;
     schedule->start_ns = placement->start_ns;
     schedule->cost_ns = costs->node_ns;
-    schedule->is_unknown = costs->is_unknown;
+    schedule->unknown = costs->unknown;
     placement->lane_of = NULL;
     placement->start_ns = NULL;
     costs->node_ns = NULL;
-    costs->is_unknown = NULL;
+    costs->unknown = NULL;
 }
 
 braid_status braid_plan_steps_create(struct braid_schedule *schedule, struct plan_costs *costs,

@@ -27,7 +27,7 @@ static braid_status retime(struct braid_schedule *schedule, const braid_graph *g
         return status;
     *out_crowded = (uint64_t)costs.most_share * from->info.num_lanes > PLAN_WHOLE_DEVICE;
     schedule->cost_ns = costs.node_ns;
-    schedule->is_unknown = costs.is_unknown;
+    schedule->unknown = costs.unknown;
     schedule->start_ns = malloc(((size_t)schedule->info.num_nodes + 1) * sizeof(uint64_t));
     status = schedule->start_ns ? braid_plan_find_times(schedule, &costs.model)
                                 : braid_error_no_memory("the times of a plan");
@@ -36,7 +36,7 @@ static braid_status retime(struct braid_schedule *schedule, const braid_graph *g
                                           &schedule->num_critical);
     braid_plan_fill_info(schedule, &costs);
     costs.node_ns = NULL;
-    costs.is_unknown = NULL;
+    costs.unknown = NULL;
     braid_plan_costs_finish(&costs);
     return status;
 }

@@ -78,7 +78,7 @@ void braid_schedule_destroy(braid_schedule *schedule)
     release_lanes(schedule);
     free(schedule->start_ns);
     free(schedule->cost_ns);
-    free(schedule->is_unknown);
+    free(schedule->unknown);
     free(schedule->critical);
     free(schedule->division.island_of);
     free(schedule->division.why_outside);

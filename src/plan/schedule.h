@@ -55,9 +55,9 @@ struct braid_schedule {
     size_t num_serialised, num_delayed;
 
     // The schedule's own from here on.
-    uint64_t *start_ns; // num_nodes
-    uint64_t *cost_ns;  // num_nodes, unknown costs filled in; a node ends at start + cost
-    bool *is_unknown;   // num_nodes: its cost was filled in; NULL: no one's was
+    uint64_t *start_ns;     // num_nodes
+    uint64_t *cost_ns;      // num_nodes, unknown costs filled in; a node ends at start + cost
+    unsigned char *unknown; // num_nodes: enum plan_unknown; NULL: no cost was filled in
 
     struct plan_division division;
 

@@ -24,14 +24,14 @@ static bool copy_times(struct braid_schedule *schedule, const braid_schedule *fr
     const uint64_t *cost_ns = division->island_of ? division->plain_cost_ns : from->cost_ns;
     schedule->start_ns = copy(start_ns, num, sizeof(uint64_t));
     schedule->cost_ns = copy(cost_ns, num, sizeof(uint64_t));
-    if (from->is_unknown)
-        schedule->is_unknown = copy(from->is_unknown, num, sizeof(bool));
+    if (from->unknown)
+        schedule->unknown = copy(from->unknown, num, sizeof(*from->unknown));
     schedule->critical = copy(from->critical, from->num_critical, sizeof(uint32_t));
     schedule->num_critical = from->num_critical;
     if (division->island_of)
         schedule->info.makespan_ns = division->plain_makespan_ns;
     return schedule->start_ns && schedule->cost_ns && schedule->critical &&
-           (schedule->is_unknown || !from->is_unknown);
+           (schedule->unknown || !from->unknown);
 }
 
 braid_status braid_schedule_undivided(const braid_schedule *from, braid_schedule **out_schedule)

@@ -102,7 +102,7 @@ static void write_node(const struct drawing *drawing, uint32_t node, const char 
     uint64_t start = schedule->start_ns[node], cost = schedule->cost_ns[node];
     fprintf(file, "%s%" PRIu32 " [label=\"", indent, node);
     braid_dot_write_text(file, braid_schedule_node_name(schedule, node));
-    if (!schedule->is_unknown || !schedule->is_unknown[node]) {
+    if (!schedule->unknown || !schedule->unknown[node]) {
         fputs("\\n", file);
         braid_dot_write_time(file, cost);
     }

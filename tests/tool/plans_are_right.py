@@ -205,6 +205,28 @@ def costs_that_are_missing_are_told():
             assert found["without_cost"] == number, found
 
 
+def what_is_planned_without_a_cost_is_told():
+    for text, line, guessed in [
+            ("digraph { cost_unit=us; node [kind=empty]; a -> b }", "none in the file: next to nothing an empty node", 0),
+            ("digraph { node [kind=empty]; a -> b }", "none in the file: next to nothing an empty node", 0),
+            ("digraph { cost_unit=ns; node [kind=empty]; a -> b }", "none in the file: 1 ns an empty node", 0),
+            ("digraph { cost_unit=us; node [kind=host]; a -> b }", "none in the file: 100 us a host call", 2),
+            ("digraph { cost_unit=ms; a [cost=3]; b; c [kind=host]; d [kind=empty]; a -> b -> c -> d }",
+             "3 of 4 nodes without one: 1 ms a node, 100 ms a host call, next to nothing an empty node", 2)]:
+        out = braid("plan", "-", text=text).out
+        assert f"costs      {line}" in out.splitlines(), out
+        assert plan(text)["guessed"] == guessed, text
+        assert braid("plan", "-", "--svg", "-", text=text).out.count(", a guess</title>") == guessed, text
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.html")
+            assert braid("report", "-", "--out", path, text=text).status == 0
+            with open(path, encoding="utf-8") as file:
+                page = file.read()
+        assert (f"{guessed} nodes have no cost" in page) if guessed else ("no cost" not in page), text
+        out = braid("run", "-", "--device", "cpu", "--frames", "1", "--time-scale", "1", text=text).out
+        assert "1 ms each" in out or re.search("none in the file: 1( us| ns)? for each node", out), out
+
+
 def a_cost_of_zero_is_next_to_nothing():
     nodes = "a [cost=2]; join [cost=0]; b [cost=3]; a -> join -> b"
     for unit in ("cost_unit=s;", "cost_unit=ms;", "cost_unit=none;", "cost_unit=flops;", ""):
@@ -506,6 +528,7 @@ if __name__ == "__main__":
         labels_are_the_names_in_drawings,
         times_in_a_unit_stay_in_it,
         no_unit_is_invented,
+        what_is_planned_without_a_cost_is_told,
         a_cost_of_zero_is_next_to_nothing,
         costs_that_are_missing_are_told,
         fractions_of_a_unit_are_planned_exactly,

@@ -132,6 +132,19 @@ struct dot_unit dot_cost_unit(const struct dot_file *file)
     return (struct dot_unit){ " ", file->cost_unit };
 }
 
+struct dot_missing dot_cost_missing(const struct dot_file *file)
+{
+    struct dot_missing missing = { 0 };
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        const struct dot_node *node = &file->nodes[i];
+        uint32_t *num = node->kind == DOT_EMPTY  ? &missing.empty
+                        : node->kind == DOT_HOST ? &missing.host_calls
+                                                 : &missing.nodes;
+        *num += !node->cost.is_given;
+    }
+    return missing;
+}
+
 enum exit_status dot_cost_check(const struct dot_file *file)
 {
     uint64_t most = LARGEST_WORK_NS / file->unit_ns, left = most;

@@ -58,6 +58,13 @@ struct dot_time dot_cost_time(const struct dot_file *file, uint64_t time_ns);
 // A plan's timeline, titled by the file: in times where the file's unit is one, else in its unit.
 braid_timeline_options dot_cost_timeline(const struct dot_file *file);
 
+// Nodes that the file gives no cost, by what is planned for them: a unit, a hundred, next to
+// nothing.
+struct dot_missing {
+    uint32_t nodes, host_calls, empty;
+};
+struct dot_missing dot_cost_missing(const struct dot_file *file);
+
 // Reports a sum of all costs that is too large to plan.
 enum exit_status dot_cost_check(const struct dot_file *file);
 

@@ -23,16 +23,46 @@ const char *output_plural(uint64_t number)
     return number == 1 ? "" : "s";
 }
 
-void output_print_missing_costs(const struct dot_file *file)
+// "1 us a node, 100 us a host call", of those that there are.
+static void print_kinds(const struct dot_file *file, const struct dot_missing *missing)
+{
+    const struct {
+        uint32_t num;
+        const char *cost, *name;
+    } kinds[] = { { missing->nodes, "1", "a node" },
+                  { missing->host_calls, "100", "a host call" },
+                  { missing->empty, file->unit_ns > 1 ? NULL : "1", "an empty node" } };
+    struct dot_unit unit = dot_cost_unit(file);
+    const char *separator = "";
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (!kinds[i].num)
+            continue;
+        if (kinds[i].cost)
+            printf("%s%s%s%s %s", separator, kinds[i].cost, unit.space, unit.name, kinds[i].name);
+        else
+            printf("%snext to nothing %s", separator, kinds[i].name);
+        separator = ", ";
+    }
+    printf("\n");
+}
+
+void output_print_missing_costs(const struct dot_file *file, bool is_run)
 {
     struct dot_unit unit = dot_cost_unit(file);
+    struct dot_missing missing = dot_cost_missing(file);
+    bool is_each = is_run || missing.nodes == file->without_cost;
+    bool is_all = file->without_cost == file->num_nodes;
     if (file->without_cost == 0)
         return;
-    if (file->without_cost == file->num_nodes)
-        printf("costs      none in the file: 1%s%s for each node\n", unit.space, unit.name);
+    if (is_all)
+        printf("costs      none in the file: ");
     else
-        printf("costs      %" PRIu32 " of %" PRIu32 " nodes without one: 1%s%s each\n",
-               file->without_cost, file->num_nodes, unit.space, unit.name);
+        printf("costs      %" PRIu32 " of %" PRIu32 " nodes without one: ", file->without_cost,
+               file->num_nodes);
+    if (is_each)
+        printf("1%s%s %s\n", unit.space, unit.name, is_all ? "for each node" : "each");
+    else
+        print_kinds(file, &missing);
 }
 
 // Standard output is written as it is, all else whole or not at all.

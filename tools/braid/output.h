@@ -32,8 +32,9 @@ enum exit_status output_write_trace(const char *path, const braid_schedule *sche
 // What a word ends in behind the number: "1 lane", "2 lanes".
 const char *output_plural(uint64_t number);
 
-// A line on standard output where nodes have no cost; nothing where all have.
-void output_print_missing_costs(const struct dot_file *file);
+// A line on standard output where nodes have no cost; nothing where all have. In a run each of them
+// is a kernel of a unit, in a plan what it is costs.
+void output_print_missing_costs(const struct dot_file *file, bool is_run);
 
 // A line on standard output that says what limits the frame as planned.
 void output_print_limit(const braid_schedule *schedule);

@@ -21,8 +21,8 @@ static const char help[] =
     "usage: braid plan FILE.dot [options]\n"
     "\n"
     "Plans the graph in FILE ('-': standard input) onto lanes and prints the plan's figures.\n"
-    "Nodes may carry cost=N, a number in any unit; a node without one costs 1, and 0 is\n"
-    "next to nothing.\n"
+    "Nodes may carry cost=N, a number in any unit; a node without one costs 1, a host\n"
+    "call 100, and 0 or an empty node is next to nothing.\n"
     "\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay)\n"
@@ -181,7 +181,7 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
     double ratio = info.bound_ns ? (double)info.makespan_ns / (double)info.bound_ns : 1;
     printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s\n", file->num_nodes,
            output_plural(file->num_nodes), file->num_edges, output_plural(file->num_edges));
-    output_print_missing_costs(file);
+    output_print_missing_costs(file, false);
     if (info.num_guessed)
         printf("guesses    %" PRIu32 " cost%s: planned for concurrency, times are guesses too\n",
                info.num_guessed, output_plural(info.num_guessed));

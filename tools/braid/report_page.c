@@ -232,10 +232,11 @@ static void write_limit(const struct page *page)
         write_text(file, facts->resource);
         fputs("</i>.", file);
     }
-    if (page->report->file->without_cost > 0)
+    struct dot_missing missing = dot_cost_missing(page->report->file);
+    uint32_t num_guessed = missing.nodes + missing.host_calls; // nothing in an empty one takes time
+    if (num_guessed > 0)
         fprintf(file, " %" PRIu32 " node%s no cost: what is planned for them is a guess.",
-                page->report->file->without_cost,
-                page->report->file->without_cost == 1 ? " has" : "s have");
+                num_guessed, num_guessed == 1 ? " has" : "s have");
     fputs("</p>\n", file);
 }
 

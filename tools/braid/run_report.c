@@ -51,7 +51,7 @@ static void print_report(const struct run_arguments *arguments, const struct run
     uint32_t num_nodes = run->file->num_nodes, num_edges = run->file->num_edges;
     printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s; 1 cost = %g ns\n", num_nodes,
            output_plural(num_nodes), num_edges, output_plural(num_edges), arguments->time_scale);
-    output_print_missing_costs(run->file);
+    output_print_missing_costs(run->file, true);
     printf("plan       %" PRIu32 " lane%s, %" PRIu64 " wait%s, %" PRIu64 " record%s\n",
            plan.num_lanes, output_plural(plan.num_lanes), plan.num_waits,
            output_plural(plan.num_waits), plan.num_records, output_plural(plan.num_records));
