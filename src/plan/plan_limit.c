@@ -79,23 +79,30 @@ static void write_limit(struct plan_text *text, const struct braid_schedule *sch
     const struct counts counts = count_pairs(schedule);
     double path = percent(info->critical_path_ns, info->makespan_ns);
     double busy = percent(share_ns(schedule), info->makespan_ns);
+    const uint32_t num_starts = info->num_nodes - info->num_island_nodes + info->num_islands;
     switch (info->limit) {
     case BRAID_LIMITED_BY_NOTHING:
         plan_text_add(text, "limited by nothing: there are no nodes");
         break;
     case BRAID_LIMITED_BY_LAUNCH_COST:
         plan_text_add(text,
-                      "limited by launch cost: starting %" PRIu32 " nodes and %" PRIu64
-                      " waits one after another takes %.2f times as long as running them",
-                      info->num_nodes - info->num_island_nodes + info->num_islands, info->num_waits,
+                      "limited by launch cost: starting %" PRIu32 " node%s and %" PRIu64
+                      " wait%s one after another takes %.2f times as long as running them",
+                      num_starts, num_starts == 1 ? "" : "s", info->num_waits,
+                      info->num_waits == 1 ? "" : "s",
                       percent(info->issue_ns, info->makespan_ns) / 100);
         break;
     case BRAID_LIMITED_BY_CRITICAL_PATH:
-        plan_text_add(
-            text,
-            "limited by the critical path: its %zu nodes, one after another, take %.1f %% "
-            "of the frame",
-            schedule->num_critical, path > 100 ? 100 : path);
+        path = path > 100 ? 100 : path;
+        if (schedule->num_critical == 1)
+            plan_text_add(text,
+                          "limited by the critical path: its one node takes %.1f %% of the frame",
+                          path);
+        else
+            plan_text_add(text,
+                          "limited by the critical path: its %zu nodes, one after another, take "
+                          "%.1f %% of the frame",
+                          schedule->num_critical, path);
         break;
     case BRAID_LIMITED_BY_LANES:
         plan_text_add(text, "limited by %" PRIu32 " lane%s: busy %.1f %% of the frame",

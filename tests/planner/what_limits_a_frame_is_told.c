@@ -61,6 +61,10 @@ static void what_limits_a_frame_is_told(void **state)
                 "limited by the critical path: its 10 nodes, one after another, take 100.0 % of "
                 "the frame");
     braid_graph_destroy(graph);
+    graph = chains(1, 1, 100);
+    check_limit(graph, &two, BRAID_LIMITED_BY_CRITICAL_PATH,
+                "limited by the critical path: its one node takes 100.0 % of the frame");
+    braid_graph_destroy(graph);
     graph = chains(4, 10, 100);
     check_limit(graph, &two, BRAID_LIMITED_BY_LANES,
                 "limited by 2 lanes: busy 100.0 % of the frame");
