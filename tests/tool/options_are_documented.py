@@ -42,6 +42,19 @@ def the_man_page_is_well_formed():
     assert not process.stderr, process.stderr
 
 
+def the_synopsis_has_every_command():
+    synopsis = read("braid.1").split(".SH SYNOPSIS\n")[1].split("\n.SH")[0]
+    for command in options_of_help():
+        assert f".B braid {command}\n" in synopsis, command
+
+
+def help_is_in_columns():
+    for command in options_of_help():
+        for line in braid(command, "--help").out.splitlines():
+            if re.match("  --", line):
+                assert re.match("  --.{15} [^ ]", line), line
+
+
 def bash_completes_every_option():
     script = read("completion/braid.bash")
     for command, options in options_of_help().items():
@@ -74,6 +87,8 @@ if __name__ == "__main__":
     sys.exit(run([
         the_man_page_has_every_option,
         the_man_page_is_well_formed,
+        the_synopsis_has_every_command,
+        help_is_in_columns,
         bash_completes_every_option,
         bash_completion_works,
         zsh_completes_every_option,

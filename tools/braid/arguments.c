@@ -49,7 +49,8 @@ enum exit_status argument_read_factor(const char *option, const char *text, doub
     char *end;
     double factor = strtod(text, &end);
     if (end == text || *end || !(factor > 0 && factor <= 1e12))
-        return fail(EXIT_BAD_FILE, "%s takes a number greater than 0, not '%s'", option, text);
+        return fail(EXIT_BAD_FILE, "%s takes a number greater than 0, up to 1e12, not '%s'", option,
+                    text);
     *out_factor = factor;
     return EXIT_DONE;
 }

@@ -263,7 +263,7 @@ static enum exit_status read_limit(const char *text, double *out_limit)
     char *end;
     double limit = strtod(text, &end);
     if (end == text || *end || !(limit >= 0 && limit <= 1e6))
-        return fail(EXIT_BAD_FILE, "--limit takes a number of 0 or more, not '%s'", text);
+        return fail(EXIT_BAD_FILE, "--limit takes a number from 0 to 1e6, not '%s'", text);
     *out_limit = limit;
     return EXIT_DONE;
 }

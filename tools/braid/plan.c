@@ -28,7 +28,7 @@ static const char help[] =
     "                    (without it, as many as pay)\n"
     "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
     "  --sync-cost N     what a wait between lanes costs, in the file's unit (default 0)\n"
-    "  --start-cost N   what starting a node takes (default 0)\n"
+    "  --start-cost N    what starting a node takes (default 0)\n"
     "  --call-cost N     what it takes inside an island, a kernel of several nodes: those that "
     "the\n"
     "                    file says may be inside are planned so where that is shorter\n"
