@@ -90,8 +90,9 @@ typedef struct braid_schedule_options {
     uint32_t max_lanes;
     // Use max_lanes lanes if there is work for them, however small the gain; fewer only where that
     // makes the plan shorter. With it or without, a higher limit never makes a longer plan, but in
-    // graphs too big to try fewer lanes, and without it, where issuing takes time, by less than a
-    // lane must gain (docs/planner.md).
+    // graphs too big to try fewer lanes; without it, where costs are missing, and where issuing
+    // takes time, by less than a lane must gain (docs/planner.md); and with effort, whose search
+    // may find more on fewer lanes.
     bool fixed_lanes;
     braid_policy policy; // 0: list scheduling
     bool widen;          // wait for a later node of a lane when that costs no planned time, so that

@@ -9,6 +9,7 @@
 #include "plan/plan_lanes.h"
 #include "plan/plan_limit.h"
 #include "plan/plan_serialise.h"
+#include "plan/plan_sooner.h"
 #include "plan/plan_steps.h"
 #include "plan/plan_times.h"
 #include "plan/plan_widen.h"
@@ -76,14 +77,6 @@ static braid_status place_and_widen(struct passes *passes, const braid_schedule_
     return status;
 }
 
-// A unit is placed as if nothing could start before it was placed. Where its later nodes wait for
-// others its first may, on a lane that has been idle; the device will do so, whatever was planned.
-static bool may_start_earlier(const struct passes *passes, const braid_schedule_info *info)
-{
-    return passes->plan->units.members && !passes->costs.unit_share &&
-           info->num_lanes <= passes->costs.model.max_concurrent;
-}
-
 braid_status braid_plan_divide_by_graph(struct braid_schedule *schedule, const braid_graph *graph,
                                         const braid_cost_model *model)
 {
@@ -121,7 +114,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
         status = braid_plan_serialisations(schedule, &passes->placement);
     if (!status)
         status = braid_plan_steps_create(schedule, &passes->costs, &passes->placement);
-    if (!status && may_start_earlier(passes, &schedule->info))
+    if (!status && plan_may_start_sooner(plan, &passes->costs, schedule->info.num_lanes))
         status = braid_plan_find_times(schedule, &passes->costs.model);
     if (!status)
         status = braid_plan_divide_by_graph(schedule, graph, &passes->costs.model);

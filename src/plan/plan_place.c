@@ -5,6 +5,7 @@
 
 #include "plan/plan_choose.h"
 #include "plan/plan_sites.h"
+#include "plan/plan_sooner.h"
 #include "plan/schedule.h"
 
 static bool has_named_lane(const struct place *place, uint32_t unit)
@@ -314,6 +315,8 @@ static braid_status place_once(const struct place *start, bool or_fewer, bool ea
         place.out = &out;
         place.max_lanes = max_lanes;
         place.early = early;
+        if (start->plan->units.members) // how long it really is comes out at the end
+            place.give_up_ns = UINT64_MAX;
         done = braid_plan_place_allocate(&place) && place_all(&place);
         for (uint32_t i = 0; done && i < start->plan->num_places; i++)
             out.most_lanes = most_of(out.most_lanes, place.sites[i].num_lanes);
@@ -329,8 +332,14 @@ static braid_status place_once(const struct place *start, bool or_fewer, bool ea
         out = (struct plan_placement){ .given_up = true, .num_placed = place.know.num_issued };
     else if (out.num_lanes > 1)
         out.makespan_ns += (out.num_lanes - 1) * start->costs->model.root_ns;
-    *out_placement = out;
-    return BRAID_OK;
+    braid_status status = BRAID_OK;
+    if (!out.given_up && plan_may_start_sooner(start->plan, start->costs, out.num_lanes))
+        status = braid_plan_start_sooner(start->plan, start->costs, &out);
+    if (status)
+        braid_plan_placement_finish(&out);
+    else
+        *out_placement = out;
+    return status;
 }
 
 // A unit whose later nodes wait for others may start early and hold its lane idle, for the sake of

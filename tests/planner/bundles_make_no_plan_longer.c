@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// With bundles too, more lanes never give a longer plan than fewer, nor does a search: plans are
+// compared by when nodes really start.
+#include "planner/plan_testing.h"
+
+enum { num_graphs = 60, most_nodes = 60, most_lanes = 8 };
+
+static void noop(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+static const braid_kernel kernel = { .name = "kernel", .cpu = noop };
+
+// Nodes with edges from a few before them, of which some have a prelude that needs none.
+static braid_graph *make_graph(struct random *random)
+{
+    braid_graph *graph = new_graph();
+    braid_node nodes[most_nodes], prelude;
+    uint32_t num = 5 + random_below(random, most_nodes - 5), width = 2 + random_below(random, 24);
+    for (uint32_t i = 0; i < num; i++) {
+        braid_node after[3];
+        size_t num_after = 0;
+        for (uint32_t j = random_below(random, 4); j && i; j--) {
+            uint32_t back = 1 + random_below(random, width);
+            if (back <= i)
+                after[num_after++] = nodes[i - back];
+        }
+        const braid_launch launch = { .kernel = &kernel,
+                                      .node = { .after = after,
+                                                .num_after = num_after,
+                                                .cost_ns = 1 + random_below(random, 1000) } };
+        check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
+        const braid_launch before = { .kernel = &kernel,
+                                      .node = { .cost_ns = 1 + random_below(random, 200) } };
+        if (random_chance(random, 10))
+            check_ok(braid_graph_add_prelude(graph, nodes[i], &before, &prelude));
+    }
+    return graph;
+}
+
+static void more_lanes_and_searches_make_none_longer(void **state)
+{
+    (void)state;
+    struct random random = { 5 };
+    for (uint32_t i = 0; i < num_graphs; i++) {
+        braid_graph *graph = make_graph(&random);
+        uint64_t before_ns = UINT64_MAX;
+        for (uint32_t lanes = 1; lanes <= most_lanes; lanes++) {
+            braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+            uint64_t listed_ns = plan_info(graph, options).makespan_ns;
+            options.effort = 20;
+            uint64_t searched_ns = plan_info(graph, options).makespan_ns;
+            if (listed_ns > before_ns || searched_ns > listed_ns)
+                fail_msg("graph %u takes %lu ns on %u lanes, %lu on one fewer, %lu searched", i,
+                         (unsigned long)listed_ns, lanes, (unsigned long)before_ns,
+                         (unsigned long)searched_ns);
+            before_ns = listed_ns;
+        }
+        braid_graph_destroy(graph);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(more_lanes_and_searches_make_none_longer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
