@@ -47,7 +47,7 @@ static void add_left(char *list, size_t size, uint64_t num, const char *what)
                  what, num == 1 ? "" : "s");
 }
 
-// Objects of a pool that the program has: neither idle nor leased to an exec.
+// Objects of a pool that the program has: neither idle nor an exec's.
 static uint64_t num_public(const struct pool *pool)
 {
     return pool->live - pool->leased - pool->idle.num + pool->wrapped;
@@ -59,7 +59,7 @@ static braid_status check_unused(braid_device *device)
     pthread_mutex_lock(&device->lock);
     add_left(left, sizeof(left), device->num_execs, "exec");
     add_left(left, sizeof(left), num_public(&device->streams), "stream");
-    add_left(left, sizeof(left), num_public(&device->events), "event");
+    add_left(left, sizeof(left), num_public(&device->events) - device->num_timing_events, "event");
     add_left(left, sizeof(left), device->num_allocations, "allocation");
     add_left(left, sizeof(left), device->num_groups, "group");
     add_left(left, sizeof(left), device->num_links, "communicator of ranks");

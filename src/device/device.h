@@ -17,8 +17,9 @@ struct braid_device {
     pthread_mutex_t lock;
     struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
     struct pool events;  // struct braid_event, likewise
-    uint64_t num_links;  // likewise: communicators of ranks
-    uint64_t num_execs;  // guarded by lock; what the program holds besides streams and events
+    uint64_t num_timing_events; // likewise: those of execs among the events
+    uint64_t num_links;         // likewise: communicators of ranks
+    uint64_t num_execs; // guarded by lock; what the program holds besides streams and events
     uint64_t num_allocations;
     uint64_t num_groups;
     struct kept *kept;            // see kept.h; guarded by lock, as are the next two
@@ -104,5 +105,10 @@ braid_status braid_device_lease_stream(braid_device *device, braid_stream **out_
 void braid_device_return_stream(braid_device *device, braid_stream *stream);
 braid_status braid_device_lease_event(braid_device *device, braid_event **out_event);
 void braid_device_return_event(braid_device *device, braid_event *event);
+
+// Events with timing for execs, which no pool has: they are not the program's either. Errors: as
+// event_create.
+braid_status braid_device_create_timing_event(braid_device *device, braid_event **out_event);
+void braid_device_destroy_timing_event(braid_event *event);
 
 #endif

@@ -156,3 +156,21 @@ void braid_device_return_event(braid_device *device, braid_event *event)
     if (!kept)
         braid_event_destroy(event);
 }
+
+// The count is never more than there are.
+braid_status braid_device_create_timing_event(braid_device *device, braid_event **out_event)
+{
+    braid_status status =
+        braid_event_create(device, &(braid_event_options){ .timing = true }, out_event);
+    if (!status)
+        braid_device_hold(device, &device->num_timing_events, 1);
+    return status;
+}
+
+void braid_device_destroy_timing_event(braid_event *event)
+{
+    if (!event)
+        return;
+    braid_device_hold(event->device, &event->device->num_timing_events, -1);
+    braid_event_destroy(event);
+}

@@ -71,6 +71,32 @@ static void that_fills_a_replica(void **state)
     check(2);
 }
 
+// Its events, those for times among them, are none of the program's.
+static void that_keeps_times(void **state)
+{
+    (void)state;
+    for (uint32_t num_frames = 0; num_frames <= 3; num_frames += 3) {
+        const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .profile = num_frames };
+        struct frame frame;
+        braid_graph *graph = NULL;
+        reset_standin();
+        check_ok(frame_open(&frame, "cuda"));
+        check_ok(braid_graph_create(&graph));
+        const braid_fill fill = { .to = frame.words, .value_bytes = 4, .num_values = 1 };
+        check_ok(braid_graph_add_fill(graph, &fill, NULL));
+        check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
+        braid_graph_destroy(graph);
+        check_ok(braid_exec_launch(frame.exec, frame.stream));
+        destroy_so_that_it_is_kept(&frame);
+        braid_event *own = NULL;
+        check_ok(braid_event_create(frame.device, NULL, &own));
+        check_fails(braid_device_close(frame.device), BRAID_BUSY, " 1 event,");
+        braid_event_destroy(own);
+        frame_finish(&frame);
+        check_nothing_is_left();
+    }
+}
+
 static long count_waits(struct frame *frame)
 {
     long before = standin_calls("cuStreamWaitEvent");
@@ -278,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(that_fills_a_replica),
+        cmocka_unit_test(that_keeps_times),
         cmocka_unit_test(while_it_fills_one),
         cmocka_unit_test(whose_second_device_is_closed_first),
         cmocka_unit_test(whose_second_device_is_gone_with_it),

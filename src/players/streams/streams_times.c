@@ -42,8 +42,7 @@ static braid_status make_marks(struct streams_playing *streams, struct streams_t
         return braid_error_no_memory("the times of frames");
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < num && !status; i++)
-        status = braid_event_create(streams->device, &(braid_event_options){ .timing = true },
-                                    &times->marks[i]);
+        status = braid_device_create_timing_event(streams->device, &times->marks[i]);
     return status;
 }
 
@@ -51,9 +50,7 @@ static braid_status make_clock(braid_device *device, struct streams_times *times
 {
     times->device = device;
     braid_status status = braid_device_lease_stream(device, &times->clock_stream);
-    return status ? status
-                  : braid_event_create(device, &(braid_event_options){ .timing = true },
-                                       &times->clock_event);
+    return status ? status : braid_device_create_timing_event(device, &times->clock_event);
 }
 
 braid_status braid_streams_times_create(struct streams_playing *streams,
@@ -84,8 +81,8 @@ void braid_streams_times_destroy(struct streams_times *times)
     if (!times)
         return;
     for (size_t i = 0; times->marks && i < times->num_marks * times->room; i++)
-        braid_event_destroy(times->marks[i]);
-    braid_event_destroy(times->clock_event);
+        braid_device_destroy_timing_event(times->marks[i]);
+    braid_device_destroy_timing_event(times->clock_event);
     if (times->clock_stream)
         braid_device_return_stream(times->device, times->clock_stream);
     free(times->marks);
