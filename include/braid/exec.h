@@ -136,9 +136,11 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, brai
 // (braid_exec_set_param_rows), which are used up by that. No frames are no work, and no error.
 // If a frame fails, those before it have been queued and run; the message says which one failed,
 // and what braid_exec_launch says of a launch that fails holds for that frame. No frame is queued
-// after it, and rows are used up all the same. Errors: those of braid_exec_launch and
-// braid_exec_set_param; BRAID_INVALID_ARGUMENT (a parameter has rows for another number of frames;
-// nothing is queued, and the rows stay).
+// after it. Rows are used up by a call that fails, too, whether a frame was queued or none: before
+// it is tried again they are to be set again. They stay only where the call is refused for what it
+// was given (another number of frames than rows, a stream of another device) or since it is made
+// inside a host call. Errors: those of braid_exec_launch and braid_exec_set_param;
+// BRAID_INVALID_ARGUMENT (a parameter has rows for another number of frames).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                braid_stream *stream,
                                                                size_t num_frames);

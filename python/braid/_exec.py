@@ -193,7 +193,8 @@ class Exec(Owned):
 
     def set_param_rows(self, parameter: Parameter, rows: Iterable[Any]) -> None:
         """Gives a parameter a value for each frame of the next launch_many, which must be of as many frames;
-        afterwards it has the last. No rows take those away that were set before."""
+        afterwards it has the last. A launch_many that fails uses them up, too, but for one that is refused for what it
+        was given. No rows take those away that were set before."""
         self._check_parameter(parameter)
         if isinstance(rows, (bytes, bytearray, str)):
             raise refuse(f"rows of parameter '{parameter.name}' are a sequence of values, and no {type(rows).__name__}")

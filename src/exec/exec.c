@@ -150,17 +150,23 @@ braid_status braid_exec_check_launch(const char *function, braid_exec *exec, bra
     braid_status status = check_exec(function, exec);
     if (!status)
         status = braid_device_check_stream(function, exec->device, stream);
-    if (status)
-        return status;
+    return status;
+}
+
+braid_status braid_exec_check_stream(const braid_exec *exec, braid_stream *stream)
+{
     struct backend *backend = exec->device->backend;
-    if (backend->ops->stream_check_launch)
-        status = backend->ops->stream_check_launch(backend, device_backend_stream(stream));
-    return braid_exec_explain_launch(exec, status);
+    if (!backend->ops->stream_check_launch)
+        return BRAID_OK;
+    return braid_exec_explain_launch(
+        exec, backend->ops->stream_check_launch(backend, device_backend_stream(stream)));
 }
 
 braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
 {
     braid_status status = braid_exec_check_launch("braid_exec_launch", exec, stream);
+    if (!status)
+        status = braid_exec_check_stream(exec, stream);
     if (status)
         return status;
     braid_exec_begin_launch(exec);

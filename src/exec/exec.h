@@ -293,8 +293,10 @@ void braid_exec_settle_communicators(braid_exec *exec);
 // BRAID_DEVICE_ERROR where ranks have failed.
 braid_status braid_exec_check_ranks(const braid_exec *exec);
 
-// Whether a launch on the stream may be tried. `function` is for the message.
+// Whether a launch has the arguments of one; then, whether its stream takes one. `function` is for
+// the message.
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream);
+braid_status braid_exec_check_stream(const braid_exec *exec, braid_stream *stream);
 
 // Gives a parameter another value, with the lock held.
 braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const void *value);

@@ -80,16 +80,25 @@ static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t nu
     return BRAID_OK;
 }
 
-// The message is told once, with the frame's number.
+// The message of a frame is told once, with its number.
 static braid_status launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames)
 {
+    braid_status status = braid_exec_check_stream(exec, stream);
+    if (!status)
+        status = braid_exec_find_lost(exec, stream);
+    if (status)
+        return status;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status status = launch_all(exec, stream, num_frames);
+    status = launch_all(exec, stream, num_frames);
     braid_error_end_attempt(&attempt, status);
-    for (uint32_t i = 0; i < exec->params.num; i++)
-        exec->params.rows[i].num = 0;
     return status;
+}
+
+static void use_rows_up(struct exec_params *params)
+{
+    for (uint32_t i = 0; i < params->num; i++)
+        params->rows[i].num = 0;
 }
 
 braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames)
@@ -98,11 +107,11 @@ braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size
     if (status || num_frames == 0)
         return status;
     braid_exec_begin_launch(exec);
-    status = braid_exec_find_lost(exec, stream); // others may set rows meanwhile
-    if (!status)
-        status = check_rows(&exec->params, num_frames);
-    if (!status)
+    status = check_rows(&exec->params, num_frames);
+    if (!status) {
         status = launch_many(exec, stream, num_frames);
+        use_rows_up(&exec->params);
+    }
     braid_exec_end_launch(exec);
     return status;
 }

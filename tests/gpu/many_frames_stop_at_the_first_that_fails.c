@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a frame of several cannot be queued, those before it run, none comes after it, the message
-// says which it was, and the exec goes on.
+// says which it was, rows are used up, and the exec goes on.
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
@@ -36,29 +36,50 @@ static void remember(void *user, braid_status status, const char *message)
     num_told++;
 }
 
-static void check_mode(braid_exec_mode mode, const char *failure)
-{
+struct pushes {
     braid_device *device;
-    braid_graph *graph;
-    braid_node node;
     braid_parameter value;
     braid_exec *exec;
     void *list;
+};
+
+static void open_pushes(struct pushes *pushes, braid_exec_mode mode)
+{
+    braid_graph *graph;
+    braid_node node;
     unsigned own = 9;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 64 * sizeof(unsigned), &list));
-    memset(list, 0, 64 * sizeof(unsigned));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &pushes->device));
+    check_ok(braid_memory_allocate(pushes->device, BRAID_MEMORY_DEVICE, 64 * sizeof(unsigned),
+                                   &pushes->list));
+    memset(pushes->list, 0, 64 * sizeof(unsigned));
     check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_parameter(graph, "value", sizeof(unsigned), &value));
-    const braid_launch launch = { .kernel = &push, BRAID_ARGS(BRAID_ARG(list), BRAID_ARG(own)) };
+    check_ok(braid_graph_add_parameter(graph, "value", sizeof(unsigned), &pushes->value));
+    const braid_launch launch = { .kernel = &push,
+                                  BRAID_ARGS(BRAID_ARG(pushes->list), BRAID_ARG(own)) };
     check_ok(braid_graph_add_kernel(graph, &launch, &node));
-    check_ok(braid_graph_use_parameter(graph, value,
+    check_ok(braid_graph_use_parameter(graph, pushes->value,
                                        &(braid_parameter_use){ .node = node, .argument = 1 }));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec));
+    check_ok(braid_exec_create(pushes->device, graph, &(braid_exec_options){ .mode = mode },
+                               &pushes->exec));
     braid_graph_destroy(graph);
+}
+
+static void finish_pushes(struct pushes *pushes)
+{
+    braid_exec_destroy(pushes->exec);
+    braid_memory_free(pushes->device, BRAID_MEMORY_DEVICE, pushes->list);
+    braid_device_close(pushes->device);
+    check_nothing_is_left();
+}
+
+static void check_mode(braid_exec_mode mode, const char *failure)
+{
+    struct pushes pushes;
+    open_pushes(&pushes, mode);
+    braid_exec *exec = pushes.exec;
     const unsigned rows[FRAMES] = { 10, 11, 12, 13, 14 };
-    check_ok(braid_exec_set_param_rows(exec, value, rows, FRAMES));
+    check_ok(braid_exec_set_param_rows(exec, pushes.value, rows, FRAMES));
     num_told = 0;
     braid_log_set(remember, NULL);
     assert_true(standin_configure("BRAID_STANDIN_FAIL", failure));
@@ -71,11 +92,8 @@ static void check_mode(braid_exec_mode mode, const char *failure)
     check_ok(braid_exec_launch_many(exec, NULL, 2));
     check_ok(braid_exec_wait(exec));
     const unsigned expected[] = { 5, 10, 11, 12, 12, 12 };
-    assert_memory_equal(list, expected, sizeof(expected));
-    braid_exec_destroy(exec);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, list);
-    braid_device_close(device);
-    check_nothing_is_left();
+    assert_memory_equal(pushes.list, expected, sizeof(expected));
+    finish_pushes(&pushes);
 }
 
 static void on_streams(void **state)
@@ -90,11 +108,55 @@ static void as_a_native_graph(void **state)
     check_mode(BRAID_MODE_NATIVE, "cuGraphLaunch:3=2");
 }
 
+// The next call of as many frames takes what was set meanwhile.
+static void check_rows_are_used_up(struct pushes *pushes, braid_stream *stream, const char *part)
+{
+    const unsigned rows[2] = { 10, 11 }, meanwhile = 99;
+    check_ok(braid_exec_set_param_rows(pushes->exec, pushes->value, rows, 2));
+    check_fails(braid_exec_launch_many(pushes->exec, stream, 2), BRAID_DEVICE_ERROR, part);
+    reset_standin();
+    check_ok(braid_exec_set_param(pushes->exec, pushes->value, &meanwhile));
+    check_ok(braid_exec_launch_many(pushes->exec, NULL, 2));
+    check_ok(braid_exec_wait(pushes->exec));
+    const unsigned *list = pushes->list;
+    assert_int_equal(list[list[0] - 1], 99);
+    assert_int_equal(list[list[0]], 99);
+}
+
+static void before_the_first_rows_are_used_up_too(void **state)
+{
+    (void)state;
+    struct pushes pushes;
+    open_pushes(&pushes, BRAID_MODE_STREAMS);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamIsCapturing:1=999"));
+    check_rows_are_used_up(&pushes, NULL, "cuStreamIsCapturing");
+    finish_pushes(&pushes);
+}
+
+// The end of a frame can be neither recorded nor awaited.
+static void behind_a_lost_one_rows_are_used_up_too(void **state)
+{
+    (void)state;
+    struct pushes pushes;
+    braid_stream *other;
+    open_pushes(&pushes, BRAID_MODE_STREAMS);
+    check_ok(braid_stream_create(pushes.device, NULL, &other));
+    assert_true(
+        standin_configure("BRAID_STANDIN_FAIL", "cuEventRecord:1+=999,cuStreamSynchronize:1+=999"));
+    check_fails(braid_exec_launch(pushes.exec, NULL), BRAID_DEVICE_ERROR, "cuEventRecord");
+    reset_standin();
+    check_rows_are_used_up(&pushes, other, "only a launch on the same stream");
+    braid_stream_destroy(other);
+    finish_pushes(&pushes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
         cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(before_the_first_rows_are_used_up_too),
+        cmocka_unit_test(behind_a_lost_one_rows_are_used_up_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
