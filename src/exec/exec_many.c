@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/node_text.h"
 #include "exec/exec.h"
 
 static bool has_rows(const struct exec_params *params)
@@ -15,14 +16,19 @@ static bool has_rows(const struct exec_params *params)
     return false;
 }
 
+static struct node_text name_parameter(const struct exec_params *params, uint32_t index)
+{
+    return braid_node_text(index, braid_names_at(&params->names, params->name[index]));
+}
+
 static braid_status check_rows(const struct exec_params *params, size_t num_frames)
 {
     for (uint32_t i = 0; i < params->num; i++) {
         if (params->rows[i].num && params->rows[i].num != num_frames)
             return braid_error(BRAID_INVALID_ARGUMENT,
-                               "braid_exec_launch_many: parameter %u has rows for %zu frames, not "
+                               "braid_exec_launch_many: parameter %s has rows for %zu frames, not "
                                "%zu",
-                               i, params->rows[i].num, num_frames);
+                               name_parameter(params, i).text, params->rows[i].num, num_frames);
     }
     return BRAID_OK;
 }

@@ -116,15 +116,22 @@ static bool copy_parameters(const braid_graph *graph, const struct tasks *tasks,
 {
     const struct graph_parameter *parameters = graph->parameters.items;
     params->num = (uint32_t)graph->parameters.num;
+    params->name = braid_allocate_zeroed(params->num, sizeof(*params->name));
     params->bytes = braid_allocate_zeroed(params->num, sizeof(*params->bytes));
     params->rows = braid_allocate_zeroed(params->num, sizeof(*params->rows));
     params->first_use = braid_allocate_zeroed((size_t)params->num + 1, sizeof(uint32_t));
     params->uses = braid_allocate_zeroed(graph->uses.num, sizeof(*params->uses));
     params->offsets = braid_allocate_zeroed(graph->uses.num, sizeof(*params->offsets));
-    if (!params->bytes || !params->rows || !params->first_use || !params->uses || !params->offsets)
+    if (!params->name || !params->bytes || !params->rows || !params->first_use || !params->uses ||
+        !params->offsets)
         return false;
-    for (uint32_t i = 0; i < params->num; i++)
+    for (uint32_t i = 0; i < params->num; i++) {
+        const char *name = braid_names_at(&graph->names, parameters[i].name);
+        if (!braid_names_reserve(&params->names, name))
+            return false;
+        params->name[i] = braid_names_store(&params->names, name);
         params->bytes[i] = parameters[i].bytes;
+    }
     return copy_uses(graph, tasks, params);
 }
 
@@ -170,7 +177,9 @@ void braid_exec_params_finish(struct exec_params *params)
 {
     for (uint32_t i = 0; params->rows && i < params->num; i++)
         free(params->rows[i].bytes);
+    braid_names_finish(&params->names);
     free(params->rows);
+    free(params->name);
     free(params->bytes);
     free(params->first_use);
     free(params->uses);

@@ -36,7 +36,9 @@ struct exec_param_rows {
 
 struct exec_params {
     uint32_t num;
-    uint32_t *bytes;              // of each parameter's value
+    struct names names;
+    uint32_t *name;               // of each parameter: place in names
+    uint32_t *bytes;              // of its value
     uint32_t *first_use;          // num + 1: those of parameter p are first_use[p] .. [p + 1]
     struct exec_edit *uses;       // by parameter, then by node, then as declared; `from` is not set
     uint32_t *offsets;            // of each use: from where in the parameter

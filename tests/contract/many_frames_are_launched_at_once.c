@@ -194,7 +194,7 @@ static void rows_are_for_as_many_frames(void **state)
     fill_rows(rows, 4, 3);
     check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, 4));
     check_fails(braid_exec_launch_many(exec, NULL, 5), BRAID_INVALID_ARGUMENT,
-                "has rows for 4 frames, not 5");
+                "parameter 0 'addend' has rows for 4 frames, not 5");
     check_frames(contract, &frames, expected);
     check_ok(braid_exec_launch_many(exec, NULL, 4));
     expect(expected, rows, 4);
