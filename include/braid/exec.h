@@ -148,9 +148,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
 // Replaces one argument (or all) of a kernel node for later launches; frames in flight keep theirs.
 // This is what can change from frame to frame: time steps, pointers; what many nodes use alike is a
 // parameter, see braid_exec_set_param. To swap two buffers, declare them by their roles (front,
-// back) and swap the pointers of the kernels. Sizes must be those given to the graph. The bytes are
-// copied. Errors: BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument,
-// another size), BRAID_NO_MEMORY.
+// back) and swap the pointers of the kernels. Sizes must be those given to the graph: an argument
+// takes a pointer, never braid_resource_address. The bytes are copied. Errors:
+// BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument, another size),
+// BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_arg(braid_exec *exec, braid_node node,
                                                            size_t index, braid_arg arg);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, braid_node node,

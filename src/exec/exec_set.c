@@ -166,6 +166,12 @@ static braid_status check_arg(const struct setter *setter, size_t index, braid_a
     if (!arg.data)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s: argument %zu is NULL",
                            setter->function, name_node(setter).text, index);
+    if (arg.bytes == BRAID_ADDRESS_OF)
+        return braid_error(
+            BRAID_INVALID_ARGUMENT,
+            "%s: node %s: argument %zu cannot be set to braid_resource_address: give "
+            "it a pointer",
+            setter->function, name_node(setter).text, index);
     if (arg.bytes != launch->arg_bytes[index])
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: node %s: argument %zu has %u bytes, not %zu", setter->function,
