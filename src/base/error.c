@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static _Thread_local char message[ERROR_MESSAGE_BYTES];
 static _Thread_local bool in_attempt; // nothing is logged
 static _Thread_local bool is_logging; // this thread runs the callback
@@ -104,15 +106,6 @@ static void log_message(braid_status status)
     pthread_mutex_unlock(&log_lock);
 }
 
-// Names come from programs and files; a line break in one must not break the message.
-static void keep_one_line(char *text)
-{
-    for (; *text; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = ' ';
-    }
-}
-
 // Cuts names, which formats write as '%s', so that what is said of a name is never behind the end.
 // False where the format is too long for that, as none is.
 static bool limit_names(const char *format, char *limited, size_t size)
@@ -144,7 +137,7 @@ braid_status braid_error(braid_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    keep_one_line(text);
+    braid_text_keep_one_line(text);
     snprintf(message, sizeof(message), "%s", text);
     log_message(status);
     return status;

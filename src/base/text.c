@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as text in UTF-8, XML and JSON.
+// Any bytes as text in UTF-8, XML and JSON, and in one line.
 #include "base/text.h"
 
 #include <stdint.h>
@@ -87,5 +87,13 @@ void braid_text_write_json(FILE *file, const char *text)
         else
             fprintf(file, "\\\\x%02x", (unsigned char)*text);
         text += length > 0 ? length : 1;
+    }
+}
+
+void braid_text_keep_one_line(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = ' ';
     }
 }

@@ -27,7 +27,8 @@ static void add_wait(const braid_exec *exec, const struct program_op *op, struct
     const struct program *program = &exec->program;
     const struct program_op *behind = task_behind(op);
     uint32_t later = behind->index, earlier = program->frame_positions[op->index].task;
-    plan_text_add(text, "\n%s%s waits for ",
+    plan_text_begin_line(text);
+    plan_text_add(text, "%s%s waits for ",
                   begins_island(program, behind) ? "the island that begins with " : "",
                   braid_node_text(later, exec->tasks.items[later].name).text);
     plan_text_add(text, "%s of ", braid_node_text(earlier, exec->tasks.items[earlier].name).text);

@@ -73,6 +73,19 @@ static void orders_are_explained(void **state)
     braid_graph_destroy(graph);
 }
 
+static void names_break_no_line(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource list = new_resource(graph, "list\nof all");
+    braid_node a = new_user(graph, "a\tb", list, BRAID_EXCLUSIVE, NO_RESOURCE, 0);
+    braid_node b = new_user(graph, "c\x7f", list, BRAID_EXCLUSIVE, NO_RESOURCE, 0);
+    braid_schedule *schedule = plan_on(graph, 2);
+    check_explains(schedule, a, b, "serialised by list of all (held by a b, held by c )");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void an_order_of_the_plan_alone_is_explained(void **state)
 {
     (void)state;
@@ -206,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_critical_path_is_a_heaviest_path),
         cmocka_unit_test(a_lack_of_lanes_is_told),
         cmocka_unit_test(orders_are_explained),
+        cmocka_unit_test(names_break_no_line),
         cmocka_unit_test(an_order_of_the_plan_alone_is_explained),
         cmocka_unit_test(bad_questions_are_refused),
         cmocka_unit_test(times_beyond_64_bits_are_refused),
