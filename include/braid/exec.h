@@ -78,11 +78,11 @@ typedef struct braid_exec_options {
     // transient buffers. What they share is ordered by the declared accesses, node by node: a node
     // starts when those of the frames before have ended that touch the same resources, one of them
     // writing. So all that nodes touch must be declared: edges hold inside a frame only. Where a
-    // node declares nothing at all, frames run one after another. Frames end in launch order.
-    // Launches on different streams overlap, and so do those on one stream of braid_stream_create,
-    // unless other work was queued between them or its native handle was asked for; on other
-    // streams a launch starts after earlier launches there. Where frames cannot overlap,
-    // info.frames_reason says why.
+    // node declares nothing at all, frames run one after another. Frames end in launch order, by
+    // all that tells of it, but for their times (see braid_frame_timing). Launches on different
+    // streams overlap, and so do those on one stream of braid_stream_create, unless other work was
+    // queued between them or its native handle was asked for; on other streams a launch starts
+    // after earlier launches there. Where frames cannot overlap, info.frames_reason says why.
     uint32_t frames;
     braid_exec_when_full when_full; // where frames is more than 1
     // Called once for each frame that braid_exec_num_frames counts, in launch order, when it has
@@ -220,8 +220,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
 
 // Gives a parameter another value, for later launches: a frame in flight keeps its own. `value`
 // points to as many bytes as the parameter has. All nodes that use it get it, whatever
-// braid_exec_set_arg and the like gave them before; it costs in proportion to their number, and
-// what later calls allocate again is no more than for such a call for each.
+// braid_exec_set_arg and the like gave them before. It costs in proportion to their number times
+// braid_exec_options.frames: each frame that may be in flight has its own copy of what users have,
+// and in native mode on GPUs a graph of the driver's, which is told of each user. What later calls
+// allocate again is no more than for such a call for each.
 // Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph as it was when the exec was
 // made, value is NULL, a user cannot take the value), BRAID_NO_MEMORY, BRAID_UNSUPPORTED and
 // BRAID_DEVICE_ERROR (the change of a node was refused, which the message names). Then all users

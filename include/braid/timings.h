@@ -50,7 +50,11 @@ BRAID_MUST_CHECK static inline braid_status braid_exec_get_timings(braid_exec *e
 // One of the frames kept, by the host's clock (CLOCK_MONOTONIC), as all intervals of timings are.
 typedef struct braid_frame_timing {
     braid_interval launch; // on the host: the call that launched it, but for waiting for a place
-    braid_interval frame;  // on the device, from its begin to its end
+    // On the device, from the begin of its first node (on streams from where the frame begins) to
+    // the end of its last one. With several frames in flight that of a later one may end first:
+    // what waits and callbacks are told of an end stands behind the ends of all frames before, and
+    // that is in no frame's times.
+    braid_interval frame;
     // By how much at most times of the device are off against the host's clock: against each other
     // they are not. Of the CPU's walker some tens of nanoseconds. Of a GPU half of what the fastest
     // of nine small kernels or events took, from the host and back, and 100 millionths of the time
