@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
 from braid._arguments import Argument, Arguments, encode, later_fill_value
 from braid._binding import ffi, lib
@@ -83,6 +83,7 @@ class Exec(Owned):
         self._sizes: Dict[int, Tuple[int, int]] = {}  # of the ends that set_copy gave
         self._natives: Dict[int, Call] = {}  # that set_function gave
         self._rows: Dict[int, Any] = {}  # what rows of parameters keep, until they are launched
+        self._tried: Set[int] = set()  # those of which a call has failed
         self._stream: Any = None
 
         def destroy(pointer: Any) -> None:
@@ -112,12 +113,18 @@ class Exec(Owned):
         """Runs so many frames, as so many launches would: with one launch of the driver's for many of them where
         the whole graph is an island. A frame takes its own row of each parameter that has rows."""
         status = self._launch(stream, lambda pointer, on: lib.braid_exec_launch_many(pointer, on, num_frames))
+        if status == lib.BRAID_OK and num_frames == 0:
+            return  # the rows stay
         for index, rows in self._rows.items():
-            # Nodes have the last row now. Where the launch was refused, they may still have what was before.
-            self._keep((-1, index), rows if status == lib.BRAID_OK else (self._given.get((-1, index)), rows))
+            # Nodes have the last row now. Where they may have what was before, also by an earlier call that failed
+            # and used up the rows, both are kept.
+            sure = status == lib.BRAID_OK and index not in self._tried
+            self._keep((-1, index), rows if sure else (self._given.get((-1, index)), rows))
         if status != lib.BRAID_OK:
+            self._tried.update(self._rows)
             self._check_native(status)
         self._rows.clear()
+        self._tried.clear()
 
     def _launch(self, stream: Any, call: Callable[[Any, Any], Any]) -> int:
         if stream is not None:
@@ -204,6 +211,7 @@ class Exec(Owned):
         with self._owner as pointer:
             check(lib.braid_exec_set_param_rows(pointer, handle, ffi.from_buffer(data), len(arguments)))
         self._rows[parameter._handle[0]] = [argument.keep for argument in arguments]
+        self._tried.discard(parameter._handle[0])
         if not arguments:
             del self._rows[parameter._handle[0]]
 

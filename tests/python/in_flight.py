@@ -203,6 +203,35 @@ def test_arrays_of_rows_live_as_long_as_a_frame_may_use_them(device, store):
     assert first[0] == 7 and gone[1]() is None
 
 
+def test_what_is_set_after_a_refused_launch_of_many_lives(device, store):
+    """The rows are used up by the refused one, so the next takes what was set meanwhile."""
+    leave, first = threading.Semaphore(0), np.zeros(1, "int64")
+    graph = braid.Graph()
+    where, cell = graph.parameter("where", first), graph.resource("cell")
+    graph.host(lambda: leave.acquire(timeout=60), name="held", blocking=True, excludes=cell)
+    graph.kernel(store, 1, [where, 7], writes=first, excludes=cell)
+    frame = braid.Exec(device, graph, frames=2, when_full="refuses")
+    for _ in range(2):
+        frame.launch()
+    frame.set_param_rows(where, [np.zeros(1, "int64")])
+    with pytest.raises(braid.BusyError):
+        frame.launch_many(1)
+    other = np.zeros(1, "int64")
+    frame.set_param(where, other)
+    for _ in range(4):
+        leave.release()
+    frame.wait()
+    frame.launch_many(0)
+    frame.launch_many(1)
+    frame.wait()
+    gone = weakref.ref(other)
+    assert other[0] == 7
+    del other
+    gc.collect()
+    assert gone() is not None  # which later launches write, too
+    frame.close()
+
+
 def test_copies_fills_and_calls_take_memory_of_the_frame(device):
     source, result = np.arange(4, dtype="int32"), np.zeros(4, "int32")
     graph = braid.Graph()
