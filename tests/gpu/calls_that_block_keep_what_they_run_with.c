@@ -137,10 +137,74 @@ static void that_a_later_change_does_not_reach(void **state)
     check_changed(2);
 }
 
+// The third call, which its launch waits for, goes on when somebody has found the first frame
+// ended.
+struct third {
+    braid_exec *exec;
+    sem_t has_begun, goes_on;
+    atomic_int num_calls;
+    braid_status answer;
+};
+
+static void wait_in_third(void *user)
+{
+    struct third *third = user;
+    if (atomic_fetch_add(&third->num_calls, 1) < 2)
+        return;
+    sem_post(&third->has_begun);
+    while (sem_wait(&third->goes_on))
+        continue;
+}
+
+static void *wait_for_first(void *user)
+{
+    struct third *third = user;
+    while (sem_wait(&third->has_begun))
+        continue;
+    third->answer = braid_exec_wait_frame(third->exec, 0);
+    sem_post(&third->goes_on);
+    return NULL;
+}
+
+static void that_who_waits_for_an_earlier_frame_lets_go_on(void **state)
+{
+    (void)state;
+    struct frame frame = { 0 };
+    struct third third = { .answer = BRAID_INTERNAL };
+    braid_graph *graph;
+    pthread_t thread;
+    reset_standin();
+    sem_init(&third.has_begun, 0, 0);
+    sem_init(&third.goes_on, 0, 0);
+    check_ok(frame_open(&frame, "cuda"));
+    check_ok(braid_graph_create(&graph));
+    const braid_host_call call = { .call = wait_in_third, .user = &third, .blocking = true };
+    check_ok(braid_graph_add_host_call(graph, &call, NULL));
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = 2 };
+    check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
+    braid_graph_destroy(graph);
+    third.exec = frame.exec;
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_exec_launch(frame.exec, frame.stream));
+    check_ok(braid_exec_wait(frame.exec));
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_first, &third), 0);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamWaitValue32:1=999"));
+    check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR,
+                "cuStreamWaitValue32");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    pthread_join(thread, NULL);
+    assert_int_equal(third.answer, BRAID_OK);
+    frame_finish(&frame);
+    check_nothing_is_left();
+    sem_destroy(&third.has_begun);
+    sem_destroy(&third.goes_on);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(that_a_later_change_does_not_reach),
+        cmocka_unit_test(that_who_waits_for_an_earlier_frame_lets_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
