@@ -26,9 +26,10 @@ static uint64_t ready_ns(const struct chains *chains, uint32_t node)
     const struct plan_costs *costs = chains->costs;
     const uint64_t *start_ns = chains->placement->start_ns;
     uint32_t before = chains->before[node];
-    uint64_t ready = 0;
+    uint64_t ready = 0, free_ns = 0;
+    bool waits = false;
     if (before != PLAN_NONE)
-        ready = start_ns[before] + costs->node_ns[before] + costs->model.node_ns;
+        free_ns = start_ns[before] + costs->node_ns[before] + costs->model.node_ns;
     for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
         uint32_t pred = plan->pred_nodes[e];
         if (chains->implied[e] || pred == before)
@@ -36,8 +37,11 @@ static uint64_t ready_ns(const struct chains *chains, uint32_t node)
         uint64_t from = start_ns[pred] + costs->node_ns[pred] +
                         plan_wait_ns(costs, plan_place_of(plan, pred), plan_place_of(plan, node));
         ready = from > ready ? from : ready;
+        waits = true;
     }
-    return ready;
+    if (waits && before != PLAN_NONE)
+        free_ns += costs->model.wait_busy_ns;
+    return ready > free_ns ? ready : free_ns;
 }
 
 // The next node may only start where one ends, if as many run as may run at once.

@@ -61,6 +61,30 @@ static void lanes_are_fewer_where_waits_keep_them_busy(void **state)
     braid_graph_destroy(graph);
 }
 
+// Of every policy: as a plan of the same nodes in the same places is timed anew.
+static void every_policy_counts_it(void **state)
+{
+    (void)state;
+    struct random random = { 9 };
+    for (uint32_t trial = 0; trial < 60; trial++) {
+        uint32_t from[240], to[240], num;
+        size_t num_edges;
+        braid_graph *graph = random_graph(&random, 60, &num, from, to, &num_edges);
+        braid_schedule_options options = {
+            .max_lanes = trial % 2 ? 4 : 0,
+            .policy = trial % 2 ? BRAID_POLICY_DEFAULT : BRAID_POLICY_MAX_CONCURRENCY,
+            .widen = trial % 4 == 1,
+            .costs = { .node_ns = 2, .wait_ns = 9, .wait_busy_ns = 40 },
+        };
+        braid_schedule *schedule = plan_with(graph, &options), *again;
+        check_ok(braid_schedule_replan(schedule, graph, NULL, &again));
+        assert_int_equal(info_of(again).makespan_ns, info_of(schedule).makespan_ns);
+        braid_schedule_destroy(again);
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
 // Lanes are chosen by what the plan says in the end.
 static void more_lanes_never_give_a_longer_plan(void **state)
 {
@@ -89,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_that_is_long_over_takes_its_time),
         cmocka_unit_test(lanes_are_fewer_where_waits_keep_them_busy),
+        cmocka_unit_test(every_policy_counts_it),
         cmocka_unit_test(more_lanes_never_give_a_longer_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
