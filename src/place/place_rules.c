@@ -41,32 +41,35 @@ static braid_status check_homes(const struct rules *rules)
     return BRAID_OK;
 }
 
-// What is given of a buffer leads to no other part of it.
-static bool overlap(const struct graph_resource *a, const struct graph_resource *b)
-{
-    return a->buffer == b->buffer &&
-           (a == b || (a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes));
-}
-
-static bool names_part(const struct rules *rules, const struct array *list, size_t *next,
-                       uint32_t node, const struct graph_resource *part)
+// How far into a part of a buffer the addresses lead that the node is given from the list: what is
+// given of a buffer leads to no other part of it.
+static uint64_t reach(const struct rules *rules, const struct array *list, size_t *next,
+                      uint32_t node, const struct graph_resource *part, uint64_t from)
 {
     const struct graph_address *addresses = list->items;
     while (*next < list->num && addresses[*next].node < node)
         ++*next;
     for (size_t i = *next; i < list->num && addresses[i].node == node; i++) {
-        if (overlap(resource_at(rules->graph, addresses[i].resource), part))
-            return true;
+        const struct graph_resource *given = resource_at(rules->graph, addresses[i].resource);
+        if (given->buffer == part->buffer && given->offset <= from &&
+            from - given->offset < given->bytes)
+            from = given->offset + given->bytes;
     }
-    return false;
+    return from;
 }
 
-// Whether the node has the resource's address from the plan, so that it may be another one.
+// Whether the node has the resource's address from the plan, so that it may be another one. Several
+// parts may cover it.
 static bool is_addressed(struct rules *rules, uint32_t node, uint32_t resource)
 {
     const struct graph_resource *part = resource_at(rules->graph, resource);
-    return names_part(rules, &rules->graph->addresses, &rules->next_known, node, part) ||
-           names_part(rules, &rules->graph->given, &rules->next_given, node, part);
+    uint64_t from = part->offset, end = part->offset + part->bytes, before;
+    do {
+        before = from;
+        from = reach(rules, &rules->graph->addresses, &rules->next_known, node, part, from);
+        from = reach(rules, &rules->graph->given, &rules->next_given, node, part, from);
+    } while (from > before && from < end);
+    return part->bytes && from >= end;
 }
 
 // What a node without accesses may touch, nobody knows.

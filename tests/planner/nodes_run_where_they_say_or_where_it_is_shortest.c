@@ -248,24 +248,35 @@ static void memory_that_must_stay_keeps_its_nodes(void **state)
 static void the_address_of_a_part_is_of_no_other_part(void **state)
 {
     (void)state;
-    for (int of_part = 0; of_part < 2; of_part++) {
+    enum { low, high, middle, whole, num_parts };
+    static const struct {
+        int accessed, given, given_too;
+        bool may_move;
+    } cases[] = {
+        { low, whole, whole, true },   { low, low, low, true },     { low, high, high, false },
+        { middle, high, high, false }, { middle, high, low, true }, { whole, high, high, false },
+        { whole, high, low, true },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         braid_graph *graph = new_graph();
-        braid_resource field = add_home(graph, "field", 16, BRAID_PLACE(0)), low, high;
-        check_ok(braid_graph_add_range(graph, field, 0, 8, &low));
-        check_ok(braid_graph_add_range(graph, field, 8, 8, &high));
-        const braid_fill fill = { BRAID_ACCESSES({ high, BRAID_READ_WRITE }, { low, BRAID_READ }),
+        braid_resource field = add_home(graph, "field", 16, BRAID_PLACE(0));
+        braid_resource parts[num_parts] = { [whole] = field };
+        check_ok(braid_graph_add_range(graph, field, 0, 8, &parts[low]));
+        check_ok(braid_graph_add_range(graph, field, 8, 8, &parts[high]));
+        check_ok(braid_graph_add_range(graph, field, 4, 8, &parts[middle]));
+        const braid_copy copy = { BRAID_ACCESSES({ parts[cases[i].accessed], BRAID_READ_WRITE }),
                                   .node.place = BRAID_PLACE(1),
-                                  .to_resource = of_part ? high : field, .value_bytes = 4,
-                                  .num_values = 1 };
-        check_ok(braid_graph_add_fill(graph, &fill, NULL));
+                                  .to_resource = parts[cases[i].given],
+                                  .from_resource = parts[cases[i].given_too], .bytes = 4 };
+        check_ok(braid_graph_add_copy(graph, &copy, NULL));
         const braid_place_model two = { .num_places = 2 };
         const braid_schedule_options options = { .places = &two };
         braid_schedule *schedule = NULL;
         braid_status status = braid_schedule_create(graph, &options, &schedule);
-        if (of_part)
-            check_fails(status, BRAID_INVALID_ARGUMENT, "cannot be on device 0, where 'field");
-        else
+        if (cases[i].may_move)
             check_ok(status);
+        else
+            check_fails(status, BRAID_INVALID_ARGUMENT, "cannot be on device 0, where 'field");
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);
     }
