@@ -53,8 +53,9 @@ typedef struct braid_tune_options {
 // alike; after half and after three quarters of the budget the slower half of them is left out.
 // Of those within 1 % of the fastest, and whose medians the times cannot tell from its median
 // (intervals of 95 % overlap), the one with the fewest lanes is taken. NULL options are all zero.
-// The graph's kernels and calls run tens to hundreds of times, with the arguments they were added
-// with. Errors: those of braid_exec_create and braid_exec_launch.
+// The graph's kernels and calls run as often as the budget has room for, thousands of times where a
+// frame is short, with the arguments they were added with. Errors: those of braid_exec_create and
+// braid_exec_launch.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
                                                         const braid_tune_options *options,
                                                         braid_exec_options *out_way);

@@ -41,7 +41,8 @@ class Tuning:
 def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0,
          keep_costs: bool = False) -> Tuning:
     """Runs frames of the graph for about `budget_ns` (0: two seconds), and tells how it was the fastest. The
-    costs of its nodes are measured first, and set, unless `keep_costs`. Kernels and calls run tens to hundreds of times."""
+    costs of its nodes are measured first, and set, unless `keep_costs`. Kernels and calls run as often as
+    there is time for, thousands of times where a frame is short."""
     run_deferred()
     check_reach(device, graph._kept)
     trials: List[Trial] = []

@@ -30,6 +30,14 @@ def a_simulation_says_what_plans_say():
     assert [one["makespan"] for one in found["plans"]] == [80, 50, 50]
 
 
+def what_changes_nothing_changes_no_figure():
+    for text in ("digraph { a [cost=1]; b [cost=1]; c [cost=1]; d [cost=1] }", "digraph { a [cost=7]; b; a -> b }"):
+        planned, plain = plan(text, "--lanes", "3"), simulate("--lanes", "3", text=text)["plans"][0]
+        faster = simulate("--lanes", "3", "--faster", "a=1", text=text)["plans"][0]
+        assert plain == {name: faster[name] for name in plain}, (plain, faster)
+        assert plain["bound"] == planned["bound"] and plain["makespan"] == planned["makespan"], (plain, planned)
+
+
 def faster_nodes_shorten_the_frame_as_far_as_others_let_them():
     for name in ("a=b", "left"):  # by id, by name
         found = simulate("--lanes", "1,2", "--faster", f"{name}=4")
@@ -172,6 +180,7 @@ def the_file_in_help_is_planned():
 if __name__ == "__main__":
     sys.exit(run([
         a_simulation_says_what_plans_say,
+        what_changes_nothing_changes_no_figure,
         faster_nodes_shorten_the_frame_as_far_as_others_let_them,
         wrong_simulations_are_refused,
         a_longer_frame_fails_past_the_limit,

@@ -38,12 +38,13 @@ static bool takes_next_to_nothing(const struct dot_node *node)
 
 bool dot_cost_is_whole(const struct dot_file *file, uint64_t time_ns, uint64_t unit_ns)
 {
-    return time_ns % unit_ns <= (file->has_fractions ? 0 : file->num_fleeting);
+    uint64_t most = unit_ns / 50, fleeting = file->has_fractions ? 0 : file->num_fleeting;
+    return time_ns % unit_ns <= (fleeting < most ? fleeting : most);
 }
 
-// A unit that is not a time is planned as 1 ns, where all costs are whole and at least 1; else it
-// has parts, if the sum of all costs allows.
-static uint64_t choose_parts(const struct dot_file *file, bool has_parts)
+// A unit that is not a time has parts, if the sum of all costs allows: what is planned of whole
+// costs is not always whole.
+static uint64_t choose_parts(const struct dot_file *file)
 {
     enum { PARTS = 1000 };
     uint64_t left = LARGEST_WORK_NS / PARTS;
@@ -52,7 +53,7 @@ static uint64_t choose_parts(const struct dot_file *file, bool has_parts)
             return 1;
         left -= file->nodes[i].cost.whole;
     }
-    return has_parts ? PARTS : 1;
+    return PARTS;
 }
 
 void dot_cost_choose_unit(struct dot_file *file)
@@ -61,14 +62,7 @@ void dot_cost_choose_unit(struct dot_file *file)
     file->num_fleeting = 0;
     for (uint32_t i = 0; i < file->num_nodes; i++)
         file->num_fleeting += takes_next_to_nothing(&file->nodes[i]);
-    file->unit_ns =
-        named > 0 ? named : choose_parts(file, file->has_fractions || file->num_fleeting);
-}
-
-void dot_cost_divide_unit(struct dot_file *file)
-{
-    if (dot_cost_named_unit(file) == 0)
-        file->unit_ns = choose_parts(file, true);
+    file->unit_ns = named > 0 ? named : choose_parts(file);
 }
 
 enum exit_status dot_cost_take_measured(struct dot_file *file)

@@ -21,10 +21,6 @@ uint64_t dot_cost_named_unit(const struct dot_file *file);
 // Finds how many nanoseconds a unit of the file's costs is planned as.
 void dot_cost_choose_unit(struct dot_file *file);
 
-// Makes room for parts of costs that are whole, in a unit that is not a time; before anything is
-// planned.
-void dot_cost_divide_unit(struct dot_file *file);
-
 // Before anything is planned with costs that were measured, in place of the file's: they are times
 // in nanoseconds, which is then the unit of a file whose own is no time.
 enum exit_status dot_cost_take_measured(struct dot_file *file);

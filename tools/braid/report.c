@@ -108,7 +108,6 @@ enum exit_status command_report(int argc, char **argv)
         status = dot_file_read(arguments.path, &file);
     if (status != EXIT_DONE)
         return status;
-    dot_cost_divide_unit(&file);
     status = report_file(&arguments, &file);
     dot_file_finish(&file);
     return status;

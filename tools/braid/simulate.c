@@ -299,8 +299,6 @@ enum exit_status command_simulate(int argc, char **argv)
         status = dot_file_read(simulation.path, &file);
     if (status != EXIT_DONE)
         return status;
-    if (simulation.num_faster > 0)
-        dot_cost_divide_unit(&file);
     status = places_create(&simulation.place_arguments, file.unit_ns, &simulation.places);
     if (status == EXIT_DONE)
         status = simulate(&simulation, &file);
