@@ -3,11 +3,14 @@
 // waits.
 #include <inttypes.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "draw/timeline.h"
+#include "draw/tracks.h"
 
 struct chrome {
     const struct timeline *timeline;
+    struct tracks tracks; // a thread has the number of its track
     FILE *file;
     uint64_t num_flows;
 };
@@ -18,35 +21,29 @@ static void write_time(FILE *file, const char *name, uint64_t time_ns)
     fprintf(file, ",\"%s\":%" PRIu64 ".%03" PRIu64, name, time_ns / 1000, time_ns % 1000);
 }
 
-// Behind the lanes.
-static uint32_t host_thread(const struct chrome *chrome)
-{
-    return chrome->timeline->num_lanes + 1;
-}
-
-// Lanes come in their order, behind the frames.
+// Threads come in the order of their numbers, unless they are told another.
 static void write_tracks(const struct chrome *chrome)
 {
     const char *title = chrome->timeline->options.title;
+    const struct track *tracks = chrome->tracks.list.items;
     fputs("{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"", chrome->file);
     braid_text_write_json(chrome->file, title ? title : "Braid");
-    fputs("\"}},\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":0,"
-          "\"args\":{\"name\":\"frames\"}}",
-          chrome->file);
-    braid_interval launch;
-    if (braid_timeline_launch(chrome->timeline, 0, &launch))
-        fprintf(chrome->file,
-                ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%" PRIu32
-                ",\"args\":{\"name\":\"host\"}}",
-                host_thread(chrome));
-    for (uint32_t lane = 0; lane < chrome->timeline->num_lanes; lane++)
+    fputs("\"}}", chrome->file);
+    for (size_t i = 0; i < chrome->tracks.list.num; i++) {
         fprintf(chrome->file,
                 ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%" PRIu32
                 ",\"args\":{\"name\":\"%s\"}}",
-                lane + 1, braid_schedule_lane_text(chrome->timeline->schedule, lane).text);
+                tracks[i].number, tracks[i].name);
+        if (chrome->tracks.has_further)
+            fprintf(chrome->file,
+                    ",\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":%" PRIu32
+                    ",\"args\":{\"sort_index\":%" PRIu32 "}}",
+                    tracks[i].number, tracks[i].rank);
+    }
 }
 
-static void write_node(const struct chrome *chrome, uint32_t node, const braid_interval *interval)
+static void write_node(const struct chrome *chrome, size_t frame, uint32_t node,
+                       const braid_interval *interval)
 {
     const struct timeline *timeline = chrome->timeline;
     FILE *file = chrome->file;
@@ -54,7 +51,7 @@ static void write_node(const struct chrome *chrome, uint32_t node, const braid_i
     braid_text_write_json(file, braid_schedule_node_name(timeline->schedule, node));
     fprintf(file, "\",\"cat\":\"%s\",\"pid\":1,\"tid\":%" PRIu32,
             timeline->is_critical[node] ? "node,critical" : "node",
-            timeline->schedule->lane_of[node] + 1);
+            chrome->tracks.of_node[frame * timeline->num_nodes + node]);
     write_time(file, "ts", interval->start_ns);
     write_time(file, "dur", interval->end_ns - interval->start_ns);
     fprintf(file, ",\"args\":{\"node\":%" PRIu32, node);
@@ -92,12 +89,12 @@ static void write_flow(struct chrome *chrome, const char *name, uint32_t from_th
 static void write_wait(struct chrome *chrome, size_t frame, const struct timeline_wait *wait)
 {
     const struct timeline *timeline = chrome->timeline;
-    const uint32_t *lane_of = timeline->schedule->lane_of;
+    const uint32_t *of_node = chrome->tracks.of_node + frame * timeline->num_nodes;
     braid_interval from, to;
     if (!braid_timeline_interval(timeline, frame, wait->from, &from) ||
         !braid_timeline_interval(timeline, frame, wait->to, &to))
         return;
-    write_flow(chrome, "wait", lane_of[wait->from] + 1, from, lane_of[wait->to] + 1, to);
+    write_flow(chrome, "wait", of_node[wait->from], from, of_node[wait->to], to);
 }
 
 static void write_launch(struct chrome *chrome, size_t frame, braid_interval whole)
@@ -108,12 +105,13 @@ static void write_launch(struct chrome *chrome, size_t frame, braid_interval who
     fprintf(
         chrome->file,
         ",\n{\"ph\":\"X\",\"name\":\"launch %zu\",\"cat\":\"launch\",\"pid\":1,\"tid\":%" PRIu32,
-        frame, host_thread(chrome));
+        frame, chrome->tracks.of_launch[frame]);
     write_time(chrome->file, "ts", launch.start_ns);
     write_time(chrome->file, "dur", launch.end_ns - launch.start_ns);
     fprintf(chrome->file, ",\"args\":{\"clock_error_ns\":%" PRIu64 "}}",
             chrome->timeline->options.error_ns);
-    write_flow(chrome, "launch", host_thread(chrome), launch, 0, whole);
+    write_flow(chrome, "launch", chrome->tracks.of_launch[frame], launch,
+               chrome->tracks.of_frame[frame], whole);
 }
 
 static void write_frame(struct chrome *chrome, size_t frame)
@@ -122,8 +120,8 @@ static void write_frame(struct chrome *chrome, size_t frame)
     braid_interval whole = braid_timeline_frame(timeline, frame);
     fprintf(chrome->file,
             ",\n{\"ph\":\"X\",\"name\":\"frame %zu\",\"cat\":\"frame\",\"pid\":1,"
-            "\"tid\":0",
-            frame);
+            "\"tid\":%" PRIu32,
+            frame, chrome->tracks.of_frame[frame]);
     write_time(chrome->file, "ts", whole.start_ns);
     write_time(chrome->file, "dur", whole.end_ns - whole.start_ns);
     fputs("}", chrome->file);
@@ -131,7 +129,7 @@ static void write_frame(struct chrome *chrome, size_t frame)
     for (uint32_t node = 0; node < timeline->num_nodes; node++) {
         braid_interval interval;
         if (braid_timeline_interval(timeline, frame, node, &interval))
-            write_node(chrome, node, &interval);
+            write_node(chrome, frame, node, &interval);
     }
     for (size_t i = 0; i < timeline->num_waits; i++)
         write_wait(chrome, frame, &timeline->waits[i]);
@@ -146,11 +144,15 @@ braid_status braid_schedule_write_chrome_trace(const braid_schedule *schedule,
     if (status)
         return status;
     struct chrome chrome = { .timeline = &timeline, .file = file };
-    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file);
-    write_tracks(&chrome);
-    for (size_t frame = 0; frame < timeline.options.num_frames; frame++)
-        write_frame(&chrome, frame);
-    fputs("\n]}\n", file);
+    bool ok = braid_tracks_create(&timeline, &chrome.tracks);
+    if (ok) {
+        fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file);
+        write_tracks(&chrome);
+        for (size_t frame = 0; frame < timeline.options.num_frames; frame++)
+            write_frame(&chrome, frame);
+        fputs("\n]}\n", file);
+    }
+    braid_tracks_finish(&chrome.tracks);
     braid_timeline_finish(&timeline);
-    return braid_timeline_close(file);
+    return ok ? braid_timeline_close(file) : braid_error_no_memory("a trace");
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "draw/protobuf.h"
 #include "draw/timeline.h"
+#include "draw/tracks.h"
 
 enum trace_field { TRACE_PACKET = 1 };
 enum packet_field {
@@ -38,10 +39,11 @@ enum event_field {
 enum annotation_field { ANNOTATION_NUMBER = 3, ANNOTATION_TEXT = 6, ANNOTATION_NAME = 10 };
 enum event_type { SLICE_BEGIN = 1, SLICE_END = 2 };
 enum { ORDER_EXPLICIT = 3, SEQUENCE_CLEARED = 1, THE_SEQUENCE = 1 };
-enum { TRACK_PROCESS = 1, TRACK_FRAMES = 2, TRACK_LANE_0 = 3 };
+enum { TRACK_PROCESS = 1, TRACK_FRAMES = 2 }; // and the other tracks by their numbers
 
 struct perfetto {
     const struct timeline *timeline;
+    struct tracks tracks;
     FILE *file;
     struct protobuf outer, packet, event, inner; // one of each, used again and again
     struct array text;                           // characters of a name made readable
@@ -92,54 +94,45 @@ static const char *readable(struct perfetto *perfetto, const char *name)
     return room;
 }
 
-// Behind the lanes, but shown with the frames.
-static uint64_t host_track(const struct perfetto *perfetto)
-{
-    return (uint64_t)TRACK_LANE_0 + perfetto->timeline->num_lanes;
-}
-
-static void write_track(struct perfetto *perfetto, uint64_t track, const char *name)
+static void write_process(struct perfetto *perfetto)
 {
     struct protobuf *descriptor = &perfetto->event, *process = &perfetto->inner;
+    const char *title = perfetto->timeline->options.title;
     protobuf_clear(descriptor);
     protobuf_clear(process);
-    braid_protobuf_add_number(descriptor, DESCRIPTOR_UUID, track);
-    if (track == TRACK_PROCESS) {
-        braid_protobuf_add_number(process, PROCESS_PID, 1);
-        braid_protobuf_add_text(process, PROCESS_NAME, readable(perfetto, name));
-        braid_protobuf_add_message(descriptor, DESCRIPTOR_PROCESS, process);
-        braid_protobuf_add_number(descriptor, DESCRIPTOR_CHILD_ORDERING, ORDER_EXPLICIT);
-    } else {
-        braid_protobuf_add_text(descriptor, DESCRIPTOR_NAME, name);
-        braid_protobuf_add_number(descriptor, DESCRIPTOR_PARENT, TRACK_PROCESS);
-        uint64_t rank = track == host_track(perfetto) ? (uint64_t)TRACK_PROCESS : track;
-        braid_protobuf_add_number(descriptor, DESCRIPTOR_RANK, rank);
-    }
+    braid_protobuf_add_number(descriptor, DESCRIPTOR_UUID, TRACK_PROCESS);
+    braid_protobuf_add_number(process, PROCESS_PID, 1);
+    braid_protobuf_add_text(process, PROCESS_NAME, readable(perfetto, title ? title : "Braid"));
+    braid_protobuf_add_message(descriptor, DESCRIPTOR_PROCESS, process);
+    braid_protobuf_add_number(descriptor, DESCRIPTOR_CHILD_ORDERING, ORDER_EXPLICIT);
     braid_protobuf_add_message(&perfetto->packet, PACKET_TRACK_DESCRIPTOR, descriptor);
     write_packet(perfetto);
 }
 
 static void write_tracks(struct perfetto *perfetto)
 {
-    const char *title = perfetto->timeline->options.title;
-    write_track(perfetto, TRACK_PROCESS, title ? title : "Braid");
-    write_track(perfetto, TRACK_FRAMES, "frames");
-    braid_interval launch;
-    if (braid_timeline_launch(perfetto->timeline, 0, &launch))
-        write_track(perfetto, host_track(perfetto), "host");
-    for (uint32_t lane = 0; lane < perfetto->timeline->num_lanes; lane++) {
-        struct lane_text name = braid_schedule_lane_text(perfetto->timeline->schedule, lane);
-        write_track(perfetto, (uint64_t)TRACK_LANE_0 + lane, name.text);
+    struct protobuf *descriptor = &perfetto->event;
+    const struct track *tracks = perfetto->tracks.list.items;
+    write_process(perfetto);
+    for (size_t i = 0; i < perfetto->tracks.list.num; i++) {
+        protobuf_clear(descriptor);
+        braid_protobuf_add_number(descriptor, DESCRIPTOR_UUID,
+                                  (uint64_t)TRACK_FRAMES + tracks[i].number);
+        braid_protobuf_add_text(descriptor, DESCRIPTOR_NAME, tracks[i].name);
+        braid_protobuf_add_number(descriptor, DESCRIPTOR_PARENT, TRACK_PROCESS);
+        braid_protobuf_add_number(descriptor, DESCRIPTOR_RANK, (uint64_t)tracks[i].rank + 1);
+        braid_protobuf_add_message(&perfetto->packet, PACKET_TRACK_DESCRIPTOR, descriptor);
+        write_packet(perfetto);
     }
 }
 
 // Starts an event in perfetto->event; write_event ends it.
-static struct protobuf *start_event(struct perfetto *perfetto, enum event_type type, uint64_t track)
+static struct protobuf *start_event(struct perfetto *perfetto, enum event_type type, uint32_t track)
 {
     struct protobuf *event = &perfetto->event;
     protobuf_clear(event);
     braid_protobuf_add_number(event, EVENT_TYPE, type);
-    braid_protobuf_add_number(event, EVENT_TRACK, track);
+    braid_protobuf_add_number(event, EVENT_TRACK, (uint64_t)TRACK_FRAMES + track);
     return event;
 }
 
@@ -173,7 +166,7 @@ static void write_node(struct perfetto *perfetto, size_t frame, uint32_t node)
 {
     const struct timeline *timeline = perfetto->timeline;
     const braid_schedule *schedule = timeline->schedule;
-    uint64_t track = (uint64_t)TRACK_LANE_0 + schedule->lane_of[node];
+    uint32_t track = perfetto->tracks.of_node[frame * timeline->num_nodes + node];
     braid_interval interval;
     if (!braid_timeline_interval(timeline, frame, node, &interval))
         return;
@@ -203,17 +196,18 @@ static uint64_t flow_of_launch(const struct perfetto *perfetto, size_t frame)
 static void write_launch(struct perfetto *perfetto, size_t frame)
 {
     braid_interval launch;
+    uint32_t track = perfetto->tracks.of_launch[frame];
     char name[32];
     if (!braid_timeline_launch(perfetto->timeline, frame, &launch))
         return;
     snprintf(name, sizeof(name), "launch %zu", frame);
-    struct protobuf *event = start_event(perfetto, SLICE_BEGIN, host_track(perfetto));
+    struct protobuf *event = start_event(perfetto, SLICE_BEGIN, track);
     braid_protobuf_add_text(event, EVENT_NAME, name);
     braid_protobuf_add_text(event, EVENT_CATEGORY, "launch");
     add_number(perfetto, "clock_error_ns", perfetto->timeline->options.error_ns);
     braid_protobuf_add_fixed(event, EVENT_FLOWS, flow_of_launch(perfetto, frame));
     write_event(perfetto, launch.start_ns);
-    start_event(perfetto, SLICE_END, host_track(perfetto));
+    start_event(perfetto, SLICE_END, track);
     write_event(perfetto, launch.end_ns);
 }
 
@@ -222,15 +216,16 @@ static void write_frame(struct perfetto *perfetto, size_t frame)
     write_launch(perfetto, frame);
     const braid_schedule *schedule = perfetto->timeline->schedule;
     braid_interval whole = braid_timeline_frame(perfetto->timeline, frame);
+    uint32_t track = perfetto->tracks.of_frame[frame];
     char name[32];
     snprintf(name, sizeof(name), "frame %zu", frame);
-    struct protobuf *event = start_event(perfetto, SLICE_BEGIN, TRACK_FRAMES);
+    struct protobuf *event = start_event(perfetto, SLICE_BEGIN, track);
     braid_protobuf_add_text(event, EVENT_NAME, name);
     braid_protobuf_add_text(event, EVENT_CATEGORY, "frame");
     if (perfetto->timeline->options.launches)
         braid_protobuf_add_fixed(event, EVENT_ENDING_FLOWS, flow_of_launch(perfetto, frame));
     write_event(perfetto, whole.start_ns);
-    start_event(perfetto, SLICE_END, TRACK_FRAMES);
+    start_event(perfetto, SLICE_END, track);
     write_event(perfetto, whole.end_ns);
     for (uint32_t i = 0; i < perfetto->timeline->num_nodes; i++)
         write_node(perfetto, frame, schedule->lane_nodes[i]);
@@ -257,6 +252,7 @@ static bool list_waits(struct perfetto *perfetto)
 
 static void finish(struct perfetto *perfetto)
 {
+    braid_tracks_finish(&perfetto->tracks);
     free(perfetto->first_from);
     free(perfetto->first_to);
     free(perfetto->next_from);
@@ -277,7 +273,8 @@ braid_status braid_schedule_write_perfetto_trace(const braid_schedule *schedule,
     if (status)
         return status;
     struct perfetto perfetto = { .timeline = &timeline, .file = file };
-    perfetto.out_of_memory = !list_waits(&perfetto);
+    perfetto.out_of_memory =
+        !list_waits(&perfetto) || !braid_tracks_create(&timeline, &perfetto.tracks);
     if (!perfetto.out_of_memory)
         write_tracks(&perfetto);
     for (size_t i = 0; i < timeline.options.num_frames && !perfetto.out_of_memory; i++)

@@ -214,7 +214,7 @@ static void frames_that_overlap_are_drawn(void **state)
     braid_timeline_options options = { .intervals = intervals, .num_frames = 3 };
     char *trace = write_text(schedule, &options, braid_schedule_write_chrome_trace);
     assert_has(trace, "\"name\":\"frame 0\",\"cat\":\"frame\",\"pid\":1,\"tid\":0,\"ts\":0.000");
-    assert_has(trace, "\"name\":\"frame 1\",\"cat\":\"frame\",\"pid\":1,\"tid\":0,\"ts\":0.200");
+    assert_has(trace, "\"name\":\"frame 1\",\"cat\":\"frame\",\"pid\":1,\"tid\":4,\"ts\":0.200");
     assert_has(trace, "\"name\":\"frame 2\",\"cat\":\"frame\",\"pid\":1,\"tid\":0,\"ts\":0.000");
     free(trace);
     free(write_text(schedule, &options, braid_schedule_write_perfetto_trace));

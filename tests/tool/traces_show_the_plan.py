@@ -59,8 +59,9 @@ def fields(message):
 
 
 def slices_of_perfetto(bytes_):
-    """(track, name, start, end, flows, ending flows) of each slice, and the names of tracks."""
-    tracks, slices, open_ = {}, [], {}
+    """(track, name, start, end, flows, ending flows) of each slice, and the names of tracks. As Perfetto reads
+    them: sorted by time, what ends a slice ends the one of its track that began last."""
+    tracks, slices, events, open_ = {}, [], [], {}
     for number, packet in fields(bytes_):
         assert number == 1
         packet = dict(fields(packet))
@@ -69,17 +70,18 @@ def slices_of_perfetto(bytes_):
             descriptor = dict(fields(packet[60]))
             tracks[descriptor[1]] = descriptor.get(2)
         if 11 in packet:
-            listed = fields(packet[11])
-            event = dict(listed)
-            if event[9] == 1:
-                open_[event[11]] = (event[23].decode(), packet[8],
-                                    [value for field, value in listed if field == 47],
-                                    [value for field, value in listed if field == 48])
-            else:
-                assert event[9] == 2
-                name, start, flows, ending = open_.pop(event[11])
-                slices.append((event[11], name, start, packet[8], flows, ending))
-    assert not open_
+            events.append((packet[8], fields(packet[11])))
+    for time, listed in sorted(events, key=lambda event: event[0]):
+        event = dict(listed)
+        begun = open_.setdefault(event[11], [])
+        if event[9] == 1:
+            begun.append((event[23].decode(), time, [value for field, value in listed if field == 47],
+                          [value for field, value in listed if field == 48]))
+        else:
+            assert event[9] == 2
+            name, start, flows, ending = begun.pop()
+            slices.append((event[11], name, start, time, flows, ending))
+    assert not any(open_.values())
     return slices, tracks
 
 
