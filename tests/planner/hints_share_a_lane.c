@@ -2,16 +2,6 @@
 // Nodes with one lane hint share a lane, in insertion order, at any number of lanes.
 #include "planner/plan_testing.h"
 
-static braid_node new_hinted(braid_graph *graph, uint32_t hint, uint64_t cost_ns, braid_node after)
-{
-    braid_node node;
-    braid_empty empty = { .node = { .lane_hint = hint, .cost_ns = cost_ns } };
-    empty.node.after = &after;
-    empty.node.num_after = after.graph ? 1 : 0;
-    check_ok(braid_graph_add_empty(graph, &empty, &node));
-    return node;
-}
-
 static void hinted_nodes_keep_lane_and_order(void **state)
 {
     (void)state;

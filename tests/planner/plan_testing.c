@@ -52,6 +52,16 @@ braid_node new_user(braid_graph *graph, const char *name, braid_resource resourc
     return add_empty(graph, &options);
 }
 
+braid_node new_hinted(braid_graph *graph, uint32_t hint, uint64_t cost_ns, braid_node after)
+{
+    braid_node node;
+    braid_empty empty = { .node = { .lane_hint = hint, .cost_ns = cost_ns } };
+    empty.node.after = &after;
+    empty.node.num_after = after.graph ? 1 : 0;
+    check_ok(braid_graph_add_empty(graph, &empty, &node));
+    return node;
+}
+
 braid_node new_prelude(braid_graph *graph, braid_node main, const char *name,
                        braid_resource resource, braid_access_mode mode)
 {

@@ -22,6 +22,9 @@ braid_node new_node(braid_graph *graph, const char *name, uint64_t cost_ns, brai
 braid_node new_user(braid_graph *graph, const char *name, braid_resource resource,
                     braid_access_mode mode, braid_resource other, braid_access_mode other_mode);
 
+// A node with a lane hint, after another; { 0 } is none.
+braid_node new_hinted(braid_graph *graph, uint32_t hint, uint64_t cost_ns, braid_node after);
+
 // The same as a prelude or epilogue of `main`.
 braid_node new_prelude(braid_graph *graph, braid_node main, const char *name,
                        braid_resource resource, braid_access_mode mode);

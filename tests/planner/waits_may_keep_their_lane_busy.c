@@ -3,16 +3,6 @@
 // fewer lanes are worth their waits.
 #include "planner/plan_testing.h"
 
-static braid_node new_hinted(braid_graph *graph, uint32_t hint, uint64_t cost_ns, braid_node after)
-{
-    braid_node node;
-    braid_empty empty = { .node = { .lane_hint = hint, .cost_ns = cost_ns } };
-    empty.node.after = &after;
-    empty.node.num_after = after.graph ? 1 : 0;
-    check_ok(braid_graph_add_empty(graph, &empty, &node));
-    return node;
-}
-
 static uint64_t start_of(const braid_schedule *schedule, braid_node node)
 {
     return placement_of(schedule, node).start_ns;
