@@ -219,7 +219,7 @@ static void a_driver_that_fails_ends_it(void **state)
     (void)state;
     static const char *const rules[] = { "cuGraphInstantiateWithFlags:1=2",
                                          "cuGraphInstantiateWithFlags:4=2", "cuGraphLaunch:1=2",
-                                         "cuGraphLaunch:7=2", "cuLaunchKernel:2=2" };
+                                         "cuGraphLaunch:4=2", "cuLaunchKernel:2=2" };
     struct frame frame = { 0 };
     struct tried tried;
     reset_standin();
