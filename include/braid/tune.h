@@ -31,6 +31,9 @@ typedef struct braid_tune_trial {
 // taken: among those as fast as the first the one with the fewest lanes. Not to launch or tune.
 typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
 
+// Told now and then while frames are timed, how much of the budget is used. Not to launch or tune.
+typedef void braid_tune_progress(void *user, uint64_t used_ns, uint64_t budget_ns);
+
 typedef struct braid_tune_options {
     // For timing frames, besides measuring costs and planning; 0: two seconds. However short, each
     // way runs two frames, the faster half of them (of three at least) a third, and half of that a
@@ -40,6 +43,7 @@ typedef struct braid_tune_options {
     bool keep_costs;    // plan with the graph's costs; otherwise they are measured first, and set
     braid_tune_report *report; // NULL: nobody is told
     void *user;
+    braid_tune_progress *progress; // NULL: nobody is told; with the same user
 } braid_tune_options;
 
 // Runs frames of the graph on the device's default stream, as many as the budget has room for, and

@@ -128,14 +128,17 @@ static braid_status begin_rounds(struct tune_trials *trials, uint64_t budget_ns,
 }
 
 // However short the budget is, there is a round of those left before each drop, and one behind.
-static braid_status time_trials(struct tune_trials *trials, uint64_t budget_ns)
+static braid_status time_trials(struct tune_trials *trials, const braid_tune_options *options)
 {
+    uint64_t budget_ns = options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS;
     uint64_t start_ns = clock_now_ns();
     uint64_t drop_ns = budget_ns / 2; // when the next half goes
     size_t drops = 0, round;
     braid_status status = begin_rounds(trials, budget_ns, &round);
     for (; !status; round++) {
         uint64_t used_ns = clock_now_ns() - start_ns;
+        if (options->progress)
+            options->progress(options->user, used_ns < budget_ns ? used_ns : budget_ns, budget_ns);
         if (round > DROPS && used_ns >= budget_ns)
             break;
         if (drops < DROPS && round > drops && used_ns >= drop_ns) {
@@ -192,7 +195,7 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
     if (!status)
         status = braid_tune_trials_find(&trials);
     if (!status)
-        status = time_trials(&trials, options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS);
+        status = time_trials(&trials, options);
     if (!status) {
         size_t best = braid_tune_choose(&trials);
         *out_way = first_trial(&trials)[best].way;

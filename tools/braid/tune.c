@@ -96,6 +96,12 @@ static enum exit_status take_option(int option, struct tuning *tuning)
     }
 }
 
+static void show_progress(void *user, uint64_t used_ns, uint64_t budget_ns)
+{
+    (void)user;
+    progress_show("tuning", used_ns, budget_ns);
+}
+
 static void print_trial(void *user, const braid_tune_trial *trial)
 {
     struct tuning *tuning = user;
@@ -136,6 +142,7 @@ static enum exit_status tune_graph(struct tuning *tuning, braid_device *device, 
     const braid_tune_options options = { .budget_ns = tuning->budget_ms * 1000000,
                                          .max_lanes = tuning->max_lanes,
                                          .report = print_trial,
+                                         .progress = show_progress,
                                          .user = tuning };
     progress_show("tuning", 0, 0);
     braid_status tuned = braid_exec_tune(device, graph, &options, &way);
