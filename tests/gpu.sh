@@ -17,6 +17,7 @@
 #     stamped    which part of the code that writes times costs what; among times
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
+#     wide       a chain of wide kernels that read memory: early starts against the graph as declared
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, the contract
 #                suite on both, what an edge and a byte between them cost, and a tiled Cholesky and
 #                sparse_mpm on one and on both
@@ -250,6 +251,11 @@ rigid() {
     step rigid "$build/bench/bench_gpu_rigid"
 }
 
+wide() {
+    step wide "$build/bench/bench_gpu_wide"
+    cat "$results/wide.log"
+}
+
 # Two processes, each with a GPU of its own.
 on_ranks() {
     timeout 45 "$build/standin/ranks/ranks_run" 2 "$@"
@@ -374,11 +380,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid islands}"; do
+for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide islands}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | hip_islands | amd | mpm | sanitize | launch | frames | sweep | large | rigid | islands | devices | ranks | stamped | times) $name ;;
+        contract | hip | hip_islands | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | islands | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

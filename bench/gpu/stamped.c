@@ -8,7 +8,7 @@
 #include "gpu/bench.h"
 #include "gpu/stamped.h"
 
-#define WAIT "\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n"
+#define WAIT "\n\tgriddepcontrol.wait;\n"
 #define BEGIN_RED "red.global.max.u64 [%braid_t1], %braid_t0;"
 #define END_RED "red.global.max.u64 [%braid_t1+8], %braid_t0;"
 #define HEAD "\n\t{\n\t.reg .pred %braid_p;\n\t.reg .b32 %braid_i<2>;\n\t.reg .b64 %braid_t<2>;\n"

@@ -38,10 +38,9 @@ typedef struct braid_cost_model {
     // host that queues them: a frame takes at least all of it, however many lanes there are.
     uint64_t issue_ns;      // for every node
     uint64_t issue_wait_ns; // for every wait
-    // What a kernel gains that is launched while its lane predecessor runs, where that one is a
-    // kernel too and lasts at least early_least_ns; 0: nothing.
+    // What a kernel gains that is launched while its lane predecessor, also a kernel, still runs;
+    // 0: nothing.
     uint64_t early_ns;
-    uint64_t early_least_ns;
     // Where kernels may be calls inside one kernel, an island: from the end of a call to the start
     // of the next on its lane; 0: there are no islands. And from the end of a call to the start of
     // one on another lane of the island that waits for it, in the same block or in another.

@@ -69,7 +69,6 @@ class CostModel:
     issue_ns: int = 0
     issue_wait_ns: int = 0
     early_ns: int = 0
-    early_least_ns: int = 0
     island_call_ns: int = 0
     island_wait_ns: int = 0
     island_block_wait_ns: int = 0

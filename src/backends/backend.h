@@ -45,6 +45,14 @@ struct backend_kernel {
 
 struct backend_detour;
 
+// When a kernel is launched, if its lane predecessor is a kernel too.
+enum backend_start {
+    BACKEND_STARTS_IN_ORDER,       // after the predecessor has ended
+    BACKEND_STARTS_AS_BLOCKS_END,  // when all blocks of the predecessor have ended or say so
+    BACKEND_STARTS_AS_BLOCKS_BEGIN // when all blocks of the predecessor have begun, where the
+                                   // player can do that
+};
+
 // A kernel launch, as submitted. args[i] points to the bytes of argument i; they are captured
 // during the call. Dimensions hold no zeros, except cluster, which is all zero for none.
 struct backend_launch {
@@ -52,8 +60,8 @@ struct backend_launch {
     braid_dim3 grid, block, cluster;
     uint32_t shared_bytes;
     int32_t priority;
-    bool cooperative;  // all its blocks must run at once; refused where they cannot
-    bool starts_early; // is launched while its lane predecessor, also a kernel, still runs
+    bool cooperative; // all its blocks must run at once; refused where they cannot
+    enum backend_start start;
     // The last argument, which the program did not give as one, is the address of three words: the
     // grid, of which no dimension counts as more than `grid` has, read when the kernel starts.
     bool grid_from;
@@ -179,6 +187,9 @@ struct backend_ops {
                                              const uint32_t *arg_bytes, uint32_t num_args,
                                              struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
+    // Optional: how many blocks of a launch the device runs at once; 0: not known.
+    braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,
+                                 uint64_t *out_num);
 
     // Optional, both or neither. Looks at the memory of a task before it is submitted or made part
     // of a program, and readies what it needs so that queueing it will not block the host. The

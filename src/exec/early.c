@@ -5,43 +5,74 @@
 #include "base/error.h"
 #include "plan/plan_early.h"
 
-// What each kernel allows. A kernel with a cluster stays as its author made it.
-static void find_wanted(const braid_exec *exec, const braid_graph *graph, uint8_t *early)
+static uint32_t share_of(const struct backend_launch *launch, uint64_t blocks_at_once)
+{
+    uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y;
+    if (__builtin_mul_overflow(blocks, launch->grid.z, &blocks) || blocks >= blocks_at_once)
+        return PLAN_EARLY_ROOM;
+    return (uint32_t)((double)blocks / (double)blocks_at_once * PLAN_EARLY_ROOM) + 1;
+}
+
+// A kernel with a cluster stays as its author made it.
+static braid_status describe(const braid_exec *exec, const struct backend_task *task,
+                             bool is_programmatic, struct plan_early_node *node)
+{
+    struct backend *backend = places_backend(&exec->places, exec->device->backend, task->place);
+    uint64_t blocks_at_once = 0;
+    braid_status status = BRAID_OK;
+    if (backend->ops->count_blocks)
+        status = backend->ops->count_blocks(backend, &task->launch, &blocks_at_once);
+    *node = (struct plan_early_node){
+        .can = is_programmatic || (task->launch.cluster.x == 0 && task->launch.kernel->waits_first),
+        .tells = is_programmatic,
+        .share = share_of(&task->launch, blocks_at_once),
+    };
+    return status;
+}
+
+static braid_status describe_all(const braid_exec *exec, const braid_graph *graph,
+                                 struct plan_early_node *nodes)
 {
     const struct graph_kernel *kernels = graph->kernels.items;
-    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
         const struct backend_task *task = &exec->tasks.items[i];
-        if (task->kind != WORK_KERNEL)
-            continue;
-        if (kernels[graph_nodes(graph)[i].payload].kernel->programmatic)
-            early[i] = PLAN_EARLY_ALWAYS;
-        else if (task->launch.cluster.x == 0 && task->launch.kernel->waits_first)
-            early[i] = PLAN_EARLY_WHERE_IT_PAYS;
+        if (task->kind == WORK_KERNEL)
+            status = describe(
+                exec, task, kernels[graph_nodes(graph)[i].payload].kernel->programmatic, &nodes[i]);
     }
+    return status;
 }
 
 braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options)
 {
+    static const enum backend_start starts[] = {
+        [PLAN_NOT_EARLY] = BACKEND_STARTS_IN_ORDER,
+        [PLAN_EARLY_AT_END] = BACKEND_STARTS_AS_BLOCKS_END,
+        [PLAN_EARLY_AT_BEGIN] = BACKEND_STARTS_AS_BLOCKS_BEGIN,
+    };
+    const bool adjacent = exec->player->starts_early_if_adjacent;
     braid_cost_model costs;
     exec->player->get_cost_model(exec->device->backend, &costs);
-    uint8_t *early = braid_allocate_zeroed(exec->tasks.num, sizeof(*early));
-    if (!early)
-        return braid_error_no_memory("the early starts of an exec");
-    braid_status status = BRAID_OK;
-    uint32_t num_early = 0;
-    // With times, events stand between the kernels of a stream.
-    bool is_parted = options->profile && exec->player->starts_early_if_adjacent;
-    if (costs.early_ns && !options->no_early_start && !is_parted) {
-        find_wanted(exec, graph, early);
-        status = braid_plan_choose_early(exec->schedule, graph, &costs,
-                                         exec->player->starts_early_if_adjacent, early, &num_early);
+    for (uint32_t i = 0; i < exec->tasks.num; i++) { // another player may have been tried
+        if (exec->tasks.items[i].kind == WORK_KERNEL)
+            exec->tasks.items[i].launch.start = BACKEND_STARTS_IN_ORDER;
     }
+    // With times, events stand between the kernels of a stream.
+    if (!costs.early_ns || options->no_early_start || (options->profile && adjacent))
+        return BRAID_OK;
+    struct plan_early_node *nodes = braid_allocate_zeroed(exec->tasks.num, sizeof(*nodes));
+    if (!nodes)
+        return braid_error_no_memory("the early starts of an exec");
+    braid_status status = describe_all(exec, graph, nodes);
+    if (!status)
+        status = braid_plan_choose_early(exec->schedule, graph, adjacent, nodes,
+                                         &exec->info.num_early_starts);
     for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
         if (exec->tasks.items[i].kind == WORK_KERNEL)
-            exec->tasks.items[i].launch.starts_early = early[i] != PLAN_NOT_EARLY;
+            exec->tasks.items[i].launch.start = starts[nodes[i].early];
     }
-    exec->info.num_early_starts = num_early;
-    free(early);
+    free(nodes);
     return status;
 }

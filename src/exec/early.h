@@ -6,7 +6,7 @@
 #include "exec/exec.h"
 
 // Sets starts_early of all kernel tasks for the exec's schedule and player, and counts them in its
-// info. Errors: BRAID_NO_MEMORY.
+// info. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options);
 

@@ -6,66 +6,86 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
-#include "plan/plan_costs.h"
+
+// The device runs so many kernels at once, and waiting ones are among them.
+enum { MOST_KERNELS = 128, MOST_WAITING = 32 };
 
 // A lane while the steps are walked in issue order.
 struct early_lane {
     uint32_t last; // node
     bool followed; // by a record or a wait
     bool begun;
+    uint32_t num_waiting; // kernels that may wait on the device at the same time, and
+    uint64_t share;       // the room that they and the kernel that runs take
 };
 
-static bool is_kernel(const braid_graph *graph, uint32_t node)
-{
-    return graph_nodes(graph)[node].kind == WORK_KERNEL;
-}
+struct early_walk {
+    const braid_schedule *schedule;
+    const braid_graph *graph;
+    struct plan_early_node *nodes;
+    uint32_t room, most_waiting; // of each lane
+};
 
-// Whether the blocks that wait leave room for all that may run beside them.
-static bool fits_twice(const braid_schedule *schedule, const braid_graph *graph,
-                       const braid_cost_model *costs)
+static bool is_kernel(const struct early_walk *walk, uint32_t node)
 {
-    uint64_t sum = 0;
-    if (schedule->info.num_lanes <= 1 || !costs->max_threads)
-        return true;
-    for (uint32_t lane = 0; lane < schedule->info.num_lanes; lane++) {
-        uint32_t most = 0;
-        for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1]; i++) {
-            uint32_t share =
-                braid_plan_share_of_node(graph, schedule->lane_nodes[i], costs->max_threads);
-            most = share > most ? share : most;
-        }
-        sum += most;
-    }
-    return 2 * sum <= PLAN_WHOLE_DEVICE;
+    return graph_nodes(walk->graph)[node].kind == WORK_KERNEL;
 }
 
 // A call that is not the first of its island is not launched at all.
-static bool is_inside(const braid_schedule *schedule, const struct early_lane *lane, uint32_t node)
+static bool is_inside(const struct early_walk *walk, const struct early_lane *lane, uint32_t node)
 {
-    const uint32_t *island_of = schedule->division.island_of;
+    const uint32_t *island_of = walk->schedule->division.island_of;
     return island_of && island_of[node] != PLAN_NONE && lane->begun &&
            island_of[lane->last] == island_of[node];
 }
 
-static bool starts_early(const braid_schedule *schedule, const braid_graph *graph,
-                         const braid_cost_model *costs, enum plan_early wanted,
-                         const struct early_lane *lane)
+static enum plan_early choose(const struct early_walk *walk, const struct early_lane *lane,
+                              uint32_t index)
 {
-    if (wanted == PLAN_NOT_EARLY || !lane->begun || !is_kernel(graph, lane->last))
-        return false;
-    if (wanted == PLAN_EARLY_ALWAYS)
-        return true;
-    return costs->early_ns && schedule->cost_ns[lane->last] >= costs->early_least_ns;
+    const struct plan_early_node *node = &walk->nodes[index];
+    if (!node->can || !lane->begun || !is_kernel(walk, lane->last))
+        return PLAN_NOT_EARLY;
+    if (walk->nodes[lane->last].tells || lane->num_waiting == walk->most_waiting ||
+        lane->share + node->share > walk->room)
+        return PLAN_EARLY_AT_END;
+    return PLAN_EARLY_AT_BEGIN;
+}
+
+// The lane goes on with a node, which begins a new row unless it waits beside the kernels before
+// it.
+static void go_on(const struct early_walk *walk, struct early_lane *lane, uint32_t index)
+{
+    const struct plan_early_node *node = &walk->nodes[index];
+    bool waits = node->early == PLAN_EARLY_AT_BEGIN;
+    lane->num_waiting = waits ? lane->num_waiting + 1 : 0;
+    lane->share = waits ? lane->share + node->share : node->share;
+    lane->last = index;
+    lane->followed = false;
+    lane->begun = true;
+}
+
+static struct early_walk begin_walk(const braid_schedule *schedule, const braid_graph *graph,
+                                    struct plan_early_node *nodes)
+{
+    uint32_t num_lanes = schedule->info.num_lanes ? schedule->info.num_lanes : 1;
+    uint32_t waiting = MOST_KERNELS / 2 / num_lanes;
+    if (waiting > MOST_WAITING)
+        waiting = MOST_WAITING;
+    return (struct early_walk){ .schedule = schedule,
+                                .graph = graph,
+                                .nodes = nodes,
+                                .room = PLAN_EARLY_ROOM / num_lanes,
+                                .most_waiting = waiting ? waiting : 1 };
 }
 
 braid_status braid_plan_choose_early(const braid_schedule *schedule, const braid_graph *graph,
-                                     const braid_cost_model *costs, bool adjacent, uint8_t *early,
+                                     bool adjacent, struct plan_early_node *nodes,
                                      uint32_t *out_num_early)
 {
+    struct early_walk walk = begin_walk(schedule, graph, nodes);
     struct early_lane *lanes = calloc((size_t)schedule->info.num_lanes + 1, sizeof(*lanes));
     if (!lanes)
         return braid_error_no_memory("the early starts of a plan");
-    bool room = fits_twice(schedule, graph, costs);
     uint32_t num_early = 0;
     for (size_t i = 0; i < schedule->num_steps; i++) {
         const braid_step *step = &schedule->steps[i];
@@ -74,14 +94,14 @@ braid_status braid_plan_choose_early(const braid_schedule *schedule, const braid
             lane->followed = true;
             continue;
         }
-        enum plan_early wanted = (enum plan_early)early[step->node];
-        if (is_inside(schedule, lane, step->node))
-            wanted = PLAN_NOT_EARLY;
-        bool may = (room || wanted == PLAN_EARLY_ALWAYS) && !(adjacent && lane->followed);
-        if (!may || !starts_early(schedule, graph, costs, wanted, lane))
-            early[step->node] = PLAN_NOT_EARLY;
-        num_early += early[step->node] != PLAN_NOT_EARLY;
-        *lane = (struct early_lane){ .last = step->node, .begun = true };
+        if (is_inside(&walk, lane, step->node)) {
+            lane->last = step->node;
+            continue;
+        }
+        struct plan_early_node *node = &nodes[step->node];
+        node->early = adjacent && lane->followed ? PLAN_NOT_EARLY : choose(&walk, lane, step->node);
+        num_early += node->early != PLAN_NOT_EARLY;
+        go_on(&walk, lane, step->node);
     }
     free(lanes);
     *out_num_early = num_early;

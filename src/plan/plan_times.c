@@ -23,9 +23,7 @@ static uint64_t gap_after(const struct braid_schedule *schedule, const braid_cos
         return model->node_ns;
     if (island_of[node] != PLAN_NONE && island_of[last] == island_of[node])
         return model->island_call_ns;
-    bool early = schedule->cost_ns[last] >= model->early_least_ns;
-    return early && model->early_ns < model->node_ns ? model->node_ns - model->early_ns
-                                                     : model->node_ns;
+    return model->early_ns < model->node_ns ? model->node_ns - model->early_ns : model->node_ns;
 }
 
 static uint64_t wait_of(const struct braid_schedule *schedule, const braid_cost_model *model,

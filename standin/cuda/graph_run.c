@@ -25,12 +25,15 @@ struct run {
     size_t *successors; // storage of after
 };
 
-// Over a programmatic edge the second kernel may begin when the first has let it, and is held only
-// where it waits itself: a disabled one does not, nor is then held what comes behind it.
+enum { PORT_BEGUN = 2 }; // of an edge: all blocks of the first kernel have begun
+
+// Over a programmatic edge the second kernel may begin when the first has let it, or has begun, and
+// is held only where it waits itself: a disabled one does not, nor is then held what comes behind
+// it.
 static bool edge_holds(CUgraphNode to, const struct edge *edge)
 {
     return edge->data.type == 0 || (to->enabled && to->work.kernel.function->waits) ||
-           !edge->from->work.kernel.function->triggers;
+           (edge->data.from_port != PORT_BEGUN && !edge->from->work.kernel.function->triggers);
 }
 
 static void count_edges(struct run *run)

@@ -6,11 +6,13 @@ static const char ptx[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
                           ".visible .entry waits(.param .u64 a, .param .u32 b)\n"
                           "{\ngriddepcontrol.launch_dependents;\ngriddepcontrol.wait;\nret;\n}\n"
                           ".visible .entry hastes(.param .u64 a, .param .u32 b)\n"
-                          "{\ngriddepcontrol.launch_dependents;\nret;\n}\n";
+                          "{\ngriddepcontrol.launch_dependents;\nret;\n}\n"
+                          ".visible .entry is_plain(.param .u64 a, .param .u32 b)\n{\nret;\n}\n";
 
 typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
                              void **args);
-__attribute__((visibility("default"))) kernel_function braid_standin_waits, braid_standin_hastes;
+__attribute__((visibility("default"))) kernel_function braid_standin_waits, braid_standin_hastes,
+    braid_standin_is_plain;
 
 void braid_standin_waits(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
                          void **args)
@@ -25,11 +27,17 @@ void braid_standin_hastes(const unsigned grid[3], const unsigned block[3], unsig
     braid_standin_waits(grid, block, shared_bytes, args);
 }
 
+void braid_standin_is_plain(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                            void **args)
+{
+    braid_standin_waits(grid, block, shared_bytes, args);
+}
+
 // Two kernels set a word, and the second edge is programmatic: how often the first came last.
-static unsigned count_overtakings(CUfunction function)
+static unsigned count_overtakings(CUfunction function, unsigned char port)
 {
     unsigned *memory = make_memory(1), values[2] = { 1, 2 }, overtaken = 0;
-    const CUgraphEdgeData programmatic = { .from_port = 1, .type = 1 };
+    const CUgraphEdgeData programmatic = { .from_port = port, .type = 1 };
     CUgraph graph;
     CUgraphNode nodes[2];
     CUstream stream = make_stream();
@@ -58,12 +66,17 @@ static void a_wait_in_the_kernel_holds_it(void **state)
 {
     (void)state;
     CUmodule module;
-    CUfunction waits, hastes;
+    CUfunction waits, hastes, is_plain;
     must(cuModuleLoadData(&module, ptx));
     must(cuModuleGetFunction(&waits, module, "waits"));
     must(cuModuleGetFunction(&hastes, module, "hastes"));
-    assert_int_equal(count_overtakings(waits), 0);
-    assert_in_range(count_overtakings(hastes), 1, 99);
+    must(cuModuleGetFunction(&is_plain, module, "is_plain"));
+    assert_int_equal(count_overtakings(waits, 1), 0);
+    assert_int_equal(count_overtakings(waits, 2), 0);
+    assert_in_range(count_overtakings(hastes, 1), 1, 99);
+    assert_int_equal(count_overtakings(is_plain, 1), 0);
+    assert_in_range(count_overtakings(is_plain, 2), 1,
+                    99); // when all blocks of the first have begun
     must(cuModuleUnload(module));
 }
 

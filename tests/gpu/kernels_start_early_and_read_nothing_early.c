@@ -40,8 +40,9 @@ static const braid_kernel kernels[] = {
     { .name = "follow", .cuda = { .data = old_image } },
     { .name = "follow", .cuda = { .data = hasty_image } },
     { .name = "follow", .cuda = { .data = hasty_image }, .programmatic = true },
+    { .name = "follow", .cuda = { .data = old_image }, .programmatic = true },
 };
-enum { TEXT, SOURCE, OLD_TEXT, OWN_TEXT, HASTY_TEXT };
+enum { TEXT, SOURCE, OLD_TEXT, OWN_TEXT, HASTY_TEXT, CARELESS_TEXT };
 
 struct chain {
     braid_device *device;
@@ -133,12 +134,6 @@ static void an_option_turns_it_off(void **state)
     check_chain(TEXT, LONG_NS, (braid_exec_options){ .no_early_start = true }, 0);
 }
 
-static void it_is_left_where_it_does_not_pay(void **state)
-{
-    (void)state;
-    check_chain(TEXT, 50, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
-}
-
 static void other_text_stays_as_it_is(void **state)
 {
     (void)state;
@@ -155,6 +150,52 @@ static void a_kernel_that_does_not_wait_is_seen(void **state)
     assert_int_equal(count_early(&chain), CHAIN - 1);
     assert_false(run_in_order(&chain));
     close_chain(&chain);
+}
+
+// The second of two kernels forgot to wait. It overtakes the first one if the driver launches it as
+// the first one begins, and not if the driver launches it as the first one ends.
+static bool is_overtaken(uint32_t blocks)
+{
+    struct chain chain = { 0 };
+    braid_graph *graph;
+    void *memory;
+    bool overtaken = false;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
+    check_ok(braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned), &memory));
+    chain.word = memory;
+    check_ok(braid_graph_create(&graph));
+    braid_node node = { 0 };
+    for (unsigned i = 0; i < 2; i++) {
+        const braid_launch launch = {
+            .node = { .after = &node, .num_after = i },
+            .kernel = &kernels[i ? CARELESS_TEXT : TEXT],
+            .grid = { blocks, 1, 1 },
+            .block = { 256, 1, 1 },
+            BRAID_ARGS(BRAID_ARG(chain.word), BRAID_ARG(i)),
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    }
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+                                         .islands = BRAID_ISLANDS_NEVER };
+    check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
+    braid_graph_destroy(graph);
+    assert_int_equal(count_early(&chain), 1);
+    for (unsigned frame = 0; frame < FRAMES; frame++) {
+        *chain.word = 0;
+        check_ok(braid_exec_launch(chain.exec, NULL));
+        check_ok(braid_exec_wait(chain.exec));
+        overtaken |= *chain.word != 2;
+    }
+    close_chain(&chain);
+    return overtaken;
+}
+
+static void a_large_kernel_starts_as_blocks_end(void **state)
+{
+    (void)state;
+    assert_true(is_overtaken(1));
+    assert_false(is_overtaken(1000));
 }
 
 // A driver whose assembler is too old for the changed text is given the original.
@@ -244,7 +285,7 @@ static void timed_kernels_wait_between_deciding_and_the_clock(void **state)
     free(timed);
 }
 
-#define FIRST "\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n"
+#define FIRST "\n\tgriddepcontrol.wait;\n"
 
 static void every_entry_of_the_text_is_changed_and_nothing_else(void **state)
 {
@@ -277,9 +318,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_and_source_start_early),
         cmocka_unit_test(an_option_turns_it_off),
-        cmocka_unit_test(it_is_left_where_it_does_not_pay),
         cmocka_unit_test(other_text_stays_as_it_is),
         cmocka_unit_test(a_kernel_that_does_not_wait_is_seen),
+        cmocka_unit_test(a_large_kernel_starts_as_blocks_end),
         cmocka_unit_test(a_driver_may_refuse_the_changed_text),
         cmocka_unit_test(timed_kernels_wait_between_deciding_and_the_clock),
         cmocka_unit_test(every_entry_of_the_text_is_changed_and_nothing_else),

@@ -17,7 +17,6 @@ static const braid_cost_model graph_model = {
     .issue_ns = 160,
     .issue_wait_ns = 8,
     .early_ns = 220,
-    .early_least_ns = 100,
     .island_call_ns = 50,
     .island_wait_ns = 140,
     .island_block_wait_ns = 1200,
@@ -25,8 +24,7 @@ static const braid_cost_model graph_model = {
     .island_round_ns = 600,
 };
 
-// A kernel launched early starts 220 ns sooner behind one of 0.5 to 10 us, and 75 ns later behind
-// an empty one.
+// A kernel launched early starts 220 ns sooner behind one of 0.5 to 10 us.
 //
 // On streams the host queues: 2.5 to 3.3 us a launch in the cells of the table, 2.6 to 4.3 in six
 // processes of sparse_mpm, and 0.1 to 1.6 us for a wait with its share of a record. What it takes

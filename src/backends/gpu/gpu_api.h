@@ -59,7 +59,8 @@ enum {
     GPU_LAUNCH_PROGRAMMATIC = 6,
     GPU_LAUNCH_PRIORITY = 8,
     GPU_EDGE_PROGRAMMATIC = 1,      // type of an edge
-    GPU_EDGE_PORT_PROGRAMMATIC = 1, // the port it leaves by
+    GPU_EDGE_PORT_PROGRAMMATIC = 1, // the port it leaves by: all blocks have ended or say so
+    GPU_EDGE_PORT_BEGUN = 2,        // all blocks have begun
     GPU_SIGNAL_MEMORY = 2,          // of hip_signal_allocate
     GPU_WAIT_FOR_AT_LEAST = 0,      // by the difference, which may wrap around
 };

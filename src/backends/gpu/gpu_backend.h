@@ -233,6 +233,10 @@ bool braid_gpu_has_cooperative(const struct gpu_backend *gpu);
 gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
                                   const struct backend_launch *launch, const void **out_slot);
 
+// gpu_room.c. As backend_ops.count_blocks.
+braid_status braid_gpu_count_blocks(struct backend *backend, const struct backend_launch *launch,
+                                    uint64_t *out_num);
+
 // The function's limit of dynamic shared memory; *limit stays where the driver does not tell.
 gpu_result braid_gpu_read_shared_limit(const struct gpu_backend *gpu, gpu_function function,
                                        int *limit);

@@ -71,8 +71,6 @@ const char *const braid_island_walker_text[] = {
     "    )\n",
     "{\n",
     "!    static_assert(!BRAID_EARLY || __CUDA_ARCH__ >= 900, \"the compiler is older than the device\");\n",
-    "!    if (BRAID_EARLY)\n",
-    "!        asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n",
     "    extern __shared__ uint4 braid_island_memory[];\n",
     "    __shared__ __align__(128) unsigned braid_island_done[32];\n",
     "    const unsigned group = braid_island_group(), index = braid_island_index();\n",

@@ -253,6 +253,7 @@ static const struct backend_ops common_ops = {
     .kernel_load = braid_gpu_kernel_load,
     .kernel_load_reading_grid = braid_gpu_kernel_load_reading_grid,
     .kernel_unload = braid_gpu_kernel_unload,
+    .count_blocks = braid_gpu_count_blocks,
     .task_prepare = braid_gpu_task_prepare,
     .task_finish = braid_gpu_task_finish,
     .task_goes_on = braid_gpu_task_goes_on,

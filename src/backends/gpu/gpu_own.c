@@ -169,7 +169,6 @@ static const struct {
                        ".address_size 64\n"
                        ".visible .entry braid_wait()\n"
                        "{\n"
-                       "    griddepcontrol.launch_dependents;\n"
                        "    griddepcontrol.wait;\n"
                        "    ret;\n"
                        "}\n" },

@@ -11,7 +11,7 @@
 
 enum { OLDEST_TARGET = 70, EARLY_TARGET = 90 };
 
-static const char start[] = "\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n";
+static const char start[] = "\n\tgriddepcontrol.wait;\n";
 
 bool braid_gpu_is_ptx(const char *image)
 {

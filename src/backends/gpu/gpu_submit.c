@@ -32,7 +32,7 @@ static uint32_t list_attributes(const struct gpu_backend *gpu, const struct back
         attributes[num] = (struct gpu_attribute){ .id = GPU_LAUNCH_COOPERATIVE };
         attributes[num++].value.cooperative = 1;
     }
-    if (launch->starts_early) {
+    if (launch->start) {
         attributes[num] = (struct gpu_attribute){ .id = GPU_LAUNCH_PROGRAMMATIC };
         attributes[num++].value.programmatic = 1;
     }
@@ -87,7 +87,7 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
     const struct backend_launch *launch = &task->launch;
     // Priority and early start are hints: a driver that has no call for them runs the kernel
     // without. A cluster is not, the kernel may rely on it.
-    bool special = has_cluster(launch) || launch->priority || launch->starts_early;
+    bool special = has_cluster(launch) || launch->priority || launch->start;
     bool with_attributes = special && gpu->api->launch_config;
     if (has_cluster(launch) && !gpu->api->launch_config)
         return braid_error(BRAID_UNSUPPORTED, "launch of node %s (%s): no clusters on this driver",

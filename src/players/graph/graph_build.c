@@ -105,7 +105,7 @@ static void collect_after(struct graph_builder *builder, const struct graph_lane
 static bool may_start_early(const struct graph_builder *builder,
                             const struct backend_launch *launch, const struct graph_lane *state)
 {
-    return launch->starts_early && builder->gpu->api->graph_add_edges && state->last &&
+    return launch->start && builder->gpu->api->graph_add_edges && state->last &&
            state->last_is_kernel;
 }
 
@@ -113,8 +113,11 @@ static braid_status add_kernel(struct graph_builder *builder, const struct backe
                                const struct backend_launch *launch, const struct graph_lane *state,
                                gpu_node *out_node)
 {
-    static const struct gpu_edge_data early = { .from_port = GPU_EDGE_PORT_PROGRAMMATIC,
-                                                .type = GPU_EDGE_PROGRAMMATIC };
+    const struct gpu_edge_data early = {
+        .from_port = launch->start == BACKEND_STARTS_AS_BLOCKS_BEGIN ? GPU_EDGE_PORT_BEGUN
+                                                                     : GPU_EDGE_PORT_PROGRAMMATIC,
+        .type = GPU_EDGE_PROGRAMMATIC,
+    };
     struct gpu_backend *gpu = builder->gpu;
     struct gpu_place place = graph_place_here(builder);
     bool starts_early = may_start_early(builder, launch, state);

@@ -106,7 +106,8 @@ static void describe(struct graph_island *item, const struct backend_launch *fir
 {
     item->task.launch = *braid_gpu_island_launch(item->island, 1);
     item->task.launch.priority = first->priority;
-    item->task.launch.starts_early = first->starts_early && item->task.launch.kernel->waits_first;
+    if (item->task.launch.kernel->waits_first)
+        item->task.launch.start = first->start;
 }
 
 static void tell_times(struct gpu_island *island, struct graph_times *times,

@@ -220,7 +220,8 @@ bool braid_graph_times_launch_again(struct graph_times *times, const struct back
     times->args[launch->num_args + 1] = &times->mask;
     *out_launch = *launch;
     out_launch->kernel = &time->kernel->base;
-    out_launch->starts_early = launch->starts_early && time->kernel->base.waits_first;
+    if (!time->kernel->base.waits_first)
+        out_launch->start = BACKEND_STARTS_IN_ORDER;
     out_launch->args = times->args;
     out_launch->num_args = launch->num_args + GPU_STAMP_PARAMETERS;
     return true;
