@@ -3,7 +3,7 @@
 # The distributed Cholesky factorisation by Braid and by StarPU-MPI, in turn, on ranks of this machine: the same kernels, tiles and
 # owners, one worker a rank.
 # usage: ranks_cholesky.sh BUILD [RANKS [TURNS]]
-build=$1
+build=$(realpath "$1") || exit 1
 run=$(dirname "$0")/../tests/ranks/with_mpirun.sh
 export STARPU_WORKERS_NOBIND=1 STARPU_SILENT=1 BRAID_MPI="$build/src/libbraid_mpi.so"
 if [ ! -x "$build/bench/ranks_starpu_cholesky" ]; then

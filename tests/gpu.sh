@@ -29,7 +29,7 @@
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
-build=${BRAID_GPU_BUILD:-$root/build-gpu}
+build=$(realpath -m "${BRAID_GPU_BUILD:-$root/build-gpu}")
 results=${OUT:-$root/gpu-results}
 deps=$root/.gpu-deps
 failed=0

@@ -26,7 +26,9 @@ typedef struct braid_communicator braid_communicator;
 typedef struct braid_ranks_options {
     // What moves data: "mpi", or NULL for the first that is here. MPI is reached through
     // libbraid_mpi.so: the file that BRAID_MPI in the environment names, else the one beside
-    // libbraid.so, else the one that the system's loader finds.
+    // libbraid.so, else the one that the system's loader finds. BRAID_MPI is an absolute path, or
+    // a name without '/', which the loader seeks. If a program contains libbraid.a, or if the
+    // loader found libbraid.so by a relative path, nothing beside it is opened.
     const char *engine;
     // How long an operation may have been posted without ending, or a call that all ranks make may
     // wait for the others, in milliseconds: then it fails, and with it all that this rank and the
@@ -139,10 +141,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communicator(
 // On the CPU memory is the host's, on CUDA and HIP the device's: NCCL or RCCL moves it, which is
 // opened when the first such exec is created, and which all ranks must play such a graph with (one
 // device each, which is held until braid_ranks_close). Creating an exec is BRAID_UNAVAILABLE where
-// there is no such library; BRAID_NCCL and BRAID_RCCL in the environment name its file. There an
-// operation begins only behind the end of the one before on its communicator, but neighbouring
-// sends and receives that do not depend on each other are one; tags only have to agree; and
-// braid_exec_options.schedule is BRAID_UNSUPPORTED.
+// there is no such library; BRAID_NCCL and BRAID_RCCL in the environment name its file, as
+// BRAID_MPI names that of MPI. There an operation begins only behind the end of the one before on
+// its communicator, but neighbouring sends and receives that do not depend on each other are one;
+// tags only have to agree; and braid_exec_options.schedule is BRAID_UNSUPPORTED.
 // Such nodes cannot be disabled, nor their operation changed.
 // Errors: BRAID_INVALID_ARGUMENT (the message names the node), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(

@@ -30,7 +30,7 @@ static char *make_absolute(const char *folder)
 
 static const char *read_environment(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = secure_getenv(name);
     return value && *value ? value : NULL;
 }
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/library.h"
+
 // NVTX is a protocol, not a library (NVTX 3, nvtxDetail/nvtxTypes.h): the program calls the tool's
 // InitializeInjectionNvtx2 with a function that hands out tables of places for function pointers,
 // and the tool writes its own there. Numbers of tables, modules and places never change.
@@ -145,7 +147,8 @@ static bool open_nvtx(void)
     any_function *initialize = find_function(RTLD_DEFAULT, name);
     const char *path = secure_getenv("NVTX_INJECTION64_PATH");
     if (!initialize && path) {
-        void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL); // stays: its functions are called
+        // It stays: its functions are called.
+        void *library = braid_library_open(path, RTLD_LAZY | RTLD_LOCAL, NULL, 0);
         initialize = library ? find_function(library, name) : NULL;
     }
     if (!initialize || !((initialize_function *)initialize)(get_table))

@@ -36,7 +36,7 @@ static const struct backend_driver *find_driver(struct name name)
 
 static const char *allowed_names(void)
 {
-    const char *names = getenv("BRAID_BACKENDS");
+    const char *names = secure_getenv("BRAID_BACKENDS");
     return names && *names ? names : NULL;
 }
 

@@ -11,6 +11,7 @@
 #include <braid/rank.h>
 
 #include "base/error.h"
+#include "base/library.h"
 
 static const char *const names[] = {
     "ncclGetVersion", "ncclGetUniqueId",       "ncclCommInitRank",   "ncclCommDestroy",
@@ -39,15 +40,12 @@ static struct nccl_api opened[sizeof(vendors) / sizeof(*vendors)]; // lock; no n
 
 static void *load(const struct vendor *vendor, char *tried, size_t size)
 {
-    const char *given = getenv(vendor->variable);
+    const char *given = secure_getenv(vendor->variable);
     const char *only[] = { given, NULL };
     for (const char *const *name = given && *given ? only : vendor->libraries; *name; name++) {
-        void *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
+        void *library = braid_library_open(*name, RTLD_NOW | RTLD_LOCAL, tried, size);
         if (library)
             return library;
-        const char *reason = dlerror();
-        size_t used = strlen(tried);
-        snprintf(tried + used, size - used, "%s%s", used ? "; " : "", reason ? reason : *name);
     }
     return NULL;
 }

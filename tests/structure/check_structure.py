@@ -26,6 +26,7 @@ MAY_INCLUDE = {
 SHARED_WITH_TOOLS = ("base/text.h", "base/whole_file.h")  # need nothing of the library, and are built into both
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)
+PLAIN_GETENV = re.compile(r"\bgetenv\b")
 C_FILES = (".c", ".h", ".cpp", ".hpp")
 TEXT_FILES = C_FILES + (".py", ".sh", ".build", ".md", ".txt", ".1", ".map")
 SCRIPTS = ("run", ".ci/run")
@@ -126,6 +127,15 @@ def check_public(root, names):
                     yield f"{name}: public headers need no <{target}>"
 
 
+def check_environment(root, names):
+    """In a program with more rights than its user (setuid), no variable of that user counts."""
+    for name in names:
+        if name.startswith(("src/", "include/", "tools/")) and name.endswith(C_FILES):
+            for number, line in enumerate(read(root, name).splitlines(), 1):
+                if PLAIN_GETENV.search(line):
+                    yield f"{name}:{number}: call secure_getenv, not getenv"
+
+
 def check_whitespace(root, names):
     for name in names:
         if not name.endswith(TEXT_FILES) and name not in SCRIPTS:
@@ -182,6 +192,7 @@ CHECKS = [
     ("includes go one way", check_includes),
     ("no files include each other in a circle", check_circles),
     ("examples, tools and public headers use the public interface", check_public),
+    ("the environment is read by secure_getenv", check_environment),
     ("no tabs, no trailing space, a newline at the end", check_whitespace),
     ("every source has its licence line", check_licence_lines),
     ("every C file says what it is for", check_purpose),

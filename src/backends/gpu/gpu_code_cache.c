@@ -71,7 +71,7 @@ static bool depends_on_more(const char *source)
 
 static const char *environment(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = secure_getenv(name);
     return value ? value : "";
 }
 

@@ -24,7 +24,7 @@ static void tell_of_none(const struct error_attempt *attempt, braid_status statu
 
 braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, uint32_t **out_notes)
 {
-    const char *wish = getenv("BRAID_NOTE_NODES");
+    const char *wish = secure_getenv("BRAID_NOTE_NODES");
     void *notes = NULL;
     if (num == 0 || (wish && strcmp(wish, "0") == 0))
         return BRAID_OK;
