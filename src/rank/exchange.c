@@ -49,11 +49,25 @@ static bool send_bytes(braid_ranks *ranks, const struct exchange *exchange)
            braid_rank_progress_until(ranks, &ended);
 }
 
+// Engines count bytes in 31 bits, and no rank sends more.
+static bool check_size(braid_ranks *ranks, uint32_t rank, uint64_t num_bytes)
+{
+    char why[RANK_WHY_BYTES];
+    if (num_bytes <= MOST_BYTES)
+        return true;
+    snprintf(why, sizeof(why), "rank %u sends a plan of %llu bytes, more than %llu", rank,
+             (unsigned long long)num_bytes, (unsigned long long)MOST_BYTES);
+    braid_rank_fail(ranks, why, true);
+    return false;
+}
+
 // One after another: nothing else is on the way.
 static bool receive_bytes(braid_ranks *ranks, struct exchange *exchange)
 {
     for (uint32_t i = 1; i < ranks->num; i++) {
         bool ended = false;
+        if (!check_size(ranks, i, exchange->sizes[i]))
+            return false;
         exchange->received[i] = malloc(exchange->sizes[i]);
         if (!exchange->received[i]) {
             braid_rank_fail(ranks, "out of host memory for what other ranks plan", true);
@@ -111,8 +125,10 @@ braid_status braid_rank_exchange(braid_ranks *ranks, const void *bytes, uint64_t
                                   .what = "braid_exec_create",
                                   .arguments = exchange };
         status = braid_rank_call(ranks, &call);
-        if (!status)
+        if (!status) {
             *out_verdict = *verdict;
+            out_verdict->message[ERROR_MESSAGE_BYTES - 1] = '\0'; // rank 0 may not have ended it
+        }
         if (status == BRAID_DEVICE_ERROR)
             return status; // see above
     }

@@ -10,10 +10,11 @@ static bool read_plans(const void *const *bytes, const uint64_t *num_bytes, uint
                        struct rank_plan *plans, struct rank_verdict *verdict)
 {
     for (uint32_t i = 0; i < num; i++) {
-        if (!braid_rank_plan_read(bytes[i], num_bytes[i], &plans[i])) {
-            verdict->status = BRAID_UNSUPPORTED;
-            snprintf(verdict->message, sizeof(verdict->message),
-                     "rank %u has another version of Braid than rank 0", i);
+        char why[200];
+        verdict->status =
+            braid_rank_plan_read(bytes[i], num_bytes[i], num, &plans[i], why, sizeof(why));
+        if (verdict->status) {
+            snprintf(verdict->message, sizeof(verdict->message), "rank %u %s", i, why);
             return false;
         }
     }
@@ -44,16 +45,6 @@ static bool check_engines(const struct rank_plan *plans, uint32_t num, struct ra
     return true;
 }
 
-static const struct rank_plan_communicator *find_communicator(const struct rank_plan *plan,
-                                                              uint32_t number)
-{
-    for (uint32_t i = 0; i < plan->num_communicators; i++) {
-        if (plan->communicators[i].number == number)
-            return &plan->communicators[i];
-    }
-    return NULL;
-}
-
 // Of one communicator of a rank: whether all its ranks connect it now, or none.
 static bool check_link(const struct rank_plan *plans, uint32_t rank,
                        const struct rank_plan_communicator *communicator,
@@ -62,7 +53,7 @@ static bool check_link(const struct rank_plan *plans, uint32_t rank,
     for (uint32_t i = 0; i < communicator->num_members; i++) {
         uint32_t member = plans[rank].members[communicator->first_member + i];
         const struct rank_plan_communicator *there =
-            find_communicator(&plans[member], communicator->number);
+            braid_rank_plan_find_communicator(&plans[member], communicator->number);
         if (there && there->is_linked == communicator->is_linked)
             continue;
         verdict->status = BRAID_INVALID_ARGUMENT;

@@ -19,16 +19,6 @@ static bool is_collective(const struct rank_plan_operation *operation)
     return operation->operation >= BRAID_RANK_BROADCAST;
 }
 
-static const struct rank_plan_communicator *find_communicator(const struct rank_plan *plan,
-                                                              uint32_t number)
-{
-    for (uint32_t i = 0; i < plan->num_communicators; i++) {
-        if (plan->communicators[i].number == number)
-            return &plan->communicators[i];
-    }
-    return NULL;
-}
-
 // The next operation of the communicator that all its ranks make, from index `i` on; their end
 // where there is none.
 static uint32_t next_collective(const struct rank_plan *plan, uint32_t number, uint32_t i)
@@ -84,7 +74,8 @@ static void show_order(const struct rank_plan *plan, uint32_t rank, uint32_t num
 static bool refuse(const struct rank_plan *plans, const uint32_t ranks[2], uint32_t number,
                    const uint32_t at[2], const char *why, struct rank_verdict *verdict)
 {
-    const struct rank_plan_communicator *communicator = find_communicator(&plans[ranks[0]], number);
+    const struct rank_plan_communicator *communicator =
+        braid_rank_plan_find_communicator(&plans[ranks[0]], number);
     char *text = verdict->message;
     size_t size = sizeof(verdict->message);
     verdict->status = BRAID_INVALID_ARGUMENT;
@@ -174,7 +165,7 @@ static bool is_first(const struct rank_plan *plans, uint32_t rank,
 {
     const uint32_t *members = plans[rank].members + communicator->first_member;
     for (uint32_t i = 0; i < communicator->num_members && members[i] != rank; i++) {
-        if (find_communicator(&plans[members[i]], communicator->number))
+        if (braid_rank_plan_find_communicator(&plans[members[i]], communicator->number))
             return false;
     }
     return true;
@@ -298,11 +289,30 @@ static bool match_halves(const struct rank_plan *plans, const struct array *all,
     return true;
 }
 
+// A vertex for each operation of all ranks may come behind those of the plans.
+static bool check_numbers(const struct rank_plan *plans, uint32_t num, struct rank_verdict *verdict)
+{
+    uint64_t num_vertices = 0;
+    for (uint32_t i = 0; i < num; i++) {
+        num_vertices += (uint64_t)plans[i].num_vertices + plans[i].num_operations;
+        if (num_vertices <= UINT32_MAX)
+            continue;
+        verdict->status = BRAID_UNSUPPORTED;
+        snprintf(verdict->message, sizeof(verdict->message),
+                 "ranks 0 to %u have %llu nodes that others may wait for, more than %u", i,
+                 (unsigned long long)num_vertices, UINT32_MAX);
+        return false;
+    }
+    return true;
+}
+
 bool braid_rank_match(const struct rank_plan *plans, uint32_t num, struct rank_match *out_match,
                       struct rank_verdict *out_verdict)
 {
     struct rank_match match = { 0 };
     struct array halves = { 0 };
+    if (!check_numbers(plans, num, out_verdict))
+        return false;
     match.first_vertex = braid_allocate_zeroed((size_t)num + 1, sizeof(uint32_t));
     if (!match.first_vertex)
         return no_memory(out_verdict);

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's plan as bytes. All ranks are of one byte order, as MPI's own bytes would be.
+// Writing a rank's plan as bytes. All ranks are of one byte order, as MPI's own bytes would be.
 #include "rank/rank_plan.h"
 
 #include <string.h>
-
-#define MAGIC 0x62726433u // and version
-
-struct header {
-    uint32_t magic, status, may_plan_again, introduces, engine, num_vertices;
-    uint32_t num_operations, num_communicators, num_members, num_edges;
-    uint64_t num_text;
-};
 
 uint32_t braid_rank_plan_add_text(struct rank_plan_parts *parts, const char *text)
 {
@@ -48,8 +40,8 @@ static char *put(char *at, const struct array *array, size_t item_bytes)
 // Operations, which have members of 8 bytes, stand right behind the header.
 void *braid_rank_plan_write(const struct rank_plan_parts *parts, uint64_t *out_num_bytes)
 {
-    const struct header header = {
-        .magic = MAGIC,
+    const struct rank_plan_header header = {
+        .magic = RANK_PLAN_MAGIC,
         .status = parts->status,
         .may_plan_again = parts->may_plan_again,
         .introduces = parts->introduces,
@@ -77,42 +69,6 @@ void *braid_rank_plan_write(const struct rank_plan_parts *parts, uint64_t *out_n
     put(at, &parts->text, 1);
     *out_num_bytes = bytes;
     return made;
-}
-
-bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_plan *out_plan)
-{
-    struct header header;
-    if (num_bytes < sizeof(header))
-        return false;
-    memcpy(&header, bytes, sizeof(header));
-    uint64_t needed =
-        sizeof(header) + (uint64_t)header.num_operations * sizeof(struct rank_plan_operation) +
-        (uint64_t)header.num_communicators * sizeof(struct rank_plan_communicator) +
-        (uint64_t)header.num_members * sizeof(uint32_t) +
-        (uint64_t)header.num_edges * sizeof(struct rank_plan_edge) + header.num_text + 1;
-    if (header.magic != MAGIC || needed != num_bytes)
-        return false;
-    struct rank_plan plan = { header.status,
-                              header.may_plan_again,
-                              header.introduces,
-                              header.engine,
-                              header.num_vertices,
-                              header.num_operations,
-                              header.num_communicators,
-                              header.num_members,
-                              header.num_edges,
-                              NULL,
-                              NULL,
-                              NULL,
-                              NULL,
-                              NULL };
-    plan.operations = (const void *)((const char *)bytes + sizeof(header));
-    plan.communicators = (const void *)(plan.operations + plan.num_operations);
-    plan.members = (const void *)(plan.communicators + plan.num_communicators);
-    plan.edges = (const void *)(plan.members + plan.num_members);
-    plan.text = (const void *)(plan.edges + plan.num_edges);
-    *out_plan = plan;
-    return true;
 }
 
 void braid_rank_plan_finish(struct rank_plan_parts *parts)

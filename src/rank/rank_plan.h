@@ -32,6 +32,15 @@ struct rank_plan_edge {
     uint32_t is_lane; // the plan's, not the graph's: the later is behind the earlier on its lane
 };
 
+// A plan as bytes: this, then operations, communicators, members, edges, texts, and a zero.
+struct rank_plan_header {
+    uint32_t magic, status, may_plan_again, introduces, engine, num_vertices;
+    uint32_t num_operations, num_communicators, num_members, num_edges;
+    uint64_t num_text;
+};
+
+#define RANK_PLAN_MAGIC 0x62726433u // and version
+
 // As one rank makes it.
 struct rank_plan_parts {
     uint32_t status; // braid_status: its exec could not be made, and the text begins with why
@@ -59,8 +68,16 @@ bool braid_rank_plan_add_communicator(struct rank_plan_parts *parts,
                                       const braid_communicator *communicator);
 // NULL: no memory. To be freed.
 void *braid_rank_plan_write(const struct rank_plan_parts *parts, uint64_t *out_num_bytes);
-bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_plan *out_plan);
 void braid_rank_plan_finish(struct rank_plan_parts *parts);
+
+// rank_plan_read.c: checks all that is an index, so that any bytes can be read; they lie as malloc
+// would align them. `why` then goes on from the rank's name. Errors: BRAID_UNSUPPORTED (another
+// version), BRAID_INVALID_ARGUMENT (a damaged plan).
+braid_status braid_rank_plan_read(const void *bytes, uint64_t num_bytes, uint32_t num_ranks,
+                                  struct rank_plan *out_plan, char *why, size_t size);
+// NULL: the rank told of no communicator with this number.
+const struct rank_plan_communicator *braid_rank_plan_find_communicator(const struct rank_plan *plan,
+                                                                       uint32_t number);
 
 // rank_match.c: compares orders, and finds which operations belong together. What it writes are
 // edges between vertices of all ranks, those of rank r from first_vertex[r] on, and of vertices
