@@ -25,7 +25,6 @@ struct file_head {
     uint64_t key_bytes, content_bytes;
 };
 
-static const uint64_t file_mark = UINT64_C(0x6272616964303031); // "braid001"
 static const size_t summed_from = offsetof(struct file_head, key_bytes);
 
 // It is no secret what is hashed, and whoever can write to the folder need not forge a hash: a
@@ -117,7 +116,7 @@ static unsigned char *load(const struct disk_cache *cache, const char *path, siz
 static bool is_whole(const unsigned char *data, size_t bytes, const struct file_head *head)
 {
     size_t left = bytes - sizeof(*head);
-    if (head->mark != file_mark || head->key_bytes > left ||
+    if (head->mark != DISK_CACHE_MARK || head->key_bytes > left ||
         head->content_bytes != left - head->key_bytes)
         return false;
     XXH128_canonical_t sum = hash(data + summed_from, bytes - summed_from);
@@ -205,7 +204,9 @@ static unsigned char *compose(const void *key, size_t key_bytes, const void *con
     unsigned char *data = malloc(total);
     if (!data)
         return NULL;
-    struct file_head head = { .mark = file_mark, .key_bytes = key_bytes, .content_bytes = bytes };
+    struct file_head head = { .mark = DISK_CACHE_MARK,
+                              .key_bytes = key_bytes,
+                              .content_bytes = bytes };
     memcpy(data, &head, sizeof(head));
     memcpy(data + sizeof(head), key, key_bytes);
     memcpy(data + sizeof(head) + key_bytes, content, bytes);

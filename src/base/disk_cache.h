@@ -41,13 +41,15 @@ void braid_disk_cache_write(struct disk_cache *cache, const void *key, size_t ke
                             const void *content, size_t bytes);
 
 // Removes files until the folder is well below its limits, if it is above them, and what processes
-// that were killed left half-written. Files of other names are left alone.
+// that were killed left half-written. Files with other names, or without Braid's mark, neither
+// count nor are removed.
 void braid_disk_cache_trim(const struct disk_cache *cache);
 
 enum {
     DISK_CACHE_NAME_BYTES = 33,         // 32 hexadecimal digits of the key's hash
     DISK_CACHE_UNFINISHED_SECONDS = 600 // after which a file is not being written any more
 };
-#define DISK_CACHE_UNFINISHED "unfinished-" // how the names of files begin that are being written
+#define DISK_CACHE_UNFINISHED "unfinished-"          // begins the name of a file until it is whole
+#define DISK_CACHE_MARK UINT64_C(0x6272616964303031) // "braid001" begins each file
 
 #endif

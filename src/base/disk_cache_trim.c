@@ -28,6 +28,28 @@ static bool is_kept_name(const char *name)
     return digits == DISK_CACHE_NAME_BYTES - 1 && name[digits] == '\0';
 }
 
+// As mkostemp makes it.
+static bool is_unfinished_name(const char *name)
+{
+    size_t begin = strlen(DISK_CACHE_UNFINISHED);
+    return strncmp(name, DISK_CACHE_UNFINISHED, begin) == 0 && strlen(name) == begin + 6;
+}
+
+// Whether Braid wrote the file, in this version or in another: "braid" and three digits. The folder
+// may be shared with other programs, whose files may have any name and be of any kind.
+static bool has_mark(int at, const char *name)
+{
+    int file = openat(at, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    uint64_t mark = 0;
+    if (file < 0)
+        return false;
+    bool is_read = fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+                   read(file, &mark, sizeof(mark)) == sizeof(mark);
+    close(file);
+    return is_read && mark >> 24 == DISK_CACHE_MARK >> 24;
+}
+
 // False: memory ran out.
 static bool add_entry(struct listing *listing, const char *name, const struct stat *status)
 {
@@ -47,26 +69,45 @@ static bool add_entry(struct listing *listing, const char *name, const struct st
     return true;
 }
 
-// Lists what is kept, and removes what was left half-written.
+// Lists what is kept by its name, and removes what was left half-written.
 static bool list(DIR *folder, struct listing *listing)
 {
     int at = dirfd(folder);
     time_t now = time(NULL);
     struct dirent *found;
     while ((found = readdir(folder))) {
-        bool unfinished =
-            strncmp(found->d_name, DISK_CACHE_UNFINISHED, strlen(DISK_CACHE_UNFINISHED)) == 0;
+        bool unfinished = is_unfinished_name(found->d_name);
         struct stat status;
         if ((!unfinished && !is_kept_name(found->d_name)) ||
             fstatat(at, found->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(status.st_mode))
             continue;
-        if (unfinished && now - status.st_mtime > DISK_CACHE_UNFINISHED_SECONDS)
+        bool is_old = now - status.st_mtime > DISK_CACHE_UNFINISHED_SECONDS;
+        if (unfinished && is_old && has_mark(at, found->d_name))
             (void)unlinkat(at, found->d_name, 0); // another process may have been first
         else if (!unfinished && !add_entry(listing, found->d_name, &status))
             return false;
     }
     return true;
+}
+
+// Files are opened only if the folder seems too large, since this takes longer than their names.
+static void forget_foreign(int at, struct listing *listing)
+{
+    size_t num = 0;
+    listing->bytes = 0;
+    for (size_t i = 0; i < listing->num; i++) {
+        if (!has_mark(at, listing->entries[i].name))
+            continue;
+        listing->entries[num++] = listing->entries[i];
+        listing->bytes += listing->entries[i].bytes;
+    }
+    listing->num = num;
+}
+
+static bool is_too_large(const struct disk_cache *cache, const struct listing *listing)
+{
+    return listing->bytes > cache->most_bytes || listing->num > cache->most_files;
 }
 
 static int compare_used(const void *a, const void *b)
@@ -98,9 +139,11 @@ void braid_disk_cache_trim(const struct disk_cache *cache)
     if (!folder)
         return;
     struct listing listing = { 0 };
-    if (list(folder, &listing) &&
-        (listing.bytes > cache->most_bytes || listing.num > cache->most_files))
-        remove_oldest(dirfd(folder), cache, &listing);
+    if (list(folder, &listing) && is_too_large(cache, &listing)) {
+        forget_foreign(dirfd(folder), &listing);
+        if (is_too_large(cache, &listing))
+            remove_oldest(dirfd(folder), cache, &listing);
+    }
     free(listing.entries);
     closedir(folder);
 }

@@ -163,15 +163,79 @@ static void those_used_last_stay(void **state)
 // What a killed process left goes once it is surely not being written any more.
 static void unfinished_files_go(void **state)
 {
-    char file[MOST_PATH];
+    char whole[MOST_PATH], file[MOST_PATH];
     (void)state;
-    const struct disk_cache cache = { .folder = folder, .most_bytes = 1 << 20, .most_files = 4 };
-    make_file(file, "unfinished-abc");
+    struct disk_cache cache = { .folder = folder, .most_bytes = 1 << 20, .most_files = 4 };
+    braid_disk_cache_write(&cache, "key", 3, "content", 7);
+    assert_int_equal(count_files(whole), 1);
+    assert_int_equal(rename(whole, make_file(file, "unfinished-abcdef")), 0);
     braid_disk_cache_trim(&cache);
     assert_int_equal(access(file, F_OK), 0);
     make_old(file);
     braid_disk_cache_trim(&cache);
     assert_int_equal(access(file, F_OK), -1);
+}
+
+enum { NUM_FOREIGN = 9 };
+
+// Files of other programs, of any name and kind: regular ones first. All are old.
+static void make_foreign_files(char paths[NUM_FOREIGN][MOST_PATH])
+{
+    static const char *const unfinished[] = { "unfinished-abcdef", "unfinished-letter.txt" };
+    char name[DISK_CACHE_NAME_BYTES];
+    for (unsigned i = 0; i < 5; i++) {
+        snprintf(name, sizeof(name), "%032x", i);
+        FILE *file = fopen(make_file(paths[i], name), "w");
+        assert_non_null(file);
+        fputs(i % 2 ? "mine" : "This file is mine.", file);
+        assert_int_equal(fclose(file), 0);
+    }
+    make_file(paths[5], unfinished[0]);
+    make_file(paths[6], unfinished[1]);
+    snprintf(paths[7], MOST_PATH, "%s/%032x", folder, 7);
+    assert_int_equal(mkfifo(paths[7], 0600), 0);
+    snprintf(paths[8], MOST_PATH, "%s/%032x", folder, 8);
+    assert_int_equal(symlink(paths[0], paths[8]), 0);
+    for (unsigned i = 0; i < 8; i++)
+        make_old(paths[i]);
+}
+
+static void files_of_others_stay(void **state)
+{
+    char foreign[NUM_FOREIGN][MOST_PATH], name[MOST_PATH];
+    struct stat status;
+    (void)state;
+    struct disk_cache cache = { .folder = folder, .most_bytes = 1 << 20, .most_files = 4 };
+    make_foreign_files(foreign);
+    for (unsigned key = 0; key < 4; key++)
+        braid_disk_cache_write(&cache, &key, sizeof(key), "content", 7);
+    assert_int_equal(count_files(name), NUM_FOREIGN + 4); // foreign files do not count
+    for (unsigned key = 4; key < 20; key++) {
+        braid_disk_cache_write(&cache, &key, sizeof(key), "content", 7);
+        assert_true(count_files(name) <= NUM_FOREIGN + 4);
+    }
+    for (unsigned i = 0; i < NUM_FOREIGN; i++)
+        assert_int_equal(lstat(foreign[i], &status), 0);
+}
+
+// A program with another version of Braid may never come back.
+static void files_of_other_versions_go(void **state)
+{
+    char file[MOST_PATH], name[MOST_PATH];
+    (void)state;
+    struct disk_cache cache = { .folder = folder, .most_bytes = 1 << 20, .most_files = 4 };
+    braid_disk_cache_write(&cache, "key", 3, "content", 7);
+    assert_int_equal(count_files(file), 1);
+    const uint64_t mark = DISK_CACHE_MARK + 1;
+    FILE *opened = fopen(file, "r+");
+    assert_non_null(opened);
+    assert_int_equal(fwrite(&mark, sizeof(mark), 1, opened), 1);
+    assert_int_equal(fclose(opened), 0);
+    make_old(file);
+    for (unsigned key = 0; key < 4; key++)
+        braid_disk_cache_write(&cache, &key, sizeof(key), "content", 7);
+    assert_int_equal(access(file, F_OK), -1);
+    assert_int_equal(count_files(name), 3);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -184,6 +248,8 @@ int main(void)
         CASE(what_is_larger_than_all_is_not_kept),
         CASE(those_used_last_stay),
         CASE(unfinished_files_go),
+        CASE(files_of_others_stay),
+        CASE(files_of_other_versions_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
