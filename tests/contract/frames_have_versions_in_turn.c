@@ -99,6 +99,81 @@ static void each_frame_finds_what_an_earlier_one_left(void **state)
     }
 }
 
+// Of two versions of "pair" and three of "triple", frames have the same memories again after six.
+// Every frame goes into the total: total = total * 3 + pair + triple.
+struct mixed {
+    braid_graph *graph;
+    uint32_t *total;
+};
+
+static void add_sum(braid_graph *graph, braid_resource to, braid_resource a, braid_resource b)
+{
+    uint32_t num = num_numbers;
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_launch){
+            .node = { USES({ a, BRAID_READ }, { b, BRAID_READ }, { to, BRAID_WRITE }) },
+            .kernel = &test_add,
+            .grid = { 4, 1, 1 },
+            .block = { 32, 1, 1 },
+            BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&a),
+                       braid_resource_address(&b), BRAID_ARG(num)) },
+        NULL));
+}
+
+static struct mixed make_mixed(struct contract *contract)
+{
+    struct mixed mixed = { contract_graph(contract), contract_numbers(contract, num_numbers) };
+    uint64_t bytes = num_numbers * sizeof(uint32_t);
+    braid_graph *graph = mixed.graph;
+    braid_resource pair, triple, pair_before, triple_before, sum, scaled, total;
+    check_ok(braid_graph_add_versioned_buffer(graph, "pair", NULL, 2, bytes, &pair));
+    check_ok(braid_graph_add_versioned_buffer(graph, "triple", NULL, 3, bytes, &triple));
+    check_ok(braid_graph_add_earlier_version(graph, pair, 1, &pair_before));
+    check_ok(braid_graph_add_earlier_version(graph, triple, 2, &triple_before));
+    check_ok(braid_graph_add_transient(graph, "sum", bytes, 0, &sum));
+    check_ok(braid_graph_add_transient(graph, "scaled", bytes, 0, &scaled));
+    check_ok(braid_graph_add_buffer(graph, "total", mixed.total, bytes, &total));
+    add_step(graph, pair, pair_before, 5, 1);
+    add_step(graph, triple, triple_before, 7, 2);
+    add_sum(graph, sum, pair, triple);
+    add_step(graph, scaled, total, 3, 0);
+    add_sum(graph, total, scaled, sum);
+    return mixed;
+}
+
+static uint32_t expect_total(uint32_t num_frames)
+{
+    uint32_t pair = 0, triples[2] = { 0 }, total = 0;
+    for (uint32_t frame = 0; frame < num_frames; frame++) {
+        pair = pair * 5 + 1;
+        triples[frame % 2] = triples[frame % 2] * 7 + 2;
+        total = total * 3 + pair + triples[frame % 2];
+    }
+    return total;
+}
+
+static void buffers_of_two_and_of_three_versions_keep_apart(void **state)
+{
+    enum { most_frames_in_flight = 6, num_single = 9, num_many = 8 };
+    struct contract *contract = *state;
+    for (uint32_t depth = 1; depth <= most_frames_in_flight; depth++) {
+        struct mixed mixed = make_mixed(contract);
+        braid_exec *exec =
+            make_exec(contract, mixed.graph, (braid_exec_options){ .frames = depth });
+        braid_stream *stream = contract_stream(contract);
+        for (uint32_t frame = 0; frame < num_single; frame++)
+            check_ok(braid_exec_launch(exec, stream));
+        check_ok(braid_exec_launch_many(exec, stream, num_many));
+        check_ok(braid_exec_wait(exec));
+        uint32_t seen[num_numbers];
+        contract_read(contract, seen, mixed.total, sizeof(seen));
+        for (uint32_t i = 0; i < num_numbers; i++)
+            assert_int_equal(seen[i], expect_total(num_single + num_many));
+        contract_destroy_exec(contract, exec);
+    }
+}
+
 static uint32_t read_sum;
 
 static void add_up(void *user)
@@ -247,6 +322,7 @@ int run_versions(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(each_frame_finds_what_an_earlier_one_left),
+        contract_test(buffers_of_two_and_of_three_versions_keep_apart),
         contract_test(calls_are_given_the_versions_of_their_frames),
         contract_test(memory_is_told_of),
         contract_test(versions_that_no_memory_holds_are_refused),
