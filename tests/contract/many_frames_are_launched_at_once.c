@@ -185,6 +185,42 @@ static void frames_in_flight_at_once_keep_their_rows(void **state)
         assert_int_equal(seen[i], 100 + i);
 }
 
+struct ends {
+    uint64_t num;
+    bool are_in_order;
+};
+
+static void note_end(uint64_t frame, void *user)
+{
+    struct ends *ends = user;
+    ends->are_in_order = ends->are_in_order && frame == ends->num;
+    ends->num++;
+}
+
+// Whether the frames have rows or not, and whatever number of them the driver would run at once.
+static void each_frame_of_a_call_tells_of_its_end(void **state)
+{
+    struct contract *contract = *state;
+    struct frames frames = make_frames(contract);
+    struct ends ends = { .are_in_order = true };
+    braid_exec *exec = contract_exec_with(
+        contract, frames.graph,
+        (braid_exec_options){ .on_frame_end = note_end, .on_frame_end_user = &ends });
+    uint32_t rows[MANY], expected[NUM_CHAINS] = { 0 };
+    fill_rows(rows, MANY, 9);
+    check_ok(braid_exec_launch_many(exec, NULL, MANY));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(ends.num, MANY);
+    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, MANY));
+    check_ok(braid_exec_launch_many(exec, NULL, MANY));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(ends.num, 2 * MANY);
+    assert_true(ends.are_in_order);
+    expect(expected, NULL, MANY);
+    expect(expected, rows, MANY);
+    check_frames(contract, &frames, expected);
+}
+
 static void rows_are_for_as_many_frames(void **state)
 {
     struct contract *contract = *state;
@@ -250,6 +286,7 @@ int run_many_frames(void)
         contract_test(each_frame_takes_its_row),
         contract_test(frames_in_flight_keep_their_rows),
         contract_test(frames_in_flight_at_once_keep_their_rows),
+        contract_test(each_frame_of_a_call_tells_of_its_end),
         contract_test(rows_are_for_as_many_frames),
         contract_test(rows_in_every_launch_allocate_nothing),
     };
