@@ -69,6 +69,74 @@ static void the_end_of_a_resource_is_kept(void **state)
         assert_int_equal(seen[i], i < 16 ? 0 : i < 24 ? 1 + i % 4 : 5);
 }
 
+// Nodes between `near`, a resource of num_words words, and `far`, memory of the program.
+struct moved {
+    braid_node out, in, fill; // from `near`, to it, and a fill of it
+    braid_exec *exec;
+};
+
+static struct moved make_moved(struct contract *contract, uint32_t *near, uint32_t *far)
+{
+    struct moved moved;
+    const uint64_t bytes = num_words * sizeof(uint32_t);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource resource;
+    check_ok(braid_graph_add_buffer(graph, "near", near, bytes, &resource));
+    const braid_copy out = { .node = { .name = "out", USES({ resource, BRAID_READ }) },
+                             .to = far,
+                             .from_resource = resource,
+                             .bytes = bytes };
+    const braid_copy in = { .node = { .name = "in", USES({ resource, BRAID_WRITE }) },
+                            .to_resource = resource,
+                            .from = far,
+                            .bytes = bytes };
+    const braid_fill fill = { .node = { .name = "fill", USES({ resource, BRAID_WRITE }) },
+                              .to_resource = resource,
+                              .value_bytes = 4,
+                              .num_values = num_words };
+    check_ok(braid_graph_add_copy(graph, &out, &moved.out));
+    check_ok(braid_graph_add_copy(graph, &in, &moved.in));
+    check_ok(braid_graph_add_fill(graph, &fill, &moved.fill));
+    moved.exec = make_exec(contract, graph, 2);
+    return moved;
+}
+
+// An end with another address is no resource any more, so nothing is known of where that ends:
+// neither in the call that moves it nor in later ones. The other end keeps its own.
+static void an_end_that_moves_has_no_bound(void **state)
+{
+    enum { num_more = 3 * num_words };
+    struct contract *contract = *state;
+    uint32_t *near = contract_numbers(contract, num_words);
+    uint32_t *memory = contract_numbers(contract, 4 * num_more), numbers[num_more];
+    uint32_t *from = memory, *to = memory + num_more, *other = memory + 2 * num_more,
+             *filled = memory + 3 * num_more;
+    const uint64_t bytes = sizeof(numbers), too_many = (num_words + 1) * sizeof(uint32_t);
+    struct moved moved = make_moved(contract, near, from);
+    braid_exec *exec = moved.exec;
+    check_fails(braid_exec_set_copy(exec, moved.out, to, near, too_many), BRAID_INVALID_ARGUMENT,
+                "'out'");
+    check_fails(braid_exec_set_copy(exec, moved.in, NULL, other, too_many), BRAID_INVALID_ARGUMENT,
+                "'in'");
+    check_ok(braid_exec_set_copy(exec, moved.out, to, from, bytes));
+    check_ok(braid_exec_set_copy(exec, moved.in, other, NULL, 0));
+    check_ok(braid_exec_set_copy(exec, moved.in, NULL, NULL, bytes));
+    check_ok(braid_exec_set_fill(exec, moved.fill, filled, 9, 0));
+    check_ok(braid_exec_set_fill(exec, moved.fill, NULL, 8, num_more));
+    for (uint32_t i = 0; i < num_more; i++)
+        numbers[i] = 100 + i;
+    contract_write(contract, from, numbers, bytes);
+    for (int i = 0; i < 2; i++) // in both slots
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[4 * num_more];
+    contract_read(contract, seen, memory, sizeof(seen));
+    for (uint32_t i = 0; i < 3; i++)
+        assert_memory_equal(seen + i * num_more, numbers, bytes);
+    for (uint32_t i = 0; i < num_more; i++)
+        assert_int_equal(seen[3 * num_more + i], 8);
+}
+
 // Stamps before and behind a node that does nothing: its edges order them.
 static void check_edges_stay(struct contract *contract, braid_graph *graph, braid_node first,
                              braid_node middle, uint32_t *counter, uint32_t *stamps,
@@ -306,6 +374,7 @@ int run_kinds(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(the_end_of_a_resource_is_kept),
+        contract_test(an_end_that_moves_has_no_bound),
         contract_test(edges_of_a_disabled_node_stay),
         contract_test(grids_grow_and_shrink),
         contract_test(a_grid_that_finds_no_memory_stays),
