@@ -3,6 +3,7 @@
 // meanwhile is not mixed into its frames.
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
@@ -21,7 +22,8 @@ struct full {
     uint32_t rows[num_rows];
 };
 
-static void fill_up(struct contract *contract, struct full *full, int num_frames)
+static void fill_up(struct contract *contract, struct full *full, int num_frames,
+                    braid_exec_when_full when_full)
 {
     braid_graph *graph = contract_graph(contract);
     full->gate = contract_gate(contract);
@@ -34,8 +36,7 @@ static void fill_up(struct contract *contract, struct full *full, int num_frames
     check_ok(braid_graph_use_parameter(graph, full->addend,
                                        &(braid_parameter_use){ .node = node, .argument = 3 }));
     full->exec = contract_exec_with(
-        contract, graph,
-        (braid_exec_options){ .frames = num_places, .when_full = BRAID_FULL_WAITS });
+        contract, graph, (braid_exec_options){ .frames = num_places, .when_full = when_full });
     full->stream = contract_stream(contract);
     for (int i = 0; i < num_frames; i++)
         check_ok(braid_exec_launch(full->exec, full->stream));
@@ -84,7 +85,7 @@ static void other_threads_use_the_exec_meanwhile(void **state)
 {
     struct contract *contract = *state;
     struct full full = { 0 };
-    fill_up(contract, &full, num_places);
+    fill_up(contract, &full, num_places, BRAID_FULL_WAITS);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, launch_one, &full), 0);
     use_meanwhile(&full);
@@ -102,7 +103,7 @@ static void rows_go_to_their_frames(void **state)
 {
     struct contract *contract = *state;
     struct full full = { .rows = { 10, 20, 30, 40, 50 } };
-    fill_up(contract, &full, num_places - 1);
+    fill_up(contract, &full, num_places - 1, BRAID_FULL_WAITS);
     pthread_t launcher, setter;
     assert_int_equal(pthread_create(&launcher, NULL, launch_rows, &full), 0);
     while (braid_exec_num_frames(full.exec) < num_places) // the first row has its frame
@@ -154,12 +155,63 @@ static void a_wait_for_a_frame_waits_for_none_behind_it(void **state)
     }
 }
 
+// Who waits for a frame, and what it found.
+struct waiter {
+    braid_exec *exec;
+    uint64_t frame;
+    braid_status status;
+    atomic_bool calls, opened, was_opened, has_returned;
+};
+
+static void *wait_for_frame(void *user)
+{
+    struct waiter *waiter = user;
+    atomic_store(&waiter->calls, true);
+    waiter->status = braid_exec_wait_frame(waiter->exec, waiter->frame);
+    atomic_store(&waiter->was_opened, atomic_load(&waiter->opened));
+    atomic_store(&waiter->has_returned, true);
+    return NULL;
+}
+
+static void check_wait_for_frame(struct contract *contract, braid_exec_when_full when_full,
+                                 uint64_t frame)
+{
+    struct full full = { 0 };
+    fill_up(contract, &full, num_places, when_full);
+    struct waiter waiter = { .exec = full.exec, .frame = frame };
+    pthread_t thread;
+    gate_wait_until_entered(full.gate);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_frame, &waiter), 0);
+    while (!atomic_load(&waiter.calls))
+        sched_yield();
+    for (int i = 0; i < 1000 && !atomic_load(&waiter.has_returned); i++)
+        sched_yield();
+    atomic_store(&waiter.opened, true);
+    gate_open(full.gate);
+    pthread_join(thread, NULL);
+    check_ok(waiter.status);
+    assert_true(atomic_load(&waiter.was_opened));
+    check_ok(braid_exec_wait(full.exec));
+    assert_int_equal(contract_number(contract, full.data), 1 * 3 + 1);
+    contract_destroy_exec(contract, full.exec);
+}
+
+// All places are taken and the first frame is held up: neither has ended, and the oldest is the one
+// whose place the next launch takes.
+static void a_wait_for_a_frame_in_flight_waits_for_its_end(void **state)
+{
+    for (int when_full = BRAID_FULL_QUEUES; when_full <= BRAID_FULL_REFUSES; when_full++)
+        for (uint64_t frame = 0; frame < num_places; frame++)
+            check_wait_for_frame(*state, (braid_exec_when_full)when_full, frame);
+}
+
 int run_waiting_for_room(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(other_threads_use_the_exec_meanwhile),
         contract_test(rows_go_to_their_frames),
         contract_test(a_wait_for_a_frame_waits_for_none_behind_it),
+        contract_test(a_wait_for_a_frame_in_flight_waits_for_its_end),
     };
     return contract_run("a launch waits for room alone", tests);
 }
