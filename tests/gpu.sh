@@ -208,8 +208,8 @@ large() {
 frames() {
     for mode in streams native; do
         for group in a_launch_never_blocks_the_host nodes_change_from_frame_to_frame \
-            frames_overlap_where_accesses_allow frames_have_versions_in_turn frames_keep_their_times \
-            many_frames_are_launched_at_once; do
+            frames_overlap_where_accesses_allow frames_end_in_launch_order \
+            frames_have_versions_in_turn frames_keep_their_times many_frames_are_launched_at_once; do
             BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode BRAID_TEST_FRAMES=3 BRAID_TEST_MANY=10000 \
                 step "frames-$mode-$group" timeout 60 "$build/tests/contract/contract" $group
         done

@@ -118,6 +118,8 @@ uint32_t contract_number(struct contract *contract, const uint32_t *from);
 struct gate contract_gate(struct contract *contract);
 struct gate contract_close(struct contract *contract, braid_stream *stream);
 struct gate contract_close_by_host(struct contract *contract, braid_stream *stream);
+// The host call that does so: it waits at the struct gate that `user` points to.
+void gate_stand_at(void *user);
 void gate_open(struct gate gate);
 // As gate_open, for a gate that a host call stands at: what is behind it sees what the caller has
 // written.

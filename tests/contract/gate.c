@@ -42,7 +42,7 @@ struct gate contract_close(struct contract *contract, braid_stream *stream)
     return gate;
 }
 
-static void wait_at_gate(void *user)
+void gate_stand_at(void *user)
 {
     struct gate *gate = user;
     store(gate->report, GATE_ENTERED);
@@ -62,7 +62,7 @@ struct gate contract_close_by_host(struct contract *contract, braid_stream *stre
 {
     contract_gate(contract);
     struct gate *gate = &contract->gates[contract->num_gates - 1];
-    check_ok(braid_stream_host_call(contract->device, stream, wait_at_gate, gate));
+    check_ok(braid_stream_host_call(contract->device, stream, gate_stand_at, gate));
     return *gate;
 }
 

@@ -16,6 +16,7 @@ int run_read_grids(void);
 int run_many_frames(void);
 int run_transients(void);
 int run_frames_in_flight(void);
+int run_ends(void);
 int run_versions(void);
 int run_earlier_work(void);
 int run_waiting_for_room(void);

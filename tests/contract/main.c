@@ -26,6 +26,7 @@ static const struct group groups[] = {
     { "many_frames_are_launched_at_once", run_many_frames },
     { "transient_buffers_have_memory", run_transients },
     { "frames_overlap_where_accesses_allow", run_frames_in_flight },
+    { "frames_end_in_launch_order", run_ends },
     { "launches_are_behind_what_was_queued", run_earlier_work },
     { "frames_have_versions_in_turn", run_versions },
     { "a_launch_waits_for_room_alone", run_waiting_for_room },
