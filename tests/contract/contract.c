@@ -2,6 +2,7 @@
 // The device under test and the objects of a test.
 #include "contract/contract.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -315,4 +316,16 @@ uint32_t contract_number(struct contract *contract, const uint32_t *from)
     uint32_t number;
     contract_read(contract, &number, from, sizeof(number));
     return number;
+}
+
+void contract_let_begin(struct contract *contract)
+{
+    enum { num_rounds = 64, num_yields = 1000 };
+    for (int i = 0; i < num_rounds; i++) {
+        check_ok(braid_stream_fill(contract->device, contract->copies, contract->staging, 0, 4, 1));
+        while (braid_stream_query(contract->device, contract->copies) == BRAID_NOT_READY)
+            sched_yield();
+    }
+    for (int i = 0; i < num_yields; i++)
+        sched_yield();
 }

@@ -113,6 +113,9 @@ uint32_t *contract_host_numbers(struct contract *contract, size_t num);
 void contract_read(struct contract *contract, void *to, const void *from, size_t bytes);
 void contract_write(struct contract *contract, void *to, const void *from, size_t bytes);
 uint32_t contract_number(struct contract *contract, const uint32_t *from);
+// Lets what was queued and does not wait begin, before a test looks whether it has: returns when
+// work that was queued later has ended again and again. The test's own copies wait for nothing.
+void contract_let_begin(struct contract *contract);
 
 // Gates. A closed gate on a stream holds up all later work there: by a kernel, or by a host call.
 struct gate contract_gate(struct contract *contract);
