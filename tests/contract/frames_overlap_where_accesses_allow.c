@@ -100,6 +100,44 @@ static void frames_overlap_on_two_streams(void **state)
     check_overlap(*state, contract_stream(*state), contract_stream(*state));
 }
 
+static void launch_with(braid_exec *exec, braid_node node, struct gate gate, braid_stream *stream)
+{
+    check_ok(braid_exec_set_arg(exec, node, 1, BRAID_ARG(gate.report)));
+    check_ok(braid_exec_launch(exec, stream));
+}
+
+// The second frame begins where the first did, as nothing stands between them. The fourth, which is
+// held up, has the first one's place: the fifth must not begin where that does.
+static void a_frame_is_behind_the_work_of_its_own_stream_alone(void **state)
+{
+    enum { num_frames = 5, num_places = 3 };
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    braid_resource read = declare(graph, "read");
+    struct gate gates[num_frames];
+    for (int i = 0; i < num_frames; i++)
+        gates[i] = contract_gate(contract);
+    gate_open(gates[0]); // where all of them look
+    braid_node node = add_gate(graph, (braid_node_options){ USES({ read, BRAID_READ }) }, gates[0]);
+    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = num_places });
+    skip_where_whole(exec);
+    braid_stream *first = contract_stream(contract), *held = contract_stream(contract);
+    launch_with(exec, node, gates[0], first);
+    launch_with(exec, node, gates[1], first);
+    launch_with(exec, node, gates[2], contract_stream(contract));
+    check_ok(braid_exec_wait(exec));
+    struct gate work = contract_close(contract, held);
+    launch_with(exec, node, gates[3], held);
+    launch_with(exec, node, gates[4], first);
+    bool has_run = becomes(gates[4].report, GATE_PASSED);
+    assert_int_equal(gate_state(gates[3]), 0);
+    check_still_closed(work);
+    gate_open(work);
+    check_ok(braid_exec_wait(exec));
+    assert_true(has_run);
+    assert_int_equal(gate_state(gates[3]), GATE_PASSED);
+}
+
 // The gate's node touches what the early node writes: the second frame's must wait.
 static void what_frames_share_keeps_their_order(void **state)
 {
@@ -400,6 +438,7 @@ int run_frames_in_flight(void)
     const struct CMUnitTest tests[] = {
         contract_test(frames_overlap_on_one_stream),
         contract_test(frames_overlap_on_two_streams),
+        contract_test(a_frame_is_behind_the_work_of_its_own_stream_alone),
         contract_test(what_frames_share_keeps_their_order),
         contract_test(work_between_launches_keeps_its_place),
         contract_test(a_node_without_accesses_stops_overlap),
