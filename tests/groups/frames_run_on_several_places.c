@@ -330,6 +330,7 @@ int main(void)
         cmocka_unit_test(weights_are_copied_when_they_change),
         cmocka_unit_test(another_stream_finds_weights_filled),
         cmocka_unit_test(frames_on_two_streams_find_weights_filled),
+        cmocka_unit_test(a_frame_in_flight_reads_the_weights_it_was_launched_with),
         cmocka_unit_test(an_exec_says_where_it_runs),
         cmocka_unit_test(what_several_devices_do_not_have_is_refused),
         cmocka_unit_test(a_disabled_node_leaves_what_was_there),

@@ -102,9 +102,40 @@ void another_stream_finds_weights_filled(void **state)
     braid_exec_destroy(exec);
 }
 
+static void wait_until_opened(void *user)
+{
+    while (!atomic_load((_Atomic uint32_t *)user))
+        sched_yield();
+}
+
+// Where a frame waits before it reads the weights.
+struct hold {
+    _Atomic uint32_t entered, opened;
+};
+
+static void stand_at(void *user)
+{
+    struct hold *hold = user;
+    atomic_store(&hold->entered, 1);
+    wait_until_opened((void *)&hold->opened);
+}
+
+static void add_hold(struct field *field, braid_graph *graph, struct hold *hold,
+                     braid_node *out_node)
+{
+    braid_resource none;
+    check_ok(braid_graph_add_resource(graph, "none", &none));
+    const braid_host_call call = { BRAID_ACCESSES({ none, BRAID_READ }),
+                                   .node.place = BRAID_PLACE(field->test->num_places - 1),
+                                   .call = stand_at, .user = hold };
+    check_ok(braid_graph_add_host_call(graph, &call, out_node));
+}
+
 // Each frame writes a version of its own, so that frames are ordered by nothing but the weights.
-static braid_exec *make_free_reader(struct field *field, braid_resource *out_weights,
-                                    uint32_t **out_found)
+// `hold`: where each waits before it reads them, by the node. NULL: nowhere.
+static braid_exec *make_free_reader(struct field *field, uint32_t frames, struct hold *hold,
+                                    braid_resource *out_weights, uint32_t **out_found,
+                                    braid_node *out_node)
 {
     braid_graph *graph;
     braid_exec *exec;
@@ -118,20 +149,30 @@ static braid_exec *make_free_reader(struct field *field, braid_resource *out_wei
     check_ok(braid_graph_keep_replicas(graph, *out_weights));
     check_ok(braid_graph_add_versioned_buffer(graph, "found", versions, 4, 4, &found));
     check_ok(braid_graph_set_home(graph, found, BRAID_PLACE(last)));
+    if (hold)
+        add_hold(field, graph, hold, out_node);
     const braid_copy copy = { BRAID_ACCESSES({ *out_weights, BRAID_READ }, { found, BRAID_WRITE }),
-                              .node.place = BRAID_PLACE(last), .to_resource = found,
-                              .from_resource = *out_weights, .bytes = 4 };
+                              .node.place = BRAID_PLACE(last),
+                              .node.after = out_node,
+                              .node.num_after = hold ? 1 : 0,
+                              .to_resource = found,
+                              .from_resource = *out_weights,
+                              .bytes = 4 };
     check_ok(braid_graph_add_copy(graph, &copy, NULL));
-    const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
+    const braid_exec_options options = { .mode = field->test->mode, .frames = frames };
     check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;
 }
 
-static void wait_until_opened(void *user)
+static void check_found(struct field *field, uint32_t *const *found, const uint32_t *expected,
+                        uint32_t num)
 {
-    while (!atomic_load((_Atomic uint32_t *)user))
-        sched_yield();
+    braid_device *device = field->test->devices[0];
+    for (uint32_t i = 0; i < num; i++)
+        check_ok(braid_stream_copy(device, field->stream, &field->staged[i], found[i], 4));
+    check_ok(braid_stream_synchronize(device, field->stream));
+    assert_memory_equal(field->staged, expected, num * sizeof(*expected));
 }
 
 // Where nothing stands on that stream between its launches, either.
@@ -139,8 +180,8 @@ void frames_on_two_streams_find_weights_filled(void **state)
 {
     struct field *field = *state;
     braid_resource weights;
-    uint32_t *found[4], seen[4];
-    braid_exec *exec = make_free_reader(field, &weights, found);
+    uint32_t *found[4];
+    braid_exec *exec = make_free_reader(field, field->test->frames, NULL, &weights, found, NULL);
     braid_device *device = field->test->devices[0];
     _Atomic uint32_t opened = 0;
     braid_stream *second;
@@ -164,14 +205,68 @@ void frames_on_two_streams_find_weights_filled(void **state)
     atomic_store(&opened, 1);
     check_ok(braid_exec_wait(exec));
     check_ok(braid_stream_synchronize(device, field->stream));
-    for (uint32_t i = 0; i < 4; i++)
-        check_ok(braid_stream_copy(device, field->stream, &field->staged[i], found[i], 4));
-    check_ok(braid_stream_synchronize(device, field->stream));
-    memcpy(seen, field->staged, sizeof(seen));
     const uint32_t expected[] = { 7, 7, 8, 8 };
-    assert_memory_equal(seen, expected, sizeof(expected));
+    check_found(field, found, expected, 4);
     braid_stream_destroy(second);
     braid_exec_destroy(exec);
+}
+
+// What was queued and does not wait begins while other work is done again and again.
+static void let_begin(struct field *field)
+{
+    enum { num_rounds = 64 };
+    braid_device *device = field->test->devices[0];
+    braid_stream *stream;
+    check_ok(braid_stream_create(device, NULL, &stream));
+    for (int i = 0; i < num_rounds; i++) {
+        check_ok(braid_stream_fill(device, stream, field->staged, 0, 4, 1));
+        while (braid_stream_query(device, stream) == BRAID_NOT_READY)
+            sched_yield();
+    }
+    braid_stream_destroy(stream);
+}
+
+// The frame of that number is held up before it reads the weights, and those before have ended. The
+// next is on another stream, and the weights are others by then.
+static void check_held_frame(struct field *field, uint32_t held)
+{
+    struct hold passed = { .opened = 1 }, hold = { 0 };
+    braid_device *device = field->test->devices[0];
+    braid_resource weights;
+    uint32_t *found[4], expected[4];
+    braid_node node;
+    braid_stream *second;
+    braid_exec *exec = make_free_reader(field, 3, &passed, &weights, found, &node);
+    check_ok(braid_stream_create(device, NULL, &second));
+    check_ok(braid_stream_fill(device, field->stream, field->buffers[0][0], 7, 4, 1));
+    check_ok(braid_stream_synchronize(device, field->stream));
+    for (uint32_t i = 0; i < held; i++)
+        check_ok(braid_exec_launch(exec, field->stream));
+    check_ok(braid_exec_wait(exec));
+    check_ok(braid_exec_set_user(exec, node, &hold));
+    check_ok(braid_exec_launch(exec, field->stream));
+    check_ok(braid_exec_set_user(exec, node, &passed));
+    while (!atomic_load(&hold.entered)) // then the weights are filled, too
+        sched_yield();
+    check_ok(braid_stream_fill(device, second, field->buffers[0][0], 8, 4, 1));
+    check_ok(braid_exec_set_changed(exec, weights));
+    check_ok(braid_exec_launch(exec, second));
+    let_begin(field);
+    atomic_store(&hold.opened, 1);
+    check_ok(braid_exec_wait(exec));
+    check_ok(braid_stream_synchronize(device, second));
+    for (uint32_t i = 0; i < held + 2; i++)
+        expected[i] = i <= held ? 7 : 8;
+    check_found(field, found, expected, held + 2);
+    braid_stream_destroy(second);
+    braid_exec_destroy(exec);
+}
+
+// Whichever of the places for frames it has. The first launch fills the weights, behind no frame.
+void a_frame_in_flight_reads_the_weights_it_was_launched_with(void **state)
+{
+    for (uint32_t held = 0; held < 3; held++)
+        check_held_frame(*state, held);
 }
 
 enum { BEFORE = 41, WRITTEN = 3 };
