@@ -32,6 +32,119 @@ void test_another_order_is_refused_with_both(void **state)
                           "rank 3: broadcast 'step' of 1 element from rank 0, all-reduce", NULL });
 }
 
+// Makes an exec of one operation, with accesses that all kinds of operation can have.
+static braid_status make_one(const struct job *job, braid_communication given, braid_exec **out)
+{
+    braid_graph *graph;
+    braid_resource buffer, communicator;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_resource(graph, "buffer", &buffer));
+    check_ok(braid_graph_add_communicator(graph, world, &communicator));
+    const braid_access accesses[] = { { buffer, BRAID_READ_WRITE } };
+    given.communicator = communicator;
+    given.node.name = "x";
+    given.node.accesses = accesses;
+    given.node.num_accesses = 1;
+    check_ok(braid_graph_add_communication(graph, &given, NULL));
+    braid_status status = braid_exec_create(job->device, graph, NULL, out);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+// One rank, the first of the communicator or the last, makes the operation otherwise than all
+// others do. Where all make it so, it is right.
+static void refuse_other(const struct job *job, braid_communication given,
+                         braid_communication otherwise)
+{
+    braid_exec *exec = NULL;
+    for (uint32_t odd = 0; odd < NUM_RANKS; odd += NUM_RANKS - 1) {
+        check_fails(make_one(job, rank == odd ? otherwise : given, &exec), BRAID_INVALID_ARGUMENT,
+                    odd ? "communicator 'world': ranks 0 and 3 do not make the same operations"
+                        : "communicator 'world': ranks 0 and 1 do not make the same operations");
+        assert_null(exec);
+    }
+    check_ok(make_one(job, otherwise, &exec));
+    braid_exec_destroy(exec);
+}
+
+void test_ranks_that_reduce_otherwise_are_refused(void **state)
+{
+    static const braid_reduction reductions[] = { BRAID_REDUCTION_MIN, BRAID_REDUCTION_MAX,
+                                                  BRAID_REDUCTION_PRODUCT };
+    double a[NUM_RANKS] = { 0 }, b[1] = { 0 };
+    const braid_communication sums[] = {
+        { .operation = BRAID_RANK_ALL_REDUCE,
+          .from = a,
+          .to = a,
+          .count = 1,
+          .element = BRAID_ELEMENT_DOUBLE },
+        { .operation = BRAID_RANK_REDUCE_SCATTER,
+          .from = a,
+          .to = b,
+          .count = 1,
+          .element = BRAID_ELEMENT_DOUBLE },
+    };
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 3; k++) {
+            braid_communication otherwise = sums[i];
+            otherwise.reduction = reductions[k];
+            refuse_other(*state, sums[i], otherwise);
+        }
+    }
+}
+
+void test_collectives_of_other_elements_are_refused(void **state)
+{
+    double a[NUM_RANKS] = { 0 }, b[NUM_RANKS] = { 0 };
+    const braid_communication sum = { .operation = BRAID_RANK_ALL_REDUCE,
+                                      .from = a,
+                                      .to = b,
+                                      .count = 1,
+                                      .element = BRAID_ELEMENT_DOUBLE };
+    braid_communication otherwise = sum;
+    otherwise.element = BRAID_ELEMENT_INT64;
+    refuse_other(*state, sum, otherwise);
+    otherwise = sum;
+    otherwise.count = 2;
+    refuse_other(*state, sum, otherwise);
+    otherwise = sum;
+    otherwise.operation = BRAID_RANK_ALL_GATHER;
+    refuse_other(*state, sum, otherwise);
+    const braid_communication value = {
+        .operation = BRAID_RANK_BROADCAST, .to = a, .count = 1, .element = BRAID_ELEMENT_DOUBLE
+    };
+    otherwise = value;
+    otherwise.peer = 2;
+    refuse_other(*state, value, otherwise);
+}
+
+// Ranks 0 and 1 and ranks 2 and 3; those of one pair do not agree.
+void test_a_receive_of_other_elements_than_are_sent_is_refused(void **state)
+{
+    double a[2] = { 0 };
+    braid_exec *exec = NULL;
+    bool sends = rank % 2 == 0;
+    braid_communication given = { .operation = sends ? BRAID_RANK_SEND : BRAID_RANK_RECEIVE,
+                                  .from = sends ? a : NULL,
+                                  .to = sends ? NULL : a,
+                                  .count = 1,
+                                  .element = BRAID_ELEMENT_DOUBLE,
+                                  .peer = rank ^ 1 };
+    check_ok(make_one(*state, given, &exec));
+    braid_exec_destroy(exec);
+    exec = NULL;
+    for (int i = 0; i < 2; i++) {
+        braid_communication own = given;
+        if (rank == 3 && i == 0)
+            own.count = 2;
+        else if (rank == 3)
+            own.element = BRAID_ELEMENT_INT64;
+        check_fails(make_one(*state, own, &exec), BRAID_INVALID_ARGUMENT,
+                    "communicator 'world': ranks 2 and 3 differ in what they send and receive");
+        assert_null(exec);
+    }
+}
+
 void test_a_send_without_its_receive_is_refused(void **state)
 {
     struct job *job = *state;
