@@ -331,6 +331,35 @@ static void failures_are_exceptions_or_values()
     expect(braid_graph_num_nodes(checked->get()) == 1);
 }
 
+static void objects_moved_onto_themselves_stay(braid::device &device)
+{
+    auto counter = std::make_shared<std::atomic<int>>(0);
+    braid::exec exec = make_exec(device, counter);
+    auto &same_exec = exec;
+    exec = std::move(same_exec);
+    expect(counter.use_count() == 3);
+    exec.launch();
+    exec.wait();
+    expect(*counter == 11);
+    std::swap(exec, same_exec);
+    expect(counter.use_count() == 3);
+
+    auto graph = braid::graph::create();
+    auto list = graph.resource("list");
+    graph.host(braid::task("call"), [counter] {});
+    auto &same_graph = graph;
+    graph = std::move(same_graph);
+    expect(graph.num_nodes() == 1 && graph.kept().size() == 1 && counter.use_count() == 4);
+    auto task = braid::task("task").writes(list).after(graph.node(0));
+    auto &same_task = task;
+    task = std::move(same_task);
+    expect(task.options().num_accesses == 1 && task.options().num_after == 1);
+    auto memory = device.allocate<int>(1);
+    auto &same_memory = memory;
+    memory = std::move(same_memory);
+    expect(memory.data() && memory.size() == 1);
+}
+
 // What was moved away answers as C does to NULL.
 static void moved_objects_are_refused(braid::device &device)
 {
@@ -375,6 +404,7 @@ int main()
     several_devices_are_planned_for();
     several_devices_run_one_graph(device);
     failures_are_exceptions_or_values();
+    objects_moved_onto_themselves_stay(device);
     moved_objects_are_refused(device);
     return 0;
 }

@@ -40,10 +40,13 @@ template <class Errors> class basic_exec
                                                  [&] { return basic_exec(exec, graph.kept()); });
     }
     basic_exec(basic_exec &&) noexcept = default;
+    // The exec that was here is destroyed like any other: frames in flight run what it keeps. An
+    // exec that is moved onto itself stays as it is.
     basic_exec &operator=(basic_exec &&other) noexcept
     {
-        exec_ = std::move(other.exec_); // first: frames in flight run what is kept
-        kept_ = std::move(other.kept_);
+        basic_exec moved(std::move(other));
+        std::swap(kept_, moved.kept_);
+        std::swap(exec_, moved.exec_);
         return *this;
     }
 

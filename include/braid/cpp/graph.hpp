@@ -31,6 +31,15 @@ template <class Errors> class basic_graph
         braid_status status = braid_graph_create(&graph);
         return Errors::template from<basic_graph>(status, [&] { return basic_graph(graph); });
     }
+    basic_graph(basic_graph &&) noexcept = default;
+    // The graph that was here is destroyed before it lets go of its kernels.
+    basic_graph &operator=(basic_graph &&other) noexcept
+    {
+        basic_graph moved(std::move(other));
+        std::swap(keep_, moved.keep_);
+        std::swap(graph_, moved.graph_);
+        return *this;
+    }
 
     result<braid_resource> buffer(const char *name, const void *address, std::uint64_t bytes)
     {

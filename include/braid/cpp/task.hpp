@@ -22,6 +22,16 @@ class task
     {
         options_.name = name;
     }
+    task(const task &) = default;
+    task(task &&) noexcept = default;
+    // A task that is assigned or moved onto itself stays as it is.
+    task &operator=(task other) noexcept
+    {
+        std::swap(options_, other.options_);
+        after_.swap(other.after_);
+        accesses_.swap(other.accesses_);
+        return *this;
+    }
 
     task &reads(braid_resource resource)
     {
