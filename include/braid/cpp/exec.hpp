@@ -86,7 +86,7 @@ template <class Errors> class basic_exec
     {
         static_assert(Index < sizeof...(Args), "the kernel has fewer arguments");
         using type = std::tuple_element_t<Index, std::tuple<Args...>>;
-        const type argument{ std::forward<Value>(value) };
+        const type argument = detail::converted<type>(std::forward<Value>(value));
         const braid_arg arg = { &argument, sizeof(argument) };
         return Errors::template from<void>(braid_exec_set_arg(get(), node, Index, arg), [] {});
     }
@@ -96,7 +96,7 @@ template <class Errors> class basic_exec
     result<void> set_args(const kernel_node<Args...> &node, Values &&...values) const
     {
         static_assert(sizeof...(Args) == sizeof...(Values), "the kernel has other arguments");
-        return set_list(node, Args{ std::forward<Values>(values) }...);
+        return set_list(node, detail::converted<Args>(std::forward<Values>(values))...);
     }
     template <class T>
     result<void> set_param(const typed_parameter<T> &parameter, const T &value) const

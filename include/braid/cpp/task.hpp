@@ -173,6 +173,24 @@ template <class T> std::uint32_t fill_bits(const T &value) noexcept
     return bits;
 }
 
+// Whether T{ value } compiles. In a system header compilers let narrowing pass in silence, and only
+// this question gets the answer of the standard.
+template <class T, class Value, class = void> inline constexpr bool is_kept_v = false;
+template <class T, class Value>
+inline constexpr bool is_kept_v<T, Value, std::void_t<decltype(T{ std::declval<Value>() })>> = true;
+
+// The value as a kernel's argument.
+template <class T, class Value> T converted(Value &&value)
+{
+    static_assert(is_kept_v<T, Value>,
+                  "the kernel's argument has another type, to which this value does not convert "
+                  "without a loss: give a value of that type, such as static_cast<float>(value)");
+    if constexpr (is_kept_v<T, Value>)
+        return T{ std::forward<Value>(value) };
+    else
+        return T{};
+}
+
 // An argument of a kernel: a value, or the address of a resource.
 template <class T> struct slot {
     T value = {};
@@ -184,7 +202,7 @@ template <class T> struct slot {
             static_assert(std::is_pointer_v<T>, "a resource's address is a pointer");
             return { {}, value };
         } else {
-            return { T{ std::forward<Value>(value) }, {} };
+            return { converted<T>(std::forward<Value>(value)), {} };
         }
     }
     // Valid as long as the slot.
