@@ -8,7 +8,7 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 
 from braid._binding import ffi
 from braid._errors import refuse
-from braid._memory import Pointer, Span, describe_or_none, is_numpy_scalar
+from braid._memory import Pointer, PointerTo, Span, describe_or_none, is_numpy_scalar, name_elements
 
 ADDRESS_OF = int(ffi.cast("size_t", -1))  # BRAID_ADDRESS_OF
 POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
@@ -45,7 +45,23 @@ def encode(value: Any, type_: Any, where: str) -> Argument:
         raise refuse(f"{where} is {value!r}: give an array, a NumPy or ctypes number, a Parameter, a Pointer, or bytes")
     if type_ is not None and not is_pointer(type_):
         raise refuse(f"{where} is {span.kind}, where the kernel takes a {_type_name(type_)}")
+    check_elements(span, type_, where)
     return Argument(_pointer(span.address), span.keep, span)
+
+
+def check_elements(span: Optional[Span], type_: Any, where: str) -> None:
+    """A kernel would read and write other elements than the array has, in silence."""
+    if span is None:
+        return
+    kind = f"{span.kind} of {name_elements(span.typestr)}" if span.typestr else span.kind
+    takes = _type_name(type_) if type_ is not None else "pointer"
+    if not span.contiguous:
+        raise refuse(f"{where} is {kind} whose elements do not follow each other in memory, where the kernel takes "
+                     f"a {takes} to the first: give a copy (numpy.ascontiguousarray), or where the kernel knows the "
+                     "strides the address alone (braid.Pointer.of)")
+    if isinstance(type_, PointerTo) and span.typestr and name_elements(span.typestr) != type_.elements:
+        raise refuse(f"{where} is {kind}, where the kernel takes a {takes}: give an array of that type, or where "
+                     "the kernel is to take the bytes as they are the address alone (braid.Pointer.of)")
 
 
 def _scalar_bytes(value: Any) -> Optional[bytes]:
@@ -92,10 +108,12 @@ def _checked(data: bytes, type_: Any, where: str) -> bytes:
 
 
 def is_pointer(type_: Any) -> bool:
-    return type_ is Pointer or type_ is ctypes.c_void_p
+    return type_ is Pointer or type_ is ctypes.c_void_p or isinstance(type_, PointerTo)
 
 
 def _type_name(type_: Any) -> str:
+    if isinstance(type_, PointerTo):
+        return type_.name
     return "pointer" if is_pointer(type_) else getattr(type_, "__name__", repr(type_))
 
 

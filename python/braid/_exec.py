@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
-from braid._arguments import Argument, Arguments, encode, later_fill_value
+from braid._arguments import Argument, Arguments, check_elements, encode, later_fill_value
 from braid._binding import ffi, lib
 from braid._calls import Call
 from braid._checks import check_argument, check_copied, check_native, check_reach
@@ -225,6 +225,8 @@ class Exec(Owned):
         if len(argument.data) != len(parameter._initial.data):
             raise refuse(f"parameter '{parameter.name}' has {len(parameter._initial.data)} bytes, and is given "
                          f"{len(argument.data)}")
+        for type_, where in self._kept.pointers.get(parameter._handle, ()):
+            check_elements(argument.span, type_, f"parameter '{parameter.name}', which is {where},")
         given = f"parameter '{parameter.name}' is given"
         if parameter._handle in self._kept.arguments:
             check_argument(self.device, argument, given, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple, Union
 
-from braid._arguments import Argument, Arguments, encode, fill_value, is_pointer, size_of
+from braid._arguments import Argument, Arguments, check_elements, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
 from braid._calls import Call, host_call_with_memory, native_call_with_memory
 from braid._describe import Description, End
@@ -13,7 +13,7 @@ from braid._errors import check, refuse
 from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._lifetime import Owner, run_deferred
-from braid._memory import Pointer, Span, describe, whole_array
+from braid._memory import Pointer, PointerTo, Span, describe, whole_array
 from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, place_number, sizes
 from braid._ranks import Communications
 from braid._text import capture
@@ -180,11 +180,11 @@ class Graph(Communications):
         elif counts is not None:
             struct.grid_from_resource = self._handle(counts, "resource")
         node = self._add(lib.braid_graph_add_kernel, description, kernel, counts)
-        for index, parameter in parameters:
-            self._use(parameter, node, "argument", index)
         self._kept.things.extend(argument.keep for argument in arguments if argument.keep is not None)
         if not node.elsewhere:
             self._kept.kernels[node.index] = KernelUse(name, kernel, arguments)
+        for index, parameter in parameters:
+            self._use(parameter, node, "argument", index)
         return node
 
     def copy(self, to: Any, source: Any, **options: Unpack[NodeOptions]) -> Node:
@@ -397,6 +397,7 @@ class Graph(Communications):
                 raise refuse(f"{where} is parameter '{value.name}' of another graph")
             if type_ is not None and len(value._initial.data) != size_of(type_):
                 raise refuse(f"{where}: parameter '{value.name}' has another size than the kernel's argument")
+            check_elements(value._initial.span, type_, f"parameter '{value.name}', which is {where},")
             return value._initial
         if isinstance(value, Resource) and value.__braid_span__() is None:
             self._handle(value, "resource")
@@ -412,9 +413,15 @@ class Graph(Communications):
         use.node, use.argument = self._handle(node, "node"), argument
         use.target = choose("target", TARGETS, target)
         use.argument_offset, use.offset, use.bytes = (*numbers, 0, 0, 0)[:3]
+        kernel = self._kept.kernels.get(node.index) if target == "argument" else None
+        type_ = dict(enumerate(kernel.kernel.types or ())).get(argument) if kernel else None
+        where = f"argument {argument} of kernel '{node.name}'"
+        check_elements(parameter._initial.span, type_, f"parameter '{parameter.name}', which is {where},")
         check(lib.braid_graph_use_parameter(self._pointer, ffi.new("braid_parameter *", parameter._handle)[0], use))
         if target == "argument":
             self._kept.arguments.add(parameter._handle)
+        if isinstance(type_, PointerTo):
+            self._kept.pointers.setdefault(parameter._handle, []).append((type_, where))
 
     def _end(self, thing: Any, where: str) -> End:
         if isinstance(thing, Resource) and thing.__braid_span__() is None:

@@ -9,7 +9,7 @@ from braid._arguments import Argument
 from braid._binding import lib
 from braid._calls import Call, Failures
 from braid._kernel import Kernel
-from braid._memory import Span
+from braid._memory import PointerTo, Span
 from braid._text import string
 
 if TYPE_CHECKING:
@@ -118,6 +118,8 @@ class Kept:
     views: List[str] = dataclasses.field(default_factory=list)  # host calls that are handed memory of an exec
     initial: Dict[Tuple[int, int], Argument] = dataclasses.field(default_factory=dict)  # of parameters of Graph.use
     arguments: Set[Tuple[int, int]] = dataclasses.field(default_factory=set)  # parameters that kernels take
+    # Of a parameter the types of the arguments that take it, and how messages call those.
+    pointers: Dict[Tuple[int, int], List[Tuple[PointerTo, str]]] = dataclasses.field(default_factory=dict)
     natives: List[Call] = dataclasses.field(default_factory=list)
     ranks: List[Any] = dataclasses.field(default_factory=list)  # owners of ranks whose communicators it has
     failures: Failures = dataclasses.field(default_factory=Failures)

@@ -24,6 +24,8 @@ class _DlTensor(ctypes.Structure):
                 ("byte_offset", ctypes.c_uint64)]
 
 
+_NATIVE = "<" if sys.byteorder == "little" else ">"
+_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 _DLPACK_HOSTS = (1, 3, 11)  # CPU, and memory of it that CUDA or ROCm pinned
 _DLPACK_CODES = {0: "i", 1: "u", 2: "f", 6: "b"}
 
@@ -41,6 +43,14 @@ class Pointer:
         """Of an array's first element. Whoever takes it keeps the array alive."""
         span = describe(array)
         return Pointer(span.address, span.end - span.begin)
+
+
+@dataclasses.dataclass(frozen=True)
+class PointerTo:
+    """The type of a kernel's argument that points to elements of one type."""
+
+    elements: str  # as name_elements calls them
+    name: str  # as the kernel's signature has it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +104,15 @@ def whole_array(array: Any, where: str) -> Span:
     if not span.contiguous:
         raise refuse(f"{where} is {span.kind} whose elements do not follow each other in memory")
     return span
+
+
+def name_elements(typestr: str) -> str:
+    """Of a typestr, as NumPy calls the type."""
+    kind, size = _KINDS.get(typestr[1:2]), typestr[2:]
+    if kind is None or not size.isdigit():
+        return f"type '{typestr}'"
+    name = kind if kind == "bool" else f"{kind}{8 * int(size)}"
+    return f"{name} in the other byte order" if typestr[0] not in ("|", _NATIVE) else name
 
 
 def _name_type(value: Any) -> str:
@@ -196,7 +215,7 @@ def _by_dlpack(array: Any) -> Optional[Span]:
     code = _DLPACK_CODES.get(tensor.code, "")
     return Span(address, begin, end, *_whole(array, "", (begin, end)), keep=array,
                 kind=f"a {_name_type(array)}", on_gpu=on_gpu, pageable=device_type == 1,
-                contiguous=contiguous, typestr=f"<{code}{item}" if code and tensor.lanes == 1 else "")
+                contiguous=contiguous, typestr=f"{_NATIVE}{code}{item}" if code and tensor.lanes == 1 else "")
 
 
 def _capsule_pointer(capsule: Any) -> int:
@@ -215,7 +234,9 @@ def _by_buffer(array: Any) -> Optional[Span]:
     held = ffi.from_buffer(array)  # holds it: a bytearray cannot grow meanwhile
     address = int(ffi.cast("uintptr_t", held))
     end = address + view.nbytes
-    typestr = f"<{_FORMATS[view.format]}{view.itemsize}" if view.format in _FORMATS else ""
+    kind = _FORMATS.get(view.format.lstrip("@=<>"))
+    order = view.format[0] if view.format[0] in "<>" else _NATIVE  # ctypes tells it
+    typestr = f"{order}{kind}{view.itemsize}" if kind else ""
     return Span(address, address, end, address, end, keep=(array, held), kind=f"a {_name_type(array)}",
                 pageable=not _is_pinned(array), readonly=view.readonly, typestr=typestr)
 

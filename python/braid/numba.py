@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 from braid._errors import refuse
 from braid._kernel import Kernel
-from braid._memory import Pointer
+from braid._memory import PointerTo, name_elements
 
 
 def _load(typing: Any, args: Any, index: Any, type_: Any) -> Any:
@@ -46,7 +46,8 @@ def kernel(signature: str, *, name: Optional[str] = None, source: Optional[str] 
            **options: Any) -> Callable[[Callable[..., Any]], Kernel]:
     """Makes a kernel of a function (begin, end, *arguments) that does the blocks begin <= i < end. The
     signature has the types of the arguments: Numba's names of numbers, with a * for pointers to them, such as
-    "float32*, int32". `source` adds the GPUs; other options are those of numba.njit."""
+    "float32*, int32". An array for a pointer has elements of its type. `source` adds the GPUs; other options are
+    those of numba.njit."""
     types = [_read_type(text.strip()) for text in signature.split(",")] if signature.strip() else []
 
     def make(function: Callable[..., Any]) -> Kernel:
@@ -74,5 +75,6 @@ def _read_type(text: str) -> Any:
 
 def _number_type(type_: Any) -> Any:
     if isinstance(type_, numba.types.CPointer):
-        return Pointer
+        elements = numpy.dtype(_number_type(type_.dtype)).str
+        return PointerTo(name_elements(elements), f"{type_.dtype}*")
     return numpy.bool_ if isinstance(type_, numba.types.Boolean) else getattr(numpy, type_.name)

@@ -176,3 +176,88 @@ def test_ctypes_structs_are_values(device, library):
     graph.kernel(braid.Kernel("store", cpu=library.store), 1, [target, Pair(1, 2)], writes=target)
     braid.Exec(device, graph).run()
     assert target[0] == 1 + (2 << 32)
+
+
+@pytest.fixture
+def scale():
+    """x[i] *= factors[i] of float32 and int8"""
+    pytest.importorskip("numba", reason="Numba is not installed (python3-numba)")
+    from braid.numba import kernel
+
+    @kernel("float32*, int8*")
+    def scale(begin, end, x, factors):
+        for i in range(begin, end):
+            x[i] *= factors[i]
+
+    return scale
+
+
+def test_numba_kernels_take_arrays_of_their_types_alone(device, scale):
+    x, two = np.ones(4, "float32"), np.full(4, 2, "int8")
+    graph = braid.Graph()
+    for wrong, kind in ((np.ones(4), "float64"), (np.ones(4, ">f4"), "float32 in the other byte order"),
+                        (np.ones(4, "int32"), "int32"), (np.zeros(4, "M8[s]"), "type '<M8.s.'"),
+                        ((ctypes.c_int32 * 4)(), "int32"), (bytearray(16), "uint8"), (np.ones(4, bool), "bool"),
+                        (Tensor(np.ones(4)), "float64"), (OnGpu(np.ones(4)), "float64")):
+        with pytest.raises(braid.InvalidArgumentError,
+                           match=f"argument 0 of kernel 'scale' is a .* of {kind}, where the kernel takes a float32\\*"):
+            graph.kernel(scale, 4, [wrong, two], updates=wrong, reads=two)
+    with pytest.raises(braid.InvalidArgumentError, match="argument 1 .* of float32, .* int8\\*"):
+        graph.kernel(scale, 4, [x, x], updates=x)
+    node = graph.kernel(scale, 4, [x, two], updates=x, reads=two)
+    frame = braid.Exec(device, graph)
+    with pytest.raises(braid.InvalidArgumentError, match="argument 0 of kernel 'scale' .* of float64, .* float32"):
+        frame.set_arg(node, 0, np.ones(4))
+    frame.run()
+    assert x.tolist() == [2] * 4
+
+
+def test_parameters_keep_to_the_types_of_the_kernels_that_take_them(device, scale):
+    x, two, wrong = np.ones(4, "float32"), np.full(4, 2, "int8"), np.ones(4)
+    graph = braid.Graph()
+    with pytest.raises(braid.InvalidArgumentError, match="parameter 'x', which is argument 0 of kernel 'scale', is a"):
+        graph.kernel(scale, 4, [graph.parameter("x", wrong), two], updates=wrong, reads=two)
+    assert len(graph) == 0
+    fine = graph.parameter("fine", x)
+    node = graph.kernel(scale, 4, [fine, two], updates=x, reads=two)
+    with pytest.raises(braid.InvalidArgumentError, match="parameter 'y', which is argument 0 of kernel 'scale', is a"):
+        graph.use(graph.parameter("y", wrong), node, "argument", argument=0)
+    frame = braid.Exec(device, graph)
+    with pytest.raises(braid.InvalidArgumentError, match="'fine', which is argument 0 .* of float64, .* float32"):
+        frame.set_param(fine, wrong)
+    frame.run()
+    assert x.tolist() == [2] * 4
+
+
+def test_elements_with_gaps_are_no_argument_of_any_kernel(device, store, library):
+    big = np.zeros(8, "int64")
+    graph = braid.Graph()
+    for kernel in (store, braid.Kernel("store", cpu=library.store)):
+        for view in (big[::2], big[::-1], np.zeros((2, 3), "int64").T, OnGpu(big[::2]), Tensor(big[::2], big)):
+            with pytest.raises(braid.InvalidArgumentError,
+                               match="argument 0 of kernel 'store' is a .* of int64 .* takes a pointer.*ascontiguousarray"):
+                graph.kernel(kernel, 1, [view, np.int64(3)], writes=view)
+    with pytest.raises(braid.InvalidArgumentError, match="parameter 'view' .* do not follow each other"):
+        graph.parameter("view", big[::2])
+    with pytest.raises(braid.InvalidArgumentError, match="argument 0 .* do not follow each other"):
+        graph.kernel(store, 1, [graph.buffer(big[::2]), 3], writes=big)
+    graph.kernel(store, 1, [braid.Pointer.of(big[::2]), 3], writes=big)  # by its address it is
+    braid.Exec(device, graph).run()
+    assert big[0] == 3
+
+
+def test_arrays_of_one_element_and_read_only_arrays_are_arguments(device, scale):
+    number, two = np.array(1, "float32"), np.full(1, 2, "int8")
+    two.flags.writeable = False
+    graph = braid.Graph()
+    graph.kernel(scale, 1, [number, two], updates=number, reads=two)
+    braid.Exec(device, graph).run()
+    assert number == 2
+
+
+def test_a_fill_of_a_ctypes_array_sets_its_elements(device):
+    numbers = (ctypes.c_int32 * 3)()
+    graph = braid.Graph()
+    graph.fill(numbers, 7)
+    braid.Exec(device, graph).run()
+    assert list(numbers) == [7, 7, 7]
