@@ -255,14 +255,16 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
 // Frames of an exec count from 0 in launch order; num_frames is how many have been launched.
-// wait_frame blocks until a frame has ended, and with it all before. Where launches are queued
-// although all places are taken (BRAID_FULL_QUEUES), it waits for the latest frame in the same
-// place. A wait on the device, or a query: record an event on the stream right behind the launch.
+// wait_frame blocks until a frame has ended, and with it all before. query_frame does not block,
+// and returns BRAID_NOT_READY before that. If launches queue although all places are taken
+// (BRAID_FULL_QUEUES), both ask for the latest frame in the same place. To wait for a frame on the
+// device, record an event on the stream right behind the launch.
 // Errors: BRAID_INVALID_ARGUMENT (a frame that was not launched yet), those of braid_exec_wait.
 // Thread-safety: num_frames takes no lock and may be asked anywhere, also in a host call, a native
 // call or a frame's callback.
 BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame);
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query_frame(braid_exec *exec, uint64_t frame);
 
 // The schedule that the exec runs; lives as long as the exec.
 BRAID_API const braid_schedule *braid_exec_schedule(const braid_exec *exec);

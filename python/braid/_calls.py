@@ -8,7 +8,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional
 
 from braid._binding import ffi, lib
 from braid._errors import Error, Failure, HostCallError, refuse
-from braid._lifetime import inside
+from braid._interrupts import inside, keep_interrupt, raise_interrupt, stray
 from braid._memory import Pointer
 from braid._text import string
 
@@ -20,6 +20,8 @@ class Failures:
         self._list: Deque[Failure] = collections.deque()
 
     def add(self, node: str, exception: BaseException) -> None:
+        if keep_interrupt(exception):
+            return
         self._list.append(Failure(node, exception))
 
     def take(self) -> List[Failure]:
@@ -29,6 +31,7 @@ class Failures:
         return taken
 
     def report(self) -> None:
+        raise_interrupt()
         taken = self.take()
         if taken:
             raise HostCallError(taken)
@@ -45,22 +48,21 @@ class Call:
 _queued: Dict[int, Any] = {}  # handles of calls that streams have not made yet
 
 
-def queued_call(function: Callable[[], Any], failures: Failures) -> Any:
-    """A handle for a call that is made once, and kept until then."""
+def queue_call(device: Any, stream: Any, function: Callable[[], Any], failures: Failures) -> int:
+    """Queues a call that is made once, and kept until then."""
     if not callable(function):
         raise refuse(f"a host call of a stream: {function!r} cannot be called")
 
     def once() -> None:
-        drop_queued_call(handle)
+        _queued.pop(id(handle), None)
         function()
 
     handle = ffi.new_handle(Call(once, getattr(function, "__name__", "host call"), failures))
     _queued[id(handle)] = handle
-    return handle
-
-
-def drop_queued_call(handle: Any) -> None:
-    _queued.pop(id(handle), None)
+    status = int(lib.braid_stream_host_call(device, stream, lib.braid_python_host_call, handle))
+    if status != lib.BRAID_OK:
+        _queued.pop(id(handle), None)
+    return status
 
 
 def _host_call(user: Any) -> None:
@@ -100,7 +102,8 @@ def _queue(call: Call, device: Any, stream: Any, *more: Any) -> int:
         call.raised = error
         return int(getattr(lib, error.status)) if error.status else int(lib.BRAID_DEVICE_ERROR)
     except BaseException as error:
-        call.raised = error
+        if not keep_interrupt(error):
+            call.raised = error
         return int(lib.BRAID_DEVICE_ERROR)
     finally:
         inside.depth -= 1
@@ -127,7 +130,7 @@ def _hand_out(call: Call, user: Any, nbytes: int) -> None:
 
 def host_call_with_memory(call: Call, nbytes: int) -> Any:
     """A function of C for a node whose `user` is memory of the frame, and so can be no handle of Python."""
-    return ffi.callback("braid_host_function *", lambda user: _hand_out(call, user, nbytes))
+    return ffi.callback("braid_host_function *", lambda user: _hand_out(call, user, nbytes), onerror=stray)
 
 
 def native_call_with_memory(call: Call, nbytes: int) -> Any:
@@ -135,7 +138,7 @@ def native_call_with_memory(call: Call, nbytes: int) -> Any:
         pointer = Pointer(int(ffi.cast("uintptr_t", user)), nbytes)
         return _queue(call, device, stream, pointer)
 
-    return ffi.callback("braid_native_function *", queue, error=lib.BRAID_INTERNAL)
+    return ffi.callback("braid_native_function *", queue, error=lib.BRAID_INTERNAL, onerror=stray)
 
 
 _log: List[Callable[[str, str], Any]] = []
@@ -150,10 +153,10 @@ def _tell_log(user: Any, status: int, message: Any) -> None:
             inside.depth -= 1
 
 
-ffi.def_extern(name="braid_python_host_call")(_host_call)
-ffi.def_extern(name="braid_python_frame_end")(_frame_end)
-ffi.def_extern(name="braid_python_native_call", error=lib.BRAID_INTERNAL)(_native_call)
-ffi.def_extern(name="braid_python_log")(_tell_log)
+ffi.def_extern(name="braid_python_host_call", onerror=stray)(_host_call)
+ffi.def_extern(name="braid_python_frame_end", onerror=stray)(_frame_end)
+ffi.def_extern(name="braid_python_native_call", error=lib.BRAID_INTERNAL, onerror=stray)(_native_call)
+ffi.def_extern(name="braid_python_log", onerror=stray)(_tell_log)
 
 
 def log_to(function: Optional[Callable[[str, str], Any]]) -> None:

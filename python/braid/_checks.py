@@ -10,6 +10,7 @@ from braid._calls import Call
 from braid._device import Device
 from braid._errors import make_error, refuse
 from braid._handles import Kept
+from braid._interrupts import raise_interrupt
 from braid._memory import Span
 
 
@@ -19,6 +20,7 @@ def check_native(status: int, natives: List[Call]) -> None:
         for call in natives:
             call.raised = None  # of an attempt that Braid did without
         return
+    raise_interrupt()
     error = make_error(status)
     for call in natives:
         if call.raised is not None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 
 from braid._binding import ffi, lib
 from braid._arguments import fill_value
-from braid._calls import Failures, drop_queued_call, queued_call
+from braid._calls import Failures, queue_call
 from braid._errors import BusyError, check, refuse
+from braid._interrupts import poll
 from braid._lifetime import Owned, Owner, _owners, run_deferred
 from braid._memory import Span, describe, whole_array
 from braid._options import MODES, CostModel, Mode, choose, read_struct
@@ -166,7 +167,7 @@ class Device(Owned):
     def synchronize(self) -> None:
         """Blocks until the default stream's work has ended."""
         with self._owner as pointer:
-            check(lib.braid_stream_synchronize(pointer, ffi.NULL))
+            check(wait_for_stream(pointer, ffi.NULL))
 
     def close(self) -> None:
         """Closes the device. Raises BusyError while execs, streams, events or memory of it are left. Without
@@ -252,7 +253,7 @@ class Stream(Owned):
     def synchronize(self) -> None:
         """Blocks until all work queued so far has ended. Raises HostCallError where calls of host() raised."""
         with self._owner as pointer:
-            status = lib.braid_stream_synchronize(self._device.pointer_for_children, pointer)
+            status = wait_for_stream(self._device.pointer_for_children, pointer)
         self._failures.report()
         check(status)
 
@@ -274,13 +275,8 @@ class Stream(Owned):
     def host(self, function: Callable[[], Any]) -> None:
         """Queues a call of a Python function on a host thread, which must not call Braid. The next synchronize
         raises what it raised."""
-        handle = queued_call(function, self._failures)
         with self._owner as pointer:
-            status = lib.braid_stream_host_call(self._device.pointer_for_children, pointer,
-                                                lib.braid_python_host_call, handle)
-        if status != lib.BRAID_OK:
-            drop_queued_call(handle)
-        check(status)
+            check(queue_call(self._device.pointer_for_children, pointer, function, self._failures))
 
     def allocate(self, nbytes: int) -> StreamMemory:
         """Memory for work that is queued here later, until StreamMemory.close() in the order of the stream."""
@@ -297,6 +293,11 @@ class Stream(Owned):
         """Queues a copy of an array to another of as many bytes. Both must live until it has ended."""
         with self._owner as pointer:
             queue_copy(self._device.pointer_for_children, pointer, to, source)
+
+
+def wait_for_stream(device: Any, stream: Any) -> int:
+    poll(lambda: bool(lib.braid_stream_query(device, stream) != lib.BRAID_NOT_READY))
+    return int(lib.braid_stream_synchronize(device, stream))
 
 
 def is_ready(status: int) -> bool:
@@ -342,6 +343,7 @@ class Event(Owned):
     def synchronize(self) -> None:
         """Blocks until the latest record has been reached."""
         with self._owner as pointer:
+            poll(lambda: bool(lib.braid_event_query(pointer) != lib.BRAID_NOT_READY))
             check(lib.braid_event_synchronize(pointer))
 
     def elapsed_ns(self, end: Event) -> int:

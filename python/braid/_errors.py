@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Type
 
 from braid._binding import ffi, lib
+from braid._interrupts import raise_interrupt
 
 
 class Error(Exception):
@@ -91,6 +92,7 @@ def make_error(status: int) -> Error:
 
 def check(status: int) -> None:
     if status != lib.BRAID_OK:
+        raise_interrupt()  # which may be why
         raise make_error(status)
 
 

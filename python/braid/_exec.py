@@ -14,6 +14,7 @@ from braid._errors import HostCallError, check, refuse
 from braid._graph import Graph
 from braid._group import DeviceGroup
 from braid._handles import Kept, Node, Parameter, Resource
+from braid._interrupts import poll, raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
@@ -85,6 +86,7 @@ class Exec(Owned):
         self._rows: Dict[int, Any] = {}  # what rows of parameters keep, until they are launched
         self._tried: Set[int] = set()  # those of which a call has failed
         self._stream: Any = None
+        self._places = options.frames if how.get("when_full") == "waits" and options.frames > 1 else 0
 
         def destroy(pointer: Any) -> None:
             lib.braid_exec_destroy(pointer)
@@ -108,6 +110,7 @@ class Exec(Owned):
         status = self._launch(stream, lib.braid_exec_launch)
         if status != lib.BRAID_OK:
             self._check_native(status)
+        raise_interrupt()  # of a native call
 
     def launch_many(self, num_frames: int, stream: Any = None) -> None:
         """Runs so many frames, as so many launches would: with one launch of the driver's for many of them where
@@ -125,6 +128,7 @@ class Exec(Owned):
             self._check_native(status)
         self._rows.clear()
         self._tried.clear()
+        raise_interrupt()
 
     def _launch(self, stream: Any, call: Callable[[Any, Any], Any]) -> int:
         if stream is not None:
@@ -132,6 +136,9 @@ class Exec(Owned):
         if len(self._replaced) > 64:
             self._forget()
         with self._owner as pointer:
+            next_frame = int(lib.braid_exec_num_frames(pointer))
+            if 0 < self._places <= next_frame:
+                poll(lambda: bool(lib.braid_exec_query_frame(pointer, next_frame - self._places) != lib.BRAID_NOT_READY))
             if stream is None:
                 return int(call(pointer, ffi.NULL))
             self._stream = stream  # lives as long as its frames may
@@ -140,8 +147,10 @@ class Exec(Owned):
 
     def wait(self) -> None:
         """Blocks until the last launch has ended. Raises HostCallError where host calls of the graph raised
-        since the last wait, and DeviceError where work on the device failed."""
+        since the last wait, and DeviceError where work on the device failed. KeyboardInterrupt leaves a wait at once:
+        the frames go on, and can be waited for again."""
         with self._owner as pointer:
+            self._poll(pointer)
             status = lib.braid_exec_wait(pointer)
         if status == lib.BRAID_OK:
             self._replaced.clear()
@@ -151,9 +160,15 @@ class Exec(Owned):
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
         with self._owner as pointer:
+            poll(lambda: bool(lib.braid_exec_query_frame(pointer, frame) != lib.BRAID_NOT_READY))
             status = lib.braid_exec_wait_frame(pointer, frame)
         self._kept.failures.report()
         check(status)
+
+    @staticmethod
+    def _poll(pointer: Any) -> None:
+        """Before C waits for all frames."""
+        poll(lambda: bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY))
 
     @property
     def num_frames(self) -> int:
@@ -326,6 +341,7 @@ class Exec(Owned):
         """Gives scratch more bytes for later launches. Waits for the exec's frames in flight. What a function is
         handed of it stays as long as it was declared."""
         with self._owner as pointer:
+            self._poll(pointer)
             check(lib.braid_exec_set_scratch(pointer, self.graph._handle(scratch, "resource"), nbytes))
 
     def _keep(self, place: Tuple[int, int], thing: Any) -> None:
@@ -349,10 +365,14 @@ class Exec(Owned):
     def timings(self) -> Timings:
         """What the last frames took, of an exec made with `profile`: of nodes, lanes and waits. Waits for the last
         launch."""
+        with self._owner as pointer:
+            self._poll(pointer)
         return read_timings(self)
 
     def intervals(self) -> Intervals:
         """When each node ran in the frames that are kept, the oldest first: what Schedule.svg and the like draw."""
+        with self._owner as pointer:
+            self._poll(pointer)
         return read_intervals(self)
 
     def measure(self, num_frames: int = 0) -> None:
@@ -388,7 +408,11 @@ class Exec(Owned):
         return None if self._owner.closed else self.schedule._repr_svg_()
 
     def close(self) -> None:
-        """Waits for this exec's frames, then frees it. Raises HostCallError where a wait would have."""
+        """Waits for this exec's frames, then frees it. Raises HostCallError where a wait would have. If
+        KeyboardInterrupt ends the wait, the exec stays open."""
+        if not self._owner.closed:
+            with self._owner as pointer:
+                self._poll(pointer)
         super().close()
 
     def __enter__(self) -> Exec:

@@ -15,20 +15,13 @@ import atexit
 import collections
 import contextlib
 import os
-import threading
 import weakref
 from typing import Any, Callable, Deque, List, Optional
 
 from braid._errors import refuse
+from braid._interrupts import inside
 
 
-class _Inside(threading.local):
-    """How many calls from C into Python this thread is in."""
-
-    depth = 0
-
-
-inside = _Inside()
 _deferred: Deque[Callable[[], None]] = collections.deque()
 _owners: weakref.WeakSet[Owner]
 _process = [object()]  # another one after a fork

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict
 
 from braid._binding import ffi, lib
-from braid._device import Device, Stream, queue_copy
+from braid._calls import Failures, queue_call
+from braid._device import Device, Stream, queue_copy, wait_for_stream
 from braid._errors import check, refuse
 from braid._lifetime import Owned, Owner
 from braid._memory import Span
@@ -75,8 +76,13 @@ class Memory(Owned):
     def _copy(self, to: Any, source: Any) -> None:
         with self._owner:
             device, stream = self._device.pointer_for_children, self._stream
-            queue_copy(device, stream, to, source)
-            check(lib.braid_stream_synchronize(device, stream))
+            try:
+                queue_copy(device, stream, to, source)
+                check(wait_for_stream(device, stream))
+            except KeyboardInterrupt:  # the copy goes on, and needs both
+                if queue_call(device, stream, lambda: (to, source), Failures()):
+                    lib.braid_stream_synchronize(device, stream)
+                raise
 
     @property
     def _stream(self) -> Any:

@@ -9,6 +9,7 @@ from braid._binding import ffi, lib
 from braid._checks import check_native, check_reach
 from braid._device import Device
 from braid._graph import Graph
+from braid._interrupts import stray
 from braid._lifetime import run_deferred
 from braid._options import ExecOptions, read_exec
 from braid._text import string
@@ -64,4 +65,4 @@ def _tell_trial(user: Any, trial: Any) -> None:
                         trial.planned_ns, read_spread(trial.frame), trial.was_dropped, trial.is_best))
 
 
-ffi.def_extern(name="braid_python_trial")(_tell_trial)
+ffi.def_extern(name="braid_python_trial", onerror=stray)(_tell_trial)

@@ -247,31 +247,53 @@ uint64_t braid_exec_num_frames(braid_exec *exec)
     return exec ? atomic_load(&exec->num_frames) : 0;
 }
 
-braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
+// Asks for the end of a frame, and tells how many there are.
+static braid_status ask_for_frame(const char *function, braid_exec *exec, uint64_t frame,
+                                  braid_status (*ask)(struct backend *backend,
+                                                      struct backend_event *event),
+                                  uint64_t *out_num)
 {
-    braid_status status = check_exec("braid_exec_wait_frame", exec);
-    if (status)
-        return status;
     // With the lock: a frame counts before its end is recorded.
     pthread_mutex_lock(&exec->lock);
     uint64_t num = atomic_load(&exec->num_frames);
     pthread_mutex_unlock(&exec->lock);
+    *out_num = num;
     if (frame >= num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_wait_frame: frame %llu was not launched, %llu were",
-                           (unsigned long long)frame, (unsigned long long)num);
-    struct backend *backend = exec->device->backend;
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: frame %llu was not launched, %llu were",
+                           function, (unsigned long long)frame, (unsigned long long)num);
     const struct frame_slot *slot = &exec->slots[frame % exec->num_slots];
     bool awaits_places = exec->num_slots > 1 && exec->when_full != BRAID_FULL_QUEUES;
+    braid_status status = BRAID_OK;
     // Else a later launch has taken its place, and so found that it had ended.
     if (!awaits_places || num - frame <= exec->num_slots)
-        status = backend->ops->event_synchronize(backend, slot->done->backend);
+        status = ask(exec->device->backend, slot->done->backend);
     if (!status)
         status = braid_exec_probe_places(exec);
+    return status ? status : braid_exec_check_ranks(exec);
+}
+
+braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
+{
+    uint64_t num = 0;
+    braid_status status = check_exec("braid_exec_wait_frame", exec);
     if (!status)
-        status = braid_exec_check_ranks(exec);
+        status = ask_for_frame("braid_exec_wait_frame", exec, frame,
+                               exec->device->backend->ops->event_synchronize, &num);
     // Of all but the last one the end is known: a launch that waits may wait for the caller.
     return status || frame + 1 < num ? status : braid_exec_await_ends(exec);
+}
+
+braid_status braid_exec_query_frame(braid_exec *exec, uint64_t frame)
+{
+    uint64_t num = 0;
+    braid_status status = check_exec("braid_exec_query_frame", exec);
+    if (!status)
+        status = ask_for_frame("braid_exec_query_frame", exec, frame,
+                               exec->device->backend->ops->event_query, &num);
+    if (status || frame + 1 < num)
+        return status;
+    return atomic_load(&exec->ends) == EXEC_ENDS_AWAITED ? BRAID_NOT_READY
+                                                         : braid_exec_check_lost(exec);
 }
 
 const braid_schedule *braid_exec_schedule(const braid_exec *exec)

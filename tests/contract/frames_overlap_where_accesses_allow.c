@@ -227,9 +227,14 @@ static void when_full_launches_refuse_or_queue(void **state)
         assert_int_equal(status, queues ? BRAID_OK : BRAID_BUSY);
         assert_int_equal(braid_exec_num_frames(exec), queues ? 3 : 2);
         check_fails(braid_exec_wait_frame(exec, 3), BRAID_INVALID_ARGUMENT, "not launched");
+        check_fails(braid_exec_query_frame(exec, 3), BRAID_INVALID_ARGUMENT, "not launched");
+        assert_int_equal(braid_exec_query_frame(exec, 0), BRAID_NOT_READY);
+        assert_int_equal(braid_exec_query_frame(exec, 1), BRAID_NOT_READY);
         gate_open(two.gate);
         check_ok(braid_exec_wait_frame(exec, 1));
         check_ok(braid_exec_wait(exec));
+        check_ok(braid_exec_query_frame(exec, 0));
+        check_ok(braid_exec_query_frame(exec, 1));
         check_ok(braid_exec_launch(exec, stream));
         check_ok(braid_exec_wait(exec));
         assert_int_equal(load(two.count), queues ? 8 : 6);

@@ -69,6 +69,11 @@ template <class Errors> class basic_exec
     {
         return Errors::template from<void>(braid_exec_wait_frame(get(), frame), [] {});
     }
+    // Whether that frame has ended.
+    result<bool> frame_done(std::uint64_t frame) const
+    {
+        return detail::ready<Errors>(braid_exec_query_frame(get(), frame));
+    }
     std::uint64_t num_frames() const
     {
         return braid_exec_num_frames(get());

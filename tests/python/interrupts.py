@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C ends a wait at once, as KeyboardInterrupt, and what was waited for goes on."""
+import gc
+import os
+import signal
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import braid
+
+
+@pytest.fixture(autouse=True)
+def handler():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def device():
+    """With one worker, beside which a thread that waits inside C makes host calls."""
+    opened = braid.Device("cpu", num_workers=1)
+    yield opened
+    opened.close()
+
+
+class Held:
+    """A host call that presses Ctrl-C, and ends when it is told to."""
+
+    def __init__(self):
+        self.leave, self.num_ended, self.presses = threading.Event(), 0, True
+
+    def __call__(self):
+        if self.presses:
+            os.kill(os.getpid(), signal.SIGINT)
+            self.leave.wait(20)
+        self.num_ended += 1
+
+
+def wait_by_launch(frame, stream, held):
+    frame.launch(stream)
+    frame.launch(stream)
+
+
+WAITS = {
+    "wait": lambda frame, stream, held: frame.wait(),
+    "wait_frame": lambda frame, stream, held: frame.wait_frame(0),
+    "run": lambda frame, stream, held: frame.run(1, stream),
+    "launch": wait_by_launch,
+    "timings": lambda frame, stream, held: frame.timings(),
+    "intervals": lambda frame, stream, held: frame.intervals(),
+    "close": lambda frame, stream, held: frame.close(),
+    "stream": lambda frame, stream, held: stream.synchronize(),
+    "set_scratch": lambda frame, stream, held: frame.set_scratch(held.scratch, 4096),
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+@pytest.mark.parametrize("blocking", [False, True])
+def test_a_wait_for_a_frame_ends_at_once(device, store, name, blocking):
+    held, graph, stream = Held(), braid.Graph(), device.stream()
+    cell, held.scratch = graph.resource("cell"), graph.scratch("scratch", 64)
+    graph.host(held, blocking=blocking, excludes=cell)
+    graph.kernel(store, 1, [held.scratch, 7], excludes=cell)
+    frame = braid.Exec(device, graph, frames=2, when_full="waits", profile=2)
+    frame.launch(stream)
+    with pytest.raises(KeyboardInterrupt):
+        WAITS[name](frame, stream, held)
+    assert held.num_ended == 0 and not frame.done  # the call is not what ended
+    held.presses = False
+    held.leave.set()
+    frame.wait()
+    num_frames = frame.num_frames
+    assert held.num_ended == num_frames
+    frame.run()
+    assert held.num_ended == num_frames + 1
+    frame.close()
+    stream.close()
+
+
+@pytest.mark.parametrize("what", ["stream", "device", "event", "memory"])
+def test_a_wait_for_a_stream_ends_at_once(device, what):
+    held = Held()
+    stream, event, memory = device.stream(), device.event(), device.allocate(8)
+    waits = {"stream": stream.synchronize, "device": device.synchronize, "event": event.synchronize,
+             "memory": lambda: memory.copy_to(np.zeros(1))}
+    graph = braid.Graph()
+    graph.host(held)
+    frame = braid.Exec(device, graph)
+    frame.launch(stream if what in ("stream", "event") else None)
+    event.record(stream)
+    with pytest.raises(KeyboardInterrupt):
+        waits[what]()
+    assert held.num_ended == 0
+    held.leave.set()
+    waits[what]()
+    assert held.num_ended == 1
+    for thing in (frame, event, memory, stream):
+        thing.close()
+
+
+def test_a_copy_that_nobody_waits_for_keeps_its_array(device):
+    held, memory, array = Held(), device.allocate(8), np.ones(1)
+    alive = weakref.ref(array)
+    graph = braid.Graph()
+    graph.host(held)
+    with braid.Exec(device, graph) as frame:
+        frame.launch()
+        with pytest.raises(KeyboardInterrupt):
+            memory.copy_from(array)
+        del array
+        gc.collect()
+        assert alive() is not None
+        held.leave.set()
+    back = np.zeros(1)
+    memory.copy_to(back)
+    assert back[0] == 1
+    memory.close()
+
+
+def press():
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    for _ in range(1000):
+        pass  # between two steps of these it comes, if this is the main thread
+
+
+@pytest.mark.parametrize("call", ["measure", "tune"])
+def test_what_runs_frames_itself_raises_it_unchanged(device, call):
+    graph = braid.Graph()
+    graph.host(press)
+    with braid.Exec(device, graph, profile=2) as frame:
+        with pytest.raises(KeyboardInterrupt):
+            frame.measure(1) if call == "measure" else braid.tune(device, graph, budget_ns=1)
+        graph.set_cost(graph.nodes[0], 1)
+        assert frame.done
+
+
+def test_a_native_call_hands_it_to_the_launch(device):
+    pressing = [True]
+    graph = braid.Graph()
+    graph.native(lambda stream: press() if pressing[0] else None, name="queue")
+    frame = braid.Exec(device, graph, mode="streams")
+    with pytest.raises(KeyboardInterrupt):
+        frame.launch()
+    pressing[0] = False
+    frame.run()
+
+
+def test_other_threads_wait_on(device):
+    held, graph, over = Held(), braid.Graph(), threading.Event()
+    graph.host(held, name="held", blocking=True)
+    frame = braid.Exec(device, graph)
+    thread = threading.Thread(target=lambda: (frame.run(), over.set()))
+    with pytest.raises(KeyboardInterrupt):
+        thread.start()
+        over.wait(20)
+    assert not over.is_set()
+    held.leave.set()
+    assert over.wait(20) and held.num_ended == 1
+    thread.join()
+    frame.close()
