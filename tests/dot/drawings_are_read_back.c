@@ -32,7 +32,7 @@ static braid_graph *draw_and_read(const braid_graph *graph)
     check_ok(braid_graph_write_dot(graph, file));
     fclose(file);
     struct dot_file read;
-    enum exit_status status = dot_file_read(path, &read);
+    enum exit_status status = dot_file_read(path, &(struct dot_limits){ 0 }, &read);
     unlink(path);
     assert_int_equal(status, EXIT_DONE);
     assert_int_equal(read.unit_ns, 1);

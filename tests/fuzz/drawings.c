@@ -15,12 +15,13 @@ static bool read_graph(const void *bytes, size_t length, braid_graph **out_graph
 {
     struct dot_text text;
     struct dot_file read;
+    const struct dot_limits limits = { 0 };
     FILE *stream = fmemopen((void *)(uintptr_t)bytes, length, "r");
     if (!stream)
         return false;
     enum exit_status status = dot_text_read_stream(stream, "input", &text);
     fclose(stream);
-    if (status != EXIT_DONE || dot_file_read_text(text, &read) != EXIT_DONE)
+    if (status != EXIT_DONE || dot_file_read_text(text, &limits, &read) != EXIT_DONE)
         return false;
     status = task_graph_create(&read, task_graph_add_to_plan, NULL, out_graph);
     dot_file_finish(&read);

@@ -39,7 +39,7 @@ static char *write_page(const char *graph, uint32_t num_lanes, const braid_inter
     FILE *stream = fmemopen((void *)graph, strlen(graph), "r");
     assert_int_equal(dot_text_read_stream(stream, "graph.dot", &text), EXIT_DONE);
     fclose(stream);
-    assert_int_equal(dot_file_read_text(text, &file), EXIT_DONE);
+    assert_int_equal(dot_file_read_text(text, &(struct dot_limits){ 0 }, &file), EXIT_DONE);
     struct report report = { .file = &file,
                              .options = { .max_lanes = num_lanes, .fixed_lanes = true },
                              .measured = measured,

@@ -118,7 +118,7 @@ static enum exit_status read_inside(struct dot_file *file, uint32_t node, const 
                                     "that is a number of arguments, up to 1024");
     file->nodes[node].may_be_inside = true;
     file->nodes[node].num_args = (uint32_t)num.whole;
-    return EXIT_DONE;
+    return dot_count_add(file, DOT_ARGUMENTS, num.whole);
 }
 
 static enum exit_status read_name(struct dot_file *file, uint32_t node, const char *text)
@@ -139,30 +139,31 @@ static enum exit_status read_changes(struct dot_file *file, uint32_t node, const
 
 typedef enum exit_status attribute_reader(struct dot_file *file, uint32_t node, const char *text);
 
-// A name goes before a label.
+// A name goes before a label. Lists count as what their words are, all else as text.
 static const struct {
     char name[16];
     attribute_reader *read;
+    enum dot_limit kind;
 } attributes[] = {
-    { "cost", read_cost },         { "label", read_name },
-    { "name", read_name },         { "kind", read_kind },
-    { "blocking", read_blocking }, { "lane_hint", read_hint },
-    { "launch", read_launch },     { "accesses", dot_accesses_read },
-    { "inside", read_inside },     { "changes", read_changes },
-    { "place", read_place },       { "pointers", dot_pointers_read },
-    { "rank", read_rank },         { "bytes", read_bytes },
-    { "args", dot_args_read },     { "grid_from", dot_grid_from_read },
-    { "to", dot_to_read },         { "from", dot_from_read },
-    { "user", dot_user_read },     { "value_bytes", dot_value_bytes_read },
-    { "uses", dot_uses_read },
+    { "cost", read_cost, DOT_TEXT },          { "label", read_name, DOT_TEXT },
+    { "name", read_name, DOT_TEXT },          { "kind", read_kind, DOT_TEXT },
+    { "blocking", read_blocking, DOT_TEXT },  { "lane_hint", read_hint, DOT_TEXT },
+    { "launch", read_launch, DOT_TEXT },      { "accesses", dot_accesses_read, DOT_ACCESSES },
+    { "inside", read_inside, DOT_TEXT },      { "changes", read_changes, DOT_TEXT },
+    { "place", read_place, DOT_TEXT },        { "pointers", dot_pointers_read, DOT_TEXT },
+    { "rank", read_rank, DOT_TEXT },          { "bytes", read_bytes, DOT_TEXT },
+    { "args", dot_args_read, DOT_ARGUMENTS }, { "grid_from", dot_grid_from_read, DOT_TEXT },
+    { "to", dot_to_read, DOT_TEXT },          { "from", dot_from_read, DOT_TEXT },
+    { "user", dot_user_read, DOT_TEXT },      { "value_bytes", dot_value_bytes_read, DOT_TEXT },
+    { "uses", dot_uses_read, DOT_ARGUMENTS },
 };
 
 static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)
 {
     Agsym_t *symbol = agattr(graph, AGNODE, (char *)(uintptr_t)attributes[index].name, NULL);
-    enum exit_status status = EXIT_DONE;
     if (!symbol)
         return EXIT_DONE;
+    enum exit_status status = dot_texts_count(file, graph, symbol, attributes[index].kind);
     for (Agnode_t *node = agfstnode(graph); node && status == EXIT_DONE;
          node = agnxtnode(graph, node)) {
         char *text = agxget(node, symbol);
@@ -176,7 +177,10 @@ static enum exit_status read_role(struct dot_file *file, Agraph_t *graph, const 
                                   enum dot_role role)
 {
     Agsym_t *symbol = agattr(graph, AGNODE, (char *)(uintptr_t)name, NULL);
-    for (Agnode_t *node = symbol ? agfstnode(graph) : NULL; node; node = agnxtnode(graph, node)) {
+    enum exit_status status = symbol ? dot_texts_count(file, graph, symbol, DOT_TEXT) : EXIT_DONE;
+    if (!symbol || status != EXIT_DONE)
+        return status;
+    for (Agnode_t *node = agfstnode(graph); node; node = agnxtnode(graph, node)) {
         char *text = agxget(node, symbol);
         uint32_t index = dot_node_index(node);
         if (!*text)

@@ -42,6 +42,16 @@ enum exit_status dot_uses_read(struct dot_file *file, uint32_t node, const char 
 // library wants them added.
 enum exit_status dot_bundles_check(struct dot_file *file);
 
+// Adds to a count of the file, and reports one that is over its limit.
+enum exit_status dot_count_add(struct dot_file *file, enum dot_limit kind, uint64_t more);
+
+// Counts the bytes of an attribute of all nodes, and its words as `kind`, before they are read.
+enum exit_status dot_texts_count(struct dot_file *file, Agraph_t *graph, Agsym_t *symbol,
+                                 enum dot_limit kind);
+
+// Counts the blocks of memory that a plan would choose.
+enum exit_status dot_blocks_count(struct dot_file *file);
+
 // Reports an attribute of a node: "node 'a' has cost 'x': WHAT".
 enum exit_status dot_attribute_refuse(const struct dot_file *file, uint32_t node, const char *name,
                                       const char *text, const char *what);

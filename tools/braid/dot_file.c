@@ -11,6 +11,7 @@
 #include "dot_cycle.h"
 #include "dot_line.h"
 #include "dot_parse.h"
+#include "dot_size.h"
 #include "progress.h"
 
 struct reader {
@@ -164,12 +165,17 @@ static enum exit_status read_graph(struct reader *reader)
     return status == EXIT_DONE ? dot_bundles_check(file) : status;
 }
 
-enum exit_status dot_file_read_text(struct dot_text text, struct dot_file *out_file)
+enum exit_status dot_file_read_text(struct dot_text text, const struct dot_limits *limits,
+                                    struct dot_file *out_file)
 {
-    struct reader reader = { .file.text = text };
-    enum exit_status status = read_graph(&reader);
+    struct reader reader = { .file = { .text = text, .limits = *limits } };
+    enum exit_status status = dot_size_check(&reader.file.text, limits);
+    if (status == EXIT_DONE)
+        status = read_graph(&reader);
     if (status == EXIT_DONE)
         status = dot_cost_check(&reader.file);
+    if (status == EXIT_DONE)
+        status = dot_blocks_count(&reader.file);
     if (status == EXIT_DONE)
         status = check_edges(&reader.file);
     progress_clear();
@@ -181,11 +187,12 @@ enum exit_status dot_file_read_text(struct dot_text text, struct dot_file *out_f
     return status;
 }
 
-enum exit_status dot_file_read(const char *path, struct dot_file *out_file)
+enum exit_status dot_file_read(const char *path, const struct dot_limits *limits,
+                               struct dot_file *out_file)
 {
     struct dot_text text;
     enum exit_status status = dot_text_read(path, &text);
-    return status == EXIT_DONE ? dot_file_read_text(text, out_file) : status;
+    return status == EXIT_DONE ? dot_file_read_text(text, limits, out_file) : status;
 }
 
 void dot_file_finish(struct dot_file *file)

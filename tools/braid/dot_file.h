@@ -8,6 +8,7 @@
 
 #include <braid/graph.h>
 
+#include "dot_limits.h"
 #include "dot_text.h"
 #include "message.h"
 
@@ -95,6 +96,7 @@ struct dot_resource {
 
 struct dot_file {
     struct dot_text text;
+    struct dot_limits limits;
     char *cost_unit;        // NULL: not given
     uint64_t unit_ns;       // how long a unit of cost is planned
     bool has_fractions;     // some cost is not whole, or was measured
@@ -110,13 +112,15 @@ struct dot_file {
     struct dot_arg *args; // node by node, and so are uses
     struct dot_use *uses;
     uint32_t num_resources, num_accesses, num_parameters, num_args, num_uses;
-    uint32_t without_cost; // nodes to which none is given
+    uint64_t counts[DOT_NUM_LIMITS]; // of what attributes stand for
+    uint32_t without_cost;           // nodes to which none is given
 };
 
 // Reads the one directed graph in a file ("-": standard input), which has no cycle. A file that
-// cannot be read or used is reported with its line, and nothing is written to out_file.
-// docs/drawings.md has the attributes.
-enum exit_status dot_file_read(const char *path, struct dot_file *out_file);
+// cannot be read or used is reported with its line, and nothing is written to out_file. A graph
+// that is over a limit is reported before it takes memory. docs/drawings.md has the attributes.
+enum exit_status dot_file_read(const char *path, const struct dot_limits *limits,
+                               struct dot_file *out_file);
 
 // Whether frames or the plan choose the memory of the buffer that a resource is, or is a part of.
 static inline bool dot_is_chosen(const struct dot_file *file, uint32_t resource)
@@ -128,7 +132,8 @@ static inline bool dot_is_chosen(const struct dot_file *file, uint32_t resource)
 }
 
 // The same of a text, which then belongs to the file, or is freed.
-enum exit_status dot_file_read_text(struct dot_text text, struct dot_file *out_file);
+enum exit_status dot_file_read_text(struct dot_text text, const struct dot_limits *limits,
+                                    struct dot_file *out_file);
 
 void dot_file_finish(struct dot_file *file);
 

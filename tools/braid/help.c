@@ -25,6 +25,19 @@ static const char about_files[] =
     "  accesses=\"r0 w1\"            of a node: r reads, w writes, rw, x excludes, a accumulates\n"
     "  place=N                     of a node: the device that it runs on, from 0\n"
     "\n"
+    "The tool counts before it makes a graph, and refuses one that is over a limit. --most KIND=N\n"
+    "raises or lowers a limit, and may be given several times:\n"
+    "\n"
+    "  nodes       1000000   each name once\n"
+    "  edges       4000000   {a b} -> {c d} are 4\n"
+    "  subgraphs    100000\n"
+    "  members     8000000   nodes and edges of subgraphs, in each subgraph that holds them\n"
+    "  attributes      256   different names\n"
+    "  accesses   16000000   of all nodes, with those that a default gives\n"
+    "  arguments  16000000   of all kernels, and uses of parameters\n"
+    "  blocks       100000   transient buffers, and scratch once for each node that uses it\n"
+    "  text      268435456   bytes of the attributes of all nodes, with those of defaults\n"
+    "\n"
     "The drawing of a graph by braid_graph_write_dot has all of these. See docs/drawings.md.\n";
 
 static const char about_pictures[] =

@@ -35,7 +35,7 @@ static const char help[] =
     "  --costs FILE      with the costs that 'braid run --costs FILE' measured, in nanoseconds\n"
     "  --widen           fewer waits at the same planned makespan, for costs that can be trusted\n"
     "  --effort N        N steps of a search for a shorter plan; each takes as long as "
-    "planning\n" PLACES_HELP
+    "planning\n" PLACES_HELP DOT_LIMITS_HELP
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
     "  --svg OUT         draw the plan as a timeline, for any browser and any number of nodes\n"
     "  --trace OUT       write the plan as a trace for Perfetto; OUT.json: for Chrome\n"
@@ -46,6 +46,7 @@ struct plan_arguments {
     const char *path, *costs, *drawing, *timeline, *trace, *json;
     braid_schedule_options options;
     struct place_arguments places;
+    struct dot_limits limits;
     bool is_help;
 };
 
@@ -74,6 +75,7 @@ static const struct option long_options[] = {
     { "widen", no_argument, NULL, OPTION_WIDEN },
     { "effort", required_argument, NULL, OPTION_EFFORT },
     PLACES_OPTIONS,
+    DOT_LIMITS_OPTION,
     { "dot", required_argument, NULL, OPTION_DOT },
     { "svg", required_argument, NULL, OPTION_SVG },
     { "trace", required_argument, NULL, OPTION_TRACE },
@@ -117,6 +119,8 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
         if (status == EXIT_DONE)
             arguments->options.effort = (uint32_t)number;
         return status;
+    case DOT_LIMITS_MOST:
+        return dot_limits_take_option(optarg, &arguments->limits);
     case OPTION_DOT:
         arguments->drawing = optarg;
         return EXIT_DONE;
@@ -303,7 +307,7 @@ enum exit_status command_plan(int argc, char **argv)
     }
     struct dot_file file;
     struct places places = { 0 };
-    status = dot_file_read(arguments.path, &file);
+    status = dot_file_read(arguments.path, &arguments.limits, &file);
     if (status != EXIT_DONE)
         return status;
     if (arguments.costs)

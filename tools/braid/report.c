@@ -22,8 +22,8 @@ static const char help[] =
     "  --out OUT         where the page goes ('-': standard output)\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay)\n"
-    "  --sync-cost N     what a wait between lanes costs, in the file's unit (default 0)\n"
-    "  --help            print this text\n";
+    "  --sync-cost N     what a wait between lanes costs, in the file's unit (default "
+    "0)\n" DOT_LIMITS_HELP "  --help            print this text\n";
 
 enum { OPTION_OUT = 256, OPTION_LANES, OPTION_SYNC_COST };
 
@@ -31,6 +31,7 @@ static const struct option long_options[] = {
     { "out", required_argument, NULL, OPTION_OUT },
     { "lanes", required_argument, NULL, OPTION_LANES },
     { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
+    DOT_LIMITS_OPTION,
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
 };
@@ -38,6 +39,7 @@ static const struct option long_options[] = {
 struct report_arguments {
     const char *path, *page;
     braid_schedule_options options;
+    struct dot_limits limits;
     bool is_help;
 };
 
@@ -57,6 +59,8 @@ static enum exit_status take_option(int option, struct report_arguments *argumen
     case OPTION_SYNC_COST:
         return argument_read_number("--sync-cost", optarg, 0, (uint64_t)1 << 30,
                                     &arguments->options.costs.wait_ns);
+    case DOT_LIMITS_MOST:
+        return dot_limits_take_option(optarg, &arguments->limits);
     case 'h':
         arguments->is_help = true;
         return EXIT_DONE;
@@ -105,7 +109,7 @@ enum exit_status command_report(int argc, char **argv)
     if (status == EXIT_DONE && !arguments.page)
         return fail(EXIT_BAD_FILE, "where to? braid report FILE.dot --out OUT.html");
     if (status == EXIT_DONE)
-        status = dot_file_read(arguments.path, &file);
+        status = dot_file_read(arguments.path, &arguments.limits, &file);
     if (status != EXIT_DONE)
         return status;
     status = report_file(&arguments, &file);

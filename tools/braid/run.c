@@ -148,7 +148,7 @@ enum exit_status command_run(int argc, char **argv)
     if (status != EXIT_DONE || arguments.is_help)
         return status;
     struct dot_file file;
-    status = dot_file_read(arguments.path, &file);
+    status = dot_file_read(arguments.path, &arguments.limits, &file);
     if (status != EXIT_DONE)
         return status;
     if (arguments.time_scale == 0)

@@ -28,7 +28,8 @@ static const char help[] =
     "  --workers N       worker threads of the CPU device (default: one a core, at least 2)\n"
     "  --mode MODE       streams, or native for the device's own replay (default: auto)\n"
     "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as the file's\n"
-    "                    cost_unit says; 1 without one; 1000 for units that are not times)\n"
+    "                    cost_unit says; 1 without one; 1000 for units that are not "
+    "times)\n" DOT_LIMITS_HELP
     "  --tuned FILE      run it as 'braid tune --out FILE' found to be best; not with --lanes,\n"
     "                    --mode or others that say how\n"
     "  --costs OUT       measure what each node costs and write that, for 'braid plan --costs', "
@@ -75,6 +76,7 @@ static const struct option long_options[] = {
     { "workers", required_argument, NULL, OPTION_WORKERS },
     { "mode", required_argument, NULL, OPTION_MODE },
     { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
+    DOT_LIMITS_OPTION,
     { "tuned", required_argument, NULL, OPTION_TUNED },
     { "costs", required_argument, NULL, OPTION_COSTS },
     { "profile", no_argument, NULL, OPTION_PROFILE },
@@ -157,6 +159,8 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
         return read_mode(optarg, &arguments->mode);
     case OPTION_TIME_SCALE:
         return argument_read_factor("--time-scale", optarg, &arguments->time_scale);
+    case DOT_LIMITS_MOST:
+        return dot_limits_take_option(optarg, &arguments->limits);
     case OPTION_TUNED:
         arguments->tuned = optarg;
         return EXIT_DONE;

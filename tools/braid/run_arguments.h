@@ -8,6 +8,7 @@
 
 #include <braid/exec.h>
 
+#include "dot_limits.h"
 #include "message.h"
 
 struct run_arguments {
@@ -18,6 +19,7 @@ struct run_arguments {
     uint32_t num_places; // 0 or 1: one
     braid_exec_mode mode;
     braid_schedule_options plan;
+    struct dot_limits limits;
     bool is_profiled; // the exec keeps the times of its frames, and they are told
     bool is_help;     // the help was printed, and that is all
 };

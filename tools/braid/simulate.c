@@ -30,7 +30,7 @@ static const char help[] =
     "  --faster NODE=X   as if the node of that id or name took one X-th of its cost, X of 0.5\n"
     "                    twice as long; may be given several times\n"
     "  --sync-cost N     what a wait between lanes costs, in the file's unit (default "
-    "0)\n" PLACES_HELP
+    "0)\n" PLACES_HELP DOT_LIMITS_HELP
     "  --json OUT        write the figures as JSON ('-': standard output, in place of the text)\n"
     "  --help            print this text\n" SIMULATE_RANKS_HELP;
 
@@ -42,6 +42,7 @@ static const struct option long_options[] = {
     { "faster", required_argument, NULL, OPTION_FASTER },
     { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
     PLACES_OPTIONS,
+    DOT_LIMITS_OPTION,
     { "json", required_argument, NULL, OPTION_JSON },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
@@ -59,6 +60,7 @@ struct simulation {
     uint32_t num_lanes, num_faster;
     uint64_t sync_cost;
     struct place_arguments place_arguments;
+    struct dot_limits limits;
     struct places places;
     bool is_help;
 };
@@ -107,6 +109,8 @@ static enum exit_status take_option(int option, struct simulation *simulation)
     case OPTION_SYNC_COST:
         return argument_read_number("--sync-cost", optarg, 0, (uint64_t)1 << 30,
                                     &simulation->sync_cost);
+    case DOT_LIMITS_MOST:
+        return dot_limits_take_option(optarg, &simulation->limits);
     case OPTION_JSON:
         simulation->json = optarg;
         return EXIT_DONE;
@@ -296,7 +300,7 @@ enum exit_status command_simulate(int argc, char **argv)
     enum exit_status status = argument_read_file("simulate", argc, argv, optind, &simulation.path);
     struct dot_file file;
     if (status == EXIT_DONE)
-        status = dot_file_read(simulation.path, &file);
+        status = dot_file_read(simulation.path, &simulation.limits, &file);
     if (status != EXIT_DONE)
         return status;
     status = places_create(&simulation.place_arguments, file.unit_ns, &simulation.places);

@@ -34,6 +34,7 @@ static const struct option long_options[] = {
     { "network", required_argument, NULL, OPTION_NETWORK },
     { "workers", required_argument, NULL, OPTION_WORKERS },
     { "hosts", required_argument, NULL, OPTION_HOSTS },
+    DOT_LIMITS_OPTION,
     { "svg", required_argument, NULL, OPTION_SVG },
     { "json", required_argument, NULL, OPTION_JSON },
     { NULL, 0, NULL, 0 },
@@ -46,6 +47,7 @@ struct simulation {
     struct ranks_pattern pattern;
     struct ranks_machine machine;
     const char *svg, *json;
+    struct dot_limits limits;
 };
 
 static enum exit_status read_ranks(char *text, struct simulation *simulation)
@@ -125,6 +127,8 @@ static enum exit_status take_option(int option, struct simulation *simulation)
     case OPTION_SVG:
         simulation->svg = optarg;
         return EXIT_DONE;
+    case DOT_LIMITS_MOST:
+        return dot_limits_take_option(optarg, &simulation->limits);
     case OPTION_JSON:
         simulation->json = optarg;
         return EXIT_DONE;
@@ -236,7 +240,7 @@ static enum exit_status simulate_all(const struct simulation *simulation, const 
                                       &curve->points[curve->num]);
         return status;
     }
-    status = dot_file_read(path, &file);
+    status = dot_file_read(path, &simulation->limits, &file);
     if (status != EXIT_DONE)
         return status;
     curve->title = path;

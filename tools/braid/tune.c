@@ -31,7 +31,8 @@ static const char help[] =
     "  --lanes K         try at most K lanes (default 32)\n"
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: the best one here)\n"
     "  --workers N       worker threads of the CPU device (default: one a core, at least 2)\n"
-    "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as for 'braid run')\n"
+    "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as for 'braid "
+    "run')\n" DOT_LIMITS_HELP
     "  --out FILE        keep the result, for 'braid run --tuned FILE'; it is refused for another\n"
     "                    graph, device or version of Braid ('-': standard output; the table then\n"
     "                    goes to standard error)\n"
@@ -52,6 +53,7 @@ static const struct option long_options[] = {
     { "device", required_argument, NULL, OPTION_DEVICE },
     { "workers", required_argument, NULL, OPTION_WORKERS },
     { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
+    DOT_LIMITS_OPTION,
     { "out", required_argument, NULL, OPTION_OUT },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
@@ -84,6 +86,8 @@ static enum exit_status take_option(int option, struct tuning *tuning)
         return status;
     case OPTION_TIME_SCALE:
         return argument_read_factor("--time-scale", optarg, &tuning->arguments.time_scale);
+    case DOT_LIMITS_MOST:
+        return dot_limits_take_option(optarg, &tuning->arguments.limits);
     case OPTION_OUT:
         tuning->out = optarg;
         return EXIT_DONE;
@@ -186,7 +190,7 @@ enum exit_status command_tune(int argc, char **argv)
         argument_read_file("tune", argc, argv, optind, &tuning.arguments.path);
     struct dot_file file;
     if (status == EXIT_DONE)
-        status = dot_file_read(tuning.arguments.path, &file);
+        status = dot_file_read(tuning.arguments.path, &tuning.arguments.limits, &file);
     if (status != EXIT_DONE)
         return status;
     if (tuning.arguments.time_scale == 0)

@@ -9,16 +9,17 @@ _braid() {
     fi
     case $before in
     --device) mapfile -t COMPREPLY < <(compgen -W "cpu cuda hip" -- "$word"); return ;;
+    --most) mapfile -t COMPREPLY < <(compgen -S = -W "nodes edges subgraphs members attributes accesses arguments blocks text" -- "$word"); return ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams native" -- "$word"); return ;;
     --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget) COMPREPLY=(); return ;;
     --tuned | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
-    plan) options="--lanes --max-concurrency --sync-cost --start-cost --call-cost --costs --widen --effort --places --copy-cost --copy-rate --edge-cost --dot --svg --trace --json --help" ;;
-    run) options="--frames --lanes --max-concurrency --widen --effort --device --places --workers --mode --time-scale --tuned --costs --profile --svg --trace --report --json --help" ;;
-    tune) options="--budget --lanes --device --workers --time-scale --out --help" ;;
-    report) options="--out --lanes --sync-cost --help" ;;
-    simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --ranks --pattern --network --workers --hosts --svg --json --help" ;;
+    plan) options="--lanes --max-concurrency --sync-cost --start-cost --call-cost --costs --widen --effort --places --copy-cost --copy-rate --edge-cost --most --dot --svg --trace --json --help" ;;
+    run) options="--frames --lanes --max-concurrency --widen --effort --device --places --workers --mode --time-scale --most --tuned --costs --profile --svg --trace --report --json --help" ;;
+    tune) options="--budget --lanes --device --workers --time-scale --most --out --help" ;;
+    report) options="--out --lanes --sync-cost --most --help" ;;
+    simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --most --ranks --pattern --network --workers --hosts --svg --json --help" ;;
     diff) options="--limit --help" ;;
     devices) options="--json --help" ;;
     esac

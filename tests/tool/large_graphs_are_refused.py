@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A few bytes of DOT can stand for millions of edges: the tool counts before it makes them."""
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from braid_tool import braid  # noqa: E402
+from tap import run  # noqa: E402
+
+
+def names(letter, num):
+    return ";".join(f"{letter}{i}" for i in range(num))
+
+
+def words(text, num):
+    return " ".join(text.replace("#", str(i)) for i in range(num))
+
+
+def cross(num):
+    return f"digraph {{\n{{{names('a', num)}}} ->\n{{{names('b', num)}}}\n}}"
+
+
+def each(attributes, num, graph=""):
+    return f"digraph {{ {graph} node [{attributes}]; {names('a', num)} }}"
+
+
+# The kind, a text that is over its limit, the line where counting stops, the count and the limit.
+TOO_LARGE = [
+    ("edges", cross(5000), 4, 25000000, 4000000),
+    ("nodes", "digraph {" + names("a", 1000001) + "}", 1, 1000001, 1000000),
+    ("subgraphs", "digraph {" + "{}" * 100001 + "}", 1, 100001, 100000),
+    ("attributes", each(",".join(f"x{i}=1" for i in range(257)), 1), 1, 257, 256),
+    ("accesses", each(f'accesses="{words("r#", 20000)}"', 801, f'resources="{words("r", 20000)}"'), 1,
+     16020000, 16000000),
+    ("arguments", each("inside=1024", 20000), 1, 16001024, 16000000),
+    ("arguments", each(f'args="{words("8", 1000)}"', 16001), 1, 16001000, 16000000),
+    ("arguments", each(f'uses="{words("0:0:4=grid.x", 10000)}"', 1601, 'parameters="p:4"'), 1, 16010000,
+     16000000),
+    ("blocks", each(f'args="{words("@#", 300)}"', 1000, f'resources="{words("t:1@node", 300)}"'), 1, 300000,
+     100000),
+    ("text", each(f'label="{"x" * 100000}"', 2685), 1, 268500000, 268435456),
+]
+
+
+def each_kind_is_refused():
+    for kind, text, line, count, limit in TOO_LARGE:
+        result = braid("plan", "-", text=text)
+        assert result.status == 2 and result.out == "", f"{kind}: {result.out}"
+        assert result.err.startswith(f"<stdin>:{line}: the graph has at least {count} "), result.err
+        assert f" more than the limit of {limit}: '--most {kind}=N' " in result.err, result.err
+        assert result.err.count("\n") == 1, result.err
+
+
+def every_command_has_limits():
+    for command in (["plan"], ["run"], ["tune"], ["report", "--out", "-"], ["simulate"],
+                    ["simulate", "--ranks", "file"]):
+        result = braid(*command, "-", text=cross(5000))
+        assert result.status == 2 and "at least 25000000 edges" in result.err, result.err
+        for most, status in (("99", 2), ("100", 0)):
+            if command == ["tune"] and status == 0:
+                continue
+            result = braid(*command, "-", "--most", f"edges={most}", text=cross(10))
+            assert result.status == status, f"{command}: {result.err}"
+
+
+# What has a node or an edge more, and how many.
+COUNTED = [
+    ("a -> b -> c; a -> c", 3, 3),
+    ("a, b -> c, d", 4, 4),
+    ("a:p -> b:p:n; a:n", 2, 1),
+    ("{a b; a} -> {b c d}", 4, 6),
+    ("a -> {b -> {c d}} -> e", 5, 8),
+    ("subgraph x {a} subgraph x {b c} -> d", 4, 3),
+    ("subgraph x {a} -> subgraph x {b}", 2, 4),
+    ("{subgraph x {a}} subgraph x {b c} -> d", 4, 2),
+    ('"a" + "b" -> ab; "a\\"b" -> "c;d -> e"', 3, 2),
+    ("a -> <<b>x; y</b>> // -> c\n", 2, 1),
+    ("node [label=\"x -> y\"]; edge [w=1]; x = y; rank=\"same\"\n a\n-> b [w=2;v=3][u=4]\n c", 3, 1),
+    ("-1.5 -> .5 -> 7 Node Edge\n[w=1]\n nodes", 4, 2),
+]
+
+
+def counts_are_exact():
+    for body, num_nodes, num_edges in COUNTED:
+        for kind, num in (("nodes", num_nodes), ("edges", num_edges)):
+            for most in (num, num - 1):
+                if most == 0:
+                    continue
+                result = braid("plan", "-", "--most", f"{kind}={most}", text=f"digraph {{ {body} }}")
+                assert ("--most" in result.err) == (most < num), f"{body}: {kind}={most}: {result.err}"
+
+
+def members_of_subgraphs_count_in_each():
+    for body, num in (("{{a b}}", 4), ("{a} {{a b} b}", 5), ("{{{a} -> {b}}}", 8)):
+        text = f"digraph {{ {body} }}"
+        assert braid("plan", "-", "--most", f"members={num}", text=text).status == 0, body
+        result = braid("plan", "-", "--most", f"members={num - 1}", text=text)
+        assert result.status == 2 and f"at least {num} members of subgraphs" in result.err, result.err
+
+
+def transient_buffers_and_scratch_are_blocks():
+    text = ('digraph { resources="t:8@none #0:0:4 s:8@node u:8@none"; a [args="@2 @2", accesses="w0 r1"];'
+            'b [kind=fill, to=2, accesses=w1]; a -> b }')
+    assert braid("plan", "-", "--most", "blocks=3", text=text).status == 0
+    result = braid("plan", "-", "--most", "blocks=2", text=text)
+    assert result.status == 2 and "at least 3 blocks" in result.err, result.err
+
+
+def help_has_every_limit():
+    text = braid("help", "files").out
+    for kind, _, _, _, limit in TOO_LARGE:
+        assert re.search(rf"^  {kind} +{limit}\b", text, re.MULTILINE), kind
+
+
+def a_limit_can_be_raised():
+    text = each(",".join(f"x{i}=1" for i in range(257)), 1)
+    assert braid("plan", "-", "--most", "attributes=257", "--most", "nodes=1", text=text).status == 0
+
+
+def bad_limits_are_told():
+    for value, reason in (("edges", "KIND=N"), ("edges=", "from 1 to"), ("edges=0", "from 1 to"),
+                          ("edge=5", "the kinds are nodes, edges"), ("=5", "KIND=N"),
+                          ("nodes=4294967295", "from 1 to 4294967294")):
+        result = braid("plan", "-", "--most", value, text="digraph { a }")
+        assert result.status == 2 and reason in result.err, result.err
+        assert "--most" in result.err and result.err.count("\n") == 1, result.err
+
+
+if __name__ == "__main__":
+    sys.exit(run([
+        each_kind_is_refused,
+        every_command_has_limits,
+        counts_are_exact,
+        members_of_subgraphs_count_in_each,
+        transient_buffers_and_scratch_are_blocks,
+        help_has_every_limit,
+        a_limit_can_be_raised,
+        bad_limits_are_told,
+    ]))
