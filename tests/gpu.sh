@@ -7,8 +7,7 @@
 #   tests/gpu.sh [part ...]     on the machine; without parts: all of them, in this order:
 #     build      gcc, meson and ninja; needs no package but those of .gpu-deps/
 #     contract   the contract suite and the GPU tests, on streams and as a native graph
-#     hip        the same through the HIP column, over the stand-in HIP library on CUDA; with islands,
-#                which hip_islands runs alone
+#     hip        the same through the HIP column, over the stand-in HIP library on CUDA
 #     amd        the same on an AMD GPU, over the installed libamdhip64; not among "all of them"
 #     mpm        sparse_mpm on the device, against the CPU
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
@@ -127,22 +126,8 @@ hip() {
     for mode in streams native; do
         step "contract-hip-$mode" with_hip contract_of hip $mode
     done
-    hip_islands
     step mpm-hip with_hip sparse_mpm --device hip --frames 60
     step launch-hip with_hip "$build/bench/bench_gpu_launch" hip
-}
-
-# Their code as HIP's text has it, by NVRTC.
-hip_islands() {
-    BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=island BRAID_TEST_GRAPHS=${BRAID_TEST_GRAPHS:-40} \
-        with_hip step contract-hip-island timeout 90 "$build/tests/contract/contract" \
-        a_launch_keeps_the_graphs_order streams_and_events_keep_their_laws \
-        arguments_are_captured_at_launch one_parameter_reaches_all_its_users \
-        each_kind_of_node_takes_other_values many_frames_are_launched_at_once transient_buffers_have_memory \
-        a_launch_forks_from_its_stream_and_joins_it frames_make_nothing_grow every_call_works_from_any_thread \
-        frames_keep_their_times random_graphs_keep_every_order
-    BRAID_TEST_BACKEND=hip with_hip step islands-hip timeout 200 \
-        "$build/tests/gpu/gpu_islands_bear_faults_and_company"
 }
 
 # Streams that share a hardware queue hold each other up: docs/hip.md.
@@ -236,10 +221,6 @@ times() {
     for mode in streams native island; do
         BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode \
             step "times-$mode" timeout 60 "$build/tests/contract/contract" frames_keep_their_times
-    done
-    for mode in native island; do # by the clock of HIP's text, at a tenth of the rate
-        BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=$mode \
-            step "times-hip-$mode" with_hip timeout 60 "$build/tests/contract/contract" frames_keep_their_times
     done
     stamped
     step tuned timeout 200 "$build/bench/bench_tuned" cuda
@@ -384,7 +365,7 @@ for part in "${@:-build contract hip mpm sanitize launch frames times sweep larg
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | hip_islands | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | islands | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | islands | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

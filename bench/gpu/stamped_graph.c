@@ -48,7 +48,7 @@ static char *make_text(const struct gpu_backend *gpu, const struct variant *vari
 {
     const char *reason = NULL;
     char *text = NULL, *changed;
-    must(braid_gpu_compile(gpu, variant->kernel, true, &text, NULL));
+    must(braid_gpu_compile(gpu, variant->kernel, true, &text));
     if (variant->code->is_timed) {
         changed = checked(braid_gpu_ptx_with_stamps(text, &reason), reason);
         free(text);

@@ -32,8 +32,8 @@ typedef enum braid_exec_mode {
     BRAID_MODE_NATIVE = 2,  // the backend's own replay: a CUDA or HIP graph, the CPU's lane walker
 } braid_exec_mode;
 
-// Whether kernels of a plan may become calls inside one kernel, an island (CUDA, and HIP but for
-// AUTO; docs/cuda.md).
+// Whether kernels of a plan may become calls inside one kernel, an island (docs/cuda.md). Only CUDA
+// has islands: on other devices WHOLE and ALWAYS are refused with BRAID_UNSUPPORTED.
 typedef enum braid_islands {
     // In native mode, for kernels that have source: the whole graph where all of it is such and has
     // costs; else stretches of lanes whose kernels follow each other with nothing between; where
@@ -72,7 +72,8 @@ typedef struct braid_exec_options {
     bool no_early_start;
     braid_islands islands;
     // How many of the last frames' times are kept, of every node, wait, lane and frame: see
-    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost.
+    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost. Native graphs
+    // of HIP keep none: there an exec with BRAID_MODE_NATIVE is refused.
     uint32_t profile;
     // How many frames may be in flight at once, up to 16; 0: 1. Each has its own arguments and
     // transient buffers. What they share is ordered by the declared accesses, node by node: a node

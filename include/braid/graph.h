@@ -121,10 +121,9 @@ typedef struct braid_launch {
     // A grid that the device reads when the node's turn comes: the address of three uint32_t, which
     // earlier nodes of the frame have written and to which the node declares an access. No
     // dimension counts as more than `grid` has, which is the largest; one of 0 runs no block. The
-    // kernel sees what was read as its grid. On the CPU for every kernel; on GPUs for kernels with
-    // source, and on CUDA with PTX, of which `grid` is launched and the surplus blocks return (on
-    // HIP not if a function that the kernel calls reads the grid). All nodes of one kernel have it,
-    // or none.
+    // kernel sees what was read as its grid. On the CPU for every kernel; on CUDA for kernels with
+    // source or PTX, of which `grid` is launched and the surplus blocks return; HIP refuses it. All
+    // nodes of one kernel have it, or none.
     const void *grid_from;             // NULL: `grid` is the grid
     braid_resource grid_from_resource; // instead of `grid_from`: see braid_resource_address
 } braid_launch;

@@ -13,7 +13,6 @@ struct island_fit {
     bool is_empty;       // there is nothing to run
     bool runs_alone;     // no two of its blocks at once in one block of the island
     uint32_t threads;    // of a block
-    uint32_t warp;       // threads of a warp of the device; 0: 32
     uint64_t blocks;
     uint32_t arg_bytes;
 };

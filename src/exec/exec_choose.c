@@ -62,6 +62,30 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
                  exec->places.num);
 }
 
+static bool has_islands(const braid_exec *exec)
+{
+    const struct player *const *player = exec->device->backend->ops->players;
+    while (*player && !(*player)->is_island)
+        player++;
+    return *player;
+}
+
+// An exec that cannot have the islands that a program asks for is refused.
+static braid_status check_islands(const braid_exec *exec, const braid_exec_options *options)
+{
+    bool is_whole = options->islands == BRAID_ISLANDS_WHOLE;
+    if (!is_whole && options->islands != BRAID_ISLANDS_ALWAYS)
+        return BRAID_OK;
+    if (!has_islands(exec))
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s has no islands, and the option islands asks for %s",
+                           exec->device->label, is_whole ? "one" : "them");
+    if (is_whole && options->mode == BRAID_MODE_STREAMS)
+        return braid_error(BRAID_UNSUPPORTED, "%s has no islands in streams mode",
+                           exec->device->label);
+    return BRAID_OK;
+}
+
 // The whole graph as one island.
 static braid_status make_whole(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, const struct player *player,
@@ -80,12 +104,7 @@ static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
 {
     const struct player *best = NULL;
     braid_status status = braid_exec_find_island(exec, graph, options, &best);
-    if (status)
-        return status;
-    if (!best || options->mode == BRAID_MODE_STREAMS)
-        return braid_error(BRAID_UNSUPPORTED, "%s has no islands%s", exec->device->label,
-                           best ? " in streams mode" : "");
-    return make_whole(exec, graph, options, best, "as asked for");
+    return status ? status : make_whole(exec, graph, options, best, "as asked for");
 }
 
 // Tried before all other players where it is expected to be shorter; they take what it refuses, and
@@ -142,6 +161,9 @@ static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
 braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options)
 {
+    braid_status status = check_islands(exec, options);
+    if (status)
+        return status;
     return options->islands == BRAID_ISLANDS_WHOLE ? choose_island(exec, graph, options)
                                                    : choose_player(exec, graph, options);
 }

@@ -3,7 +3,7 @@
 #include "plan/plan_inside.h"
 
 enum {
-    LEAST_WARP = 32,     // threads, where the device does not tell
+    WARP = 32,           // threads
     MOST_THREADS = 1024, // of a block of the island
     MOST_GROUPS = 14,    // of more than a warp, which each have one of 16 barriers
     LEAST_A_BLOCK = 64,  // threads that a block counts for, as in plan_costs.c
@@ -15,20 +15,18 @@ void braid_plan_block_add(struct plan_block *block, const struct island_fit *fit
 {
     if (!fit->is_empty && fit->threads > block->threads)
         block->threads = fit->threads;
-    block->warp = fit->warp > block->warp ? fit->warp : block->warp;
     block->runs_alone |= fit->runs_alone;
 }
 
 // As braid_gpu_island_lay_out lays them out: whole warps, and barriers for more than one.
 uint32_t braid_plan_groups_of_a_block(struct plan_block block)
 {
-    uint32_t warp = block.warp ? block.warp : LEAST_WARP;
     uint32_t threads = block.threads < MOST_THREADS ? block.threads : MOST_THREADS;
-    uint32_t group = threads ? (threads + warp - 1) / warp * warp : warp;
+    uint32_t group = threads ? (threads + WARP - 1) / WARP * WARP : WARP;
     uint32_t groups = MOST_THREADS / group;
     if (block.runs_alone)
         return 1;
-    return group > warp && groups > MOST_GROUPS ? MOST_GROUPS : groups;
+    return group > WARP && groups > MOST_GROUPS ? MOST_GROUPS : groups;
 }
 
 uint32_t braid_plan_groups_of(const struct island_fit *fits, uint32_t num)

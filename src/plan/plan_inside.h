@@ -29,7 +29,6 @@ struct plan_inside {
 // What a lane's calls need of an island's block.
 struct plan_block {
     uint32_t threads; // the most that one has
-    uint32_t warp;    // island_fit.warp
     bool runs_alone;
 };
 

@@ -22,12 +22,7 @@ const struct player *const braid_cuda_players[] = {
 // asked for. HIP's text leaves a record of a pending event undefined. AMD's runtimes keep the
 // earlier record alive for the waits that hold it (Event::enqueueRecordCommand); renewing makes it
 // rare besides. A launch of an executable waits for its stream only (hip::GraphExec::Run).
-// Islands of the whole graph are launched like kernels: that needs no graph.
 const struct player *const braid_hip_players[] = {
-    &braid_chain_island_player,
-    &braid_narrow_island_player,
-    &braid_split_island_player,
-    &braid_wide_island_player,
     &braid_renewing_streams_player,
     &braid_overlapping_graph_player,
     NULL,

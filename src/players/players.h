@@ -7,11 +7,11 @@
 
 extern const struct player braid_streams_player;           // on any backend
 extern const struct player braid_gpu_streams_player;       // on CUDA: with islands, when asked
-extern const struct player braid_renewing_streams_player;  // on HIP: with facts of its own, too
+extern const struct player braid_renewing_streams_player;  // on HIP: with facts of its own
 extern const struct player braid_walker_player;            // on the CPU backend
 extern const struct player braid_graph_player;             // on the GPU backend
 extern const struct player braid_overlapping_graph_player; // the same, with facts of its own
-extern const struct player braid_chain_island_player;      // on a GPU: one kernel of one lane
+extern const struct player braid_chain_island_player;      // on CUDA: one kernel of one lane
 extern const struct player braid_narrow_island_player;     // or of several in one block
 extern const struct player braid_split_island_player;      // or with calls split over its lanes
 extern const struct player braid_wide_island_player;       // or in many blocks

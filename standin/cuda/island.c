@@ -214,7 +214,7 @@ static void write_stamp(const struct lane *lane, uint64_t begun)
     size_t place = (size_t)lane->index * lane->walk->num_in_lane + lane->next - lane->first;
     uint64_t *stamp = lane->walk->stamps + 2 * place;
     stamp[0] = ~begun;
-    stamp[1] = stamps_now(lane->walk->module);
+    stamp[1] = stamps_now();
 }
 
 static void *walk_lane(void *user)
@@ -229,7 +229,7 @@ static void *walk_lane(void *user)
         note(lane, 2 * (lane->next - lane->first) + 2);
         if (random_next(&state) % 4 == 0)
             sched_yield();
-        uint64_t begun = stamps_now(lane->walk->module);
+        uint64_t begun = stamps_now();
         do_call(lane, call);
         if (has_trapped(lane->walk))
             return NULL;

@@ -66,7 +66,7 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry)
     function->reads_grid = entry->reads_grid && entry->returns;
     function->stamps = entry->stamps && entry->num_clock_reads == 2;
     if (function->body == NULL)
-        function->body = stamps_find_body(entry->name, module->tick_ns);
+        function->body = stamps_find_body(entry->name);
     if (function->body == NULL && strcmp(entry->name, "braid_wait") == 0)
         function->body = do_nothing;
     function->carveout = -1;
@@ -120,7 +120,6 @@ static CUresult load(CUmodule *out_module, const char *image, const char **out_e
     if (module == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     module->references = 1;
-    module->tick_ns = strstr(image, "// wall_clock64\n") != NULL ? 10 : 1; // AMD's, by 100 MHz
     module->context = context_current();
     CUresult result = read_entries(module, image, out_error);
     if (result == CUDA_SUCCESS && !island_read_calls(module, image))

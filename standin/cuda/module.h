@@ -36,7 +36,6 @@ struct CUmod_st {
     size_t num_functions;
     struct island_callee *island_calls; // by the number that an island calls them by: island.h
     size_t num_island_calls;
-    unsigned tick_ns; // of the clock that its kernels read
 };
 
 // What stands for a kernel of that name in the program, or NULL.

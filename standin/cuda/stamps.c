@@ -10,16 +10,11 @@ enum {
     APART_NS = 1000000000, // so that nobody takes the device's clock for the host's
 };
 
-static uint64_t now(unsigned tick_ns)
+uint64_t stamps_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
-    return ((uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec + APART_NS) / tick_ns;
-}
-
-uint64_t stamps_now(const struct CUmod_st *module)
-{
-    return now(module->tick_ns);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec + APART_NS;
 }
 
 // Any stamp that the mask allows will do, as the device's multiprocessors choose.
@@ -27,7 +22,7 @@ static uint64_t *find_stamp(const struct CUfunc_st *function, void **arguments)
 {
     uint64_t *stamps = *(uint64_t **)arguments[function->num_parameters - 2];
     uint32_t mask = *(const uint32_t *)arguments[function->num_parameters - 1];
-    return stamps + (size_t)2 * APART * (now(64) & mask);
+    return stamps + (size_t)2 * APART * (stamps_now() / 64 & mask);
 }
 
 static void raise_to(uint64_t *at, uint64_t value)
@@ -41,27 +36,20 @@ static void raise_to(uint64_t *at, uint64_t value)
 void stamps_begin(const struct CUfunc_st *function, void **arguments)
 {
     if (function->stamps)
-        raise_to(find_stamp(function, arguments), ~stamps_now(function->module));
+        raise_to(find_stamp(function, arguments), ~stamps_now());
 }
 
 void stamps_end(const struct CUfunc_st *function, void **arguments)
 {
     if (function->stamps)
-        raise_to(find_stamp(function, arguments) + 1, stamps_now(function->module));
+        raise_to(find_stamp(function, arguments) + 1, stamps_now());
 }
 
 static void stamp(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
                   void **arguments)
 {
     (void)grid, (void)block, (void)shared_bytes;
-    **(uint64_t **)arguments[0] = now(1) ^ *(const uint64_t *)arguments[1];
-}
-
-static void stamp_of_amd(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
-                         void **arguments)
-{
-    (void)grid, (void)block, (void)shared_bytes;
-    **(uint64_t **)arguments[0] = now(10) ^ *(const uint64_t *)arguments[1];
+    **(uint64_t **)arguments[0] = stamps_now() ^ *(const uint64_t *)arguments[1];
 }
 
 // Each place is a first stamp and how many there are.
@@ -86,9 +74,9 @@ static void keep(const unsigned grid[3], const unsigned block[3], unsigned share
     *counter += grid[0];
 }
 
-standin_kernel stamps_find_body(const char *name, unsigned tick_ns)
+standin_kernel stamps_find_body(const char *name)
 {
     if (strcmp(name, "braid_stamp") == 0)
-        return tick_ns == 1 ? stamp : stamp_of_amd;
+        return stamp;
     return strcmp(name, "braid_keep") == 0 ? keep : NULL;
 }

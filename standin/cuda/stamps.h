@@ -11,12 +11,12 @@
 
 #include "module.h"
 
-uint64_t stamps_now(const struct CUmod_st *module); // by the clock that its kernels read
+uint64_t stamps_now(void); // by the clock that kernels read
 
 void stamps_begin(const struct CUfunc_st *function, void **arguments);
 void stamps_end(const struct CUfunc_st *function, void **arguments);
 
-// NULL: the kernel is none of these. tick_ns: of its module.
-standin_kernel stamps_find_body(const char *name, unsigned tick_ns);
+// NULL: the kernel is none of these.
+standin_kernel stamps_find_body(const char *name);
 
 #endif

@@ -112,16 +112,6 @@ struct attribute {
 static const struct attribute attributes[] = { HIP_ABI_DEVICE_ATTRIBUTES(ROW) };
 #undef ROW
 
-// Newer than the header that the table is compared with: kilohertz of wall_clock64(), which rtc.c
-// defines. BRAID_STANDIN_HIP_CLOCK=0: it is not known, as to the versions before.
-enum { WALL_CLOCK_RATE = 10017, WALL_CLOCK_KHZ = 100000 };
-
-static bool tells_clock(void)
-{
-    const char *text = getenv("BRAID_STANDIN_HIP_CLOCK");
-    return !text || strcmp(text, "0") != 0;
-}
-
 hipError_t hipDeviceGetAttribute(int *out_value, hipDeviceAttribute_t attribute, int device)
 {
     if (!out_value)
@@ -129,10 +119,6 @@ hipError_t hipDeviceGetAttribute(int *out_value, hipDeviceAttribute_t attribute,
     CUresult result = cuda_open();
     if (result != CUDA_SUCCESS)
         return hip_finish(result);
-    if ((int)attribute == WALL_CLOCK_RATE && tells_clock()) {
-        *out_value = WALL_CLOCK_KHZ;
-        return hip_finish(CUDA_SUCCESS);
-    }
     for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
         if (attributes[i].hip == attribute)
             return hip_finish(cuda.cuDeviceGetAttribute(out_value, attributes[i].cuda, device));

@@ -111,51 +111,6 @@ hiprtcResult hiprtcVersion(int *out_major, int *out_minor)
 // built in, so here the header is empty.
 static const char runtime_header_name[] = "hip/hip_runtime.h";
 
-// What AMD's compiler and header have and Braid's code uses, in CUDA's words: waves are warps, and
-// every fence is the device's.
-static const char builtins[] =
-    "#define __HIP_MEMORY_SCOPE_WORKGROUP 3\n"
-    "#define __HIP_MEMORY_SCOPE_AGENT 4\n"
-    "#ifndef __ATOMIC_RELAXED\n"
-    "#define __ATOMIC_RELAXED 0\n"
-    "#define __ATOMIC_ACQUIRE 2\n"
-    "#define __ATOMIC_RELEASE 3\n"
-    "#define __ATOMIC_ACQ_REL 4\n"
-    "#endif\n"
-    "static __device__ __forceinline__ unsigned __hip_atomic_load(const unsigned *at, int order, "
-    "int)\n"
-    "{ unsigned value = *(const volatile unsigned *)at; if (order) __threadfence(); return value; "
-    "}\n"
-    "static __device__ __forceinline__ void __hip_atomic_store(unsigned *at, unsigned value, int "
-    "order, int)\n"
-    "{ if (order) __threadfence(); *(volatile unsigned *)at = value; }\n"
-    "static __device__ __forceinline__ unsigned __hip_atomic_fetch_add(unsigned *at, unsigned "
-    "value, int, int)\n"
-    "{ __threadfence(); unsigned before = atomicAdd(at, value); __threadfence(); return before; }\n"
-    "static __device__ __forceinline__ void __builtin_amdgcn_fence(int, const char *) { "
-    "__threadfence(); }\n"
-    "static __device__ __forceinline__ void __builtin_amdgcn_wave_barrier() { __syncwarp(); }\n"
-    "static __device__ __forceinline__ void __builtin_amdgcn_s_sleep(int) { __nanosleep(20); }\n"
-    "static __device__ __forceinline__ int __builtin_amdgcn_readfirstlane(int value)\n"
-    "{ unsigned mask = __activemask(); return __shfl_sync(mask, value, __ffs((int)mask) - 1); }\n"
-    "static __device__ __forceinline__ unsigned long long __shfl_xor(unsigned long long value, int "
-    "apart, int width)\n"
-    "{ return __shfl_xor_sync(~0u, value, apart, width); }\n"
-    "static __device__ __forceinline__ long long wall_clock64()\n" // 100 MHz: see device.c
-    "{ unsigned long long now; asm volatile(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(now) :: "
-    "\"memory\"); return (long long)(now / 10); }\n"
-    "#line 1\n";
-
-static char *with_builtins(const char *source)
-{
-    char *text = malloc(sizeof(builtins) + strlen(source));
-    if (text) {
-        memcpy(text, builtins, sizeof(builtins) - 1);
-        memcpy(text + sizeof(builtins) - 1, source, strlen(source) + 1);
-    }
-    return text;
-}
-
 hiprtcResult hiprtcCreateProgram(hiprtcProgram *out_program, const char *source, const char *name,
                                  int num_headers, const char **headers, const char **include_names)
 {
@@ -165,12 +120,8 @@ hiprtcResult hiprtcCreateProgram(hiprtcProgram *out_program, const char *source,
         return HIPRTC_ERROR_PROGRAM_CREATION_FAILURE;
     size_t count = (size_t)num_headers;
     const char **texts = calloc(2 * (count + 1), sizeof(*texts));
-    char *whole = with_builtins(source);
-    if (!texts || !whole) {
-        free(texts);
-        free(whole);
+    if (!texts)
         return HIPRTC_ERROR_OUT_OF_MEMORY;
-    }
     const char **names = texts + count + 1;
     for (size_t i = 0; i < count; i++) {
         texts[i] = headers[i];
@@ -180,9 +131,8 @@ hiprtcResult hiprtcCreateProgram(hiprtcProgram *out_program, const char *source,
     names[count] = runtime_header_name;
     nvrtc_program program = NULL;
     nvrtc_result result =
-        nvrtc.nvrtcCreateProgram(&program, whole, name, num_headers + 1, texts, names);
+        nvrtc.nvrtcCreateProgram(&program, source, name, num_headers + 1, texts, names);
     free(texts);
-    free(whole);
     if (result == 0)
         *out_program = program;
     return translate(result);

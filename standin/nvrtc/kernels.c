@@ -19,10 +19,6 @@ struct reader {
     int c_blocks;   // extern "C" { blocks around here
     bool c_linkage; // the declaration began with extern "C"
     bool is_template;
-    bool reads_grid;                    // the last parameter that was read is braid_grid_from
-    bool has_mask;                      // or braid_mask
-    bool has_default;                   // a parameter of the kernel at hand
-    struct token names[MAX_PARAMETERS]; // of its parameters
 };
 
 static void fail(struct reader *reader, int line, const char *message, struct token token)
@@ -56,56 +52,26 @@ static struct token skip_value(struct reader *reader)
     return token;
 }
 
-static bool is_name(const struct reader *reader, struct token token)
-{
-    size_t align;
-    return token_is_word(token) && !types_is_qualifier(token) &&
-           types_word_bytes(&reader->types, token, &align) == 0;
-}
-
-// What a compiler says of a parameter beside others.
-static void check_parameter(struct reader *reader, struct token name, size_t count,
-                            bool has_default)
-{
-    if (reader->has_default && !has_default)
-        fail(reader, name.line, "default argument not at end of parameter list: ", name);
-    reader->has_default |= has_default;
-    for (size_t i = 0; i < count && i < MAX_PARAMETERS; i++)
-        if (name.start && token_equals(reader->names[i], name))
-            fail(reader, name.line, "there are two parameters ", name);
-    if (count < MAX_PARAMETERS)
-        reader->names[count] = name;
-}
-
 // One parameter, up to its comma or the closing parenthesis, which is returned.
-static struct token read_parameter(struct reader *reader, struct token first, size_t count,
-                                   size_t *out_bytes)
+static struct token read_parameter(struct reader *reader, struct token first, size_t *out_bytes)
 {
-    reader->reads_grid = reader->has_mask = false;
-    struct token words[MAX_WORDS], name = { 0 }, token = first;
+    struct token words[MAX_WORDS], token = first;
     size_t num_words = 0;
     for (; token.start != NULL && !token_is(token, ",") && !token_is(token, ")") &&
            !token_is(token, "=");
          token = tokens_next(&reader->tokens)) {
-        if (is_name(reader, token))
-            name = token;
-        reader->reads_grid |= token_is(token, "braid_grid_from");
-        reader->has_mask |= token_is(token, "braid_mask");
         if (num_words < MAX_WORDS)
             words[num_words++] = token;
     }
     *out_bytes = types_bytes(&reader->types, words, num_words);
     if (*out_bytes == 0)
         fail(reader, first.line, "the stand-in does not know the parameter type ", first);
-    bool has_default = token_is(token, "=");
-    check_parameter(reader, name, count, has_default);
-    return has_default ? skip_value(reader) : token;
+    return token_is(token, "=") ? skip_value(reader) : token;
 }
 
 static size_t read_parameters(struct reader *reader, size_t *bytes)
 {
     size_t count = 0;
-    reader->has_default = false;
     struct tokens start = reader->tokens;
     if (token_is(tokens_next(&reader->tokens), "void") &&
         token_is(tokens_next(&reader->tokens), ")"))
@@ -114,8 +80,7 @@ static size_t read_parameters(struct reader *reader, size_t *bytes)
     struct token token = tokens_next(&reader->tokens);
     while (token.start != NULL && !token_is(token, ")")) {
         size_t ignored;
-        token =
-            read_parameter(reader, token, count, count < MAX_PARAMETERS ? &bytes[count] : &ignored);
+        token = read_parameter(reader, token, count < MAX_PARAMETERS ? &bytes[count] : &ignored);
         count++;
         if (token_is(token, ","))
             token = tokens_next(&reader->tokens);
@@ -138,11 +103,7 @@ static void write_entry(struct reader *reader, struct token name, const size_t *
     for (size_t i = 0; i < count; i++) {
         bool number = bytes[i] <= 8 && (bytes[i] & (bytes[i] - 1)) == 0;
         text_add(reader->ptx, i == 0 ? "\n    " : ",\n    ");
-        if (reader->reads_grid && i == count - 1)
-            text_add(reader->ptx, ".param .u64 braid_grid_from");
-        else if (reader->has_mask && i == count - 1)
-            text_add(reader->ptx, ".param .u32 braid_mask");
-        else if (number)
+        if (number)
             text_add(reader->ptx, ".param .u%zu %s_param_%zu", bytes[i] * 8, entry, i);
         else
             text_add(reader->ptx, ".param .align 8 .b8 %s_param_%zu[%zu]", entry, i, bytes[i]);
@@ -150,11 +111,10 @@ static void write_entry(struct reader *reader, struct token name, const size_t *
     text_add(reader->ptx, "\n)\n{\n");
 }
 
-// The body, of which only early starts, what an island calls and, in source that Braid changed for
-// HIP, whether surplus blocks return and an object writes its begin and end, are of interest.
+// The body, of which only early starts and what an island calls are of interest.
 static void translate_body(struct reader *reader)
 {
-    int depth = 1, num_reads = 0;
+    int depth = 1;
     while (depth > 0) {
         struct token token = tokens_next(&reader->tokens);
         if (token.start == NULL)
@@ -163,11 +123,6 @@ static void translate_body(struct reader *reader)
         if (token_is(token, "\"griddepcontrol.launch_dependents;\"") ||
             token_is(token, "\"griddepcontrol.wait;\""))
             text_add(reader->ptx, "    %.*s\n", (int)token.length - 2, token.start + 1);
-        if (reader->reads_grid && token_is(token, "braid_grid_x") && num_reads++ == 2)
-            text_add(reader->ptx, "    setp.ge.u32 %%braid_beyond, 0, 0;\n");
-        if (reader->has_mask && token_is(token, "braid_stamped"))
-            text_add(reader->ptx, "    mov.u64 %%t0, %%globaltimer;\n"
-                                  "    mov.u64 %%t1, %%globaltimer;\n");
     }
     text_add(reader->ptx, "    ret;\n}\n");
 }
@@ -259,21 +214,12 @@ static void read_close(struct reader *reader)
         end_declaration(reader);
 }
 
-// hiprtc's stand-in puts AMD's clock before all source: the driver's stand-in has kernels read it
-// then.
-static void tell_clock(const char *source, struct text *ptx)
-{
-    if (strstr(source, "wall_clock64") != NULL)
-        text_add(ptx, "// wall_clock64\n");
-}
-
 bool kernels_translate(const char *source, const char *file, struct text *ptx, struct text *log)
 {
     struct reader reader = { .tokens = { .at = source, .line = 1 }, .file = file };
     struct token token;
     reader.ptx = ptx;
     reader.log = log;
-    tell_clock(source, ptx);
     while ((token = tokens_next(&reader.tokens)).start != NULL) {
         if (token_is(token, "__global__")) {
             read_kernel(&reader);

@@ -24,8 +24,7 @@ static void every_order_is_kept(void **state)
         braid_exec *exec;
         struct island_graph made = { .seed = seed };
         reset_standin();
-        check_ok(
-            braid_device_open(&(braid_device_options){ .backend = backend_under_test() }, &device));
+        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
         island_graph_make(&made, device);
         check_ok(braid_exec_create(device, made.graph, &options, &exec));
         for (int frame = 0; frame < FRAMES; frame++)
@@ -50,8 +49,7 @@ static void frames_are_ordered_as_wholes(void **state)
     braid_exec *exec;
     struct island_graph made = { .seed = 1, .has_accesses = true };
     reset_standin();
-    check_ok(
-        braid_device_open(&(braid_device_options){ .backend = backend_under_test() }, &device));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
     island_graph_make(&made, device);
     check_ok(braid_exec_create(device, made.graph, &options, &exec));
     char text[1024];
@@ -71,19 +69,16 @@ struct launches {
 
 static struct launches count_launches(void)
 {
-    const char *kernel = is_over_hip() ? "cuLaunchKernel" : "cuLaunchKernelEx";
-    return (struct launches){ standin_calls("cuGraphLaunch"), standin_calls(kernel),
+    return (struct launches){ standin_calls("cuGraphLaunch"), standin_calls("cuLaunchKernelEx"),
                               standin_calls("cuGraphExecKernelNodeSetParams") };
 }
 
-// HIP has no such graph: each frame is a kernel.
 static void check_launches(struct launches before, long graphs, long kernels, long changes)
 {
     struct launches now = count_launches();
-    long frames = graphs + kernels;
-    assert_int_equal(now.graphs - before.graphs, is_over_hip() ? 0 : graphs);
-    assert_int_equal(now.kernels - before.kernels, is_over_hip() ? frames : kernels);
-    assert_int_equal(now.changes - before.changes, is_over_hip() ? 0 : changes);
+    assert_int_equal(now.graphs - before.graphs, graphs);
+    assert_int_equal(now.kernels - before.kernels, kernels);
+    assert_int_equal(now.changes - before.changes, changes);
 }
 
 // Kernels of several blocks, which lanes and their helpers share: each starts behind what it runs
@@ -232,8 +227,7 @@ static void a_frame_keeps_its_arguments(void **state)
     unsigned long unused = 0;
     void *first, *second;
     reset_standin();
-    check_ok(
-        braid_device_open(&(braid_device_options){ .backend = backend_under_test() }, &device));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &first));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &second));
     memset(first, 0, 4);
@@ -303,8 +297,7 @@ static void graphs_alike_share_their_code(void **state)
         other[i] = i % 3 ? &island_other : &island_note;
     }
     reset_standin();
-    check_ok(
-        braid_device_open(&(braid_device_options){ .backend = backend_under_test() }, &device));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
     assert_true(load_row(device, row, 11) > 0);
     assert_int_equal(load_row(device, other, 12), 0);
     assert_true(load_row(device, &row[0], 1) > 0); // a kernel less is another code
@@ -346,13 +339,10 @@ static void what_cannot_be_inside_is_named(void **state)
     static const char image[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                                 ".visible .entry island_other(.param .u64 a, .param .u32 b)\n"
                                 "{ ret; }\n";
-    const braid_kernel without = { .name = "island_other",
-                                   .cuda = { .data = image },
-                                   .hip = { .data = image } };
+    const braid_kernel without = { .name = "island_other", .cuda = { .data = image } };
     const braid_kernel on_cpu = { .name = "on_cpu", .cpu = run_other_on_cpu };
-    check_refusal(backend_under_test(), &without, 0,
-                  "'outsider' cannot be in an island: it has no source");
-    check_refusal(backend_under_test(), &island_other, 64,
+    check_refusal("cuda", &without, 0, "'outsider' cannot be in an island: it has no source");
+    check_refusal("cuda", &island_other, 64,
                   "'outsider' cannot be in an island: it uses dynamic shared");
     check_refusal("cpu", &on_cpu, 0, "has no islands");
 }
@@ -400,8 +390,6 @@ static void sources_are_read_as_tokens(void **state)
                  "its assembly may touch what an island stands in for");
     check_source(KERNEL("auto g = cooperative_groups::this_grid();"), "it uses cooperative groups");
     check_source("#if 1\n#include <cuda_fp16.h>\n#endif\n" KERNEL(""), conditional);
-    check_source(KERNEL("__builtin_amdgcn_s_barrier();"),
-                 "it uses words of AMD's compiler that an island cannot stand in for");
     check_source(KERNEL("{"), "its braces do not match");
     check_source("const char *s = R\"(x)\";\n" KERNEL(""), "it has a raw string");
 }

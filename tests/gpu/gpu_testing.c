@@ -2,21 +2,7 @@
 // The stand-in driver under the tests of the CUDA column.
 #include "gpu/gpu_testing.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/check.h"
-
-const char *backend_under_test(void)
-{
-    const char *backend = getenv("BRAID_TEST_BACKEND");
-    return backend ? backend : "cuda";
-}
-
-bool is_over_hip(void)
-{
-    return strcmp(backend_under_test(), "hip") == 0;
-}
 
 void reset_standin(void)
 {
@@ -33,8 +19,7 @@ void check_nothing_is_left(void)
 {
     static const char *const kinds[] = { "context", "stream", "event", "module",
                                          "graph",   "exec",   "pool",  "memory" };
-    // The stand-in for HIP keeps its context as AMD's library does.
-    for (size_t i = is_over_hip(); i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (standin_live(kinds[i]) != 0)
             fail_msg("%ld of %s left over", standin_live(kinds[i]), kinds[i]);
     }

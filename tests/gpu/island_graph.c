@@ -20,9 +20,7 @@ static const char image[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
 
 const braid_kernel island_note = { .name = "island_note", .source = SOURCE };
 const braid_kernel island_other = { .name = "island_other", .source = SOURCE };
-const braid_kernel island_outsider = { .name = "island_outsider",
-                                       .cuda = { .data = image },
-                                       .hip = { .data = image } };
+const braid_kernel island_outsider = { .name = "island_outsider", .cuda = { .data = image } };
 
 typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
                              void **args);

@@ -2,7 +2,7 @@
 // On a real device: after a fault an island names the node, islands that want all of the device run
 // beside each other, beside a kernel that fills it and beside those of another process, without a
 // hang, lanes without calls hold up nobody, and kernels of several warps meet at barriers of their
-// own. BRAID_TEST_BACKEND=cuda|hip.
+// own.
 //
 // After a fault a process has no device any more, so each case is a process of its own.
 #include <sched.h>
@@ -65,21 +65,13 @@ static const braid_kernel fill_device = { .name = "fill_device", .source = sourc
 static braid_device *open_device(void)
 {
     braid_device *device;
-    const char *backend = getenv("BRAID_TEST_BACKEND");
-    if (braid_device_open(&(braid_device_options){ .backend = backend ? backend : "cuda" },
-                          &device))
+    if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device))
         exit(77);
     braid_device_info info;
     braid_device_get_info(device, &info);
     if (strncmp(info.name, "Braid stand-in", 14) == 0)
         exit(77);
     return device;
-}
-
-static bool is_hip(void)
-{
-    const char *backend = getenv("BRAID_TEST_BACKEND");
-    return backend && strcmp(backend, "hip") == 0;
 }
 
 static uint32_t threads_of(uint32_t node)
@@ -229,7 +221,6 @@ static void keep_company(unsigned num_processes)
     uint64_t cycles = 2000000;
     braid_device_info info;
     braid_device_get_info(device, &info);
-    const uint32_t length = is_hip() ? 1 : CHAIN; // there is room for 4 KiB of arguments
     uint32_t lanes = info.num_units < MOST_LANES ? info.num_units : MOST_LANES;
     check_ok(braid_graph_create(&graph));
     const braid_launch launch = { .kernel = &fill_device,
@@ -240,7 +231,7 @@ static void keep_company(unsigned num_processes)
     check_ok(braid_exec_create(device, graph, NULL, &execs[2]));
     for (int i = 0; i < 2; i++) {
         x[i] = make_numbers(device);
-        execs[i] = make_island(device, x[i], lanes, length, 1024);
+        execs[i] = make_island(device, x[i], lanes, CHAIN, 1024);
     }
     for (int i = 0; i < 3; i++)
         check_ok(braid_stream_create(device, NULL, &streams[i]));
@@ -252,7 +243,7 @@ static void keep_company(unsigned num_processes)
     }
     for (int i = 0; i < 3; i++)
         check_ok(braid_stream_synchronize(device, streams[i]));
-    for (int i = 0; i < 3 * FRAMES * (int)length; i++)
+    for (int i = 0; i < 3 * FRAMES * CHAIN; i++)
         expected = expected * 3 + 1;
     for (uint32_t i = 0; i < 2 * lanes; i++)
         assert_int_equal(x[i / lanes][i % lanes], expected);
@@ -333,8 +324,7 @@ static void barriers(void)
     meet_in(device, scratch, 1, CHAIN);
     meet_in(device, scratch, 4, CHAIN);
     meet_in(device, scratch, 60, 2);
-    if (!is_hip()) // whose islands have room for 4 KiB of arguments
-        meet_in(device, scratch, 300, 2);
+    meet_in(device, scratch, 300, 2);
     fflush(stdout);
     _exit(0);
 }

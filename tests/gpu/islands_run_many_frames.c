@@ -3,8 +3,7 @@
 // the nodes that were running.
 //
 // A host function stands for the island's kernel: it walks the words that the kernel would read,
-// lane after lane as far as each goes, and notes where it is as the kernel does. With the argument
-// "amd" AMD's own library compiles, loads and launches the island, over a stand-in HSA runtime.
+// lane after lane as far as each goes, and notes where it is as the kernel does.
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -167,8 +166,7 @@ static struct setup set_up(uint32_t num_lanes)
     reset_standin();
     num_launches = num_faults = trap_at = 0;
     atomic_store(&may_trap, false);
-    check_ok(braid_device_open(&(braid_device_options){ .backend = backend_under_test() },
-                               &setup.device));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &setup.device));
     check_ok(braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE,
                                    CHAINS * MOST_VALUES * sizeof(unsigned), &memory));
     setup.list = memory;
@@ -205,8 +203,7 @@ static void tear_down(struct setup *setup)
     braid_exec_destroy(setup->exec);
     braid_memory_free(setup->device, BRAID_MEMORY_DEVICE, setup->list);
     braid_device_close(setup->device);
-    if (!num_faults || !is_over_hip()) // whose stand-in refuses every call in between
-        check_nothing_is_left();
+    check_nothing_is_left();
 }
 
 static void check_lists(const struct setup *setup, const unsigned *rows, uint32_t num_frames)
@@ -248,10 +245,7 @@ static void each_frame_has_its_row(void **state)
         check_ok(braid_exec_set_param_rows(setup.exec, setup.value, rows, 900));
         check_ok(braid_exec_launch_many(setup.exec, NULL, 900));
         check_ok(braid_exec_wait(setup.exec));
-        if (is_over_hip()) // without memory for rows
-            assert_int_equal(num_launches, 900);
-        else
-            assert_in_range(num_launches, 2, 3);
+        assert_in_range(num_launches, 2, 3);
         check_lists(&setup, rows, 900);
         tear_down(&setup);
     }
@@ -297,19 +291,16 @@ static void without_notes_the_island_is_named(void **state)
 static void a_launch_without_room_is_refused(void **state)
 {
     (void)state;
-    static const char *const cuda_rules[] = { "cuGraphLaunch:2=720", "cuLaunchKernelEx:1=720" };
-    static const char *const hip_rules[] = { "cuLaunchKernel:2=720", "cuLaunchKernel:2=720" };
+    static const char *const rules[] = { "cuGraphLaunch:2=720", "cuLaunchKernelEx:1=720" };
     for (unsigned i = 0; i < 2; i++) {
         unsigned value = 101; // as it was
         struct setup setup = set_up(CHAINS);
-        assert_true(
-            standin_configure("BRAID_STANDIN_FAIL", is_over_hip() ? hip_rules[i] : cuda_rules[i]));
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
         check_ok(braid_exec_launch(setup.exec, NULL));
         if (i == 1)
             check_ok(braid_exec_set_param(setup.exec, setup.value, &value));
         check_fails(braid_exec_launch(setup.exec, NULL), BRAID_DEVICE_ERROR,
-                    is_over_hip() ? "hipErrorCooperativeLaunchTooLarge"
-                                  : "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE");
+                    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE");
         check_ok(braid_exec_launch(setup.exec, NULL));
         check_ok(braid_exec_wait(setup.exec));
         check_lists(&setup, NULL, 2);
@@ -317,25 +308,8 @@ static void a_launch_without_room_is_refused(void **state)
     }
 }
 
-static int run_over_amd(void)
+int main(void)
 {
-    braid_device *device;
-    if (braid_device_open(&(braid_device_options){ .backend = "hip" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
-        return 77;
-    }
-    braid_device_close(device);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_frames_are_one_launch),
-        cmocka_unit_test(each_frame_has_its_row),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
-int main(int argc, char **argv)
-{
-    if (argc == 2 && strcmp(argv[1], "amd") == 0)
-        return run_over_amd();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_frames_are_one_launch),
         cmocka_unit_test(each_frame_has_its_row),

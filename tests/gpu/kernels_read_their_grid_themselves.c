@@ -7,7 +7,6 @@
 
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_words.h"
-#include "backends/gpu/gpu_source_grid.h"
 #include "gpu/cut_off.h"
 #include "support/check.h"
 
@@ -116,127 +115,6 @@ static void text_that_ends_early_stays_as_wrong_as_it_is(void **state)
     check_cut_off(whole, braid_gpu_ptx_with_read_grid);
 }
 
-// HIP's source, where functions see another grid than the kernel.
-static char *change_source(const char *source, const char *entry, const char **out_reason)
-{
-    *out_reason = NULL;
-    return braid_gpu_source_with_read_grid(source, entry, out_reason);
-}
-
-static void check_source(const char *source, const char *const *parts)
-{
-    const char *reason;
-    char *changed = change_source(source, NULL, &reason), *at = changed;
-    if (!changed)
-        fail_msg("'%s' is left alone, since %s", source, reason ? reason : "memory ran out");
-    for (; *parts; parts++) {
-        at = strstr(at, *parts);
-        if (!at)
-            fail_msg("'%s' is not where it should be in:\n%s", *parts, changed);
-        at += strlen(*parts);
-    }
-    free(changed);
-}
-
-static void check_source_refused(const char *source, const char *entry, const char *expected)
-{
-    const char *reason;
-    assert_null(change_source(source, entry, &reason));
-    assert_non_null(reason);
-    assert_string_equal(reason, expected);
-}
-
-#define KERNEL "extern \"C\" __global__ void "
-#define POINTER "const unsigned *braid_grid_from) {"
-#define RETURN "if (blockIdx.x >= braid_grid_x", "return;"
-
-static void every_kernel_of_a_source_takes_one_parameter_more(void **state)
-{
-    (void)state;
-    check_source("#include <hip/hip_runtime.h>\n" KERNEL "a(int *x) { x[gridDim.x] = 0; }\n"
-                 "namespace n { __device__ int f(int x) { return x; } }\n" KERNEL
-                 "__launch_bounds__(256) b() {}\n" KERNEL "c(void) { if (1) { n::f(2); } }\n"
-                 "template <class T> struct s { T x; }; // gridDim\n",
-                 (const char *const[]){ "a(int *x, " POINTER, RETURN, "x[gridDim.x] = 0; }",
-                                        "f(int x) {", "__launch_bounds__(256) b(" POINTER, RETURN,
-                                        "c(" POINTER, RETURN, "if (1) { n::f(2); } }", NULL });
-}
-
-static void kernels_of_functions_that_read_the_grid_are_left_alone(void **state)
-{
-    (void)state;
-    static const char source[] =
-        "__device__ int later();\n"
-        "__device__ int width() { return gridDim.x; }\n" KERNEL
-        "direct(int *x) { *x = width(); }\n" KERNEL "indirect(int *x) { *x = later(); }\n" KERNEL
-        "fine(int *x) { *x = 1; }\n"
-        "__device__ int later() { return width() + 1; }\n";
-    check_source(source, (const char *const[]){ "direct(int *x) { *x", "indirect(int *x) { *x",
-                                                "fine(int *x, " POINTER, NULL });
-    check_source_refused(source, "direct", "a function of it reads the grid");
-    check_source_refused(source, "indirect", "a function of it reads the grid");
-    const char *reason;
-    char *changed = change_source(source, "fine", &reason);
-    assert_non_null(changed);
-    free(changed);
-}
-
-// What stands behind a function's parameters is not its name.
-static void functions_are_known_by_their_names(void **state)
-{
-    (void)state;
-    static const char *const functions[] = {
-        "__device__ int width(int x) LB(64) { return gridDim.x; }\n",
-        "__device__ void width(int *x) LB(N) { *x = gridDim.x; }\n",
-        "__device__ LB(64) int width() { return gridDim.x; }\n",
-        "__device__ width::width(int x) : y(x), z(0) { y = gridDim.x; }\n",
-        "template <int N, if_t<(N > M)> = 0> __device__ int width() { return gridDim.x; }\n",
-        "template <class T, bool B = (sizeof(T) > N)> int width() { return gridDim.x; }\n",
-        "template <class T, int N = (T::a * T::b)> __device__ int width() { return gridDim.x; }\n",
-        "template <int (*F)(int x)> __device__ int width() { return gridDim.x; }\n",
-        "template <int N = 1 << 3> __device__ int width(int x) LB(N) { return gridDim.x; }\n",
-        "MACRO(int a) __device__ int width() { return gridDim.x; }\n",
-    };
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        char source[400];
-        snprintf(source, sizeof(source), "%s" KERNEL "a(int *x) { x[width(1)] = 0; }\n",
-                 functions[i]);
-        check_source_refused(source, "a", "a function of it reads the grid");
-    }
-}
-
-static void source_that_is_not_understood_is_refused(void **state)
-{
-    (void)state;
-    static const char fine[] = KERNEL "fine(int *x) { *x = 1; }\n";
-    static const char *const rows[][2] = {
-        { "#define K __global__\n", "a macro hides its kernels" },
-        { "#define WIDTH gridDim.x\n", "a macro of it reads the grid" },
-        { "#include \"mine.h\"\n", "it includes a file" },
-        { "struct s { int w() { return gridDim.x; } };\n",
-          "a type or an operator of it reads the grid" },
-        { "__device__ int operator+(s a, s b) { return gridDim.x; }\n",
-          "a type or an operator of it reads the grid" },
-        { "const char *raw = R\"({)\";\n", "it has a raw string" },
-        { KERNEL "early(int *x);\n", "a kernel of it is declared before it is defined" },
-        { "__device__ int f() { return __ockl_get_num_groups(0); }\n",
-          "it reads its grid in an unknown way" },
-        { "#if A\n" KERNEL "a(int *x) {\n#else\n" KERNEL "a(long *x) {\n#endif\n}\n",
-          "its kernels are not told apart" },
-        { "__global__ void {\n}\n", "its kernels are not told apart" },
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char source[400];
-        snprintf(source, sizeof(source), "%s%s", rows[i][0], fine);
-        check_source_refused(source, NULL, rows[i][1]);
-    }
-    check_source_refused("__device__ int f() { return 1; }\n", "f",
-                         "its kernels are not told apart");
-    check_source_refused("__device__ int w() { return gridDim.x; }\n" KERNEL
-                         "all(int *x) { *x = w(); }\n",
-                         NULL, "a function of it reads the grid");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,10 +123,6 @@ int main(void)
         cmocka_unit_test(comments_and_strings_are_no_words),
         cmocka_unit_test(text_in_which_it_would_not_do_stays),
         cmocka_unit_test(text_that_ends_early_stays_as_wrong_as_it_is),
-        cmocka_unit_test(every_kernel_of_a_source_takes_one_parameter_more),
-        cmocka_unit_test(kernels_of_functions_that_read_the_grid_are_left_alone),
-        cmocka_unit_test(functions_are_known_by_their_names),
-        cmocka_unit_test(source_that_is_not_understood_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // In a native graph kernels with text write their own times, calls of islands too, and kernels of
 // Braid's own stand around the rest.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <braid/timings.h>
 
 #include "backends/gpu/gpu_ptx_stamps.h"
-#include "backends/gpu/gpu_source_stamps.h"
 #include "gpu/cut_off.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
@@ -24,10 +24,11 @@ struct timed {
 
 // A kernel, a copy behind it, a kernel behind that with much shared memory, and a kernel of its
 // own.
-static void open_timed(struct timed *timed, const braid_kernel *kernel, braid_exec_mode mode)
+static braid_status make_timed(struct timed *timed, const braid_kernel *kernel,
+                               braid_exec_mode mode)
 {
     *timed = (struct timed){ 0 };
-    check_ok(frame_open(&timed->frame, backend_under_test()));
+    check_ok(frame_open(&timed->frame, "cuda"));
     check_ok(braid_graph_create(&timed->graph));
     uint32_t *words = timed->frame.words, c = 1;
     uint32_t *to = words, *a = words + 1, *b = words + 2;
@@ -46,7 +47,7 @@ static void open_timed(struct timed *timed, const braid_kernel *kernel, braid_ex
     uint32_t *last = words + 4, *copied = words + 3;
     const braid_launch second = { .node = { .after = timed->nodes + 1, .num_after = 1 },
                                   .kernel = kernel,
-                                  .shared_bytes = is_over_hip() ? 1 << 10 : 64 << 10,
+                                  .shared_bytes = 64 << 10,
                                   BRAID_ARGS(BRAID_ARG(last), BRAID_ARG(copied), BRAID_ARG(copied),
                                              BRAID_ARG(c)) };
     check_ok(braid_graph_add_kernel(timed->graph, &second, &timed->nodes[2]));
@@ -54,7 +55,12 @@ static void open_timed(struct timed *timed, const braid_kernel *kernel, braid_ex
         timed->graph, &(braid_empty){ .node = { .after = timed->nodes + 2, .num_after = 1 } },
         &timed->nodes[3]));
     const braid_exec_options options = { .mode = mode, .profile = kept };
-    check_ok(braid_exec_create(timed->frame.device, timed->graph, &options, &timed->exec));
+    return braid_exec_create(timed->frame.device, timed->graph, &options, &timed->exec);
+}
+
+static void open_timed(struct timed *timed, const braid_kernel *kernel, braid_exec_mode mode)
+{
+    check_ok(make_timed(timed, kernel, mode));
 }
 
 static void close_timed(struct timed *timed)
@@ -135,8 +141,35 @@ static void streams_are_timed_around(void **state)
     close_timed(&timed);
 }
 
-// PTX in which threads may end before a barrier stays as it is; of HIP's source what hides its
-// kernels.
+static struct {
+    int num;
+    char last[512];
+} told;
+
+static void take_log(void *user, braid_status status, const char *message)
+{
+    (void)user, (void)status;
+    snprintf(told.last, sizeof(told.last), "%s", message);
+    told.num++;
+}
+
+// The log tells of a kernel once for all execs while it is loaded.
+static void check_told_once_a_load(struct timed *timed)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE, .profile = kept };
+    braid_exec *other = NULL;
+    assert_int_equal(told.num, 1);
+    assert_non_null(strstr(told.last, "timed around: kernel 'sum' cannot write its times: threads "
+                                      "of it end while others meet at a barrier"));
+    check_ok(braid_exec_create(timed->frame.device, timed->graph, &options, &other));
+    assert_int_equal(told.num, 1);
+    braid_exec_destroy(timed->exec);
+    braid_exec_destroy(other);
+    check_ok(braid_exec_create(timed->frame.device, timed->graph, &options, &timed->exec));
+    assert_int_equal(told.num, 2);
+}
+
+// PTX in which threads may end before a barrier stays as it is.
 static void kernels_that_cannot_are_timed_around(void **state)
 {
     (void)state;
@@ -144,52 +177,39 @@ static void kernels_that_cannot_are_timed_around(void **state)
                                ".visible .entry sum(.param .u64 to, .param .u64 a, .param .u64 b,\n"
                                "                    .param .u32 c)\n"
                                "{\n\t.reg .pred %p1;\n\t@%p1 ret;\n\tbar.sync 0;\n\tret;\n}\n";
-    static const char hidden[] =
-        "extern \"C\" __global__ void sum(unsigned *to, unsigned *a, unsigned *b, unsigned c);\n"
-        "extern \"C\" __global__ void sum(unsigned *to, unsigned *a, unsigned *b, unsigned c)\n"
-        "{ *to = *a + *b + c; }\n";
     braid_kernel hasty = sum_kernel;
     hasty.cuda.data = text;
-    hasty.source = hidden;
     reset_standin();
     struct timed timed;
+    braid_log_set(take_log, NULL);
     open_timed(&timed, &hasty, BRAID_MODE_NATIVE);
     run_frames(&timed, kept);
     check_timed_by(&timed, 0, BRAID_TIMED_AROUND);
     check_order(&timed);
     assert_int_equal(timed.frame.words[4], 3);
+    check_told_once_a_load(&timed);
+    braid_log_set(NULL, NULL);
     close_timed(&timed);
 }
 
-// Without the rate of its clock what a kernel reads is no time.
-static void a_runtime_that_does_not_know_the_clock_keeps_no_times(void **state)
+// A call that goes wrong is no kernel that cannot write its times.
+static void other_failures_are_failures(void **state)
 {
     (void)state;
-    struct timed timed = { 0 };
-    if (!is_over_hip())
-        skip_because("%globaltimer tells nanoseconds");
+    struct timed timed;
+    char rule[64];
     reset_standin();
-    setenv("BRAID_STANDIN_HIP_CLOCK", "0", 1);
-    check_ok(frame_open(&timed.frame, "hip"));
-    check_ok(braid_graph_create(&timed.graph));
-    const uint32_t *words = timed.frame.words, c = 0;
-    const braid_launch launch = { .kernel = &sum_kernel,
-                                  BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(words),
-                                             BRAID_ARG(c)) };
-    check_ok(braid_graph_add_kernel(timed.graph, &launch, &timed.nodes[0]));
-    static const braid_exec_options ways[] = {
-        { .mode = BRAID_MODE_NATIVE, .profile = kept },
-        { .islands = BRAID_ISLANDS_WHOLE, .profile = kept },
-        { .profile = kept }, // by events
-    };
-    for (int i = 0; i < 2; i++)
-        check_fails(braid_exec_create(timed.frame.device, timed.graph, &ways[i], &timed.exec),
-                    BRAID_UNSUPPORTED, "does not tell the rate of the clock");
-    check_ok(braid_exec_create(timed.frame.device, timed.graph, &ways[2], &timed.exec));
-    run_frames(&timed, kept);
-    check_timed_by(&timed, 0, BRAID_TIMED_AROUND);
+    long before = standin_calls("cuModuleGetFunction");
+    open_timed(&timed, &sum_kernel, BRAID_MODE_NATIVE);
     close_timed(&timed);
-    unsetenv("BRAID_STANDIN_HIP_CLOCK");
+    // The last function that is found is the one that writes times.
+    snprintf(rule, sizeof(rule), "cuModuleGetFunction:%ld=999",
+             standin_calls("cuModuleGetFunction") - before);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    check_fails(make_timed(&timed, &sum_kernel, BRAID_MODE_NATIVE), BRAID_DEVICE_ERROR,
+                "finding 'sum'");
+    reset_standin();
+    close_timed(&timed);
 }
 
 static bool is_made_with_loads_refused(const char *rule)
@@ -212,8 +232,6 @@ static bool is_made_with_loads_refused(const char *rule)
 static void a_driver_that_takes_no_text_keeps_no_times(void **state)
 {
     (void)state;
-    if (is_over_hip())
-        skip_because("HIP's driver takes machine code");
     reset_standin();
     assert_false(is_made_with_loads_refused("cuModuleLoadData:1=222"));
     assert_false(is_made_with_loads_refused("cuModuleLoadData:2=222"));
@@ -230,7 +248,7 @@ static void calls_of_islands_are_timed_inside(void **state)
         reset_standin();
         struct timed timed = { 0 };
         struct island_graph made = { .seed = 5, .most_before = 2 };
-        check_ok(frame_open(&timed.frame, backend_under_test()));
+        check_ok(frame_open(&timed.frame, "cuda"));
         island_graph_make(&made, timed.frame.device);
         const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
                                              .islands = ways[way],
@@ -370,96 +388,19 @@ static void texts_whose_threads_part_are_left_alone(void **state)
                changed); // they meet in the program's own code already
 }
 
-// HIP's source, in which an object of each kernel writes.
-static void sources_keep_what_they_do(void **state)
-{
-    (void)state;
-    static const char source[] =
-        "#include <hip/hip_runtime.h>\n"
-        "__device__ int f(int i) { if (i) return 1; return 2; }\n"
-        "extern \"C\" {\n"
-        "__global__ void a(int *x) { if (x[0]) return; x[1] = f(2); }\n"
-        "__launch_bounds__(64, (2)) __global__ void b(void) { for (;;) { return; } }\n"
-        "}\n"
-        "namespace n { template <class T> __global__ void c() { struct s { T t; }; } }\n";
-    static const char begin[] = "const braid_stamp braid_stamped(braid_stamps, braid_mask); ";
-    const char *const parts[] = {
-        "struct braid_stamp {",
-        "wall_clock64()",
-        "#line 1\n#include <hip/hip_runtime.h>\n__device__ int f(int i) { if (i) return 1; ",
-        "void a(int *x, unsigned long long *braid_stamps, unsigned braid_mask) { ",
-        begin,
-        " if (x[0]) return; x[1] = f(2); }",
-        "(64, (2)) __global__ void b(unsigned long long *braid_stamps, unsigned braid_mask) { ",
-        begin,
-        " for (;;) { return; } }",
-        "void c(unsigned long long *braid_stamps, unsigned braid_mask) { ",
-        begin,
-        " struct s { T t; }; } }\n",
-    };
-    const char *reason;
-    char *changed = braid_gpu_source_with_stamps(source, &reason), *at = changed;
-    assert_non_null(changed);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        at = strstr(at, parts[i]);
-        if (!at)
-            fail_msg("'%s' is not where it should be in:\n%s", parts[i], changed);
-        at += strlen(parts[i]);
-    }
-    assert_string_equal(at, "");
-    free(changed);
-}
-
-static void sources_that_hide_kernels_are_left_alone(void **state)
-{
-    (void)state;
-    static const char *const texts[][2] = {
-        { "int x;", "it has no kernels that can be told" },
-        { "#define KERNEL __global__ void\nKERNEL a() { }", "a macro hides its kernels" },
-        { "#include \"a.h\"\n__global__ void a() { }", "it includes a file" },
-        { "__global__ void a();\n__global__ void a() { }",
-          "a kernel of it is declared before it is defined" },
-        { "__global__ void a() { } __device__ void *p() { return (void *)a; }",
-          "a kernel of it is mentioned behind its definition" },
-        { "const char *s = R\"(x)\"; __global__ void a() { }", "it has a raw string" },
-        { "__global__ void a() { if (1) {", "its kernels are not told apart" },
-        { "__device__ void f() { auto g = [] __global__ () { }; }",
-          "its kernels are not told apart" },
-    };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        const char *reason = NULL;
-        assert_null(braid_gpu_source_with_stamps(texts[i][0], &reason));
-        assert_non_null(reason);
-        assert_string_equal(reason, texts[i][1]);
-    }
-}
-
-// As a file that was cut off: the compiler says what is wrong with it, and nothing is read beyond.
-static void source_that_ends_early_stays_as_wrong_as_it_is(void **state)
-{
-    (void)state;
-    static const char whole[] = "#define N (1)\n// x\nextern \"C\" { namespace n {\n"
-                                "template <class T, int i = (3 > 2)> __global__ void a(T *x)\n"
-                                "{ for (;;) { '\\''; \"}\"; return; } } } }\n";
-    check_cut_off(whole, braid_gpu_source_with_stamps);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_with_text_are_timed_inside_and_copies_around),
         cmocka_unit_test(streams_are_timed_around),
         cmocka_unit_test(kernels_that_cannot_are_timed_around),
+        cmocka_unit_test(other_failures_are_failures),
         cmocka_unit_test(a_driver_that_takes_no_text_keeps_no_times),
-        cmocka_unit_test(a_runtime_that_does_not_know_the_clock_keeps_no_times),
         cmocka_unit_test(calls_of_islands_are_timed_inside),
         cmocka_unit_test(texts_keep_what_they_do),
         cmocka_unit_test(text_that_ends_early_stays_as_wrong_as_it_is),
         cmocka_unit_test(long_texts_are_looked_at_as_well),
         cmocka_unit_test(texts_whose_threads_part_are_left_alone),
-        cmocka_unit_test(sources_keep_what_they_do),
-        cmocka_unit_test(sources_that_hide_kernels_are_left_alone),
-        cmocka_unit_test(source_that_ends_early_stays_as_wrong_as_it_is),
     };
     return cmocka_run_group_tests_name("kernels_write_their_times", tests, NULL, NULL);
 }

@@ -256,7 +256,6 @@ static void check_attributes()
     check_attribute(GPU_MAX_SHARED_OPTIN, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                     "shared opt-in");
     check_attribute(GPU_NUM_UNITS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, "units");
-    check_attribute(GPU_WARP, CU_DEVICE_ATTRIBUTE_WARP_SIZE, "warp");
     check_attribute(GPU_COOPERATIVE, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH,
                     "cooperative launches");
     check_attribute(GPU_UNIT_THREADS, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,

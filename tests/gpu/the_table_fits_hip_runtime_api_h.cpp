@@ -82,8 +82,6 @@ static void check_stream_calls()
     DRIVER(host_call, hipLaunchHostFunc);
     DRIVER(stream_callback, hipStreamAddCallback);
     DRIVER(launch, hipModuleLaunchKernel);
-    DRIVER(hip_launch_cooperative, hipModuleLaunchCooperativeKernel);
-    DRIVER(function_occupancy, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor);
     DRIVER(module_load, hipModuleLoadData);
     DRIVER(module_unload, hipModuleUnload);
     DRIVER(module_function, hipModuleGetFunction);
@@ -198,8 +196,6 @@ static void check_attributes()
     check_attribute(GPU_MAX_GRID_Z, hipDeviceAttributeMaxGridDimZ, "grid z");
     check_attribute(GPU_MAX_SHARED, hipDeviceAttributeMaxSharedMemoryPerBlock, "shared");
     check_attribute(GPU_NUM_UNITS, hipDeviceAttributeMultiprocessorCount, "units");
-    check_attribute(GPU_WARP, hipDeviceAttributeWarpSize, "warp");
-    check_attribute(GPU_COOPERATIVE, hipDeviceAttributeCooperativeLaunch, "cooperative launches");
     check_attribute(GPU_UNIT_THREADS, hipDeviceAttributeMaxThreadsPerMultiProcessor,
                     "threads of a unit");
     check_attribute(GPU_MAJOR, hipDeviceAttributeComputeCapabilityMajor, "major");

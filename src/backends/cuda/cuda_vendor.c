@@ -153,9 +153,7 @@ const struct gpu_vendor braid_gpu_cuda = {
         [GPU_MEMORY_POOLS] = 115,
         [GPU_CLUSTERS] = 120,
         [GPU_STREAM_WAITS] = GPU_NO_ATTRIBUTE,
-        [GPU_WARP] = 10,
         [GPU_COOPERATIVE] = 95,
-        [GPU_CLOCK_KHZ] = GPU_NO_ATTRIBUTE, // %globaltimer tells nanoseconds
     },
     .players = braid_cuda_players,
     .enter = enter,

@@ -178,10 +178,6 @@ struct gpu_api {
     gpu_result (*launch)(gpu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                          gpu_stream stream, void **args, void **extra);
-    gpu_result (*hip_launch_cooperative)(gpu_function function, unsigned grid_x, unsigned grid_y,
-                                         unsigned grid_z, unsigned block_x, unsigned block_y,
-                                         unsigned block_z, unsigned shared, gpu_stream stream,
-                                         void **args); // HIP
     gpu_result (*launch_config)(const struct gpu_launch_config *config, gpu_function function,
                                 void **args, void **extra); // CUDA
 
@@ -194,7 +190,7 @@ struct gpu_api {
     gpu_result (*function_parameter)(gpu_function function, size_t index, size_t *offset,
                                      size_t *bytes); // CUDA
     gpu_result (*function_occupancy)(int *blocks, gpu_function function, int block_threads,
-                                     size_t shared_bytes);
+                                     size_t shared_bytes); // CUDA
 
     // Graphs. Kernel and fill parameters have a layout for each vendor.
     gpu_result (*graph_create)(gpu_graph *graph, unsigned flags);

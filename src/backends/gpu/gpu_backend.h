@@ -101,8 +101,7 @@ struct gpu_code {
     void *function;
     const void *image;  // to load
     const char *source; // to compile
-    bool stamped;       // changed to write its times, with parameters for that: gpu_ptx_stamps.h,
-                        // gpu_source_stamps.h
+    bool stamped;       // changed to write its times, with parameters for that: gpu_ptx_stamps.h
     bool reads_grid;    // changed to read its grid, likewise: gpu_ptx_grid.h
 };
 
@@ -145,12 +144,6 @@ static inline struct gpu_stream *gpu_stream_from(struct backend_stream *stream)
 static inline gpu_stream gpu_stream_of(struct backend_stream *stream)
 {
     return stream ? gpu_stream_from(stream)->handle : NULL;
-}
-
-// Threads of a warp, or of a wave.
-static inline uint32_t gpu_warp(const struct gpu_backend *gpu)
-{
-    return gpu->attributes[GPU_WARP] == 64 ? 64 : 32;
 }
 
 // Remembers that work went to the default stream, which is nobody's to destroy: closing the device
@@ -222,8 +215,8 @@ int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
 void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backend_launch *launch,
                               gpu_result result, char *text, size_t size);
 
-// A launch by the call that it takes; *out_slot is that call. A cooperative one is so only where
-// the driver has such launches (braid_gpu_has_cooperative).
+// CUDA: a launch by the call that it takes; *out_slot is that call. A cooperative one is so only
+// where the driver has such launches (braid_gpu_has_cooperative).
 gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
                             const struct backend_launch *launch, const void **out_slot);
 bool braid_gpu_has_cooperative(const struct gpu_backend *gpu);
@@ -264,17 +257,14 @@ gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backen
 // Frees pinned memory that nobody uses; only forgets it where the device could not be made current.
 void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
 
-// What HIP's run-time compiler is given for it; NULL: HIP goes without.
-const char *braid_gpu_own_source(enum gpu_own_index index);
 // NULL where the driver cannot have it. The device is current.
 braid_status braid_gpu_find_own(struct gpu_backend *gpu, enum gpu_own_index index,
                                 gpu_function *out_function);
 
 // Compiles CUDA C for the device, on CUDA to PTX where text is wanted; *out_image is freed by the
-// caller. *out_refused (optional), set where it fails: it is the source that the compiler does not
-// take, and no call that went wrong.
+// caller.
 braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                               bool as_text, char **out_image, bool *out_refused);
+                               bool as_text, char **out_image);
 
 // The rest of the vtable, by file.
 braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,

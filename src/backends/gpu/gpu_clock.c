@@ -10,42 +10,28 @@ enum { READINGS = 9 };
 braid_status braid_gpu_clock_check(struct gpu_backend *gpu)
 {
     gpu_function stamp = NULL;
-    if (gpu->vendor->index == GPU_HIP && gpu->attributes[GPU_CLOCK_KHZ] <= 0)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "%s: kernels keep no times: this runtime (%d) does not tell the rate of "
-                           "the clock that they read",
-                           gpu->label, gpu->version);
     braid_status status = braid_gpu_find_own(gpu, GPU_OWN_STAMP, &stamp);
     if (status || stamp)
         return status;
     return braid_error(
         BRAID_UNSUPPORTED,
-        "%s: kernels keep no times: neither its driver nor a run-time compiler takes "
-        "the text of one that does",
+        "%s: kernels keep no times: its driver does not take the text of one that does",
         gpu->label);
-}
-
-uint64_t braid_gpu_clock_ns(const struct gpu_backend *gpu, uint64_t ticks)
-{
-    const uint64_t khz = (uint64_t)gpu->attributes[GPU_CLOCK_KHZ];
-    if (gpu->vendor->index != GPU_HIP || khz == 0)
-        return ticks;
-    return ticks / khz * 1000000 + ticks % khz * 1000000 / khz;
 }
 
 static braid_status read_once(struct gpu_backend *gpu, struct backend_stream *stream,
                               const struct backend_task *task, void *memory,
                               struct clock_pair *best)
 {
-    uint64_t before_ns = clock_now_ns(), ticks = 0;
+    uint64_t before_ns = clock_now_ns(), device_ns = 0;
     braid_status status = braid_gpu_submit(&gpu->base, stream, task);
     if (!status)
         status = braid_gpu_stream_synchronize(&gpu->base, stream);
     uint64_t after_ns = clock_now_ns();
     if (!status)
-        status = braid_gpu_copy_now(gpu, &ticks, memory, sizeof(ticks), task->name);
+        status = braid_gpu_copy_now(gpu, &device_ns, memory, sizeof(device_ns), task->name);
     if (!status)
-        clock_pair_take(best, before_ns, after_ns, braid_gpu_clock_ns(gpu, ticks));
+        clock_pair_take(best, before_ns, after_ns, device_ns);
     return status;
 }
 

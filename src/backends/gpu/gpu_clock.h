@@ -6,13 +6,10 @@
 #include "backends/gpu/gpu_backend.h"
 #include "base/clock.h"
 
-// Whether times that kernels write can be told: BRAID_UNSUPPORTED, and the reason, where the device
-// has no kernel that reads its clock, or the runtime does not know at which rate that counts. Also
-// those of loading and compiling that kernel. The device is current.
+// Whether times that kernels write can be told: BRAID_UNSUPPORTED, and the reason, where the driver
+// takes no kernel that reads the clock. Errors: also those of loading that kernel. The device is
+// current.
 braid_status braid_gpu_clock_check(struct gpu_backend *gpu);
-
-// Nanoseconds of what a kernel has read.
-uint64_t braid_gpu_clock_ns(const struct gpu_backend *gpu, uint64_t ticks);
 
 // By a kernel between two readings of the host's clock, which writes 8 bytes of the device's
 // memory. Nothing else is on the stream. Errors: BRAID_UNSUPPORTED (there is no such kernel for the

@@ -28,11 +28,7 @@ static struct compiler compilers[GPU_NUM_VENDORS] = {
 struct target {
     char option[96];
     bool text;
-    bool refused; // out: see braid_gpu_compile
 };
-
-// Of both vendors' compilers: there are errors in the source.
-enum { COMPILATION_ERROR = 6 };
 
 static bool load_compiler(const struct gpu_backend *gpu, struct compiler *compiler)
 {
@@ -174,13 +170,12 @@ static braid_status read_code(const struct gpu_compiler_api *api, gpu_compilatio
 
 static braid_status compile_program(const struct gpu_backend *gpu,
                                     const struct gpu_compiler_api *api, gpu_compilation program,
-                                    const braid_kernel *kernel, struct target *target,
+                                    const braid_kernel *kernel, const struct target *target,
                                     char **out_image, size_t *out_bytes)
 {
     const char *options[] = { target->option };
     gpu_result result = api->compile(program, 1, options);
     if (result) {
-        target->refused = result == COMPILATION_ERROR;
         char log[800];
         read_log(api, program, log, sizeof(log));
         return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s, %s) failed: %s: %s",
@@ -203,8 +198,8 @@ static void note_kept(const struct gpu_backend *gpu, const struct gpu_compiler_a
 }
 
 static braid_status compile(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
-                            const braid_kernel *kernel, struct target *target, char **out_image,
-                            size_t *out_bytes)
+                            const braid_kernel *kernel, const struct target *target,
+                            char **out_image, size_t *out_bytes)
 {
     gpu_compilation program = NULL;
     gpu_result result = api->create(&program, kernel->source, kernel->name, 0, NULL, NULL);
@@ -219,7 +214,7 @@ static braid_status compile(const struct gpu_backend *gpu, const struct gpu_comp
 }
 
 static braid_status find_or_compile(const struct gpu_backend *gpu, const struct compiler *compiler,
-                                    const braid_kernel *kernel, struct target *target,
+                                    const braid_kernel *kernel, const struct target *target,
                                     char **out_image)
 {
     const struct gpu_code_inputs inputs = { compiler->identity, target->option, kernel->name,
@@ -240,7 +235,7 @@ static braid_status find_or_compile(const struct gpu_backend *gpu, const struct 
 }
 
 braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                               bool as_text, char **out_image, bool *out_refused)
+                               bool as_text, char **out_image)
 {
     const struct compiler *compiler = find_compiler(gpu, kernel);
     if (!compiler)
@@ -252,8 +247,5 @@ braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel
                            "compiling kernel '%s' (%s) failed: %s from asking what the compiler "
                            "can compile for",
                            kernel->name, gpu->label, compiler->api.error_string(result));
-    braid_status status = find_or_compile(gpu, compiler, kernel, &target, out_image);
-    if (out_refused)
-        *out_refused = target.refused;
-    return status;
+    return find_or_compile(gpu, compiler, kernel, &target, out_image);
 }

@@ -124,21 +124,6 @@ static void describe_launch(struct gpu_island *island)
     };
 }
 
-// Where no limit is to be raised (HIP) a launch has what the device has, and the code takes some.
-static gpu_result check_shared(const struct gpu_backend *gpu, const struct backend_launch *launch,
-                               const void **out_slot)
-{
-    const struct gpu_api *api = gpu->api;
-    int fixed = 0, most = gpu->attributes[GPU_MAX_SHARED];
-    if (api->function_set || !api->function_get)
-        return braid_gpu_allow_shared(gpu, launch, out_slot);
-    *out_slot = &api->function_get;
-    gpu_result result = api->function_get(&fixed, GPU_FUNCTION_SHARED_BYTES,
-                                          gpu_kernel_from(launch->kernel)->function);
-    bool fits = most <= 0 || (uint64_t)launch->shared_bytes + (uint64_t)fixed <= (uint64_t)most;
-    return result || fits ? result : GPU_INVALID_VALUE;
-}
-
 // A cooperative launch that does not fit is refused by the driver; here it is said before.
 static braid_status check_room(struct gpu_island_maker *maker)
 {
@@ -147,7 +132,7 @@ static braid_status check_room(struct gpu_island_maker *maker)
     const struct backend_launch *launch = &island->launch;
     atomic_init(&island->kernel.max_dynamic_shared, 0);
     const void *slot = NULL;
-    gpu_result result = check_shared(gpu, launch, &slot);
+    gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_INVALID_VALUE)
         return braid_error(BRAID_UNSUPPORTED,
                            "the lists of an island take %u bytes of shared memory",

@@ -58,7 +58,7 @@ static braid_status load(struct gpu_backend *gpu, struct gpu_island_code *code)
     const braid_kernel source = { .name = "braid_island", .source = code->text };
     const struct gpu_api *api = gpu->api;
     char *image = NULL;
-    if (braid_gpu_compile(gpu, &source, false, &image, NULL))
+    if (braid_gpu_compile(gpu, &source, false, &image))
         return braid_error(BRAID_UNSUPPORTED, "an island cannot be compiled: %s",
                            braid_error_message());
     gpu_result result = api->module_load(&code->module, image);

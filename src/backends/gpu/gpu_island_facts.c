@@ -4,26 +4,6 @@
 
 #include <string.h>
 
-// What AMD's compiler has under threadIdx, blockIdx and __syncthreads.
-static bool names_place_on_amd(struct token word)
-{
-    static const char *const beginnings[] = {
-        "__builtin_amdgcn_work",
-        "__builtin_amdgcn_grid_size",
-        "__builtin_amdgcn_s_barrier",
-        "__builtin_amdgcn_s_endpgm",
-        "__builtin_amdgcn_dispatch",
-        "__builtin_amdgcn_implicitarg",
-        "__ockl_get_",
-        "__hip_get_",
-    };
-    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
-        if (braid_token_begins(word, beginnings[i]))
-            return true;
-    }
-    return false;
-}
-
 // Words that no kernel of an island may use, and what is said of them.
 static const char *forbidden(struct token word)
 {
@@ -43,8 +23,6 @@ static const char *forbidden(struct token word)
         return "it uses clusters, or barriers that count";
     if (braid_token_is_one_of(word, memory_words))
         return "it uses managed variables, textures or surfaces";
-    if (names_place_on_amd(word))
-        return "it uses words of AMD's compiler that an island cannot stand in for";
     if (braid_token_is(word, "barrier") || braid_token_is(word, "pipeline"))
         return "it may use barriers of its own";
     return NULL;

@@ -46,14 +46,13 @@ static struct read_source *find_source(struct array *sources, const char *text)
 }
 
 // Sources of kernels are read once; that of copies and fills is one.
-static braid_status fit_call(struct array *sources, const struct backend_task *task, uint32_t warp,
+static braid_status fit_call(struct array *sources, const struct backend_task *task,
                              struct island_fit *fit)
 {
     struct island_move move;
     const struct backend_launch *launch = braid_island_launch_of(task, &move);
     braid_dim3 grid = launch->grid, block = launch->block;
     fit->threads = block.x * block.y * block.z;
-    fit->warp = warp;
     fit->blocks = (uint64_t)grid.x * grid.y * grid.z;
     fit->arg_bytes = braid_island_arg_bytes(launch);
     const struct gpu_kernel *kernel = gpu_kernel_from(launch->kernel);
@@ -82,7 +81,7 @@ braid_status braid_gpu_island_fits(struct gpu_backend *gpu, const struct backend
         if (!out_fits[i].why_not && task->varies & ISLAND_SHAPE_TARGETS) // its length is not known
             out_fits[i].why_not = "a parameter changes its grid or disables it";
         if (!status && !out_fits[i].why_not)
-            status = fit_call(&sources, task, gpu_warp(gpu), &out_fits[i]);
+            status = fit_call(&sources, task, &out_fits[i]);
     }
     finish_sources(&sources);
     return status;

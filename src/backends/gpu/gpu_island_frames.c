@@ -15,11 +15,10 @@ static size_t row_bytes(const struct gpu_island *island)
     return (size_t)16 * island->layout.num_args;
 }
 
-// HIP's runtime waits for the stream where the memory that is copied from is not its own.
 braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_island *island)
 {
     uint32_t most = (uint32_t)(ROWS_BYTES / row_bytes(island));
-    if (most < 2 || gpu->vendor->index != GPU_CUDA)
+    if (most < 2)
         return BRAID_OK;
     island->host_rows = malloc(most * row_bytes(island));
     if (!island->host_rows)

@@ -37,8 +37,6 @@ struct island_lists {
 
 // How the lanes are laid out on the device.
 struct island_layout {
-    bool hip;               // the code is HIP's, not CUDA's
-    uint32_t warp;          // threads of a warp, 32, or of a wave, 32 or 64
     uint32_t group_threads; // of a lane, whole warps
     uint32_t num_groups;    // in a block
     uint32_t num_blocks;

@@ -16,7 +16,8 @@ enum {
     LEAST_THREADS = 128,   // that load the lists and arguments
     OTHER_PARAMETERS = 64, // bytes that the kernel's other parameters take at most
     MOST_ARGUMENTS = 32764,
-    MOST_ARGUMENTS_BEFORE_12_1 = 4096, // and with HIP
+    MOST_ARGUMENTS_BEFORE_12_1 = 4096,
+    WARP = 32,
 };
 
 static uint64_t volume(braid_dim3 size)
@@ -130,22 +131,20 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
 {
     struct island_layout *layout = &maker->island->layout;
     uint32_t lanes = maker->island->lists.num_lanes;
-    layout->hip = maker->gpu->vendor->index == GPU_HIP;
-    layout->warp = gpu_warp(maker->gpu);
-    uint32_t group = (maker->most_threads + layout->warp - 1) / layout->warp * layout->warp;
-    group = group ? group : layout->warp;
+    uint32_t group = (maker->most_threads + WARP - 1) / WARP * WARP;
+    group = group ? group : WARP;
     layout->whole = maker->least_threads == group;
-    layout->apart = maker->facts.barriers && !layout->whole && group != layout->warp;
-    uint32_t most = smaller(ISLAND_MOST_THREADS / group, group == layout->warp ? MOST_WARPS
-                                                         : layout->apart       ? MOST_BARRIERS / 2
-                                                                               : MOST_BARRIERS);
+    layout->apart = maker->facts.barriers && !layout->whole && group != WARP;
+    uint32_t most = smaller(ISLAND_MOST_THREADS / group, group == WARP   ? MOST_WARPS
+                                                         : layout->apart ? MOST_BARRIERS / 2
+                                                                         : MOST_BARRIERS);
     if (maker->facts.shared)
         most = 1;
     uint32_t units = (uint32_t)maker->gpu->attributes[GPU_NUM_UNITS];
     layout->group_threads = group;
     layout->chain = chain;
     layout->timed = maker->island->lists.timed;
-    layout->early = !layout->hip && maker->gpu->attributes[GPU_MAJOR] >= 9;
+    layout->early = maker->gpu->attributes[GPU_MAJOR] >= 9;
     layout->num_blocks = 1;
     layout->wide = maker->most_blocks > 1 || layout->grids_vary;
     layout->small = small_args(maker);
@@ -213,7 +212,7 @@ braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker)
             break;
     }
     uint64_t units = at / 16 + 1;
-    bool many = !island->layout.hip && maker->gpu->version >= 12010;
+    bool many = maker->gpu->version >= 12010;
     int limit = many ? MOST_ARGUMENTS : MOST_ARGUMENTS_BEFORE_12_1;
     uint64_t most = (uint64_t)(limit - OTHER_PARAMETERS) / 16;
     if (units > most)

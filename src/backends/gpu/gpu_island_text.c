@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA or HIP C++ of an island: its walker, the kernels' sources, and how their arguments are
-// found.
+// The CUDA C++ of an island: its walker, the kernels' sources, and how their arguments are found.
 #include "backends/gpu/gpu_island_text.h"
 
 #include <stdio.h>
@@ -69,18 +68,6 @@ static const char *const macros_text[] = {
     "#undef __launch_bounds__\n",
     "#undef __maxnreg__\n",
     "#undef __grid_constant__\n",
-    "%#undef hipThreadIdx_x\n",
-    "%#undef hipThreadIdx_y\n",
-    "%#undef hipThreadIdx_z\n",
-    "%#undef hipBlockIdx_x\n",
-    "%#undef hipBlockIdx_y\n",
-    "%#undef hipBlockIdx_z\n",
-    "%#undef hipGridDim_x\n",
-    "%#undef hipGridDim_y\n",
-    "%#undef hipGridDim_z\n",
-    "%#undef hipBlockDim_x\n",
-    "%#undef hipBlockDim_y\n",
-    "%#undef hipBlockDim_z\n",
     "#define threadIdx (braid_island_thread())\n",
     "#define blockIdx (braid_island_here[braid_island_group()].block)\n",
     "#define gridDim (braid_island_here[braid_island_group()].grid)\n",
@@ -93,18 +80,6 @@ static const char *const macros_text[] = {
     "#define __launch_bounds__(...)\n",
     "#define __maxnreg__(...)\n",
     "#define __grid_constant__\n",
-    "%#define hipThreadIdx_x (threadIdx.x)\n",
-    "%#define hipThreadIdx_y (threadIdx.y)\n",
-    "%#define hipThreadIdx_z (threadIdx.z)\n",
-    "%#define hipBlockIdx_x (blockIdx.x)\n",
-    "%#define hipBlockIdx_y (blockIdx.y)\n",
-    "%#define hipBlockIdx_z (blockIdx.z)\n",
-    "%#define hipGridDim_x (gridDim.x)\n",
-    "%#define hipGridDim_y (gridDim.y)\n",
-    "%#define hipGridDim_z (gridDim.z)\n",
-    "%#define hipBlockDim_x (blockDim.x)\n",
-    "%#define hipBlockDim_y (blockDim.y)\n",
-    "%#define hipBlockDim_z (blockDim.z)\n",
     NULL,
 };
 
@@ -152,11 +127,9 @@ static const char *const call_text[] = {
 static void put_lines(FILE *file, const char *const *lines, const struct island_layout *layout)
 {
     for (; *lines; lines++) {
-        const char sign = **lines;
-        if ((sign == '?' && !layout->timed) || (sign == '!' && layout->hip) ||
-            (sign == '%' && !layout->hip))
-            continue;
-        fputs(*lines + (sign == '?' || sign == '!' || sign == '%'), file);
+        const bool is_for_times = **lines == '?';
+        if (!is_for_times || layout->timed)
+            fputs(*lines + is_for_times, file);
     }
 }
 
@@ -173,7 +146,6 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         { "THREADS", layout->num_threads }, { "ARGS", layout->num_args },
         { "EARLY", layout->early },         { "SMALL", layout->small },
         { "GRIDS", layout->grids_vary },    { "APART", layout->apart ? layout->num_groups : 0 },
-        { "WARP", layout->warp },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);
@@ -235,7 +207,7 @@ char *braid_island_text(const struct island_layout *layout, const struct island_
     }
     put_layout(file, layout, num_kernels);
     put_lines(file, words_text, layout);
-    put_lines(file, layout->hip ? braid_island_hip_text : braid_island_cuda_text, layout);
+    put_lines(file, braid_island_device_text, layout);
     put_lines(file, barriers_text, layout);
     put_lines(file, braid_island_walker_text, layout);
     put_lines(file, macros_text, layout);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA or HIP C++ of an island: its walker, the kernels' sources, and how their arguments are
-// found.
+// The CUDA C++ of an island: its walker, the kernels' sources, and how their arguments are found.
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_TEXT_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_TEXT_H
 
@@ -16,12 +15,10 @@ struct island_kernel {
 };
 
 // The kernel "braid_island" itself, line by line, ended by NULL. Lines with a question mark are
-// only in islands that are timed, those with an exclamation mark only in CUDA's, those with a
-// percent sign only in HIP's.
+// only in islands that are timed.
 extern const char *const braid_island_walker_text[];
-// What it needs of the device, said in CUDA's words and in HIP's.
-extern const char *const braid_island_cuda_text[];
-extern const char *const braid_island_hip_text[];
+// The part of it that depends on the device.
+extern const char *const braid_island_device_text[];
 
 // The text, whose kernel is "braid_island", for the caller to free; NULL: memory ran out.
 char *braid_island_text(const struct island_layout *layout, const struct island_source *sources,

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_module.h"
-#include "backends/gpu/gpu_source_grid.h"
 #include "base/error.h"
 
 // Counts the function's parameters. Past the last one the driver says that the index is invalid.
@@ -81,12 +80,6 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     loaded->base.waits_first = loaded->module->waits_first;
     if (result == GPU_SUCCESS)
         return BRAID_OK;
-    if (result == GPU_NOT_FOUND && gpu->vendor->index == GPU_HIP &&
-        (code->stamped || code->reads_grid))
-        return braid_error(BRAID_UNSUPPORTED,
-                           "kernel '%s' cannot be given parameters of Braid's: with them it has "
-                           "another name than '%s'",
-                           kernel->name, code->entry);
     char what[256];
     snprintf(what, sizeof(what), "finding '%.90s' in the module of kernel '%.90s'", code->entry,
              kernel->name);
@@ -235,20 +228,6 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
     return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
-// The module is one for all kernels of a source, some of which may be left as they are.
-static braid_status check_source(const braid_kernel *kernel, const char *source)
-{
-    const char *reason = NULL;
-    char *changed = braid_gpu_source_with_read_grid(source, kernel->name, &reason);
-    free(changed);
-    if (changed)
-        return BRAID_OK;
-    return reason
-               ? braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot read its grid from memory: %s",
-                             kernel->name, reason)
-               : braid_error_no_memory("a kernel's source");
-}
-
 // The one that its code as text can be changed for.
 braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const braid_kernel *kernel,
                                                 const uint32_t *arg_bytes, uint32_t num_args,
@@ -257,15 +236,17 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_code code = braid_gpu_find_code(gpu, kernel);
     code.reads_grid = true;
+    if (gpu->vendor->index == GPU_HIP)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "the launch of kernel '%s' has grid_from, and %s has no grids that are "
+                           "read from memory",
+                           kernel->name, gpu->label);
     if (!code.image && !code.source)
         return braid_error(BRAID_UNSUPPORTED,
                            "kernel '%s' cannot read its grid from memory on %s: that is done for "
-                           "kernels with source, and CUDA's with PTX",
+                           "kernels with source or PTX",
                            kernel->name, gpu->label);
-    braid_status status = BRAID_OK;
-    if (gpu->vendor->index == GPU_HIP && code.source)
-        status = check_source(kernel, code.source);
-    return status ? status : load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
+    return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
 static braid_status load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,

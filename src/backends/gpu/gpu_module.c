@@ -8,8 +8,6 @@
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
-#include "backends/gpu/gpu_source_grid.h"
-#include "backends/gpu/gpu_source_stamps.h"
 #include "base/error.h"
 
 enum { MAX_RETIRED = 64 }; // modules kept loaded for nobody, when another is loaded
@@ -74,7 +72,7 @@ static braid_status compile_waiting(const struct gpu_backend *gpu, const braid_k
 {
     char *text = NULL;
     *out_loaded = false;
-    braid_status status = braid_gpu_compile(gpu, kernel, true, &text, NULL);
+    braid_status status = braid_gpu_compile(gpu, kernel, true, &text);
     if (!status)
         status = load_waiting(gpu, kernel, text, out_handle, out_loaded);
     free(text);
@@ -82,10 +80,10 @@ static braid_status compile_waiting(const struct gpu_backend *gpu, const braid_k
 }
 
 static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                     gpu_module *out_handle, bool *out_refused)
+                                     gpu_module *out_handle)
 {
     char *image = NULL;
-    braid_status status = braid_gpu_compile(gpu, kernel, false, &image, out_refused);
+    braid_status status = braid_gpu_compile(gpu, kernel, false, &image);
     if (status)
         return status;
     status = load_image(gpu, kernel, image, out_handle);
@@ -130,65 +128,15 @@ static braid_status load_changed_text(const struct gpu_backend *gpu, const braid
     return status;
 }
 
-// The compiler does not take the change. Where it does not take the program's own source either,
-// that is the error; of a kernel that is to write its times it did.
-static braid_status refuse_compiled(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                    const struct gpu_code *code)
-{
-    braid_kernel own = *kernel;
-    own.source = code->source;
-    char *image = NULL;
-    braid_status status = BRAID_OK;
-    if (code->reads_grid)
-        status = braid_gpu_compile(gpu, &own, false, &image, NULL);
-    free(image);
-    return status ? status : refuse_change(kernel, code, braid_error_message());
-}
-
-// The source is changed as far as its tokens tell, so the compiler has the last word on it.
-static braid_status compile_changed(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                    const struct gpu_code *code, gpu_module *out_handle)
-{
-    struct error_attempt attempt;
-    bool refused = false;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = compile_and_load(gpu, kernel, out_handle, &refused);
-    if (refused)
-        status = refuse_compiled(gpu, kernel, code);
-    braid_error_end_attempt(&attempt, status);
-    return status;
-}
-
-// HIP's compilers give machine code, so it is the source that is changed.
-static braid_status load_changed_source(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                        const struct gpu_code *code, gpu_module *out_handle)
-{
-    const char *reason = NULL;
-    if (!code->source)
-        return refuse_change(kernel, code, "it is machine code");
-    char *source = code->stamped ? braid_gpu_source_with_stamps(code->source, &reason)
-                                 : braid_gpu_source_with_read_grid(code->source, NULL, &reason);
-    if (!source)
-        return reason ? refuse_change(kernel, code, reason)
-                      : braid_error_no_memory("a kernel's source");
-    braid_kernel changed = *kernel;
-    changed.source = source;
-    braid_status status = compile_changed(gpu, &changed, code, out_handle);
-    free(source);
-    return status;
-}
-
 static braid_status load_changed(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                  const struct gpu_code *code, struct gpu_module *module)
 {
-    if (gpu->vendor->index == GPU_HIP)
-        return load_changed_source(gpu, kernel, code, &module->handle);
     if (code->image)
         return braid_gpu_is_ptx(code->image)
                    ? load_changed_text(gpu, kernel, code, code->image, module)
                    : refuse_change(kernel, code, "it is machine code");
     char *text = NULL;
-    braid_status status = braid_gpu_compile(gpu, kernel, true, &text, NULL);
+    braid_status status = braid_gpu_compile(gpu, kernel, true, &text);
     if (!status)
         status = load_changed_text(gpu, kernel, code, text, module);
     free(text);
@@ -208,7 +156,7 @@ static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel 
     if (status || module->waits_first)
         return status;
     return code->image ? load_image(gpu, kernel, code->image, &module->handle)
-                       : compile_and_load(gpu, kernel, &module->handle, NULL);
+                       : compile_and_load(gpu, kernel, &module->handle);
 }
 
 static struct gpu_module *find_module(struct gpu_backend *gpu, const struct gpu_code *code)

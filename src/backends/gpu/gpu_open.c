@@ -299,8 +299,6 @@ static braid_status create_backend(const struct backend_driver *driver,
         free_backend(gpu);
         return status;
     }
-    if (gpu->attributes[GPU_CLOCK_KHZ] > 0)
-        gpu->ops.stamp_step_ns = braid_gpu_clock_ns(gpu, 1);
     gpu->cache = braid_disk_cache_open(options->cache);
     *out_backend = &gpu->base;
     return BRAID_OK;

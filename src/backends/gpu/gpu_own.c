@@ -17,54 +17,10 @@
     GREATEST_OF_TWO("8", value)                                                                    \
     GREATEST_OF_TWO("4", value) GREATEST_OF_TWO("2", value) GREATEST_OF_TWO("1", value)
 
-// HIP's runtime compiles no text: these are source, for its run-time compiler.
-static const char hip_stamp[] =
-    "extern \"C\" __global__ void braid_stamp(unsigned long long *at, unsigned long long mask)\n"
-    "{\n"
-    "    *at = (unsigned long long)wall_clock64() ^ mask;\n"
-    "}\n";
-static const char hip_keep[] =
-    "static __device__ unsigned long long greatest(unsigned long long value)\n"
-    "{\n"
-    "    for (int apart = 16; apart; apart /= 2) {\n"
-    "        const unsigned long long other = __shfl_xor(value, apart, 32);\n"
-    "        value = other > value ? other : value;\n"
-    "    }\n"
-    "    return value;\n"
-    "}\n"
-    "extern \"C\" __global__ void braid_keep(unsigned long long *stamps, unsigned long long "
-    "*kept,\n"
-    "                                      unsigned long long *counter, const unsigned *places,\n"
-    "                                      unsigned num, unsigned room)\n"
-    "{\n"
-    "    const unsigned long long counted = *(volatile unsigned long long *)counter;\n"
-    "    unsigned long long *const row = kept + counted / gridDim.x % room * num * 2;\n"
-    "    const unsigned which = threadIdx.x % 32;\n"
-    "    for (unsigned i = blockIdx.x * 8 + threadIdx.x / 32; i < num; i += gridDim.x * 8) {\n"
-    "        unsigned long long begun = 0, ended = 0;\n"
-    "        if (which < places[2 * i + 1]) {\n"
-    "            unsigned long long *const at =\n"
-    "                stamps + 2 * ((unsigned long long)places[2 * i] + 8 * which);\n"
-    "            begun = at[0];\n"
-    "            ended = at[1];\n"
-    "            at[0] = at[1] = 0;\n"
-    "        }\n"
-    "        begun = greatest(begun);\n"
-    "        ended = greatest(ended);\n"
-    "        if (which == 0) {\n"
-    "            row[2 * i] = begun;\n"
-    "            row[2 * i + 1] = ended;\n"
-    "        }\n"
-    "    }\n"
-    "    __syncthreads();\n"
-    "    if (threadIdx.x == 0)\n"
-    "        atomicAdd(counter, 1ull);\n"
-    "}\n";
-
-// Old versions and targets: the driver compiles them for whatever device there is. Without source
-// HIP goes without the kernel.
+// Old versions and targets: the driver compiles them for whatever device there is. HIP's runtime
+// compiles no text, so HIP goes without these kernels.
 static const struct {
-    const char *what, *entry, *text, *hip_source;
+    const char *what, *entry, *text;
 } kernels[GPU_NUM_OWN] = {
     [GPU_OWN_ROOT] = { "loading the kernel before the roots of a graph", "braid_root",
                        ".version 6.0\n"
@@ -87,8 +43,7 @@ static const struct {
                         "    xor.b64 %t2, %t2, %t1;\n"
                         "    st.global.u64 [%t0], %t2;\n"
                         "    ret;\n"
-                        "}\n",
-                        hip_stamp },
+                        "}\n" },
     // A warp for each place. All blocks of a frame read the counter before they count themselves,
     // so that it stands for the same frame until the last one has.
     [GPU_OWN_KEEP] = { "loading the kernel that keeps times", "braid_keep",
@@ -161,8 +116,7 @@ static const struct {
                                            "    red.global.add.u64 [%d2], %d9;\n"
                                            "out:\n"
                                            "    ret;\n"
-                                           "}\n",
-                       hip_keep },
+                                           "}\n" },
     [GPU_OWN_WAIT] = { "loading the kernel that stands in for a disabled one", "braid_wait",
                        ".version 7.8\n"
                        ".target sm_90\n"
@@ -174,18 +128,13 @@ static const struct {
                        "}\n" },
 };
 
-const char *braid_gpu_own_source(enum gpu_own_index index)
-{
-    return kernels[index].hip_source;
-}
-
-static braid_status load_image(struct gpu_backend *gpu, enum gpu_own_index index, const char *image)
+static braid_status load(struct gpu_backend *gpu, enum gpu_own_index index)
 {
     const char *what = kernels[index].what;
     gpu_module module = NULL;
     gpu_function function = NULL;
     const void *slot = &gpu->api->module_load;
-    gpu_result result = gpu->api->module_load(&module, image);
+    gpu_result result = gpu->api->module_load(&module, kernels[index].text);
     if (result == GPU_SUCCESS) {
         slot = &gpu->api->module_function;
         result = gpu->api->module_function(&function, module, kernels[index].entry);
@@ -203,30 +152,13 @@ static braid_status load_image(struct gpu_backend *gpu, enum gpu_own_index index
     return BRAID_OK;
 }
 
-// On HIP without source there is nothing to load.
-static braid_status load(struct gpu_backend *gpu, enum gpu_own_index index)
-{
-    const braid_kernel kernel = { .name = kernels[index].entry,
-                                  .source = braid_gpu_own_source(index) };
-    char *image = NULL;
-    if (gpu->vendor->index == GPU_CUDA)
-        return load_image(gpu, index, kernels[index].text);
-    gpu->own[index].tried = !kernel.source;
-    braid_status status =
-        kernel.source ? braid_gpu_compile(gpu, &kernel, false, &image, NULL) : BRAID_OK;
-    if (!status && image)
-        status = load_image(gpu, index, image);
-    free(image);
-    return status;
-}
-
 braid_status braid_gpu_find_own(struct gpu_backend *gpu, enum gpu_own_index index,
                                 gpu_function *out_function)
 {
     braid_status status = BRAID_OK;
     *out_function = NULL;
     pthread_mutex_lock(&gpu->load_lock);
-    if (!gpu->own[index].tried)
+    if (!gpu->own[index].tried && gpu->vendor->index == GPU_CUDA)
         status = load(gpu, index);
     *out_function = gpu->own[index].function;
     pthread_mutex_unlock(&gpu->load_lock);

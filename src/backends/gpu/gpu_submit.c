@@ -59,7 +59,7 @@ static gpu_result launch_with_attributes(const struct gpu_backend *gpu, gpu_stre
 bool braid_gpu_has_cooperative(const struct gpu_backend *gpu)
 {
     return gpu->attributes[GPU_COOPERATIVE] && gpu->api->function_occupancy &&
-           (gpu->api->launch_config || gpu->api->hip_launch_cooperative);
+           gpu->api->launch_config;
 }
 
 gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
@@ -72,10 +72,6 @@ gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
     *out_slot = &api->launch_config;
     if (api->launch_config)
         return launch_with_attributes(gpu, stream, launch);
-    *out_slot = &api->hip_launch_cooperative;
-    if (launch->cooperative)
-        return api->hip_launch_cooperative(function, grid->x, grid->y, grid->z, block->x, block->y,
-                                           block->z, launch->shared_bytes, stream, args);
     *out_slot = &api->launch;
     return api->launch(function, grid->x, grid->y, grid->z, block->x, block->y, block->z,
                        launch->shared_bytes, stream, args, NULL);

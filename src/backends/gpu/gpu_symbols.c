@@ -77,7 +77,6 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(hip_stream_wait_value), MAY_HIP("hipStreamWaitValue64") },
     { SLOT(stream_callback), HIP("hipStreamAddCallback") },
     { SLOT(launch), CUDA("cuLaunchKernel"), HIP("hipModuleLaunchKernel") },
-    { SLOT(hip_launch_cooperative), MAY_HIP("hipModuleLaunchCooperativeKernel") },
     { SLOT(launch_config), MAY_CUDA("cuLaunchKernelEx") },
 
     // Modules and functions
@@ -87,8 +86,7 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(function_get), MAY_CUDA("cuFuncGetAttribute"), MAY_HIP("hipFuncGetAttribute") },
     { SLOT(function_set), MAY_CUDA("cuFuncSetAttribute") },
     { SLOT(function_parameter), MAY_CUDA("cuFuncGetParamInfo") },
-    { SLOT(function_occupancy), MAY_CUDA("cuOccupancyMaxActiveBlocksPerMultiprocessor"),
-      MAY_HIP("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor") },
+    { SLOT(function_occupancy), MAY_CUDA("cuOccupancyMaxActiveBlocksPerMultiprocessor") },
 
     // Graphs
     { SLOT(graph_create), CUDA("cuGraphCreate"), MAY_HIP("hipGraphCreate") },

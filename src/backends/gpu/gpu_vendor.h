@@ -27,9 +27,7 @@ enum gpu_attribute_index {
     GPU_MEMORY_POOLS,
     GPU_CLUSTERS,
     GPU_STREAM_WAITS, // HIP: hip_stream_wait_value does
-    GPU_WARP,         // threads
-    GPU_COOPERATIVE,  // it has cooperative launches
-    GPU_CLOCK_KHZ,    // HIP: of the clock that kernels read
+    GPU_COOPERATIVE,  // CUDA: it has cooperative launches
     GPU_NUM_ATTRIBUTES,
 };
 

@@ -15,13 +15,13 @@ static struct hip_kernel_parameters kernel_parameters(const struct backend_launc
     };
 }
 
-// Priority is a hint that HIP has no place for; clusters it has not, nor cooperative nodes.
+// Priority is a hint that HIP has no place for; clusters it has not.
 static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
                              const struct backend_launch *launch, gpu_node *out_node,
                              const void **out_slot)
 {
     *out_slot = &gpu->api->graph_add_kernel;
-    if (launch->cluster.x != 0 || launch->cooperative)
+    if (launch->cluster.x != 0)
         return GPU_NOT_SUPPORTED;
     struct hip_kernel_parameters parameters = kernel_parameters(launch);
     return gpu->api->graph_add_kernel(out_node, place->graph, place->after, place->num_after,

@@ -192,7 +192,6 @@ static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_
 }
 
 // Not measured: no AMD device was at hand. The lanes are as many as a process has hardware queues.
-// Islands are made only where the program asks for them.
 static void cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model)
 {
     (void)gpu;
@@ -202,11 +201,6 @@ static void cost_model(const struct gpu_backend *gpu, braid_cost_model *out_mode
         .wait_ns = 2500,
         .root_ns = 500,
         .max_concurrent = DEFAULT_LANES,
-        .island_call_ns = 200,
-        .island_wait_ns = 600,
-        .island_block_wait_ns = 1500,
-        .island_start_ns = 1500,
-        .island_round_ns = 1000,
     };
 }
 
@@ -233,9 +227,7 @@ const struct gpu_vendor braid_gpu_hip = {
         [GPU_MEMORY_POOLS] = 88,
         [GPU_CLUSTERS] = GPU_NO_ATTRIBUTE,
         [GPU_STREAM_WAITS] = 10013,
-        [GPU_WARP] = 87,
-        [GPU_COOPERATIVE] = 10,
-        [GPU_CLOCK_KHZ] = 10017, // hipDeviceAttributeWallClockRate, which 5.2.3 does not know
+        [GPU_COOPERATIVE] = GPU_NO_ATTRIBUTE,
     },
     .players = braid_hip_players,
     // hip::Event::synchronize() keeps the event's lock until the event has happened, and recording

@@ -178,6 +178,11 @@ static braid_status check(const struct stage *stage)
 {
     const struct gpu_backend *gpu = gpu_from(stage->device->backend);
     uint32_t max_fan_out = 0;
+    if (stage->num_profiled && !stage->player->read_times)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s keeps no times of native graphs, which the option profile asks for; "
+                           "of streams it does",
+                           stage->device->label);
     braid_status status = check_reach(stage);
     if (!status)
         status = find_max_fan_out(stage->program, &max_fan_out);
@@ -291,13 +296,11 @@ static braid_status find_fits(struct backend *backend, const struct backend_task
 
 #define GRAPH_PLAYER                                                                               \
     .name = "graph", .mode = BRAID_MODE_NATIVE, .get_cost_model = get_cost_model, .check = check,  \
-    .find_fits = find_fits, .orders_frames = braid_graph_frames_orders, .create = create,          \
-    .set_bindings = set_bindings, .launch = launch, .find_running = find_running,                  \
-    .read_times = read_times, .read_clock = read_clock, .destroy = destroy
+    .orders_frames = braid_graph_frames_orders, .create = create, .set_bindings = set_bindings,    \
+    .launch = launch, .find_running = find_running, .destroy = destroy
 
-const struct player braid_graph_player = { GRAPH_PLAYER };
-// HIP's: what islands bring was measured on no device of AMD's.
-const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true,
-                                                       .islands_when_asked = true };
+const struct player braid_graph_player = { GRAPH_PLAYER, .find_fits = find_fits,
+                                           .read_times = read_times, .read_clock = read_clock };
+const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
 
 #undef GRAPH_PLAYER

@@ -142,8 +142,8 @@ static braid_status find_kernels(struct graph_times *times)
     if (status || times->keep.function)
         return status;
     return braid_error(BRAID_UNSUPPORTED,
-                       "%s: nodes of graphs keep no times: neither its driver nor a run-time "
-                       "compiler takes the text of the kernel that gathers them",
+                       "%s: nodes of graphs keep no times: its driver does not take the text of "
+                       "the kernel that gathers them",
                        gpu->label);
 }
 
@@ -298,12 +298,11 @@ void braid_graph_times_launched(struct graph_times *times)
 }
 
 // What no block wrote is zero.
-static struct profile_span span_of(const struct gpu_backend *gpu, const struct gpu_stamp *stamp)
+static struct profile_span span_of(const struct gpu_stamp *stamp)
 {
     if (!stamp->not_begun || !stamp->ended)
         return (struct profile_span){ 0 };
-    return (struct profile_span){ braid_gpu_clock_ns(gpu, ~stamp->not_begun),
-                                  braid_gpu_clock_ns(gpu, stamp->ended) };
+    return (struct profile_span){ ~stamp->not_begun, stamp->ended };
 }
 
 static braid_status read_frame(const struct graph_times *times, const struct gpu_stamp *kept,
@@ -315,7 +314,7 @@ static braid_status read_frame(const struct graph_times *times, const struct gpu
         const struct graph_time *time = &times->nodes[program->ops[i].index];
         if (program->ops[i].kind != PROGRAM_RUN)
             continue;
-        ops[i] = span_of(times->gpu, &kept[time->place]);
+        ops[i] = span_of(&kept[time->place]);
         profile->timers[i] = time->inside ? PROFILE_INSIDE : PROFILE_AROUND;
     }
     return braid_profile_fill_in(program, ops, &profile->frames[profile->num_frames++]);

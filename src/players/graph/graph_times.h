@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of the nodes of a driver's graph: what writes them, where, and reading them.
 //
-// Kernels with text are given code that writes when they begin and end (gpu_ptx_stamps.h, and
-// gpu_source_stamps.h for HIP); around
-// every other node stand two kernels that write the time. All write into one frame of stamps on the
-// device. The last node of the graph is a kernel that puts these with the frames kept, in turn, and
-// zeroes them for the next: a launch makes no other call than without times.
+// Only CUDA's. Kernels with text are given code that writes when they begin and end
+// (gpu_ptx_stamps.h); around every other node stand two kernels that write the time. All write into
+// one frame of stamps on the device. The last node of the graph is a kernel that puts these with
+// the frames kept, in turn, and zeroes them for the next: a launch makes no other call than without
+// times.
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_TIMES_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_TIMES_H
 

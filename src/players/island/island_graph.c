@@ -46,7 +46,7 @@ braid_status braid_island_graph_create(struct gpu_backend *gpu, const struct bac
                                        struct island_graph **out_graph)
 {
     const void *slot = NULL;
-    if (gpu->vendor->index != GPU_CUDA || !has_calls(gpu->api))
+    if (!has_calls(gpu->api))
         return BRAID_OK;
     struct island_graph *made = calloc(1, sizeof(*made));
     if (!made)

@@ -278,7 +278,6 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
 
 const struct player braid_streams_player = { STREAMS_PLAYER };
 const struct player braid_gpu_streams_player = { STREAMS_PLAYER, WITH_ISLANDS };
-const struct player braid_renewing_streams_player = { STREAMS_PLAYER, WITH_ISLANDS,
-                                                      .renews_events = true };
+const struct player braid_renewing_streams_player = { STREAMS_PLAYER, .renews_events = true };
 
 #undef STREAMS_PLAYER

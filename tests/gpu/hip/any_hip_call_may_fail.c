@@ -11,7 +11,7 @@
 
 #include "backends/gpu/gpu_loader.h"
 #include "gpu/hip/hip_testing.h"
-#include "gpu/hip/island_life.h"
+#include "gpu/life.h"
 #include "gpu/sweep.h"
 #include "support/check.h"
 
@@ -58,19 +58,8 @@ static bool tells(const char *messages, const char *function)
 {
     return life_names(messages, function) ||
            (strncmp(function, "hiprtc", 6) == 0 &&
-            (life_names(messages, "compiling kernel 'sum'") ||
-             life_names(messages, "compiling kernel 'braid_stamp'") ||
-             life_names(messages, "compiling kernel 'braid_keep'") ||
-             life_names(messages, "compiling kernel 'braid_island'") ||
-             life_names(messages, "compiling kernel 'island_part'"))) ||
+            life_names(messages, "compiling kernel 'sum'")) ||
            life_names(messages, "when the device was made current");
-}
-
-// What an exec does without is no failure of a call's, and so for the log.
-static bool does_without(const struct life *life, const char *function)
-{
-    return life_names(life->logged, "no memory for the notes of islands") &&
-           tells(life->logged, function);
 }
 
 static const char *current_function;
@@ -85,31 +74,13 @@ static void check_told(const struct life *life, const char *function, bool destr
     bool returned = life->num_failed > 0 && (tells(life->returned, function) ||
                                              life_names(life->returned, "native call returned"));
     if (!returned && !((destroying || destroys(function)) && tells(life->logged, function)) &&
-        !does_without(life, function) && !may_be_silent(function, destroying))
+        !may_be_silent(function, destroying))
         fail_msg("nobody was told of %s, while %s: returned '%s', logged '%s'", function,
                  destroying ? "destroying" : "running", life->returned, life->logged);
 }
 
-// A life on streams, as a native graph, or as an island of one block or of several.
-enum way { ON_STREAMS, NATIVE, ISLAND, WIDE_ISLAND };
-
-// Only a stand-in driver in the process runs what stands for an island's kernel.
-static bool runs_islands(void)
-{
-    return strstr(getenv("BRAID_INTERPOSE_REAL"), "/") != NULL;
-}
-
-static void live_in(struct life *life, enum way way)
-{
-    life->mode = way == NATIVE ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS;
-    if (way == ON_STREAMS || way == NATIVE)
-        life_live(life);
-    else
-        island_life_live(life, way == ISLAND ? 6 : 80, runs_islands());
-}
-
 // A whole life with the nth call of a function failing; NULL: none.
-static void live(const char *function, long nth, enum way way)
+static void live(const char *function, long nth, braid_exec_mode mode)
 {
     struct life life = { .backend = "hip" };
     long before = function ? hip_calls(function) : 0;
@@ -118,7 +89,8 @@ static void live(const char *function, long nth, enum way way)
         life.before_destroying = note_calls;
         hip_fail(function, nth, OUT_OF_MEMORY);
     }
-    live_in(&life, way);
+    life.mode = mode;
+    life_live(&life);
     bool failed = hip_has_failed();
     hip_fail(NULL, 0, 0);
     hip_check_nothing_is_left();
@@ -136,12 +108,11 @@ static long choose_samples(long num_calls)
     return num < num_calls ? num : num_calls;
 }
 
-static int fail_calls(const char *function, long num_calls, enum way way)
+static int fail_calls(const char *function, long num_calls, braid_exec_mode mode)
 {
-    bool is_slow = way == ISLAND && !runs_islands();
-    long num = is_slow ? 1 : choose_samples(num_calls);
+    long num = choose_samples(num_calls);
     for (long i = 0; i < num; i++)
-        live(function, num == 1 ? 1 : 1 + i * (num_calls - 1) / (num - 1), way);
+        live(function, num == 1 ? 1 : 1 + i * (num_calls - 1) / (num - 1), mode);
     return (int)num;
 }
 
@@ -165,53 +136,39 @@ static void count_calls(const struct gpu_symbol_table *table, long *counts)
 }
 
 // All functions of a table that a life calls.
-static int fail_functions(const struct gpu_symbol_table *table, enum way way)
+static int fail_functions(const struct gpu_symbol_table *table, braid_exec_mode mode)
 {
     int num = 0;
     long before[MAX_ROWS], after[MAX_ROWS];
     count_calls(table, before);
-    live(NULL, 0, way);
+    live(NULL, 0, mode);
     count_calls(table, after);
     for (size_t i = 0; i < table->num_rows; i++) {
         if (after[i] > before[i] && sweep_tries(name_of(&table->rows[i])))
-            num += fail_calls(name_of(&table->rows[i]), after[i] - before[i], way);
+            num += fail_calls(name_of(&table->rows[i]), after[i] - before[i], mode);
     }
     return num;
 }
 
-static void check_way(enum way way)
+static void check_mode(braid_exec_mode mode)
 {
-    int num = fail_functions(&braid_gpu_symbols, way);
-    num += fail_functions(&braid_gpu_compiler_symbols, way);
+    int num = fail_functions(&braid_gpu_symbols, mode);
+    num += fail_functions(&braid_gpu_compiler_symbols, mode);
     print_message("summary: %d failures told, one a life\n", num);
-    assert_true(num > (way == ISLAND ? 20 : 50) || !sweep_is_whole());
+    assert_true(num > 50 || !sweep_is_whole());
 }
 
 static void on_streams(void **state)
 {
     (void)state;
-    check_way(ON_STREAMS);
+    check_mode(BRAID_MODE_STREAMS);
 }
 
 static void as_a_native_graph(void **state)
 {
     (void)state;
     hip_need_native_graphs();
-    check_way(NATIVE);
-}
-
-static void as_an_island(void **state)
-{
-    (void)state;
-    check_way(ISLAND);
-}
-
-static void as_an_island_of_several_blocks(void **state)
-{
-    (void)state;
-    if (!runs_islands())
-        skip_because("this library has no hipModuleLaunchCooperativeKernel");
-    check_way(WIDE_ISLAND);
+    check_mode(BRAID_MODE_NATIVE);
 }
 
 // HIP's events are waited for by asking: often at first, then between sleeps.
@@ -300,8 +257,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
         cmocka_unit_test(as_a_native_graph),
-        cmocka_unit_test(as_an_island),
-        cmocka_unit_test(as_an_island_of_several_blocks),
         cmocka_unit_test(a_wait_that_asks_often),
         cmocka_unit_test(another_device_is_current),
         cmocka_unit_test(devices_become_a_group),

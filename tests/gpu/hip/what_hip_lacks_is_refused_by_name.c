@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// HIP has no islands, no times of native graphs and no grids that are read from memory. An exec
+// that asks for one is refused with the option or the node in the message; no exec gets islands by
+// itself.
+#include "gpu/frame.h"
+#include "support/check.h"
+
+enum { CHAIN = 6, FRAMES = 3 };
+
+struct setup {
+    struct frame frame;
+    braid_graph *graph;
+};
+
+// Short kernels in a row: CUDA makes them one island.
+static struct setup make_chain(void)
+{
+    struct setup setup = { 0 };
+    braid_node last;
+    uint32_t one = 1;
+    check_ok(frame_open(&setup.frame, "hip"));
+    check_ok(braid_graph_create(&setup.graph));
+    for (uint32_t i = 0; i <= CHAIN; i++)
+        setup.frame.words[i] = 0;
+    for (uint32_t i = 0; i < CHAIN; i++) {
+        uint32_t *from = setup.frame.words + i, *to = from + 1;
+        const braid_launch launch = {
+            .node = { .after = &last, .num_after = i > 0, .cost_ns = 1000 },
+            .kernel = &sum_kernel,
+            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(from), BRAID_ARG(from), BRAID_ARG(one)),
+        };
+        check_ok(braid_graph_add_kernel(setup.graph, &launch, &last));
+    }
+    return setup;
+}
+
+static void finish(struct setup *setup)
+{
+    braid_graph_destroy(setup->graph);
+    frame_finish(&setup->frame);
+}
+
+static void check_refused(const struct setup *setup, braid_exec_options options,
+                          const char *message)
+{
+    braid_exec *exec = NULL;
+    check_fails(braid_exec_create(setup->frame.device, setup->graph, &options, &exec),
+                BRAID_UNSUPPORTED, message);
+    assert_null(exec);
+}
+
+static void islands_that_are_asked_for_are_refused(void **state)
+{
+    (void)state;
+    struct setup setup = make_chain();
+    check_refused(&setup, (braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE },
+                  "hip:0 has no islands, and the option islands asks for one");
+    check_refused(&setup, (braid_exec_options){ .islands = BRAID_ISLANDS_ALWAYS },
+                  "hip:0 has no islands, and the option islands asks for them");
+    finish(&setup);
+}
+
+static void run(const struct setup *setup, braid_exec_options options)
+{
+    braid_exec *exec = NULL;
+    braid_exec_info info;
+    check_ok(braid_exec_create(setup->frame.device, setup->graph, &options, &exec));
+    braid_exec_get_info(exec, &info);
+    assert_int_equal(info.num_islands, 0);
+    for (int i = 0; i < FRAMES; i++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(setup->frame.words[CHAIN], (1 << CHAIN) - 1);
+    if (options.profile) {
+        braid_timings timings;
+        check_ok(braid_exec_get_timings(exec, &timings));
+        assert_int_equal(timings.num_frames, FRAMES);
+    }
+    braid_exec_destroy(exec);
+}
+
+static void no_islands_are_made_unasked(void **state)
+{
+    (void)state;
+    struct setup setup = make_chain();
+    run(&setup, (braid_exec_options){ .mode = BRAID_MODE_AUTO });
+    run(&setup, (braid_exec_options){ .mode = BRAID_MODE_NATIVE });
+    finish(&setup);
+}
+
+static void times_are_kept_on_streams_alone(void **state)
+{
+    (void)state;
+    struct setup setup = make_chain();
+    check_refused(&setup, (braid_exec_options){ .mode = BRAID_MODE_NATIVE, .profile = FRAMES },
+                  "hip:0 keeps no times of native graphs, which the option profile asks for");
+    run(&setup, (braid_exec_options){ .profile = FRAMES });
+    finish(&setup);
+}
+
+static void grids_are_not_read_from_memory(void **state)
+{
+    (void)state;
+    struct setup setup = make_chain();
+    const uint32_t *words = setup.frame.words;
+    static const braid_kernel reader = { .name = "reader",
+                                         .source = "extern \"C\" __global__ void reader() {}\n" };
+    const braid_launch launch = { .node = { .name = "sparse" },
+                                  .kernel = &reader,
+                                  .grid_from = words };
+    check_ok(braid_graph_add_kernel(setup.graph, &launch, NULL));
+    check_refused(&setup, (braid_exec_options){ 0 },
+                  "'sparse': the launch of kernel 'reader' has grid_from, and hip:0 has no grids "
+                  "that are read from memory");
+    finish(&setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(islands_that_are_asked_for_are_refused),
+        cmocka_unit_test(no_islands_are_made_unasked),
+        cmocka_unit_test(times_are_kept_on_streams_alone),
+        cmocka_unit_test(grids_are_not_read_from_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
