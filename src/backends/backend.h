@@ -81,7 +81,6 @@ struct backend_task {
     uint32_t place;   // of several devices, which of them it runs on
     // It does nothing this time. Players leave it out: it is never submitted.
     bool disabled;
-    uint32_t parts;  // as a call of an island: lanes that its blocks are split over; 0: as 1
     uint32_t varies; // what parameters change of it: a bit for each braid_target
     // What the backend does in another way: copies, fills, calls that block; made by task_prepare,
     // for a changed call from that of the call before. NULL: none.

@@ -115,16 +115,6 @@ static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
     return braid_schedule_create_inside(graph, &options, inside, out_schedule);
 }
 
-static void split_calls(braid_exec *exec, const braid_graph *graph,
-                        const struct plan_inside *inside, const braid_schedule_options *options)
-{
-    for (uint32_t i = 0; i < exec->tasks.num; i++) {
-        uint64_t cost_ns = options->ignore_costs ? 0 : graph_nodes(graph)[i].cost_ns;
-        cost_ns = cost_ns ? cost_ns : options->costs.default_cost_ns;
-        exec->tasks.items[i].parts = braid_plan_parts(&inside->fits[i], &inside->room, cost_ns);
-    }
-}
-
 braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
                                     const braid_exec_options *options, const struct player *player)
 {
@@ -134,8 +124,6 @@ braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
         return status;
     struct plan_inside inside = { .fits = fits };
     status = plan_whole(exec, graph, &options->plan, player, &inside, &exec->schedule);
-    if (!status)
-        split_calls(exec, graph, &inside, &exec->schedule->options);
     free(fits);
     return status;
 }

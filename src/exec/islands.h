@@ -11,8 +11,7 @@
 braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,
                                const struct player *player);
 
-// Plans the exec as one island of a player's, and says of each task over how many lanes of it its
-// blocks are split. Errors: of braid_schedule_create.
+// Plans the exec as one island of a player's. Errors: of braid_schedule_create.
 braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
                                     const braid_exec_options *options, const struct player *player);
 

@@ -66,28 +66,10 @@ static uint64_t rounds_ns(const struct island_fit *fit, const struct plan_room *
     return block_ns + ns;
 }
 
-static uint64_t on_lanes_ns(const struct island_fit *fit, const struct plan_room *room,
-                            uint64_t cost_ns, uint32_t num_parts)
-{
-    uint64_t rounds = divide_up(fit->blocks, (uint64_t)room->groups * num_parts);
-    uint64_t ns = rounds_ns(fit, room, cost_ns, rounds);
-    return num_parts > 1 && ns < LONGEST_NS ? ns + room->split_ns : ns;
-}
-
-uint32_t braid_plan_parts(const struct island_fit *fit, const struct plan_room *room,
-                          uint64_t cost_ns)
-{
-    uint64_t most = fit->blocks < room->most_parts ? fit->blocks : room->most_parts;
-    if (fit->is_empty || most < 2)
-        return 1;
-    uint64_t split_ns = on_lanes_ns(fit, room, cost_ns, (uint32_t)most);
-    return split_ns < on_lanes_ns(fit, room, cost_ns, 1) ? (uint32_t)most : 1;
-}
-
 uint64_t braid_plan_inside_ns(const struct island_fit *fit, const struct plan_room *room,
                               uint64_t cost_ns)
 {
     if (fit->is_empty || fit->why_not)
         return cost_ns;
-    return on_lanes_ns(fit, room, cost_ns, braid_plan_parts(fit, room, cost_ns));
+    return rounds_ns(fit, room, cost_ns, divide_up(fit->blocks, room->groups));
 }

@@ -2,8 +2,7 @@
 // How long a kernel takes as a call inside an island, where few of its blocks run side by side.
 //
 // Outside, all blocks of a kernel run at once, or as many as the device has room for. Inside, a
-// lane runs them one after another, a chain as many at once as the threads of its block hold; or
-// several lanes share them, which takes handing them out and gathering them.
+// lane runs them one after another, a chain as many at once as the threads of its block hold.
 #ifndef BRAID_PLAN_PLAN_INSIDE_H
 #define BRAID_PLAN_PLAN_INSIDE_H
 
@@ -14,8 +13,6 @@
 // What an island has for the blocks of a call.
 struct plan_room {
     uint32_t groups;      // that run side by side on a lane, one at least
-    uint32_t most_parts;  // lanes that a call may be split over; 0 or 1: none is
-    uint64_t split_ns;    // what handing out parts and gathering them takes
     uint64_t round_ns;    // the least that each further round of blocks takes
     uint64_t max_threads; // that the device runs at once; 0: any number
 };
@@ -39,12 +36,7 @@ uint32_t braid_plan_groups_of_a_block(struct plan_block block);
 // The same of a lane whose calls are all of `fits`; and how many lanes share a block.
 uint32_t braid_plan_groups_of(const struct island_fit *fits, uint32_t num);
 
-// Over how many lanes a call that takes cost_ns outside is split: as many as there are, if that is
-// shorter than on one.
-uint32_t braid_plan_parts(const struct island_fit *fit, const struct plan_room *room,
-                          uint64_t cost_ns);
-
-// What it then takes. Saturates at a length that no plan has.
+// What a call takes inside that takes cost_ns outside. Saturates at a length that no plan has.
 uint64_t braid_plan_inside_ns(const struct island_fit *fit, const struct plan_room *room,
                               uint64_t cost_ns);
 

@@ -13,7 +13,6 @@ extern const struct player braid_graph_player;             // on the GPU backend
 extern const struct player braid_overlapping_graph_player; // the same, with facts of its own
 extern const struct player braid_chain_island_player;      // on CUDA: one kernel of one lane
 extern const struct player braid_narrow_island_player;     // or of several in one block
-extern const struct player braid_split_island_player;      // or with calls split over its lanes
 extern const struct player braid_wide_island_player;       // or in many blocks
 
 #endif

@@ -59,8 +59,6 @@ struct walk {
     uint64_t *stamps;               // of this frame; NULL: it is not timed
     uint32_t num_in_lane;           // of those, two numbers each
     _Atomic uint32_t *notes;        // per lane; NULL: none are taken
-    struct lane *lanes;
-    uint64_t *parts; // those of a call that have run, by the lane that hands them out
     bool failed;
     CUresult trap; // of some lane's kernel: the others go no further
     pthread_mutex_t lock;
@@ -71,8 +69,6 @@ struct lane {
     struct walk *walk;
     const uint32_t *units, *waits; // of its block
     uint32_t index, next, end, first;
-    uint32_t owner;  // which hands out what this one runs; itself, where that is whole calls
-    uint64_t *parts; // by what it has told when it hands them out
 };
 
 static void note(const struct lane *lane, uint32_t number)
@@ -138,37 +134,6 @@ static bool usable(struct walk *walk, const struct CUfunc_st *function, void **a
     return result;
 }
 
-// Parts of one call have the same number: what their owner has told when it runs the first, and
-// what the others wait for; 0, where that is nothing.
-static uint32_t number_of_parts(const struct lane *lane, const uint32_t *call)
-{
-    if (lane->owner == lane->index)
-        return lane->walk->told[lane->index];
-    return (call[0] >> 16 & 0x7fff) != 0 ? wait_of(lane, call, 0) & 0xfffff : 0;
-}
-
-// A body runs all blocks: of the parts of a call the first to come runs it, or the last one, so
-// that it is seen whether each waits for what is before the call, and what is behind it for each.
-static bool is_its_turn(const struct lane *lane, const uint32_t *call, const uint32_t *shape)
-{
-    struct walk *walk = lane->walk;
-    uint32_t num = shape[11];
-    if (num <= 1)
-        return true;
-    pthread_mutex_lock(&walk->lock);
-    uint32_t number = number_of_parts(lane, call);
-    const struct lane *owner = &walk->lanes[lane->owner];
-    number = number <= owner->end - owner->first ? number : 0;
-    uint64_t *parts = &owner->parts[number], own = UINT64_C(1) << shape[10];
-    if (num > 64 || shape[10] >= num || (*parts & own) != 0)
-        walk->failed = true; // a part that is none, or ran before
-    bool is_first = *parts == 0;
-    *parts |= own;
-    bool is_last = *parts == UINT64_MAX >> (64 - num);
-    pthread_mutex_unlock(&walk->lock);
-    return number % 3 == 0 ? is_last : is_first;
-}
-
 static void do_call(struct lane *lane, const uint32_t *call)
 {
     struct walk *walk = lane->walk;
@@ -190,7 +155,7 @@ static void do_call(struct lane *lane, const uint32_t *call)
     if (grid[0] * grid[1] * grid[2] == 0)
         return;
     const unsigned block[3] = { shape[7], shape[8], shape[9] };
-    if (is_its_turn(lane, call, shape) && usable(walk, function, arguments))
+    if (usable(walk, function, arguments))
         callee->body(grid, block, 0, arguments);
     CUresult trap = work_take_trap();
     if (trap == CUDA_SUCCESS)
@@ -261,37 +226,11 @@ static uint32_t find_lanes(struct walk *walk, const uint32_t *words, unsigned nu
                                             .index = num,
                                             .next = list[2 * i],
                                             .end = list[2 * i + 1],
-                                            .first = list[2 * i],
-                                            .owner = num };
+                                            .first = list[2 * i] };
             num++;
         }
     }
     return num;
-}
-
-// All calls of a helper are parts but the first; only its owner waits for it. False: no memory.
-static bool find_owners(struct walk *walk, uint32_t num_lanes)
-{
-    size_t num_parts = 0;
-    for (uint32_t i = 0; i < num_lanes; i++) {
-        const struct lane *lane = &walk->lanes[i];
-        num_parts += lane->end - lane->first + 1;
-        for (uint32_t next = lane->first; next < lane->end; next++) {
-            const uint32_t *call = lane->units + (size_t)4 * next;
-            for (uint32_t w = 0; w < (call[0] >> 16 & 0x7fff); w++) {
-                struct lane *other = &walk->lanes[wait_of(lane, call, w) >> 20];
-                if (shape_of(other, other->units + (size_t)4 * other->first)[10] > 0)
-                    other->owner = i;
-            }
-        }
-    }
-    walk->parts = calloc(num_parts + 1, sizeof(*walk->parts));
-    uint64_t *next = walk->parts;
-    for (uint32_t i = 0; i < num_lanes && next != NULL; i++) {
-        walk->lanes[i].parts = next;
-        next += walk->lanes[i].end - walk->lanes[i].first + 1;
-    }
-    return walk->parts != NULL;
 }
 
 static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blocks)
@@ -300,10 +239,8 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     struct lane *lanes = calloc(num + 1, sizeof(*lanes));
     pthread_t *threads = calloc(num + 1, sizeof(*threads));
     walk->told = calloc(num + 1, sizeof(*walk->told));
-    walk->lanes = lanes;
-    walk->parts = NULL;
     find_lanes(walk, words, num_blocks, lanes);
-    bool done = lanes != NULL && threads != NULL && walk->told != NULL && find_owners(walk, num);
+    bool done = lanes != NULL && threads != NULL && walk->told != NULL;
     if (done) {
         for (; num_started + 1 < num; num_started++)
             if (pthread_create(&threads[num_started], NULL, walk_lane, &lanes[num_started + 1]))
@@ -316,7 +253,6 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     free(lanes);
     free(threads);
     free(walk->told);
-    free(walk->parts);
     return done;
 }
 

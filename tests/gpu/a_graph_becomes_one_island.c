@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph whose kernels have source becomes one kernel that walks its plan, or it is said why not.
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "backends/gpu/gpu_island_source.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
-#include "players/island/island_split.h"
 #include "support/check.h"
 
 enum { FRAMES = 20 };
@@ -81,10 +79,8 @@ static void check_launches(struct launches before, long graphs, long kernels, lo
     assert_int_equal(now.changes - before.changes, changes);
 }
 
-// Kernels of several blocks, which lanes and their helpers share: each starts behind what it runs
-// after and ends before what comes behind it, in whichever part the work was done. It takes less
-// than its blocks one after another, and a graph of them has few lanes.
-static void calls_of_many_blocks_are_shared(void **state)
+// Calls of several blocks keep every order, too, and each has times.
+static void calls_have_many_blocks(void **state)
 {
     (void)state;
     enum { FEW_FRAMES = 8 };
@@ -95,7 +91,6 @@ static void calls_of_many_blocks_are_shared(void **state)
         braid_exec *exec;
         struct island_graph made = { .seed = seed, .most_blocks = 12, .cost_ns = cost_ns };
         reset_standin();
-        assert_true(standin_configure("BRAID_STANDIN_MULTIPROCESSORS", "40"));
         check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
         island_graph_make(&made, device);
         check_ok(braid_exec_create(device, made.graph, &options, &exec));
@@ -110,8 +105,7 @@ static void calls_of_many_blocks_are_shared(void **state)
             check_ok(
                 braid_schedule_get_placement(braid_exec_schedule(exec), made.nodes[i], &placement));
             uint64_t planned_ns = placement.end_ns - placement.start_ns;
-            assert_true(made.num_blocks[i] == 1 ? planned_ns == cost_ns : planned_ns > cost_ns);
-            assert_true(made.num_blocks[i] < 4 || planned_ns < made.num_blocks[i] * cost_ns);
+            assert_true(planned_ns >= cost_ns);
             check_ok(braid_exec_get_node_timing(exec, made.nodes[i], &seen));
             assert_true(seen.least_ns > 0);
         }
@@ -120,97 +114,6 @@ static void calls_of_many_blocks_are_shared(void **state)
         braid_device_close(device);
         check_nothing_is_left();
     }
-}
-
-static const braid_kernel quiet = { .name = "island_quiet",
-                                    .source = "extern \"C\" __global__ void island_quiet() {}\n" };
-typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
-                             void **args);
-BRAID_API kernel_function braid_standin_island_quiet;
-static atomic_uint num_quiet;
-
-void braid_standin_island_quiet(const unsigned grid[3], const unsigned block[3],
-                                unsigned shared_bytes, void **args)
-{
-    (void)grid, (void)block, (void)shared_bytes, (void)args;
-    atomic_fetch_add(&num_quiet, 1);
-}
-
-// All of which lie at the same place.
-static void calls_without_arguments_are_shared_too(void **state)
-{
-    (void)state;
-    enum { NODES = 6 };
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
-    reset_standin();
-    assert_true(standin_configure("BRAID_STANDIN_MULTIPROCESSORS", "40"));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    check_ok(braid_graph_create(&graph));
-    const braid_launch launch = { .node.cost_ns = 50000, .kernel = &quiet, .grid.x = 8 };
-    for (int i = 0; i < NODES; i++)
-        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
-    check_ok(braid_exec_create(device, graph,
-                               &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE }, &exec));
-    for (int frame = 0; frame < FRAMES; frame++)
-        check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_wait(exec));
-    assert_int_equal(atomic_load(&num_quiet), NODES * FRAMES);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    braid_device_close(device);
-    check_nothing_is_left();
-}
-
-// By hand: three lanes, of which the first has a call of three parts between two others, and the
-// second one that is first on its lane; what they publish is waited for by new numbers.
-static void helpers_wait_and_are_waited_for(void **state)
-{
-    (void)state;
-    const struct backend_task tasks[] = { { .node = 0 },
-                                          { .node = 1, .parts = 3 },
-                                          { .node = 2 },
-                                          { .node = 3, .parts = 2 },
-                                          { .node = 4, .parts = 2 } };
-    uint32_t call_of[5] = { 0 };
-    struct island_lists lists = { .num_lanes = 3, .num_calls = 5, .num_waits = 2 };
-    lists.calls = calloc(5, sizeof(*lists.calls));
-    lists.lane_first = calloc(4, sizeof(*lists.lane_first));
-    lists.waits = calloc(2, sizeof(*lists.waits));
-    assert_true(lists.calls && lists.lane_first && lists.waits);
-    for (int i = 0; i < 5; i++)
-        lists.calls[i].task = &tasks[i];
-    lists.calls[2].publishes = lists.calls[3].publishes = true;
-    lists.calls[2].first_wait = 0, lists.calls[2].num_waits = 1; // on lane 0, for lane 1
-    lists.calls[4].first_wait = 1, lists.calls[4].num_waits = 1; // on lane 2, for lane 0
-    lists.waits[0] = (struct island_wait){ 1, 1 };
-    lists.waits[1] = (struct island_wait){ 0, 1 };
-    const uint32_t lane_first[] = { 0, 3, 4, 5 };
-    memcpy(lists.lane_first, lane_first, sizeof(lane_first));
-    check_ok(braid_island_split(&lists, call_of));
-    check_ok(braid_island_lists_check(&lists));
-    assert_int_equal(lists.num_lanes, 3 + 2 + 1 + 1);
-    // Node 0 publishes for the helpers, node 1 in parts, what gathers them, node 2.
-    assert_int_equal(lists.lane_first[1], 4);
-    assert_true(lists.calls[0].publishes && lists.calls[3].publishes);
-    assert_int_equal(call_of[1], 1);
-    assert_int_equal(lists.calls[1].num_parts, 3);
-    assert_null(lists.calls[2].task);
-    assert_int_equal(lists.calls[2].num_waits, 2);
-    // Node 3 is first on its lane: nothing is handed out. Node 4 waits before it is.
-    assert_int_equal(call_of[3], 4);
-    assert_int_equal(lists.calls[call_of[4] - 1].num_waits, 1);
-    assert_int_equal(lists.waits[lists.calls[call_of[4] - 1].first_wait].number, 2);
-    assert_true(lists.calls[call_of[4] - 1].publishes);
-    for (uint32_t lane = 3; lane < lists.num_lanes; lane++) {
-        const struct island_call *call = &lists.calls[lists.lane_first[lane]];
-        assert_int_equal(lists.lane_first[lane + 1] - lists.lane_first[lane], 1);
-        assert_true(call->publishes && call->part > 0 && call->part < call->num_parts);
-        assert_ptr_equal(lists.calls[call->first_part].task, call->task);
-        assert_int_equal(call->num_waits, call->task->node != 3);
-    }
-    braid_island_lists_finish(&lists);
 }
 
 // What the program changes between frames reaches later ones only. Frames of the same arguments are
@@ -472,9 +375,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_order_is_kept),
         cmocka_unit_test(frames_are_ordered_as_wholes),
-        cmocka_unit_test(calls_of_many_blocks_are_shared),
-        cmocka_unit_test(calls_without_arguments_are_shared_too),
-        cmocka_unit_test(helpers_wait_and_are_waited_for),
+        cmocka_unit_test(calls_have_many_blocks),
         cmocka_unit_test(a_frame_keeps_its_arguments),
         cmocka_unit_test(graphs_alike_share_their_code),
         cmocka_unit_test(what_cannot_be_inside_is_named),

@@ -153,7 +153,7 @@ static void what_calls_take_inside_is_measured_and_counts(void **state)
     check_nothing_is_left();
 }
 
-// Blocks of a call run one after another inside, or in parts, which costs handing them out.
+// Blocks of a call run one after another inside.
 static void wide_kernels_are_no_island_by_themselves(void **state)
 {
     (void)state;

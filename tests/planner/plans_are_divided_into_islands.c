@@ -131,8 +131,8 @@ static void times_are_those_with_islands(void **state)
     braid_graph_destroy(made.graph);
 }
 
-// Of a lane, of a chain of four groups, and over 16 lanes.
-static void blocks_run_in_turn_or_in_parts(void **state)
+// Of a lane, and of a chain of four groups.
+static void blocks_run_in_turn(void **state)
 {
     (void)state;
     struct island_fit fit = { .threads = 256, .blocks = 60 };
@@ -143,15 +143,6 @@ static void blocks_run_in_turn_or_in_parts(void **state)
     room.groups = braid_plan_groups_of(&fit, 1);
     assert_int_equal(room.groups, 4);
     assert_int_equal(braid_plan_inside_ns(&fit, &room, 4000), 15 * 4000);
-    room = lane;
-    room.most_parts = 16;
-    room.split_ns = 3000;
-    assert_int_equal(braid_plan_parts(&fit, &room, 4000), 16);
-    assert_int_equal(braid_plan_inside_ns(&fit, &room, 4000), 4 * 4000 + 3000);
-    fit.blocks = 2; // one is gained, of 2000, and 3000 are lost
-    assert_int_equal(braid_plan_parts(&fit, &room, 2000), 1);
-    assert_int_equal(braid_plan_inside_ns(&fit, &room, 2000), 2 * 2000);
-    assert_int_equal(braid_plan_parts(&fit, &room, 4000), 2);
     fit.blocks = 4 * 132 * 8; // the device is filled four times: a block alone takes a quarter
     assert_int_equal(braid_plan_inside_ns(&fit, &lane, 8000), fit.blocks * 2000);
     fit.blocks = UINT64_MAX / 2;
@@ -304,7 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stretches_are_as_long_as_they_can_be),
         cmocka_unit_test(times_are_those_with_islands),
-        cmocka_unit_test(blocks_run_in_turn_or_in_parts),
+        cmocka_unit_test(blocks_run_in_turn),
         cmocka_unit_test(groups_are_whole_warps),
         cmocka_unit_test(none_are_made_that_do_not_pay),
         cmocka_unit_test(wide_kernels_stay_outside),

@@ -59,10 +59,9 @@ void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_
                                 uint32_t num_frames);
 // Tells that, before a launch: which frame the launch begins with.
 void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame);
-// How many stamps a frame takes, and each lane; which one of a frame tells when a call began, or
-// has ended.
+// How many stamps a frame takes, and each lane; which one of a frame is a call's.
 uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane);
-uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call, bool ended);
+uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call);
 
 // Makes room for the arguments of several frames of one launch, and for notes of its own. The
 // device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.

@@ -88,12 +88,11 @@ uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t
     return (uint64_t)most * (layout->chain ? 1 : layout->num_blocks * layout->num_groups);
 }
 
-uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call, bool ended)
+uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call)
 {
     const struct island_lists *lists = &island->lists;
     uint32_t lane = 0;
     while (call >= lists->lane_first[lane + 1])
         lane++;
-    call += ended && lists->calls[call].num_parts > 1; // what gathers the parts
     return (uint64_t)lane * island->times_of_lane + call - lists->lane_first[lane];
 }

@@ -10,7 +10,7 @@
 
 enum {
     UNIT_WORDS = 4, // 16 bytes
-    // Entry, threads, blocks, whether the grid varies, grid, block, first block, step.
+    // Entry, threads, blocks, whether the grid varies, grid, block, two words that nobody reads.
     SHAPE_UNITS = 3,
     MOST_SHAPES = 1 << 16,
     MOST_WAITS = 1 << 15, // of one call
@@ -155,7 +155,7 @@ struct shapes {
 static struct shape shape_of(const struct island_call *call, uint32_t entry, bool grids_vary)
 {
     if (!call->task) // no thread takes part
-        return (struct shape){ { 0, 0, 1, grids_vary, 1, 1, 1, 1, 1, 1, 0, 1 } };
+        return (struct shape){ { 0, 0, 1, grids_vary, 1, 1, 1, 1, 1, 1 } };
     struct island_move move;
     const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
     return (struct shape){ {
@@ -169,8 +169,6 @@ static struct shape shape_of(const struct island_call *call, uint32_t entry, boo
         launch->block.x,
         launch->block.y,
         launch->block.z,
-        call->part,
-        call->num_parts ? call->num_parts : 1,
     } };
 }
 

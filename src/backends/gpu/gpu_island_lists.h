@@ -2,8 +2,7 @@
 // What an island is to do: lanes of calls with waits, and the words that its kernel reads of them.
 //
 // In an island a lane is a group of threads of one kernel, and a call runs a kernel's blocks one
-// after another, or those of its part. A chain is an island of one lane whose groups share the
-// blocks of each call.
+// after another. A chain is an island of one lane whose groups share the blocks of each call.
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_LISTS_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_LISTS_H
 
@@ -19,9 +18,6 @@ struct island_call {
         *task; // a kernel, copy or fill; NULL: nothing to run, only to wait or publish
     uint32_t first_wait, num_waits; // of island_lists.waits
     bool publishes;
-    // Of a call that several lanes share: it runs the blocks part, part + num_parts, ... The calls
-    // of the further parts are behind that of part 0, and have its arguments. 0: it has them all.
-    uint32_t part, num_parts, first_part;
     bool fences;     // its blocks, were they several, might wait for each other
     braid_dim3 grid; // with which the island was made
 };

@@ -192,10 +192,6 @@ braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker)
     uint64_t at = 0;
     for (uint32_t i = 0; i < island->lists.num_calls; i++) {
         const struct backend_task *task = island->lists.calls[i].task;
-        if (island->lists.calls[i].part) { // it has those of the first
-            island->args_of[i] = island->args_of[island->lists.calls[i].first_part];
-            continue;
-        }
         if (island->layout.grids_vary)
             at = (at + 15) / 16 * 16 + ISLAND_GRID_BYTES;
         island->args_of[i] = (uint32_t)at;

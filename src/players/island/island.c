@@ -12,7 +12,6 @@
 #include "players/island/island_graph.h"
 #include "players/island/island_model.h"
 #include "players/island/island_program.h"
-#include "players/island/island_split.h"
 #include "players/island/island_times.h"
 #include "players/players.h"
 
@@ -37,11 +36,6 @@ static braid_status create_inside(const struct stage *stage, struct island_playi
     for (size_t i = 0; i < stage->program->num_ops; i++)
         playing->base.num_island_nodes += stage->program->ops[i].kind == PROGRAM_RUN;
     playing->base.num_islands = 1;
-    status = braid_island_split(&lists, playing->call_of);
-    if (status) {
-        braid_island_lists_finish(&lists);
-        return status;
-    }
     bool chain = lists.num_lanes == 1;
     status = braid_gpu_island_create(playing->gpu, &lists, chain, &playing->island);
     if (!status)
@@ -227,12 +221,6 @@ const struct player braid_narrow_island_player = {
     .name = "island",
     .get_cost_model = braid_island_get_narrow_model,
     .get_room = braid_island_get_narrow_room,
-    ISLAND_PLAYER,
-};
-const struct player braid_split_island_player = {
-    .name = "island that splits calls",
-    .get_cost_model = braid_island_get_split_model,
-    .get_room = braid_island_get_split_room,
     ISLAND_PLAYER,
 };
 const struct player braid_wide_island_player = {

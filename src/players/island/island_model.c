@@ -17,7 +17,6 @@ enum {
     BLOCK_CALL_NS = 60,
     BLOCK_BUSY_NS = 500,
     LANES_OF_A_BLOCK = 32,
-    LANES_WITH_HELPERS = 8, // each of which has that part of the device's multiprocessors
     MOST_LANES = 128,
 };
 
@@ -78,26 +77,6 @@ bool braid_island_get_narrow_room(struct backend *backend, const struct island_f
     get_room(backend, out_room);
     model->max_concurrent = braid_plan_groups_of(fits, num);
     return model->max_concurrent > 1;
-}
-
-void braid_island_get_split_model(struct backend *backend, braid_cost_model *out_model)
-{
-    get_model(backend, LANES_WITH_HELPERS, false, out_model);
-}
-
-// Handing out is a wait of the helpers, and gathering one for all of them, which takes half as long
-// again (bench_tuned cuda model).
-bool braid_island_get_split_room(struct backend *backend, const struct island_fit *fits,
-                                 uint32_t num, braid_cost_model *model, struct plan_room *out_room)
-{
-    const struct gpu_backend *gpu = gpu_from(backend);
-    uint64_t most_blocks = 0;
-    get_room(backend, out_room);
-    out_room->most_parts = (uint32_t)gpu->attributes[GPU_NUM_UNITS] / LANES_WITH_HELPERS;
-    out_room->split_ns = model->wait_ns * 5 / 2;
-    for (uint32_t i = 0; i < num; i++)
-        most_blocks = fits[i].blocks > most_blocks ? fits[i].blocks : most_blocks;
-    return out_room->most_parts > 1 && most_blocks > 1;
 }
 
 void braid_island_get_wide_model(struct backend *backend, braid_cost_model *out_model)

@@ -15,10 +15,6 @@ void braid_island_get_narrow_model(struct backend *backend, braid_cost_model *ou
 bool braid_island_get_narrow_room(struct backend *backend, const struct island_fit *fits,
                                   uint32_t num, braid_cost_model *model,
                                   struct plan_room *out_room);
-// Few lanes, each with helpers that run parts of its calls.
-void braid_island_get_split_model(struct backend *backend, braid_cost_model *out_model);
-bool braid_island_get_split_room(struct backend *backend, const struct island_fit *fits,
-                                 uint32_t num, braid_cost_model *model, struct plan_room *out_room);
 // Lanes are spread over blocks.
 void braid_island_get_wide_model(struct backend *backend, braid_cost_model *out_model);
 bool braid_island_get_wide_room(struct backend *backend, const struct island_fit *fits,

@@ -18,7 +18,6 @@ struct island_times {
     braid_stream *stream; // leased, for reading the clock
     const struct program *program;
     uint64_t *stamp_of; // by task: which of a frame's
-    uint64_t *end_of;   // likewise, of its end
     uint64_t num_stamps;
     // On the device: of as many frames as are kept, in turn, and one for reading the clock.
     struct gpu_stamp *stamps;
@@ -31,8 +30,7 @@ static braid_status fill(struct island_times *times, struct gpu_island *island,
 {
     const struct program *program = times->program;
     times->stamp_of = braid_allocate_zeroed(program->tasks->num, sizeof(*times->stamp_of));
-    times->end_of = braid_allocate_zeroed(program->tasks->num, sizeof(*times->end_of));
-    if (!times->stamp_of || !times->end_of)
+    if (!times->stamp_of)
         return braid_error_no_memory(what_times);
     uint32_t num_in_lane;
     void *stamps = NULL;
@@ -51,8 +49,7 @@ static braid_status fill(struct island_times *times, struct gpu_island *island,
         uint32_t task = program->ops[i].index;
         if (program->ops[i].kind != PROGRAM_RUN)
             continue;
-        times->stamp_of[task] = braid_gpu_island_stamp_of(island, call_of[task], false);
-        times->end_of[task] = braid_gpu_island_stamp_of(island, call_of[task], true);
+        times->stamp_of[task] = braid_gpu_island_stamp_of(island, call_of[task]);
     }
     return BRAID_OK;
 }
@@ -85,7 +82,6 @@ void braid_island_times_destroy(struct island_times *times)
         braid_device_return_stream(times->device, times->stream);
     braid_gpu_island_memory_leave(times->gpu, times->stamps);
     free(times->stamp_of);
-    free(times->end_of);
     free(times);
 }
 
@@ -109,13 +105,12 @@ static braid_status read_frames(const struct island_times *times, const struct g
         const struct gpu_stamp *stamps = memory + i % times->room * times->num_stamps;
         struct profile_span *ops = &profile->ops[profile->num_frames * profile->num_ops];
         for (size_t op = 0; op < program->num_ops; op++) {
-            uint32_t task = program->ops[op].index;
-            if (program->ops[op].kind != PROGRAM_RUN || !stamps[times->stamp_of[task]].not_begun)
+            if (program->ops[op].kind != PROGRAM_RUN)
                 continue;
-            ops[op] = (struct profile_span){
-                ~stamps[times->stamp_of[task]].not_begun,
-                stamps[times->end_of[task]].ended,
-            };
+            const struct gpu_stamp *stamp = &stamps[times->stamp_of[program->ops[op].index]];
+            if (!stamp->not_begun)
+                continue;
+            ops[op] = (struct profile_span){ ~stamp->not_begun, stamp->ended };
             profile->timers[op] = PROFILE_INSIDE;
         }
         status = braid_profile_fill_in(program, ops, &profile->frames[profile->num_frames++]);
