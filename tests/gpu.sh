@@ -320,8 +320,6 @@ islands() {
     step random-islands in_shares 14 timeout 200 "$build/tests/contract/contract" random_graphs_keep_every_order
     step memcheck-island sanitized memcheck \
         "$build/tests/contract/contract" a_launch_keeps_the_graphs_order memory_is_copied_and_filled
-    BRAID_TEST_MODE=streams BRAID_TEST_ISLANDS=always step contract-stretches-streams timeout 100 "$build/tests/contract/contract" \
-        a_launch_keeps_the_graphs_order arguments_are_captured_at_launch one_parameter_reaches_all_its_users
     for seed in 3 8 21; do step "racecheck-island-$seed" racecheck_of_island $seed; done
     unset BRAID_TEST_BACKEND BRAID_TEST_MODE BRAID_CACHE
     step islands-faults "$build/tests/gpu/gpu_islands_bear_faults_and_company"

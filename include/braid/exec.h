@@ -33,7 +33,8 @@ typedef enum braid_exec_mode {
 } braid_exec_mode;
 
 // Whether kernels of a plan may become calls inside one kernel, an island (docs/cuda.md). Only CUDA
-// has islands: on other devices WHOLE and ALWAYS are refused with BRAID_UNSUPPORTED.
+// has islands, and only in native mode: elsewhere WHOLE and ALWAYS are refused with
+// BRAID_UNSUPPORTED.
 typedef enum braid_islands {
     // In native mode, for kernels that have source: the whole graph where all of it is such and has
     // costs; else stretches of lanes whose kernels follow each other with nothing between; where
@@ -44,9 +45,8 @@ typedef enum braid_islands {
     BRAID_ISLANDS_WHOLE = 2,  // the whole graph is one island, or creating the exec fails with
                               // BRAID_UNSUPPORTED and names the first node that cannot be inside.
                               // Creating one compiles, and may wait for other work on the device
-    BRAID_ISLANDS_ALWAYS = 3, // every such stretch of two kernels and more, shorter or not, and in
-                              // streams mode too, not with `profile` there; one that cannot be
-                              // made is an error
+    BRAID_ISLANDS_ALWAYS = 3, // every such stretch of two kernels and more, shorter or not; one
+                              // that cannot be made is an error
 } braid_islands;
 
 // What a launch does while as many frames are in flight as braid_exec_options.frames allows.

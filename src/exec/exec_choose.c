@@ -80,7 +80,7 @@ static braid_status check_islands(const braid_exec *exec, const braid_exec_optio
         return braid_error(BRAID_UNSUPPORTED,
                            "%s has no islands, and the option islands asks for %s",
                            exec->device->label, is_whole ? "one" : "them");
-    if (is_whole && options->mode == BRAID_MODE_STREAMS)
+    if (options->mode == BRAID_MODE_STREAMS)
         return braid_error(BRAID_UNSUPPORTED, "%s has no islands in streams mode",
                            exec->device->label);
     return BRAID_OK;

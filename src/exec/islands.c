@@ -35,10 +35,7 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options,
 {
     struct backend *backend = exec->device->backend;
     braid_cost_model model;
-    if (player->get_divided_model)
-        player->get_divided_model(backend, &model);
-    else
-        player->get_cost_model(backend, &model);
+    player->get_cost_model(backend, &model);
     if (!model.island_call_ns)
         return BRAID_OK;
     struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
@@ -54,8 +51,7 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options,
 
 static bool may_divide(const braid_exec_options *options, const struct player *player)
 {
-    bool asked = options->islands == BRAID_ISLANDS_ALWAYS || !player->islands_when_asked;
-    return player->find_fits && asked && options->islands != BRAID_ISLANDS_NEVER;
+    return player->find_fits && options->islands != BRAID_ISLANDS_NEVER;
 }
 
 braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,

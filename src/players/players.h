@@ -6,7 +6,6 @@
 #include "program/player.h"
 
 extern const struct player braid_streams_player;           // on any backend
-extern const struct player braid_gpu_streams_player;       // on CUDA: with islands, when asked
 extern const struct player braid_renewing_streams_player;  // on HIP: with facts of its own
 extern const struct player braid_walker_player;            // on the CPU backend
 extern const struct player braid_graph_player;             // on the GPU backend

@@ -45,7 +45,6 @@ struct player {
     braid_exec_mode mode; // by which the public interface asks for it
 
     bool is_island; // taken only where the program allows islands, and by its predicted time
-    bool islands_when_asked; // its plans are divided into islands only where these are asked for
 
     // Launches on two streams may overlap: each is queued behind the one before by the caller.
     // Otherwise the player keeps that order itself.
@@ -72,8 +71,6 @@ struct player {
     // lanes (program.islands), without reading arguments. Errors: BRAID_NO_MEMORY.
     braid_status (*find_fits)(struct backend *backend, const struct backend_task *tasks,
                               uint32_t num, struct island_fit *out_fits);
-    // Optional, with it: what islands cost, where the planner is not to know of them.
-    void (*get_divided_model)(struct backend *backend, braid_cost_model *out_model);
     // Prepares launches. BRAID_UNSUPPORTED, and the reason, where that turns out only now.
     braid_status (*create)(const struct stage *stage, struct playing **out_playing);
     // Optional, for players that keep values of their own: takes a task's new values for later

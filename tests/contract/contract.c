@@ -28,9 +28,7 @@ braid_exec_mode contract_mode(void)
 
 braid_islands contract_islands(void)
 {
-    const char *mode = getenv("BRAID_TEST_MODE"), *islands = getenv("BRAID_TEST_ISLANDS");
-    if (islands && strcmp(islands, "always") == 0)
-        return BRAID_ISLANDS_ALWAYS;
+    const char *mode = getenv("BRAID_TEST_MODE");
     return mode && strcmp(mode, "island") == 0 ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_AUTO;
 }
 

@@ -119,8 +119,7 @@ void island_graph_make(struct island_graph *made, braid_device *device)
             .num_args = is_other ? 2 : 3,
         };
         made->num_outsiders += is_outsider;
-        made->num_blocks[i] = made->most_blocks ? 1 + random_below(&random, made->most_blocks) : 1;
-        launch.grid.x = made->num_blocks[i];
+        launch.grid.x = made->most_blocks ? 1 + random_below(&random, made->most_blocks) : 1;
         check_ok(braid_graph_add_kernel(made->graph, &launch, &made->nodes[i]));
     }
 }

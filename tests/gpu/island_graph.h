@@ -25,7 +25,7 @@ struct island_graph {
     uint64_t cost_ns;     // of each node; 0: 2000
     braid_graph *graph;
     braid_node nodes[ISLAND_NODES];
-    uint32_t num_blocks[ISLAND_NODES], num_outsiders;
+    uint32_t num_outsiders;
     unsigned *ran;
 };
 

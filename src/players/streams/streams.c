@@ -25,7 +25,6 @@ static void destroy(struct playing *playing)
         return_event(streams->frame_events[i]);
     return_event(streams->fork);
     braid_streams_times_destroy(streams->times);
-    braid_streams_islands_destroy(streams->islands);
     free(streams->frame_events);
     free(streams->lanes);
     free(streams->events);
@@ -212,8 +211,6 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     streams->num_lanes = stage->program->num_lanes;
     streams->num_sets = stage->player->renews_events ? 2 : 1;
     braid_status status = make_steps(streams, stage);
-    if (!status)
-        status = braid_streams_islands_create(streams, stage);
     if (!status && stage->num_profiled)
         status = braid_streams_times_create(streams, stage->program, stage->num_profiled);
     if (status)
@@ -262,8 +259,7 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     backend->ops->get_cost_model(backend, out_model);
 }
 
-// Arguments are captured when a task is submitted: only islands are to be told of new ones. What a
-// launch of an island costs on streams was not measured.
+// Arguments are captured when a task is submitted, so there is no set_bindings.
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
     .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
@@ -271,13 +267,7 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     .read_times = braid_streams_times_read, .read_clock = braid_streams_read_clock,                \
     .synchronize = synchronize, .destroy = destroy
 
-#define WITH_ISLANDS                                                                               \
-    .find_fits = braid_streams_find_fits, .get_divided_model = braid_streams_get_divided_model,    \
-    .islands_when_asked = true, .set_bindings = braid_streams_islands_set,                         \
-    .find_running = braid_streams_find_running
-
 const struct player braid_streams_player = { STREAMS_PLAYER };
-const struct player braid_gpu_streams_player = { STREAMS_PLAYER, WITH_ISLANDS };
 const struct player braid_renewing_streams_player = { STREAMS_PLAYER, .renews_events = true };
 
 #undef STREAMS_PLAYER

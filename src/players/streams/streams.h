@@ -71,8 +71,7 @@ struct streams_playing {
     // What the last launch has left, and the streams tell nothing of; its backend is NULL: nothing.
     struct backend_task going_on;
     struct backend *going_on_there;
-    struct streams_times *times;     // NULL: nobody asked for times
-    struct streams_islands *islands; // NULL: there are none
+    struct streams_times *times; // NULL: nobody asked for times
 };
 
 braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
@@ -94,26 +93,5 @@ braid_status braid_streams_times_end(struct streams_playing *streams, braid_stre
 braid_status braid_streams_times_read(struct playing *playing, struct profile *profile);
 // By an event on a stream of its own, between two readings of the host's clock.
 braid_status braid_streams_read_clock(struct playing *playing, struct profile *profile);
-
-// streams_islands.c: stretches of lanes that are one kernel.
-// What they cost, for dividing a plan that was made without islands.
-void braid_streams_get_divided_model(struct backend *backend, braid_cost_model *out_model);
-braid_status braid_streams_find_fits(struct backend *backend, const struct backend_task *tasks,
-                                     uint32_t num, struct island_fit *out_fits);
-
-// Makes those of the program, if it has any. Errors: BRAID_UNSUPPORTED (one that must be cannot be
-// made; times are asked for), BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
-braid_status braid_streams_islands_create(struct streams_playing *streams,
-                                          const struct stage *stage);
-void braid_streams_islands_destroy(struct streams_islands *islands); // NULL does nothing
-
-// Whether a task is in one: then the first launches all of it, and the others nothing.
-bool braid_streams_islands_have(const struct streams_islands *islands, uint32_t task);
-braid_status braid_streams_islands_submit(const struct streams_islands *islands, uint32_t task,
-                                          struct backend_stream *stream);
-
-// As in struct player.
-braid_status braid_streams_islands_set(struct playing *playing, const struct backend_task *task);
-void braid_streams_find_running(const struct playing *playing, struct running *running);
 
 #endif

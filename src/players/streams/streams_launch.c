@@ -115,9 +115,6 @@ static braid_status submit(struct streams_playing *streams, const struct backend
 static braid_status run_task(struct streams_playing *streams, const struct backend_task *task,
                              const struct stream_lane *lane)
 {
-    if (braid_streams_islands_have(streams->islands, task->node))
-        return braid_streams_islands_submit(streams->islands, task->node,
-                                            device_backend_stream(lane->stream));
     if (task->disabled)
         return BRAID_OK; // what it waits for is behind it on the stream
     if (task->kind == WORK_NATIVE)
