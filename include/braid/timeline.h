@@ -48,13 +48,11 @@ typedef struct braid_timeline_options {
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_svg(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 
-// Write a trace: tracks are lanes, flows are waits, and frames are marked, with the host's launches
-// on a track of their own, from which a flow goes to the frame. As JSON for
-// chrome://tracing and Speedscope, and as a protobuf for Perfetto (ui.perfetto.dev). `unit` is not
-// used. Errors as above.
+// Writes a trace as Chrome's JSON, which Perfetto (ui.perfetto.dev), chrome://tracing and
+// Speedscope read: tracks are lanes, flows are waits, and frames are marked. The host's launches
+// have a track of their own, from which a flow goes to each frame. `unit` is not used. Errors as
+// above.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_chrome_trace(
-    const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_perfetto_trace(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 
 #ifdef __cplusplus

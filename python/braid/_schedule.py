@@ -284,21 +284,15 @@ class Schedule(Owned):
         """A timeline to scale, for browsers: as planned, or with `intervals`, for each node when it started
         and ended in nanoseconds, as measured. With `frames`, the timings of these frames, it shows when the host
         launched them."""
-        return self._timeline(lib.braid_schedule_write_svg, title, intervals, frames).decode("utf-8", "replace")
+        return self._timeline(lib.braid_schedule_write_svg, title, intervals, frames)
 
     def chrome_trace(self, title: Optional[str] = None, intervals: Optional[Intervals] = None,
                      frames: Optional[Sequence[FrameTiming]] = None) -> str:
-        """For chrome://tracing and Speedscope."""
-        trace = self._timeline(lib.braid_schedule_write_chrome_trace, title, intervals, frames)
-        return trace.decode("utf-8", "replace")
-
-    def perfetto_trace(self, title: Optional[str] = None, intervals: Optional[Intervals] = None,
-                       frames: Optional[Sequence[FrameTiming]] = None) -> bytes:
-        """For ui.perfetto.dev."""
-        return self._timeline(lib.braid_schedule_write_perfetto_trace, title, intervals, frames)
+        """For Perfetto (ui.perfetto.dev), chrome://tracing and Speedscope."""
+        return self._timeline(lib.braid_schedule_write_chrome_trace, title, intervals, frames)
 
     def _timeline(self, write: Callable[..., int], title: Optional[str],
-                  intervals: Optional[Intervals], frames: Optional[Sequence[FrameTiming]]) -> bytes:
+                  intervals: Optional[Intervals], frames: Optional[Sequence[FrameTiming]]) -> str:
         options = ffi.new("braid_timeline_options *")
         text = ffi.NULL if title is None else ffi.new("char[]", title.encode())
         options.title = text
@@ -318,7 +312,7 @@ class Schedule(Owned):
             options.error_ns = max(frame.error_ns for frame in frames)
         options.launches = launches
         written: bytes = self._call(lambda pointer: capture(lambda file: write(pointer, options, file)))
-        return written
+        return written.decode("utf-8", "replace")
 
     def dot(self) -> str:
         """The plan as Graphviz DOT: a cluster for each lane, waits dashed, the critical path bold."""

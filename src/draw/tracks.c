@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which track of a trace each slice is on: Perfetto closes the slice of a track that began last,
-// and readers of Chrome's JSON drop one that ends behind the one it began in. Frames in flight
-// overlap so, and nodes that start early: each slice goes to the first row whose last slice has
-// ended.
+// Which track of a trace each slice is on: viewers drop a slice that ends behind the one it began
+// in. Frames in flight overlap so, and nodes that start early: each slice goes to the first row
+// whose last slice has ended.
 #include "draw/tracks.h"
 
 #include <inttypes.h>
@@ -13,15 +12,10 @@ struct slice {
     uint32_t *track;
 };
 
-struct row {
-    uint64_t end_ns;
-    size_t order;
-};
-
 struct spreading {
     const struct timeline *timeline;
     struct tracks *tracks;
-    struct array slices, rows; // of what is spread now
+    struct array slices, rows; // of what is spread now; a row is the time its last slice ends
     uint32_t next_further;     // number of the next further row
 };
 
@@ -85,14 +79,6 @@ static int compare_slices(const void *one, const void *two)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-// At one time readers take the order of the file: an end that is written behind a begin would close
-// what begins there.
-static bool has_ended(const struct row *row, const struct slice *slice)
-{
-    return row->end_ns < slice->at.start_ns ||
-           (row->end_ns == slice->at.start_ns && row->order < slice->order);
-}
-
 static bool declare(struct spreading *spreading, uint32_t first, const char *name)
 {
     size_t num_rows = spreading->rows.num > 0 ? spreading->rows.num : 1;
@@ -119,11 +105,11 @@ static bool spread(struct spreading *spreading, uint32_t first, const char *name
     rows->num = 0;
     for (size_t i = 0; i < spreading->slices.num; i++) {
         size_t row = 0;
-        while (row < rows->num && !has_ended((struct row *)rows->items + row, &slices[i]))
+        while (row < rows->num && ((uint64_t *)rows->items)[row] > slices[i].at.start_ns)
             row++;
-        if (row == rows->num && !braid_array_append(rows, 1, sizeof(struct row)))
+        if (row == rows->num && !braid_array_append(rows, 1, sizeof(uint64_t)))
             return false;
-        ((struct row *)rows->items)[row] = (struct row){ slices[i].at.end_ns, slices[i].order };
+        ((uint64_t *)rows->items)[row] = slices[i].at.end_ns;
         if (row > 0)
             *slices[i].track = spreading->next_further + (uint32_t)row - 1;
     }

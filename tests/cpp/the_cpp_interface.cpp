@@ -193,7 +193,6 @@ static void times_and_costs_are_read(braid::device &device)
     std::FILE *file = std::tmpfile();
     schedule.write_svg(file);
     schedule.write_chrome_trace(file);
-    schedule.write_perfetto_trace(file);
     graph.write_dot(file);
     expect(std::ftell(file) > 1000);
     std::fclose(file);

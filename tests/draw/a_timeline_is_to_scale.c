@@ -217,7 +217,6 @@ static void frames_that_overlap_are_drawn(void **state)
     assert_has(trace, "\"name\":\"frame 1\",\"cat\":\"frame\",\"pid\":1,\"tid\":4,\"ts\":0.200");
     assert_has(trace, "\"name\":\"frame 2\",\"cat\":\"frame\",\"pid\":1,\"tid\":0,\"ts\":0.000");
     free(trace);
-    free(write_text(schedule, &options, braid_schedule_write_perfetto_trace));
     options.intervals = intervals + 5; // a picture is of the first, wherever others begin
     options.num_frames = 2;
     char *picture = draw(schedule, &options);
@@ -360,8 +359,7 @@ static void bad_arguments_are_refused(void **state)
     braid_schedule *schedule = make_plan();
     const braid_interval backwards[] = { { 1, 2 }, { 3, 2 }, { 1, 2 }, { 1, 2 }, { 1, 2 } };
     braid_timeline_options options = { .intervals = backwards };
-    writer *const writers[] = { braid_schedule_write_svg, braid_schedule_write_chrome_trace,
-                                braid_schedule_write_perfetto_trace };
+    writer *const writers[] = { braid_schedule_write_svg, braid_schedule_write_chrome_trace };
     FILE *full = fopen("/dev/full", "w");
     for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
         check_fails(writers[i](NULL, NULL, stdout), BRAID_INVALID_ARGUMENT, "schedule is NULL");

@@ -261,8 +261,6 @@ static void timelines_refuse_null(void **state)
     refuses(braid_schedule_write_svg(all->schedule, NULL, NULL), "file");
     refuses(braid_schedule_write_chrome_trace(NULL, NULL, stderr), "schedule");
     refuses(braid_schedule_write_chrome_trace(all->schedule, NULL, NULL), "file");
-    refuses(braid_schedule_write_perfetto_trace(NULL, NULL, stderr), "schedule");
-    refuses(braid_schedule_write_perfetto_trace(all->schedule, NULL, NULL), "file");
 }
 
 static void timings_refuse_null(void **state)

@@ -51,8 +51,7 @@ static void check_drawing_of_plan(const braid_schedule *schedule)
 {
     braid_status (*const timelines[])(const braid_schedule *, const braid_timeline_options *,
                                       FILE *) = { braid_schedule_write_svg,
-                                                  braid_schedule_write_chrome_trace,
-                                                  braid_schedule_write_perfetto_trace };
+                                                  braid_schedule_write_chrome_trace };
     char *drawing = NULL;
     size_t length = 0;
     FILE *file = open_memstream(&drawing, &length);

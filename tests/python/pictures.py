@@ -61,7 +61,6 @@ def test_measured_times_are_drawn_and_traced(graph):
     times = [(i * 10, i * 10 + 5) for i in range(8)]
     assert "two frames" in plan.svg("two frames", times)
     assert {event["ph"] for event in json.loads(plan.chrome_trace("t", times))["traceEvents"]} >= {"X"}
-    assert len(plan.perfetto_trace("t", times)) > 100
     with pytest.raises(braid.InvalidArgumentError, match="3 intervals for 4 nodes"):
         plan.svg(intervals=times[:3])
 

@@ -16,7 +16,7 @@ from tap import run  # noqa: E402
 GRAPH = "digraph { " + " ".join(f"n{i} [cost={i}];" for i in range(1, 300)) + " n1 -> n2 }"
 # option, ending, and how a whole file of it ends
 KINDS = [("--json", ".json", b"}\n"), ("--dot", ".dot", b"}\n"), ("--svg", ".svg", b"</svg>\n"),
-         ("--trace", ".pftrace", b""), ("--trace", ".json", b"")]
+         ("--trace", ".json", b"")]
 
 
 def small_files():

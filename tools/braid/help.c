@@ -47,7 +47,7 @@ static const char about_pictures[] =
     "                                              number of nodes: zoom, search, click\n"
     "  braid run FILE.dot --svg frame.svg          the same of a frame as measured\n"
     "  braid plan FILE.dot --dot - | dot -Tsvg     structure; Graphviz draws some hundred nodes\n"
-    "  braid plan FILE.dot --trace plan.pftrace    for ui.perfetto.dev; plan.json: for Chrome\n"
+    "  braid plan FILE.dot --trace trace.json      for ui.perfetto.dev and chrome://tracing\n"
     "  braid report FILE.dot --out report.html     what limits the frame, and what would help\n";
 
 static const char about_status[] =

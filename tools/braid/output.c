@@ -155,13 +155,9 @@ enum exit_status output_write_timeline(const char *path, const braid_schedule *s
 enum exit_status output_write_trace(const char *path, const braid_schedule *schedule,
                                     const braid_timeline_options *options)
 {
-    const char *ending = strrchr(path, '.');
-    bool is_json = ending && strcmp(ending, ".json") == 0;
     struct whole_file file;
     if (!open_output(path, &file))
         return EXIT_FAILED;
-    braid_status written =
-        is_json ? braid_schedule_write_chrome_trace(schedule, options, file.stream)
-                : braid_schedule_write_perfetto_trace(schedule, options, file.stream);
-    return close_output(path, &file, written == BRAID_OK);
+    return close_output(
+        path, &file, braid_schedule_write_chrome_trace(schedule, options, file.stream) == BRAID_OK);
 }

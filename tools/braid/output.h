@@ -25,7 +25,6 @@ enum exit_status output_write_json(const char *path, const json_t *json);
 enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule);
 enum exit_status output_write_timeline(const char *path, const braid_schedule *schedule,
                                        const braid_timeline_options *options);
-// As Chrome's JSON where the path ends in ".json", else as Perfetto's protobuf.
 enum exit_status output_write_trace(const char *path, const braid_schedule *schedule,
                                     const braid_timeline_options *options);
 

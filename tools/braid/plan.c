@@ -38,7 +38,7 @@ static const char help[] =
     "planning\n" PLACES_HELP DOT_LIMITS_HELP
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
     "  --svg OUT         draw the plan as a timeline, for any browser and any number of nodes\n"
-    "  --trace OUT       write the plan as a trace for Perfetto; OUT.json: for Chrome\n"
+    "  --trace OUT       write the plan as a trace, for Perfetto or Chrome\n"
     "  --json OUT        write the plan as JSON ('-': standard output, in place of the figures)\n"
     "  --help            print this text\n";
 

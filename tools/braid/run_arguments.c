@@ -40,7 +40,7 @@ static const char help[] =
     "                    the longest nodes and waits; pictures and traces are then of these\n"
     "  --svg OUT         draw a frame as measured as a timeline: of the last 16, the one nearest\n"
     "                    to the median of all\n"
-    "  --trace OUT       write the last 16 frames as a trace for Perfetto; OUT.json: for Chrome\n"
+    "  --trace OUT       write the last 16 frames as a trace, for Perfetto or Chrome\n"
     "  --report OUT      write a page of HTML: as 'braid report', with the measured frame beside\n"
     "  --json OUT        write the results as JSON ('-': standard output, in place of the text)\n"
     "  --help            print this text\n";

@@ -100,7 +100,7 @@ template <class Errors> class basic_schedule
         return Errors::template from<basic_schedule>(status,
                                                      [&] { return basic_schedule(schedule); });
     }
-    // A timeline to scale for browsers, and traces for chrome://tracing and Perfetto.
+    // A timeline to scale for browsers, and a trace for Perfetto and chrome://tracing.
     result<void> write_svg(std::FILE *file, const braid_timeline_options &options = {}) const
     {
         return Errors::template from<void>(braid_schedule_write_svg(get(), &options, file), [] {});
@@ -110,12 +110,6 @@ template <class Errors> class basic_schedule
     {
         return Errors::template from<void>(braid_schedule_write_chrome_trace(get(), &options, file),
                                            [] {});
-    }
-    result<void> write_perfetto_trace(std::FILE *file,
-                                      const braid_timeline_options &options = {}) const
-    {
-        return Errors::template from<void>(
-            braid_schedule_write_perfetto_trace(get(), &options, file), [] {});
     }
     // The plan's picture, as Graphviz DOT.
     result<void> write_dot(std::FILE *file) const
