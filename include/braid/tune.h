@@ -48,8 +48,7 @@ typedef struct braid_tune_options {
 
 // Runs frames of the graph on the device's default stream, as many as the budget has room for, and
 // writes how to make the exec that was the fastest. First the costs of its nodes are measured
-// (braid_exec_measure), and where all of it can be one island, what they take there: later plans
-// of islands use that, until the costs are set again. With these the graph is planned for each mode
+// (braid_exec_measure). With these the graph is planned for each mode
 // on several numbers of lanes and on one for everything that may run at once, with and without
 // widening and a search for a shorter plan (effort), once as if no cost were known (ignore_costs),
 // and where the device has them, without early starts and as an island.

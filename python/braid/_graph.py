@@ -277,14 +277,6 @@ class Graph(Communications):
         """Changes the cost of a node, for instance to a measured one."""
         check(lib.braid_graph_set_cost(self._pointer, self._handle(node, "node"), cost_ns))
 
-    def set_inside_cost(self, node: Node, cost_ns: int) -> None:
-        """What a node takes as a call of an island, until it is given another cost; Exec.tune measures it."""
-        check(lib.braid_graph_set_inside_cost(self._pointer, self._handle(node, "node"), cost_ns))
-
-    def inside_cost(self, node: Node) -> int:
-        """What set_inside_cost or tuning said; 0: it is not known."""
-        return int(lib.braid_graph_inside_cost(self._pointer, self._handle(node, "node")))
-
     def save_costs(self, device: Device, path: Union[str, os.PathLike[str]]) -> None:
         """Writes the costs of all nodes, as JSON, and that they are of this device."""
         with device._owner as on:

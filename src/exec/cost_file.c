@@ -33,29 +33,6 @@ static void write_string(FILE *file, const char *text)
     fputc('"', file);
 }
 
-static uint64_t cost_of(const braid_graph *graph, uint32_t node)
-{
-    return graph_nodes(graph)[node].cost_ns;
-}
-
-static void write_numbers(FILE *file, const char *name, const braid_graph *graph,
-                          uint64_t (*number_of)(const braid_graph *graph, uint32_t node))
-{
-    fprintf(file, ", \"%s\": [", name);
-    for (uint32_t i = 0; i < graph->nodes.num; i++)
-        fprintf(file, "%s%" PRIu64, i ? ", " : "", number_of(graph, i));
-    fputc(']', file);
-}
-
-static bool has_inside_costs(const braid_graph *graph)
-{
-    for (uint32_t i = 0; i < graph->nodes.num; i++) {
-        if (graph_inside_cost(graph, i))
-            return true;
-    }
-    return false;
-}
-
 static void write_costs(FILE *file, const braid_graph *graph, const braid_device_info *info)
 {
     fprintf(file, "{\"braid\": \"%s\", \"format\": %d, \"kind\": \"costs\", ", braid_version(),
@@ -64,10 +41,10 @@ static void write_costs(FILE *file, const braid_graph *graph, const braid_device
     write_string(file, info->backend);
     fputs(", \"device\": ", file);
     write_string(file, info->name);
-    write_numbers(file, "costs_ns", graph, cost_of);
-    if (has_inside_costs(graph))
-        write_numbers(file, "inside_costs_ns", graph, graph_inside_cost);
-    fputs("}\n", file);
+    fputs(", \"costs_ns\": [", file);
+    for (uint32_t i = 0; i < graph->nodes.num; i++)
+        fprintf(file, "%s%" PRIu64, i ? ", " : "", graph_nodes(graph)[i].cost_ns);
+    fputs("]}\n", file);
 }
 
 braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device *device,
@@ -96,17 +73,17 @@ braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device
 struct costs {
     char kind[16], graph[32], backend[32], device[256];
     uint64_t format;
-    struct array costs_ns, inside_ns; // of uint64_t; inside_ns: none in files without
+    struct array costs_ns; // of uint64_t
     bool no_memory;
 };
 
-static void read_numbers(struct json_reader *reader, struct costs *costs, struct array *numbers)
+static void read_numbers(struct json_reader *reader, struct costs *costs)
 {
     reader->failed |= !braid_json_take(reader, '[');
     if (braid_json_take(reader, ']'))
         return;
     do {
-        uint64_t *place = braid_array_append(numbers, 1, sizeof(*place));
+        uint64_t *place = braid_array_append(&costs->costs_ns, 1, sizeof(*place));
         costs->no_memory |= !place;
         if (!place)
             return;
@@ -137,9 +114,7 @@ static void read_member(struct json_reader *reader, struct costs *costs)
     if (strcmp(name, "format") == 0)
         costs->format = braid_json_number(reader);
     else if (strcmp(name, "costs_ns") == 0)
-        read_numbers(reader, costs, &costs->costs_ns);
-    else if (strcmp(name, "inside_costs_ns") == 0)
-        read_numbers(reader, costs, &costs->inside_ns);
+        read_numbers(reader, costs);
     else
         braid_json_skip(reader);
 }
@@ -166,15 +141,6 @@ static braid_status check_text(const char *path, const char *what, const char *f
                              path, what, found, expected);
 }
 
-static braid_status check_num(const char *path, const char *what, size_t num,
-                              const braid_graph *graph)
-{
-    return num == graph->nodes.num
-               ? BRAID_OK
-               : braid_error(BRAID_INVALID_ARGUMENT, "%s has %zu %s, and the graph %zu nodes", path,
-                             num, what, graph->nodes.num);
-}
-
 static braid_status check(const char *path, const struct costs *costs, const braid_graph *graph,
                           const braid_device *device)
 {
@@ -194,25 +160,18 @@ static braid_status check(const char *path, const struct costs *costs, const bra
         status = check_text(path, "backend", costs->backend, info.backend);
     if (!status && device)
         status = check_text(path, "device", costs->device, info.name);
-    if (!status)
-        status = check_num(path, "costs", costs->costs_ns.num, graph);
-    if (!status && costs->inside_ns.num)
-        status = check_num(path, "inside costs", costs->inside_ns.num, graph);
+    if (!status && costs->costs_ns.num != graph->nodes.num)
+        status = braid_error(BRAID_INVALID_ARGUMENT, "%s has %zu costs, and the graph %zu nodes",
+                             path, costs->costs_ns.num, graph->nodes.num);
     return status;
 }
 
-// All or none: whether there is room for those inside shows with the first.
 static braid_status set_costs(const struct costs *costs, braid_graph *graph)
 {
-    const uint64_t *costs_ns = costs->costs_ns.items, *inside_ns = costs->inside_ns.items;
+    const uint64_t *costs_ns = costs->costs_ns.items;
     braid_status status = BRAID_OK;
-    if (costs->inside_ns.num)
-        status = braid_graph_put_inside_cost(graph, 0, inside_ns[0]);
-    for (uint32_t i = 0; i < costs->costs_ns.num && !status; i++) {
+    for (uint32_t i = 0; i < costs->costs_ns.num && !status; i++)
         status = braid_graph_set_cost(graph, braid_graph_node(graph, i), costs_ns[i]);
-        if (!status && costs->inside_ns.num)
-            status = braid_graph_put_inside_cost(graph, i, inside_ns[i]);
-    }
     return status;
 }
 
@@ -276,7 +235,6 @@ static braid_status take_costs(const char *path, const char *text, const braid_d
     if (!status)
         status = set_costs(&costs, graph);
     braid_array_finish(&costs.costs_ns);
-    braid_array_finish(&costs.inside_ns);
     return status;
 }
 

@@ -111,10 +111,6 @@ struct braid_exec {
                                // lost only compared: it may be gone
 };
 
-// measure.c. Of an exec that is one island and keeps times: runs some frames, and gives the graph
-// what its nodes take there, beside their costs. Errors: those of braid_exec_launch.
-braid_status braid_exec_measure_inside(braid_exec *exec, braid_graph *graph, uint32_t num_frames);
-
 // exec_lost.c. Within a launch: nothing stands for the end of what was just queued on `stream`,
 // so the launch waits for it at its end. Where that fails as well, the frame is lost.
 void braid_exec_lose(braid_exec *exec, braid_stream *stream);

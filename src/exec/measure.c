@@ -62,22 +62,6 @@ static uint64_t find_least(const braid_exec *exec)
     return step_ns ? step_ns : 1; // 0 would be a cost that is not known
 }
 
-braid_status braid_exec_measure_inside(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
-{
-    braid_status status = run_frames(exec, num_frames);
-    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
-        braid_spread timing = { 0 };
-        if (exec->tasks.items[i].kind == WORK_EMPTY)
-            continue;
-        uint64_t least_ns = find_least(exec);
-        status = braid_exec_get_node_timing(exec, braid_graph_node(graph, i), &timing);
-        if (!status)
-            status = braid_graph_put_inside_cost(
-                graph, i, timing.median_ns > least_ns ? timing.median_ns : least_ns);
-    }
-    return status;
-}
-
 braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
 {
     braid_status status = check(exec, graph);

@@ -22,23 +22,6 @@ static struct tune_trial *first_trial(const struct tune_trials *trials)
     return trials->trials.items;
 }
 
-// What nodes take as calls of an island, where all can be: they find in the caches of their
-// multiprocessor what the call before left there, which no kernel of its own does.
-static braid_status measure_inside(braid_device *device, braid_graph *graph)
-{
-    braid_exec *exec = NULL;
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
-                                         .profile = MEASURED_FRAMES };
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = braid_exec_create(device, graph, &options, &exec);
-    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
-    if (!status)
-        status = braid_exec_measure_inside(exec, graph, MEASURED_FRAMES + 1);
-    braid_exec_destroy(exec);
-    return status == BRAID_UNSUPPORTED ? BRAID_OK : status;
-}
-
 // The graph's costs, from a plan of its own.
 static braid_status measure(braid_device *device, braid_graph *graph)
 {
@@ -48,7 +31,7 @@ static braid_status measure(braid_device *device, braid_graph *graph)
     if (!status)
         status = braid_exec_measure(exec, graph, MEASURED_FRAMES + 1);
     braid_exec_destroy(exec);
-    return status ? status : measure_inside(device, graph);
+    return status;
 }
 
 // Some frames one behind the other, and the waiting for the last.

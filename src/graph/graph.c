@@ -67,7 +67,6 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->addresses);
     braid_array_finish(&graph->given);
     braid_array_finish(&graph->sequence);
-    braid_array_finish(&graph->inside_costs);
     braid_names_finish(&graph->names);
     free(graph);
 }
@@ -181,41 +180,7 @@ braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t 
                            "braid_graph_set_cost: node %u of graph %u is not a node of this graph",
                            node.index, node.graph);
     ((struct graph_node *)graph->nodes.items)[node.index].cost_ns = cost_ns;
-    if (node.index < graph->inside_costs.num)
-        ((uint64_t *)graph->inside_costs.items)[node.index] = 0;
     return BRAID_OK;
-}
-
-braid_status braid_graph_put_inside_cost(braid_graph *graph, uint32_t node, uint64_t cost_ns)
-{
-    size_t num = graph->inside_costs.num, num_nodes = graph->nodes.num;
-    if (num < num_nodes) {
-        uint64_t *more = braid_array_append(&graph->inside_costs, num_nodes - num, sizeof(*more));
-        if (!more)
-            return braid_error_no_memory("what nodes take inside an island");
-        memset(more, 0, (num_nodes - num) * sizeof(*more));
-    }
-    ((uint64_t *)graph->inside_costs.items)[node] = cost_ns;
-    return BRAID_OK;
-}
-
-braid_status braid_graph_set_inside_cost(braid_graph *graph, braid_node node, uint64_t cost_ns)
-{
-    if (!graph)
-        return braid_error_null("braid_graph_set_inside_cost", "graph");
-    if (graph_is_elsewhere(graph, node))
-        return BRAID_OK;
-    if (!graph_owns_node(graph, node))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_set_inside_cost: node %u of graph %u is not a node of this "
-                           "graph",
-                           node.index, node.graph);
-    return braid_graph_put_inside_cost(graph, node.index, cost_ns);
-}
-
-uint64_t braid_graph_inside_cost(const braid_graph *graph, braid_node node)
-{
-    return graph && graph_owns_node(graph, node) ? graph_inside_cost(graph, node.index) : 0;
 }
 
 braid_status braid_graph_add_edge(braid_graph *graph, braid_node from, braid_node to)

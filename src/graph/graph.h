@@ -140,8 +140,6 @@ struct braid_graph {
                                  // them already
     struct array sequence;       // uint32_t: main nodes in the order in which accesses count;
                                  // empty: that of adding
-    struct array inside_costs;   // uint64_t, by node: what it takes as a call of an island; 0, or
-                                 // none: nobody has measured that
     struct array communications; // struct rank_description
     struct array owners;         // struct graph_owner
     struct array copies;         // struct graph_copy
@@ -161,16 +159,6 @@ static inline const struct graph_node *graph_nodes(const braid_graph *graph)
 {
     return graph->nodes.items;
 }
-
-// 0: not known.
-static inline uint64_t graph_inside_cost(const braid_graph *graph, uint32_t node)
-{
-    return node < graph->inside_costs.num ? ((const uint64_t *)graph->inside_costs.items)[node] : 0;
-}
-
-// Keeps what a node was measured to take as a call of an island, until it is given another cost.
-// Errors: BRAID_NO_MEMORY.
-braid_status braid_graph_put_inside_cost(braid_graph *graph, uint32_t node, uint64_t cost_ns);
 
 // Whether what was there must be there before the access: also where a node that may be left out
 // would write over all of it. A transient buffer has anything then.

@@ -240,9 +240,6 @@ static void find_node_costs(const struct plan_graph *plan, const braid_graph *gr
     for (uint32_t i = 0; i < plan->num_nodes; i++) {
         bool is_unknown = costs->unknown && costs->unknown[i];
         uint64_t cost = node_cost(&graph_nodes(graph)[i], is_unknown, costs);
-        uint64_t inside_ns = is_unknown ? 0 : graph_inside_cost(graph, i);
-        if (inside && inside_ns && inside->fits[i].blocks == 1) // of more it depends on the room
-            cost = inside_ns;
         costs->node_ns[i] =
             inside ? braid_plan_inside_ns(&inside->fits[i], &inside->room, cost) : cost;
     }

@@ -154,8 +154,6 @@ static void graphs_refuse_null(void **state)
     refuses(braid_graph_add_resource(all->graph, "a", NULL), "out_resource");
     refuses(braid_graph_add_edge(NULL, all->node, all->node), "graph");
     refuses(braid_graph_set_cost(NULL, all->node, 1), "graph");
-    refuses(braid_graph_set_inside_cost(NULL, all->node, 1), "graph");
-    assert_int_equal(braid_graph_inside_cost(NULL, all->node), 0);
     refuses(braid_graph_keep_replicas(NULL, (braid_resource){ 0 }), "graph");
     refuses(braid_graph_set_home(NULL, (braid_resource){ 0 }, BRAID_PLACE(0)), "graph");
     refuses(braid_graph_save_costs(NULL, all->device, "costs.json"), "graph");

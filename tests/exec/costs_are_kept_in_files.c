@@ -93,47 +93,6 @@ static void what_is_saved_is_loaded(void **state)
     check_ok(braid_device_close(device));
 }
 
-static uint64_t inside_cost_of(const braid_graph *graph, uint32_t node)
-{
-    return braid_graph_inside_cost(graph, braid_graph_node(graph, node));
-}
-
-// Those of calls of an island, which tuning measures: until a node is given another cost, in this
-// process or from a file that has none.
-static void what_calls_take_inside_is_kept_too(void **state)
-{
-    (void)state;
-    braid_device *device = open_device();
-    braid_graph *graph = make_graph("second"), *again = make_graph("second");
-    check_ok(braid_graph_save_costs(graph, device, path));
-    assert_null(strstr(read_text(), "inside"));
-    char *without = strdup(read_text());
-    check_ok(braid_graph_set_inside_cost(graph, braid_graph_node(graph, 2), 25));
-    check_fails(braid_graph_set_inside_cost(graph, braid_graph_node(again, 2), 25),
-                BRAID_INVALID_ARGUMENT, "is not a node of this graph");
-    check_ok(braid_graph_save_costs(graph, device, path));
-    assert_non_null(strstr(read_text(), "\"inside_costs_ns\": [0, 0, 25]"));
-    char *with = strdup(read_text());
-    check_ok(braid_graph_load_costs(again, device, path));
-    assert_int_equal(inside_cost_of(again, 1), 0);
-    assert_int_equal(inside_cost_of(again, 2), 25);
-    check_ok(braid_graph_save_costs(again, device, path));
-    assert_string_equal(read_text(), with);
-    strcpy(strstr(with, "0, 0, 25]"), "7]}");
-    write_text(with);
-    check_fails(braid_graph_load_costs(again, device, path), BRAID_INVALID_ARGUMENT,
-                "has 1 inside costs, and the graph 3 nodes");
-    assert_int_equal(inside_cost_of(again, 2), 25);
-    write_text(without);
-    check_ok(braid_graph_load_costs(again, device, path));
-    assert_int_equal(inside_cost_of(again, 2), 0);
-    free(with);
-    free(without);
-    braid_graph_destroy(graph);
-    braid_graph_destroy(again);
-    check_ok(braid_device_close(device));
-}
-
 static void what_is_of_another_is_refused(void **state)
 {
     (void)state;
@@ -358,7 +317,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
-        cmocka_unit_test(what_calls_take_inside_is_kept_too),
         cmocka_unit_test(what_is_of_another_is_refused),
         cmocka_unit_test(what_is_no_file_of_costs_is_refused),
         cmocka_unit_test(names_with_signs_are_read),

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a plan starts kernels early or has islands, tuning tries it without them too; a driver that
 // fails meanwhile fails the tuning, which leaves nothing behind.
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <braid/costs.h>
 #include <braid/timings.h>
 #include <braid/tune.h>
 
@@ -108,51 +105,6 @@ static bool is_one_island(braid_device *device, const braid_graph *graph)
     return strstr(info.reason, "one island") != NULL;
 }
 
-static uint64_t length_as_planned(braid_device *device, const braid_graph *graph)
-{
-    braid_exec *exec;
-    braid_schedule_info info;
-    check_ok(braid_exec_create(device, graph, NULL, &exec));
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
-    braid_exec_destroy(exec);
-    return info.makespan_ns;
-}
-
-// Long kernels gain little by an island, unless they were seen to be shorter there.
-static void what_calls_take_inside_is_measured_and_counts(void **state)
-{
-    (void)state;
-    braid_device *device;
-    braid_exec_options way;
-    struct island_graph made = { .seed = 1, .cost_ns = 100000 };
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    island_graph_make(&made, device);
-    assert_false(is_one_island(device, made.graph));
-    for (uint32_t i = 0; i < ISLAND_NODES; i++)
-        check_ok(braid_graph_set_inside_cost(made.graph, made.nodes[i], 90000));
-    assert_true(is_one_island(device, made.graph));
-    const uint64_t expected_ns = length_as_planned(device, made.graph);
-    char path[] = "/tmp/braid-inside-XXXXXX";
-    int file = mkstemp(path);
-    assert_true(file >= 0);
-    close(file);
-    check_ok(braid_graph_save_costs(made.graph, device, path));
-    for (uint32_t i = 0; i < ISLAND_NODES; i++) // the others' are of another time
-        check_ok(braid_graph_set_cost(made.graph, made.nodes[i], 100000));
-    assert_false(is_one_island(device, made.graph));
-    check_ok(braid_graph_load_costs(made.graph, device, path));
-    assert_true(is_one_island(device, made.graph));
-    assert_int_equal(length_as_planned(device, made.graph), expected_ns);
-    assert_int_equal(unlink(path), 0);
-    check_ok(braid_exec_tune(device, made.graph, &(braid_tune_options){ .budget_ns = 1 }, &way));
-    for (uint32_t i = 0; i < ISLAND_NODES; i++)
-        assert_true(braid_graph_inside_cost(made.graph, made.nodes[i]) > 0);
-    island_graph_finish(&made, device);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
-}
-
 // Blocks of a call run one after another inside.
 static void wide_kernels_are_no_island_by_themselves(void **state)
 {
@@ -243,7 +195,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(early_starts_are_done_without_too),
         cmocka_unit_test(islands_are_done_without_too),
-        cmocka_unit_test(what_calls_take_inside_is_measured_and_counts),
         cmocka_unit_test(wide_kernels_are_no_island_by_themselves),
         cmocka_unit_test(costs_are_no_shorter_than_times_can_tell),
         cmocka_unit_test(a_driver_that_fails_ends_it),

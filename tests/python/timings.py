@@ -82,8 +82,6 @@ def test_measured_costs_are_planned_with_and_kept_in_files(device, graph, tmp_pa
     assert plan.info.num_guessed == 0
     assert plan.placement(graph.nodes[0]).end_ns >= SLEEP / 2 * 1e9
     path = tmp_path / "costs.json"
-    graph.set_inside_cost(graph.nodes[1], 77)
-    assert [graph.inside_cost(node) for node in graph.nodes] == [0, 77, 0]
     graph.save_costs(device, path)
 
     again = braid.Graph()
@@ -93,7 +91,6 @@ def test_measured_costs_are_planned_with_and_kept_in_files(device, graph, tmp_pa
     assert again.digest == graph.digest
     again.load_costs(path, device)
     assert again.plan().info.work_ns == plan.info.work_ns
-    assert again.inside_cost(again.nodes[1]) == 77
     again.load_costs(str(path))
     again.empty()
     assert again.digest != graph.digest

@@ -19,25 +19,13 @@ static void write_digest(const braid_graph *graph, char text[DIGEST_CHARACTERS])
     snprintf(text, DIGEST_CHARACTERS, "%016" PRIx64, braid_graph_digest(graph));
 }
 
-static bool has_inside_costs(const braid_graph *graph)
-{
-    for (uint32_t i = 0; i < braid_graph_num_nodes(graph); i++) {
-        if (braid_graph_inside_cost(graph, braid_graph_node(graph, i)))
-            return true;
-    }
-    return false;
-}
-
-// The costs given, or those inside islands. NULL: out of memory.
+// NULL: out of memory.
 static json_t *costs_to_json(const braid_graph *graph, const uint64_t *costs_ns)
 {
     json_t *costs = json_array();
     bool is_whole = costs;
-    for (uint32_t i = 0; i < braid_graph_num_nodes(graph) && is_whole; i++) {
-        uint64_t cost_ns =
-            costs_ns ? costs_ns[i] : braid_graph_inside_cost(graph, braid_graph_node(graph, i));
-        is_whole = json_array_append_new(costs, json_integer((json_int_t)cost_ns)) == 0;
-    }
+    for (uint32_t i = 0; i < braid_graph_num_nodes(graph) && is_whole; i++)
+        is_whole = json_array_append_new(costs, json_integer((json_int_t)costs_ns[i])) == 0;
     if (is_whole)
         return costs;
     json_decref(costs);
@@ -105,8 +93,6 @@ enum exit_status way_file_write(const char *path, const braid_device *device,
     // Each takes its value over, and refuses NULL.
     bool is_whole = json_object_set_new(more, "way", way_to_json(way)) == 0;
     is_whole &= json_object_set_new(more, "costs_ns", costs_to_json(graph, costs_ns)) == 0;
-    if (has_inside_costs(graph))
-        is_whole &= json_object_set_new(more, "inside_costs_ns", costs_to_json(graph, NULL)) == 0;
     is_whole &= json_object_set_new(more, "trials", trials) == 0;
     enum exit_status status = EXIT_DONE;
     if (!json || !is_whole || json_object_update(json, more) != 0)
@@ -153,10 +139,7 @@ static enum exit_status check_file(const char *path, const json_t *json, const b
     return status;
 }
 
-typedef braid_status set_cost(braid_graph *graph, braid_node node, uint64_t cost_ns);
-
-static enum exit_status take_costs(const char *path, const json_t *costs, set_cost *set,
-                                   braid_graph *graph)
+static enum exit_status take_costs(const char *path, const json_t *costs, braid_graph *graph)
 {
     if (json_array_size(costs) != braid_graph_num_nodes(graph))
         return fail(EXIT_BAD_FILE, "%s: %zu costs, and the graph has %zu nodes", path,
@@ -167,7 +150,7 @@ static enum exit_status take_costs(const char *path, const json_t *costs, set_co
         braid_node node = braid_graph_node(graph, (uint32_t)i);
         if (!json_is_integer(value) || cost < 0)
             return fail(EXIT_BAD_FILE, "%s: cost %zu is no whole number from 0 on", path, i);
-        if (set(graph, node, (uint64_t)cost) != BRAID_OK)
+        if (braid_graph_set_cost(graph, node, (uint64_t)cost) != BRAID_OK)
             return fail_in_library();
     }
     return EXIT_DONE;
@@ -218,10 +201,7 @@ enum exit_status way_file_read(const char *path, const braid_device *device, bra
     if (status == EXIT_DONE)
         status = take_way(path, json_object_get(json, "way"), out_way);
     if (status == EXIT_DONE)
-        status = take_costs(path, json_object_get(json, "costs_ns"), braid_graph_set_cost, graph);
-    const json_t *inside = json_object_get(json, "inside_costs_ns"); // files without it are as good
-    if (status == EXIT_DONE && inside)
-        status = take_costs(path, inside, braid_graph_set_inside_cost, graph);
+        status = take_costs(path, json_object_get(json, "costs_ns"), graph);
     json_decref(json);
     return status;
 }

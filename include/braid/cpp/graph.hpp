@@ -293,15 +293,6 @@ template <class Errors> class basic_graph
     {
         return Errors::template from<void>(braid_graph_set_cost(get(), node, cost_ns), [] {});
     }
-    result<void> set_inside_cost(braid_node node, std::uint64_t cost_ns)
-    {
-        return Errors::template from<void>(braid_graph_set_inside_cost(get(), node, cost_ns),
-                                           [] {});
-    }
-    std::uint64_t inside_cost(braid_node node) const
-    {
-        return braid_graph_inside_cost(get(), node);
-    }
 
     result<void> save_costs(const braid_device *device, const char *path) const
     {
