@@ -9,7 +9,6 @@
 #include <braid/exec.h>
 #include <braid/graph.h>
 #include <braid/kernel.h>
-#include <braid/memory.h>
 #include <braid/rank.h>
 #include <braid/schedule.h>
 #include <braid/status.h>

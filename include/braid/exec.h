@@ -101,8 +101,9 @@ typedef struct braid_exec_options {
 // NULL options are all defaults. May wait for other work on the device where it loads a kernel that
 // no exec uses yet: drivers do.
 // Errors: those of braid_schedule_create; BRAID_UNSUPPORTED (a kernel without code for this device,
-// a mode that this device or graph does not allow: the message says why); those of
-// braid_memory_plan_create and BRAID_NO_MEMORY for transient buffers; BRAID_DEVICE_ERROR.
+// a mode that this device or graph does not allow: the message says why); BRAID_INVALID_ARGUMENT (a
+// transient buffer whose first access reads it: the message names buffer and node);
+// BRAID_NO_MEMORY; BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
                                                           const braid_graph *graph,
                                                           const braid_exec_options *options,
@@ -281,7 +282,7 @@ typedef struct braid_exec_info {
     // Of the device's memory, in bytes. Frames of one exec share the memory of transient buffers.
     uint64_t transient_bytes;          // what the transient buffers of a frame take
     uint64_t unshared_transient_bytes; // what they would take if no two shared memory
-    uint64_t transient_bound_bytes;    // no packing takes less; see braid_memory_info
+    uint64_t transient_bound_bytes;    // no packing takes less: the most that may be alive at once
     uint64_t memory_bytes;             // all that was allocated for the exec
     uint32_t num_islands;              // kernels that are islands
     uint32_t num_frames;               // that may be in flight at once

@@ -230,7 +230,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph
 
 // Declares a buffer of `bytes` > 0 bytes whose memory the plan chooses: it lives from its first to
 // its last access in a frame, and may share memory with others that are never alive at the same
-// time (see memory.h). Nodes are given its address by braid_resource_address and the like; each
+// time. Nodes are given its address by braid_resource_address and the like; each
 // exec allocates memory of its device. Its first access, in insertion order, must be BRAID_WRITE or
 // BRAID_EXCLUSIVE, since a frame finds nothing of the frame before. `alignment` is a power of two
 // up to 65,536; 0: 256. Ranges of it are made like those of other buffers. Errors:

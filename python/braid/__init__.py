@@ -24,8 +24,7 @@ from braid._memories import Memory, StreamMemory
 from braid._memory import Pointer
 from braid._options import CostModel, ExecOptions, Link, Places
 from braid._ranks import Communicator, Ranks
-from braid._schedule import (MemoryInfo, MemoryPlan, Placement, PlannedCopy, Schedule, ScheduleInfo,
-                             Serialisation, Step)
+from braid._schedule import Placement, PlannedCopy, Schedule, ScheduleInfo, Serialisation, Step
 from braid._text import version
 from braid._timings import FrameTiming, LaneTiming, NodeTiming, Spread, Timings, WaitTiming
 from braid._tune import Trial, Tuning, tune
@@ -35,7 +34,7 @@ __version__ = version()
 __all__ = [
     "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceGroup", "DeviceInfo", "DeviceStats",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
-    "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory", "MemoryInfo", "MemoryPlan",
+    "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "StreamMemory", "Timings", "Trial", "Tuning",
     "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "log_to", "tune", "version",

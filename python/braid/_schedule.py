@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from braid._exec import Exec
     from braid._graph import Graph
-    from braid._handles import Node, Resource
+    from braid._handles import Node
     from braid._timings import FrameTiming
 
 _STEPS = {lib.BRAID_STEP_RUN: "run", lib.BRAID_STEP_RECORD: "record", lib.BRAID_STEP_WAIT: "wait"}
@@ -273,10 +273,6 @@ class Schedule(Owned):
         with self.graph._owner as graph:
             check(self._call(lambda pointer: lib.braid_schedule_verify(pointer, graph)))
 
-    def memory_plan(self) -> MemoryPlan:
-        """Where the graph's transient buffers lie in one arena."""
-        return MemoryPlan(self)
-
     # ---- how it looks ----
 
     def svg(self, title: Optional[str] = None, intervals: Optional[Intervals] = None,
@@ -359,45 +355,3 @@ class Schedule(Owned):
         counts = ((info.num_lanes, "lane"), (info.num_waits, "wait"))
         text = ", ".join(f"{num} {word}{'' if num == 1 else 's'}" for num, word in counts)
         return f"<braid.Schedule of {info.num_nodes} nodes: {text}>"
-
-
-@dataclasses.dataclass(frozen=True)
-class MemoryInfo:
-    """Sizes in bytes; see braid_memory_info."""
-
-    arena_bytes: int
-    unshared_bytes: int
-    bound_bytes: int
-    alignment: int
-    num_transients: int
-
-
-class MemoryPlan(Owned):
-    """Where the transient buffers of a graph lie in one arena, which the program allocates."""
-
-    def __init__(self, schedule: Schedule):
-        self.schedule = schedule
-        out = ffi.new("braid_memory_plan **")
-        with schedule.graph._owner as graph:
-            check(schedule._call(lambda pointer: lib.braid_memory_plan_create(pointer, graph, out)))
-        self._owner = Owner("memory plan", out[0], lib.braid_memory_plan_destroy)
-
-    @property
-    def info(self) -> MemoryInfo:
-        struct = ffi.new("braid_memory_info *")
-        with self._owner as pointer:
-            lib.braid_memory_plan_get_info(pointer, struct)
-        return read_struct(MemoryInfo, struct)
-
-    def offset(self, transient: Resource) -> int:
-        """Where a transient buffer begins in the arena."""
-        out = ffi.new("uint64_t *")
-        handle = self.schedule.graph._handle(transient, "resource")
-        with self._owner as pointer:
-            check(lib.braid_memory_plan_get_offset(pointer, handle, out))
-        return int(out[0])
-
-    def verify(self) -> None:
-        """Proves that no two buffers that share bytes can be alive at once."""
-        with self._owner as pointer, self.schedule.graph._owner as graph:
-            check(self.schedule._call(lambda schedule: lib.braid_memory_plan_verify(pointer, schedule, graph)))

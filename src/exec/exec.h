@@ -11,6 +11,7 @@
 #include "device/kept.h"
 #include "exec/exec_params.h"
 #include "exec/exec_times.h"
+#include "memory/memory_plan.h"
 #include "program/player.h"
 #include "rank/link.h"
 
@@ -74,7 +75,7 @@ struct braid_exec {
     _Atomic uint64_t num_frames; // launched so far; written under lock
     bool whole_frames; // with more than one slot: a frame starts when the one before has ended
     braid_exec_when_full when_full;
-    braid_memory_info memory;   // guarded by lock: what a frame's arenas have
+    struct memory_info memory;  // guarded by lock: what a frame's arenas have
     braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
     struct exec_arenas *stuck_arenas; // guarded by lock; see exec_scratch.c
     struct placed *placed; // what the graph became on several places; NULL: it is as it was

@@ -3,7 +3,6 @@
 #include "exec/exec_memory.h"
 
 #include "base/error.h"
-#include "memory/memory_plan.h"
 #include "verify/verify_program.h"
 
 enum { DEVICE_ALIGNMENT = 256 }; // of what every backend allocates
@@ -18,46 +17,46 @@ static bool has_transients(const braid_graph *graph)
     return false;
 }
 
-uint64_t braid_exec_place_begin(const braid_memory_plan *plan, uint32_t place)
+uint64_t braid_exec_place_begin(const struct memory_plan *plan, uint32_t place)
 {
     return place < plan->num_places ? plan->begins[place] : plan->info.arena_bytes;
 }
 
-braid_status braid_exec_place_tasks(braid_exec *exec, const braid_graph *graph,
-                                    const braid_memory_plan *plan)
+void braid_exec_place_tasks(braid_exec *exec, const braid_graph *graph,
+                            const struct memory_plan *plan)
 {
-    braid_status status = braid_tasks_place(&exec->tasks, graph, plan);
-    for (uint32_t i = 0; exec->placed && i < exec->tasks.num_addresses && !status; i++) {
+    braid_tasks_place(&exec->tasks, graph, plan->offsets);
+    for (uint32_t i = 0; exec->placed && i < exec->tasks.num_addresses; i++) {
         struct task_address *address = &exec->tasks.addresses[i];
         address->arena_offset -= braid_exec_place_begin(plan, address->place);
     }
-    return status;
 }
 
 static braid_status use_plan(braid_exec *exec, const braid_graph *graph,
-                             const braid_memory_plan *plan)
+                             const struct memory_plan *plan)
 {
-    braid_memory_plan_get_info(plan, &exec->memory);
+    exec->memory = plan->info;
     braid_exec_tell_memory(exec, &exec->memory);
     for (uint32_t i = 0; exec->placed && i <= exec->places.num; i++)
         exec->arena_begins[i] = braid_exec_place_begin(plan, i);
-    braid_status status = braid_exec_place_tasks(exec, graph, plan);
-    return status ? status : braid_program_verify(&exec->program, graph, plan);
+    braid_exec_place_tasks(exec, graph, plan);
+    return braid_program_verify(&exec->program, graph, plan);
 }
 
 braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
 {
     if (!has_transients(graph))
         return braid_program_verify(&exec->program, graph, NULL);
-    braid_memory_plan *plan = NULL;
+    struct memory_plan plan;
     braid_status status = braid_memory_plan_create(exec->schedule, graph, &plan);
-    if (!status)
-        status = use_plan(exec, graph, plan);
-    braid_memory_plan_destroy(plan);
+    if (status)
+        return status;
+    status = use_plan(exec, graph, &plan);
+    braid_memory_plan_finish(&plan);
     return status;
 }
 
-void braid_exec_tell_memory(braid_exec *exec, const braid_memory_info *plan)
+void braid_exec_tell_memory(braid_exec *exec, const struct memory_info *plan)
 {
     uint64_t bytes = exec->version_bytes;
     for (uint32_t i = 0; i < exec->num_slots; i++) {
@@ -106,7 +105,7 @@ static braid_status allocate_place(const braid_exec *exec, uint32_t place,
 
 braid_status braid_exec_allocate_arenas(braid_exec *exec, struct frame_slot *slot)
 {
-    const braid_memory_info *plan = &exec->memory;
+    const struct memory_info *plan = &exec->memory;
     braid_status status = BRAID_OK;
     if (!exec->placed)
         status = braid_exec_allocate_memory(exec->device, plan->arena_bytes, plan->alignment,

@@ -4,7 +4,6 @@
 #define BRAID_EXEC_EXEC_MEMORY_H
 
 #include "exec/exec.h"
-#include "memory/memory_plan.h"
 
 // Packs the transient buffers of the exec's schedule and proves its program with them, as
 // braid_program_verify does. Errors: those of braid_memory_plan_create and braid_program_verify.
@@ -15,11 +14,10 @@ braid_status braid_exec_allocate_memory(const braid_device *device, uint64_t byt
                                         uint64_t alignment, struct exec_arena *out_arena);
 void braid_exec_free_memory(const braid_device *device, struct exec_arena *arena);
 // Where a place's part of a plan begins; those of places without any are empty.
-uint64_t braid_exec_place_begin(const braid_memory_plan *plan, uint32_t place);
-// Tells tasks where in the arenas of their places a plan has their buffers. Errors: those of
-// braid_tasks_place.
-braid_status braid_exec_place_tasks(braid_exec *exec, const braid_graph *graph,
-                                    const braid_memory_plan *plan);
+uint64_t braid_exec_place_begin(const struct memory_plan *plan, uint32_t place);
+// Tells tasks where in the arenas of their places a plan has their buffers.
+void braid_exec_place_tasks(braid_exec *exec, const braid_graph *graph,
+                            const struct memory_plan *plan);
 // Of a slot and a place.
 static inline struct exec_arena *exec_arena_at(struct frame_slot *slot, uint32_t place)
 {
@@ -37,6 +35,6 @@ braid_status braid_exec_create_frame(braid_exec *exec, struct frame_slot *slot, 
 void braid_exec_free_arenas(const braid_exec *exec, struct frame_slot *slot);
 
 // Has info say what a plan and all arenas take.
-void braid_exec_tell_memory(braid_exec *exec, const braid_memory_info *plan);
+void braid_exec_tell_memory(braid_exec *exec, const struct memory_info *plan);
 
 #endif

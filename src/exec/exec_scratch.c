@@ -241,12 +241,12 @@ static void move_back(struct growth *growth)
     }
 }
 
-static braid_status move_all(struct growth *growth, const braid_memory_plan *plan)
+static braid_status move_all(struct growth *growth, const struct memory_plan *plan)
 {
     braid_exec *exec = growth->exec;
     braid_status status = BRAID_OK;
     swap_offsets(growth); // keeps them
-    status = braid_exec_place_tasks(exec, exec->scratch_graph, plan);
+    braid_exec_place_tasks(exec, exec->scratch_graph, plan);
     for (uint32_t slot = 0; slot < exec->num_slots && !status; slot++)
         status = move(growth, slot);
     if (!status)
@@ -256,7 +256,7 @@ static braid_status move_all(struct growth *growth, const braid_memory_plan *pla
     return status;
 }
 
-static braid_status allocate_slot(struct growth *growth, const braid_memory_plan *plan,
+static braid_status allocate_slot(struct growth *growth, const struct memory_plan *plan,
                                   uint32_t slot)
 {
     braid_status status = BRAID_OK;
@@ -277,11 +277,9 @@ static void swap_arenas(struct growth *growth, uint32_t slot)
     }
 }
 
-static braid_status put_in_place(struct growth *growth, const braid_memory_plan *plan)
+static braid_status put_in_place(struct growth *growth, const struct memory_plan *plan)
 {
     braid_exec *exec = growth->exec;
-    braid_memory_info info;
-    braid_memory_plan_get_info(plan, &info);
     braid_status status = braid_exec_await_frames(exec);
     for (uint32_t i = 0; i < exec->num_slots && !status; i++)
         status = allocate_slot(growth, plan, i);
@@ -293,23 +291,24 @@ static braid_status put_in_place(struct growth *growth, const braid_memory_plan 
         swap_arenas(growth, i);
     for (uint32_t i = 0; exec->placed && i <= exec->places.num; i++)
         exec->arena_begins[i] = braid_exec_place_begin(plan, i);
-    exec->memory = info;
-    braid_exec_tell_memory(exec, &info);
+    exec->memory = plan->info;
+    braid_exec_tell_memory(exec, &plan->info);
     return BRAID_OK;
 }
 
 static braid_status grow(struct growth *growth)
 {
     braid_exec *exec = growth->exec;
-    braid_memory_plan *plan = NULL;
+    struct memory_plan plan;
     if (!allocate(growth))
         return braid_error_no_memory("scratch that grows");
     braid_status status = braid_memory_plan_create(exec->schedule, exec->scratch_graph, &plan);
+    if (status)
+        return status;
+    status = braid_program_verify(&exec->program, exec->scratch_graph, &plan);
     if (!status)
-        status = braid_program_verify(&exec->program, exec->scratch_graph, plan);
-    if (!status)
-        status = put_in_place(growth, plan);
-    braid_memory_plan_destroy(plan);
+        status = put_in_place(growth, &plan);
+    braid_memory_plan_finish(&plan);
     return status;
 }
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making memory plans, and reading them.
+// Making memory plans.
 #include "memory/memory_plan.h"
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/sized.h"
 #include "memory/antichain.h"
 #include "memory/lifetimes.h"
 #include "memory/pack.h"
 
-static braid_status add_up(const struct lifetimes *lifetimes, braid_memory_info *info)
+static braid_status add_up(const struct lifetimes *lifetimes, struct memory_info *info)
 {
-    info->num_transients = lifetimes->num;
     info->alignment = 1;
     for (uint32_t i = 0; i < lifetimes->num; i++) {
         if (lifetimes->bytes[i] > MEMORY_NONE / 2 - info->unshared_bytes)
@@ -26,7 +24,7 @@ static braid_status add_up(const struct lifetimes *lifetimes, braid_memory_info 
 
 // From offsets of blocks to offsets of resources.
 static void spread(const braid_graph *graph, const struct lifetimes *lifetimes,
-                   const uint64_t *block_offsets, struct braid_memory_plan *plan)
+                   const uint64_t *block_offsets, struct memory_plan *plan)
 {
     const struct graph_resource *resources = graph->resources.items;
     for (size_t i = 0; i < plan->num_resources; i++) {
@@ -36,7 +34,7 @@ static void spread(const braid_graph *graph, const struct lifetimes *lifetimes,
     }
 }
 
-static braid_status pack_all(const struct lifetimes *lifetimes, struct braid_memory_plan *plan,
+static braid_status pack_all(const struct lifetimes *lifetimes, struct memory_plan *plan,
                              uint64_t *block_offsets)
 {
     uint64_t bound = 0, bytes = 0;
@@ -50,7 +48,7 @@ static braid_status pack_all(const struct lifetimes *lifetimes, struct braid_mem
 
 // The blocks of one place, behind those of the places before.
 static braid_status pack_place(const struct lifetimes *lifetimes, const uint32_t *chosen,
-                               uint32_t num_chosen, struct braid_memory_plan *plan,
+                               uint32_t num_chosen, struct memory_plan *plan,
                                uint64_t *block_offsets)
 {
     struct lifetimes some = { 0 };
@@ -68,7 +66,7 @@ static braid_status pack_place(const struct lifetimes *lifetimes, const uint32_t
 }
 
 static braid_status pack_places(const struct lifetimes *lifetimes, const braid_graph *graph,
-                                struct braid_memory_plan *plan, uint64_t *block_offsets)
+                                struct memory_plan *plan, uint64_t *block_offsets)
 {
     const struct graph_resource *resources = graph->resources.items;
     uint64_t alignment = plan->info.alignment;
@@ -90,7 +88,7 @@ static braid_status pack_places(const struct lifetimes *lifetimes, const braid_g
 }
 
 static braid_status pack_blocks(const struct lifetimes *lifetimes, const braid_graph *graph,
-                                struct braid_memory_plan *plan, uint64_t *block_offsets)
+                                struct memory_plan *plan, uint64_t *block_offsets)
 {
     braid_status status = add_up(lifetimes, &plan->info);
     if (status || !lifetimes->num)
@@ -103,7 +101,7 @@ static braid_status pack_blocks(const struct lifetimes *lifetimes, const braid_g
 }
 
 static braid_status pack(const struct lifetimes *lifetimes, const braid_graph *graph,
-                         struct braid_memory_plan *plan)
+                         struct memory_plan *plan)
 {
     uint64_t *block_offsets = braid_allocate_zeroed(lifetimes->num, sizeof(uint64_t));
     plan->num_resources = graph->resources.num;
@@ -119,65 +117,26 @@ static braid_status pack(const struct lifetimes *lifetimes, const braid_graph *g
 }
 
 braid_status braid_memory_plan_create(const braid_schedule *schedule, const braid_graph *graph,
-                                      braid_memory_plan **out_plan)
+                                      struct memory_plan *out_plan)
 {
-    if (!schedule || !graph || !out_plan)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_memory_plan_create: %s is NULL",
-                           !schedule ? "schedule"
-                           : !graph  ? "graph"
-                                     : "out_plan");
-    if (schedule->graph_id != graph->id || schedule->graph_version != graph->version)
-        return braid_error(
-            BRAID_INVALID_ARGUMENT, "braid_memory_plan_create: the schedule is of %s",
-            schedule->graph_id != graph->id ? "another graph" : "this graph before it was changed");
-    if (schedule->placed && !graph->places) // its steps are of that one
-        graph = schedule->placed->graph;
-    struct braid_memory_plan *plan = calloc(1, sizeof(*plan));
-    if (!plan)
-        return braid_error_no_memory("the memory of a plan");
-    plan->graph_id = graph->id;
-    plan->graph_version = graph->version;
-    plan->num_places = schedule->placed ? schedule->placed->model.num_places : 1;
+    struct memory_plan plan = {
+        .num_places = schedule->placed ? schedule->placed->model.num_places : 1,
+    };
     struct lifetimes lifetimes = { 0 };
     braid_status status = braid_lifetimes_create(schedule, graph, &lifetimes);
     if (!status)
-        status = pack(&lifetimes, graph, plan);
+        status = pack(&lifetimes, graph, &plan);
     braid_lifetimes_finish(&lifetimes);
     if (status)
-        braid_memory_plan_destroy(plan);
+        braid_memory_plan_finish(&plan);
     else
         *out_plan = plan;
     return status;
 }
 
-void braid_memory_plan_destroy(braid_memory_plan *plan)
+void braid_memory_plan_finish(struct memory_plan *plan)
 {
-    if (!plan)
-        return;
     free(plan->offsets);
     free(plan->begins);
-    free(plan);
-}
-
-void braid_memory_plan_get_info_sized(const braid_memory_plan *plan, braid_memory_info *out_info,
-                                      size_t bytes)
-{
-    static const braid_memory_info none;
-    write_sized(out_info, bytes, plan ? &plan->info : &none, sizeof(none));
-}
-
-braid_status braid_memory_plan_get_offset(const braid_memory_plan *plan, braid_resource transient,
-                                          uint64_t *out_offset)
-{
-    if (!plan || !out_offset)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_memory_plan_get_offset: %s is NULL",
-                           plan ? "out_offset" : "plan");
-    if (transient.graph != plan->graph_id || transient.index >= plan->num_resources ||
-        plan->offsets[transient.index] == MEMORY_NONE)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_memory_plan_get_offset: resource %u of graph %u is not a "
-                           "transient buffer that a node of this graph uses",
-                           transient.index, transient.graph);
-    *out_offset = plan->offsets[transient.index];
-    return BRAID_OK;
+    *plan = (struct memory_plan){ 0 };
 }

@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a memory plan.
+// Memory plans: where the transient buffers of a schedule lie in one arena.
 #ifndef BRAID_MEMORY_MEMORY_PLAN_H
 #define BRAID_MEMORY_MEMORY_PLAN_H
 
-#include <braid/memory.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/schedule.h>
 
 #define MEMORY_NONE UINT64_MAX // the offset of what is no transient buffer that is used
 
-struct braid_memory_plan {
-    uint32_t graph_id;
-    uint64_t graph_version;
-    braid_memory_info info;
+// In bytes, each buffer rounded up to its alignment.
+struct memory_info {
+    uint64_t arena_bytes;    // what a frame needs
+    uint64_t unshared_bytes; // what it would need if no buffers shared memory
+    uint64_t bound_bytes;    // no packing needs less: the most that may be alive at once
+    uint64_t alignment;      // of the arena: the largest of its buffers'
+};
+
+// Two buffers share bytes only where the schedule's lanes and waits order every access of one
+// before the first of the other, whatever the nodes take. So frames that follow each other may use
+// one arena.
+struct memory_plan {
+    struct memory_info info;
     size_t num_resources;
     uint64_t *offsets; // per resource, ranges included
     // Of a plan for several devices the arenas of places stand one behind the other: that of place
@@ -18,5 +30,12 @@ struct braid_memory_plan {
     uint32_t num_places;
     uint64_t *begins;
 };
+
+// Packs the transient buffers of the graph that the schedule's steps are of. Takes time in
+// proportion to the square of their number. Errors: BRAID_INVALID_ARGUMENT (a buffer whose first
+// access reads it: the message names buffer and node), BRAID_NO_MEMORY.
+braid_status braid_memory_plan_create(const braid_schedule *schedule, const braid_graph *graph,
+                                      struct memory_plan *out_plan);
+void braid_memory_plan_finish(struct memory_plan *plan);
 
 #endif

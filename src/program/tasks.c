@@ -288,19 +288,15 @@ void braid_tasks_finish(struct tasks *tasks)
     *tasks = (struct tasks){ 0 };
 }
 
-braid_status braid_tasks_place(struct tasks *tasks, const braid_graph *graph,
-                               const braid_memory_plan *plan)
+void braid_tasks_place(struct tasks *tasks, const braid_graph *graph, const uint64_t *offsets)
 {
     const struct graph_resource *resources = graph->resources.items;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < tasks->num_addresses && !status; i++) {
+    for (uint32_t i = 0; i < tasks->num_addresses; i++) {
         struct task_address *address = &tasks->addresses[i];
-        braid_resource resource = { .index = address->resource, .graph = graph->id };
         uint32_t buffer = resources[address->resource].buffer;
         address->place = tasks->places ? resources[buffer].home : 0;
-        status = braid_memory_plan_get_offset(plan, resource, &address->arena_offset);
+        address->arena_offset = offsets[address->resource];
     }
-    return status;
 }
 
 void braid_tasks_name(struct tasks *tasks, const braid_schedule *schedule)

@@ -3,8 +3,6 @@
 #ifndef BRAID_PROGRAM_TASKS_H
 #define BRAID_PROGRAM_TASKS_H
 
-#include <braid/memory.h>
-
 #include "backends/backend.h"
 #include "device/places.h"
 #include "graph/graph.h"
@@ -84,10 +82,8 @@ void braid_tasks_finish(struct tasks *tasks);
 // Where argument `index` of a kernel node begins in its slot.
 uint64_t braid_tasks_arg_offset(const struct tasks *tasks, uint32_t node, uint32_t index);
 
-// Finds out where in a frame's arena the transient buffers of a memory plan lie. NULL: there are
-// none. Errors: BRAID_INVALID_ARGUMENT (the plan is of another graph).
-braid_status braid_tasks_place(struct tasks *tasks, const braid_graph *graph,
-                               const braid_memory_plan *plan);
+// Notes where in a frame's arena the transient buffers lie: `offsets` has that of each resource.
+void braid_tasks_place(struct tasks *tasks, const braid_graph *graph, const uint64_t *offsets);
 
 // Gives each task the name and lane it has in the schedule, for messages.
 void braid_tasks_name(struct tasks *tasks, const braid_schedule *schedule);

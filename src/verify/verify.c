@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
-#include "memory/memory_plan.h"
 #include "verify/verify_accesses.h"
 #include "verify/verify_islands.h"
 #include "verify/verify_memory.h"
@@ -287,7 +286,7 @@ static braid_status check_hints(const struct verify *verify)
     return status;
 }
 
-static braid_status prove(struct verify *verify, const braid_memory_plan *memory_plan,
+static braid_status prove(struct verify *verify, const struct memory_plan *memory_plan,
                           size_t most_words)
 {
     struct verify_accesses *accesses = NULL;
@@ -314,7 +313,7 @@ static uint32_t change_num_known(uint32_t num, bool was_full, bool was_easy)
 }
 
 braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
-                                const braid_memory_plan *memory_plan, const bool *ended_at_start,
+                                const struct memory_plan *memory_plan, const bool *ended_at_start,
                                 size_t most_words)
 {
     uint32_t num_lanes = schedule->info.num_lanes;
@@ -375,21 +374,4 @@ braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_g
         status = braid_verify_steps(schedule, placed ? placed->graph : graph, NULL, NULL,
                                     VERIFY_MOST_WORDS);
     return status ? status : braid_verify_islands(schedule);
-}
-
-braid_status braid_memory_plan_verify(const braid_memory_plan *plan, const braid_schedule *schedule,
-                                      const braid_graph *graph)
-{
-    if (!plan || !schedule || !graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_memory_plan_verify: %s is NULL",
-                           !plan       ? "plan"
-                           : !schedule ? "schedule"
-                                       : "graph");
-    if (plan->graph_id != graph->id || plan->graph_version != graph->version ||
-        schedule->graph_id != graph->id || schedule->graph_version != graph->version)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_memory_plan_verify: plan and schedule are not both of this graph "
-                           "as it is");
-    return braid_verify_steps(schedule, schedule->placed ? schedule->placed->graph : graph, plan,
-                              NULL, VERIFY_MOST_WORDS);
 }

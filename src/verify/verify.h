@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <braid/memory.h>
 #include <braid/schedule.h>
 
 #include "graph/placed.h"
+#include "memory/memory_plan.h"
 
 // What clocks may take in one walk: 256 MiB and what counts their users.
 #define VERIFY_MOST_WORDS ((size_t)1 << 26)
@@ -18,7 +18,7 @@
 // clocks of at most so many words in a walk, unless it looks at the fewest lanes. `ended_at_start`
 // tells of nodes without work that have ended when the frame begins; NULL: of none.
 braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
-                                const braid_memory_plan *memory_plan, const bool *ended_at_start,
+                                const struct memory_plan *memory_plan, const bool *ended_at_start,
                                 size_t most_words);
 
 // Proves, independently of the placer, that what was placed does what the graph says, in every

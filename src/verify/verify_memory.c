@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "memory/memory_plan.h"
 
 #define NO_USER UINT32_MAX
 
@@ -44,7 +43,7 @@ static void count_uses(struct verify_memory *memory)
     }
 }
 
-static braid_status check_place(const struct verify_memory *memory, const braid_memory_plan *plan,
+static braid_status check_place(const struct verify_memory *memory, const struct memory_plan *plan,
                                 uint32_t resource)
 {
     const struct graph_resource *whole =
@@ -66,7 +65,7 @@ static braid_status check_place(const struct verify_memory *memory, const braid_
     return BRAID_OK;
 }
 
-static braid_status find_buffers(struct verify_memory *memory, const braid_memory_plan *plan)
+static braid_status find_buffers(struct verify_memory *memory, const struct memory_plan *plan)
 {
     const struct graph_resource *resources = memory->verify->graph->resources.items;
     for (size_t i = 0; i < plan->num_resources; i++) {
@@ -115,7 +114,7 @@ static bool list_shared(struct verify_memory *memory)
     return true;
 }
 
-braid_status braid_verify_memory_create(const struct verify *verify, const braid_memory_plan *plan,
+braid_status braid_verify_memory_create(const struct verify *verify, const struct memory_plan *plan,
                                         struct verify_memory **out_memory)
 {
     struct verify_memory *memory = calloc(1, sizeof(*memory));

@@ -3,14 +3,13 @@
 #ifndef BRAID_VERIFY_MEMORY_H
 #define BRAID_VERIFY_MEMORY_H
 
-#include <braid/memory.h>
-
+#include "memory/memory_plan.h"
 #include "verify/verify_state.h"
 
 // Checks, node by node in issue order, that a buffer begins to be used only when all have ended
 // that use others in its bytes, for the rest of the frame.
 struct verify_memory;
-braid_status braid_verify_memory_create(const struct verify *verify, const braid_memory_plan *plan,
+braid_status braid_verify_memory_create(const struct verify *verify, const struct memory_plan *plan,
                                         struct verify_memory **out_memory);
 braid_status braid_verify_memory_node(struct verify_memory *memory, uint32_t node, uint32_t lane);
 void braid_verify_memory_destroy(struct verify_memory *memory);

@@ -148,7 +148,7 @@ static bool allocate(struct expansion *expansion, uint32_t num_frames)
 }
 
 static braid_status prove(const struct expansion *expansion, const braid_graph *graph,
-                          const braid_memory_plan *memory, uint32_t num_frames)
+                          const struct memory_plan *memory, uint32_t num_frames)
 {
     const struct program *program = expansion->program;
     const braid_schedule schedule = {
@@ -202,7 +202,7 @@ static bool expand_frames(struct expansion *expansion, uint32_t num_frames)
 }
 
 static braid_status verify_unrolled(const struct program *program, const braid_graph *graph,
-                                    const braid_memory_plan *memory, uint32_t num_frames)
+                                    const struct memory_plan *memory, uint32_t num_frames)
 {
     struct expansion expansion = { .program = program, .num_frames = num_frames };
     braid_status status = BRAID_OK;
@@ -219,7 +219,7 @@ static braid_status verify_unrolled(const struct program *program, const braid_g
 }
 
 braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
-                                  const braid_memory_plan *memory)
+                                  const struct memory_plan *memory)
 {
     braid_status status = verify_unrolled(program, graph, memory, 1);
     return status ? status : check_islands(program);

@@ -3,8 +3,7 @@
 #ifndef BRAID_VERIFY_VERIFY_PROGRAM_H
 #define BRAID_VERIFY_VERIFY_PROGRAM_H
 
-#include <braid/memory.h>
-
+#include "memory/memory_plan.h"
 #include "program/program.h"
 
 // Proves what braid_schedule_verify proves of a schedule: that every node runs once, that every
@@ -13,7 +12,7 @@
 // at once; and that each island is a stretch of a lane with nothing but tasks.
 // Errors: BRAID_INTERNAL (names the first pair that is not ordered), BRAID_NO_MEMORY.
 braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
-                                  const braid_memory_plan *memory);
+                                  const struct memory_plan *memory);
 
 // Of a program whose frames overlap: that so many frames one after the other, each on lanes of its
 // own, order every conflicting pair of accesses but those to transient buffers, which are each

@@ -53,9 +53,6 @@ struct old_planned_copy {
 struct old_place_model {
     uint32_t num_places;
 };
-struct old_memory_info {
-    uint64_t arena_bytes;
-};
 
 static braid_device *device;
 static braid_graph *graph;
@@ -63,7 +60,6 @@ static braid_exec *exec, *timed;
 static const braid_schedule *schedule;
 static braid_schedule *spread; // over two devices
 static braid_device_group *group;
-static braid_memory_plan *memory_plan;
 
 // Each fills a struct of `bytes` bytes as the inline function of the header does.
 static void get_backend(void *out, size_t bytes)
@@ -136,11 +132,6 @@ static void get_places(void *out, size_t bytes)
     braid_device_group_get_place_model_sized(group, out, bytes);
 }
 
-static void get_memory(void *out, size_t bytes)
-{
-    braid_memory_plan_get_info_sized(memory_plan, out, bytes);
-}
-
 static const struct output {
     void (*get)(void *out, size_t bytes);
     size_t bytes, old_bytes;
@@ -159,7 +150,6 @@ static const struct output {
     { get_wait_timing, sizeof(braid_wait_timing), sizeof(struct old_wait_timing) },
     { get_copy, sizeof(braid_planned_copy), sizeof(struct old_planned_copy) },
     { get_places, sizeof(braid_place_model), sizeof(struct old_place_model) },
-    { get_memory, sizeof(braid_memory_info), sizeof(struct old_memory_info) },
 };
 
 enum { NUM_OUTPUTS = sizeof(outputs) / sizeof(outputs[0]), MOST_BYTES = 2048, UNTOUCHED = 0xa5 };
@@ -228,7 +218,6 @@ static void make_all(void)
     schedule = braid_exec_schedule(exec);
     make_timed();
     make_spread();
-    must(braid_memory_plan_create(schedule, graph, &memory_plan));
 }
 
 // Fills `bytes` bytes; all behind them must stay as they are.
@@ -291,7 +280,6 @@ int main(void)
     };
     int status = cmocka_run_group_tests(tests, NULL, NULL);
     braid_exec_destroy(timed);
-    braid_memory_plan_destroy(memory_plan);
     braid_schedule_destroy(spread);
     braid_device_group_destroy(group);
     braid_exec_destroy(exec);

@@ -121,11 +121,6 @@ static void nodes_take_memory_of_the_frame(braid::device &device)
     exec.launch();
     exec.wait();
     expect(result[0] == 99 && result[1] == 12 && result[2] == 17 && result[3] == 17);
-    auto schedule = braid::schedule::plan(graph);
-    auto memory = braid::memory_plan::create(schedule, graph);
-    memory.verify(schedule, graph);
-    expect(memory.info().num_transients >= 1);
-    expect(memory.offset(back) == memory.offset(buffer) + 8);
     auto states = graph.versioned("state", 4, 2);
     expect(graph.earlier(states).graph == states.graph);
 }

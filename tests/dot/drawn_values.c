@@ -2,9 +2,9 @@
 // Random graphs whose nodes are given values by frames: parameters, and memory that is chosen.
 #include "dot/drawn_values.h"
 
-#include <braid/memory.h>
 #include <braid/schedule.h>
 
+#include "memory/memory_plan.h"
 #include "support/check.h"
 #include "support/random.h"
 
@@ -230,14 +230,14 @@ braid_graph *make_graph_with_values(uint64_t seed)
 void assert_same_memory(const braid_graph *one, const braid_graph *two)
 {
     const braid_graph *graphs[2] = { one, two };
-    braid_memory_info infos[2];
+    struct memory_info infos[2];
     for (int i = 0; i < 2; i++) {
         braid_schedule *schedule;
-        braid_memory_plan *plan;
+        struct memory_plan plan;
         check_ok(braid_schedule_create(graphs[i], NULL, &schedule));
         check_ok(braid_memory_plan_create(schedule, graphs[i], &plan));
-        braid_memory_plan_get_info(plan, &infos[i]);
-        braid_memory_plan_destroy(plan);
+        infos[i] = plan.info;
+        braid_memory_plan_finish(&plan);
         braid_schedule_destroy(schedule);
     }
     assert_memory_equal(&infos[0], &infos[1], sizeof(infos[0]));

@@ -233,25 +233,6 @@ static void parameters_refuse_null(void **state)
     refuses(braid_exec_set_param(all->exec, (braid_parameter){ 0 }, NULL), "value");
 }
 
-static void memory_plans_refuse_null(void **state)
-{
-    struct objects *all = *state;
-    braid_memory_plan *plan = NULL;
-    uint64_t offset;
-    refuses(braid_memory_plan_create(NULL, all->graph, &plan), "schedule");
-    refuses(braid_memory_plan_create(all->schedule, NULL, &plan), "graph");
-    refuses(braid_memory_plan_create(all->schedule, all->graph, NULL), "out_plan");
-    check_ok(braid_memory_plan_create(all->schedule, all->graph, &plan));
-    refuses(braid_memory_plan_get_offset(NULL, (braid_resource){ 0 }, &offset), "plan");
-    refuses(braid_memory_plan_get_offset(plan, (braid_resource){ 0 }, NULL), "out_offset");
-    refuses(braid_memory_plan_verify(NULL, all->schedule, all->graph), "plan");
-    refuses(braid_memory_plan_verify(plan, NULL, all->graph), "schedule");
-    refuses(braid_memory_plan_verify(plan, all->schedule, NULL), "graph");
-    braid_memory_plan_get_info(plan, NULL);
-    braid_memory_plan_destroy(plan);
-    braid_memory_plan_destroy(NULL);
-}
-
 static void timelines_refuse_null(void **state)
 {
     struct objects *all = *state;
@@ -423,9 +404,6 @@ static void structs_of_nothing_are_zeros(void **state)
     braid_cost_model costs = { .node_ns = 7 };
     braid_exec_info exec = { .num_streams = 7 };
     braid_schedule_info schedule = { .num_nodes = 7 };
-    braid_memory_info memory = { .arena_bytes = 7 };
-    braid_memory_plan_get_info(NULL, &memory);
-    assert_int_equal(memory.arena_bytes, 0);
     braid_device_get_info(NULL, &device);
     braid_device_get_stats(NULL, &stats);
     braid_device_get_cost_model(NULL, BRAID_MODE_NATIVE, &costs);
@@ -445,23 +423,14 @@ static void structs_of_nothing_are_zeros(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_refuse_null),
-        cmocka_unit_test(groups_refuse_null),
-        cmocka_unit_test(streams_refuse_null),
-        cmocka_unit_test(events_refuse_null),
-        cmocka_unit_test(graphs_refuse_null),
-        cmocka_unit_test(nodes_refuse_null),
-        cmocka_unit_test(parameters_refuse_null),
-        cmocka_unit_test(memory_plans_refuse_null),
-        cmocka_unit_test(timelines_refuse_null),
-        cmocka_unit_test(timings_refuse_null),
-        cmocka_unit_test(frames_and_trials_refuse_null),
-        cmocka_unit_test(ranks_refuse_null),
-        cmocka_unit_test(what_is_of_no_object_takes_null),
-        cmocka_unit_test(schedules_refuse_null),
-        cmocka_unit_test(arrays_of_no_schedule_are_empty),
-        cmocka_unit_test(execs_refuse_null),
-        cmocka_unit_test(structs_of_nothing_are_zeros),
+        cmocka_unit_test(devices_refuse_null),    cmocka_unit_test(groups_refuse_null),
+        cmocka_unit_test(streams_refuse_null),    cmocka_unit_test(events_refuse_null),
+        cmocka_unit_test(graphs_refuse_null),     cmocka_unit_test(nodes_refuse_null),
+        cmocka_unit_test(parameters_refuse_null), cmocka_unit_test(timelines_refuse_null),
+        cmocka_unit_test(timings_refuse_null),    cmocka_unit_test(frames_and_trials_refuse_null),
+        cmocka_unit_test(ranks_refuse_null),      cmocka_unit_test(what_is_of_no_object_takes_null),
+        cmocka_unit_test(schedules_refuse_null),  cmocka_unit_test(arrays_of_no_schedule_are_empty),
+        cmocka_unit_test(execs_refuse_null),      cmocka_unit_test(structs_of_nothing_are_zeros),
     };
     return cmocka_run_group_tests(tests, make_objects, destroy_objects);
 }

@@ -47,7 +47,6 @@ CLASSES = {
     "FrameTiming": ("braid_frame_timing", {}),
     "LaneTiming": ("braid_lane_timing", {}),
     "Link": ("braid_place_link", {}),
-    "MemoryInfo": ("braid_memory_info", {}),
     "Placement": ("braid_placement", {}),
     "PlanOptions": ("braid_schedule_options", {}),
     "ScheduleInfo": ("braid_schedule_info", {}),

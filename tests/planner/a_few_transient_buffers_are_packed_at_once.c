@@ -4,8 +4,6 @@
 //
 // Counted, not timed: the compiler puts a call into every block of what packs
 // (-fsanitize-coverage=trace-pc).
-#include <braid/memory.h>
-
 #include "planner/plan_testing.h"
 
 static uint64_t num_blocks;
@@ -36,15 +34,15 @@ static void what_cannot_be_better_is_found_soon(void **state)
     check_ok(braid_graph_add_empty(graph, &last, NULL));
     braid_schedule *schedule = plan_on(graph, 1);
     num_blocks = 0;
-    braid_memory_plan *plan = memory_of(schedule, graph);
+    struct memory_plan plan = memory_of(schedule, graph);
     uint64_t num = num_blocks;
-    braid_memory_info info = memory_info(plan);
+    struct memory_info info = plan.info;
     print_message("summary: %llu blocks for 3 buffers in %llu bytes, at least %llu\n",
                   (unsigned long long)num, (unsigned long long)info.arena_bytes,
                   (unsigned long long)info.bound_bytes);
     assert_true(info.arena_bytes > info.bound_bytes + info.bound_bytes / 50);
     assert_in_range(num, 1000, 10000000);
-    braid_memory_plan_destroy(plan);
+    braid_memory_plan_finish(&plan);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }

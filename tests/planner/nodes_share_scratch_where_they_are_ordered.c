@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scratch is each node's own while it runs, and others' as soon as the plan has it ended.
-#include <braid/memory.h>
-
 #include "planner/plan_testing.h"
 
 static void call(void *user)
@@ -23,16 +21,12 @@ static void nodes_share_scratch_where_they_are_ordered(void **state)
                 &(braid_host_call){ .node.cost_ns = 1000, .call = call, .user_resource = scratch },
                 NULL));
         braid_schedule *schedule = plan_on(graph, lanes);
-        braid_memory_plan *plan = NULL;
-        braid_memory_info info;
-        check_ok(braid_memory_plan_create(schedule, graph, &plan));
-        check_ok(braid_memory_plan_verify(plan, schedule, graph));
-        braid_memory_plan_get_info(plan, &info);
-        assert_int_equal(info.num_transients, 3);
+        struct memory_plan plan = memory_of(schedule, graph);
+        struct memory_info info = plan.info;
         assert_int_equal(info.arena_bytes, lanes * 1024);
         assert_int_equal(info.bound_bytes, lanes * 1024);
         assert_int_equal(info.unshared_bytes, 3 * 1024);
-        braid_memory_plan_destroy(plan);
+        braid_memory_plan_finish(&plan);
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);
     }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "verify/verify.h"
+
 braid_graph *new_graph(void)
 {
     braid_graph *graph;
@@ -199,17 +201,16 @@ braid_resource transient(braid_graph *graph, const char *name, uint64_t bytes)
     return out;
 }
 
-braid_memory_info memory_info(const braid_memory_plan *plan)
+braid_status verify_memory(const struct memory_plan *plan, const braid_schedule *schedule,
+                           const braid_graph *graph)
 {
-    braid_memory_info info;
-    braid_memory_plan_get_info(plan, &info);
-    return info;
+    return braid_verify_steps(schedule, graph, plan, NULL, VERIFY_MOST_WORDS);
 }
 
-braid_memory_plan *memory_of(const braid_schedule *schedule, const braid_graph *graph)
+struct memory_plan memory_of(const braid_schedule *schedule, const braid_graph *graph)
 {
-    braid_memory_plan *plan = NULL;
+    struct memory_plan plan;
     check_ok(braid_memory_plan_create(schedule, graph, &plan));
-    check_ok(braid_memory_plan_verify(plan, schedule, graph));
+    check_ok(verify_memory(&plan, schedule, graph));
     return plan;
 }

@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include <braid/memory.h>
 #include <braid/schedule.h>
 
+#include "memory/memory_plan.h"
 #include "support/check.h"
 #include "support/random.h"
 
@@ -65,7 +65,8 @@ braid_graph *random_graph(struct random *random, uint32_t most, uint32_t *out_nu
 
 braid_resource transient(braid_graph *graph, const char *name, uint64_t bytes);
 // Packed and verified.
-braid_memory_plan *memory_of(const braid_schedule *schedule, const braid_graph *graph);
-braid_memory_info memory_info(const braid_memory_plan *plan);
+struct memory_plan memory_of(const braid_schedule *schedule, const braid_graph *graph);
+braid_status verify_memory(const struct memory_plan *plan, const braid_schedule *schedule,
+                           const braid_graph *graph);
 
 #endif

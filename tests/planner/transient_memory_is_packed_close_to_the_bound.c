@@ -2,9 +2,6 @@
 // Transient buffers are packed into little more than the most that may be alive at once.
 #include <stdlib.h>
 
-#include <braid/memory.h>
-
-#include "memory/memory_plan.h"
 #include "planner/corpus.h"
 #include "planner/plan_testing.h"
 
@@ -91,14 +88,14 @@ static void entangled_buffers_are_packed_close_to_the_bound(void **state)
     for (int i = 0; i < 6; i++) {
         braid_graph *graph = entangled_graph(&random);
         braid_schedule *schedule = plan_on(graph, 16);
-        braid_memory_plan *plan = memory_of(schedule, graph), *again = memory_of(schedule, graph);
-        braid_memory_info info = memory_info(plan);
+        struct memory_plan plan = memory_of(schedule, graph), again = memory_of(schedule, graph);
+        struct memory_info info = plan.info;
         double ratio = (double)info.arena_bytes / (double)info.bound_bytes;
         if (ratio > 1.06)
             fail_msg("graph %d: %.4f", i, ratio);
-        assert_memory_equal(plan->offsets, again->offsets, plan->num_resources * sizeof(uint64_t));
-        braid_memory_plan_destroy(plan);
-        braid_memory_plan_destroy(again);
+        assert_memory_equal(plan.offsets, again.offsets, plan.num_resources * sizeof(uint64_t));
+        braid_memory_plan_finish(&plan);
+        braid_memory_plan_finish(&again);
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);
     }
@@ -125,8 +122,8 @@ static void the_corpus_is_packed_close_to_the_bound(void **state)
         braid_graph *graph = with_outputs(&corpus.graphs[i]);
         for (uint32_t lanes = 1; lanes <= 16; lanes *= 4) {
             braid_schedule *schedule = plan_on(graph, lanes);
-            braid_memory_plan *plan = memory_of(schedule, graph);
-            braid_memory_info info = memory_info(plan);
+            struct memory_plan plan = memory_of(schedule, graph);
+            struct memory_info info = plan.info;
             double ratio = (double)info.arena_bytes / (double)info.bound_bytes;
             if (ratio > 1.1)
                 fail_msg("%s on %u lanes: %.3f", corpus.graphs[i].name, lanes, ratio);
@@ -135,7 +132,7 @@ static void the_corpus_is_packed_close_to_the_bound(void **state)
             shared += (double)info.arena_bytes / (double)info.unshared_bytes;
             met += info.arena_bytes == info.bound_bytes;
             num++;
-            braid_memory_plan_destroy(plan);
+            braid_memory_plan_finish(&plan);
             braid_schedule_destroy(schedule);
         }
         braid_graph_destroy(graph);

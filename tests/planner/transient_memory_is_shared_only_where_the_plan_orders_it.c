@@ -3,19 +3,9 @@
 // before the other's.
 #include <string.h>
 
-#include <braid/memory.h>
-
 #include "graph/graph.h"
-#include "memory/memory_plan.h"
 #include "planner/plan_testing.h"
 #include "support/failing_memory.h"
-
-static uint64_t offset_of(const braid_memory_plan *plan, braid_resource resource)
-{
-    uint64_t offset = 0;
-    check_ok(braid_memory_plan_get_offset(plan, resource, &offset));
-    return offset;
-}
 
 // a writes x; b makes y of x; c makes z of y; d reads z: two are alive at once.
 static void a_chain_takes_two_buffers(void **state)
@@ -29,16 +19,15 @@ static void a_chain_takes_two_buffers(void **state)
     new_user(graph, "c", y, BRAID_READ, z, BRAID_WRITE);
     new_user(graph, "d", z, BRAID_READ, NO_RESOURCE, 0);
     braid_schedule *schedule = plan_on(graph, 2);
-    braid_memory_plan *plan = memory_of(schedule, graph);
-    braid_memory_info info = memory_info(plan);
-    assert_int_equal(info.num_transients, 3);
+    struct memory_plan plan = memory_of(schedule, graph);
+    struct memory_info info = plan.info;
     assert_int_equal(info.alignment, 256);
     assert_int_equal(info.unshared_bytes, 3 * 1024);
     assert_int_equal(info.bound_bytes, 2 * 1024);
     assert_int_equal(info.arena_bytes, 2 * 1024);
-    assert_int_equal(offset_of(plan, x), offset_of(plan, z));
-    assert_int_not_equal(offset_of(plan, x), offset_of(plan, y));
-    braid_memory_plan_destroy(plan);
+    assert_int_equal(plan.offsets[x.index], plan.offsets[z.index]);
+    assert_int_not_equal(plan.offsets[x.index], plan.offsets[y.index]);
+    braid_memory_plan_finish(&plan);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -57,12 +46,12 @@ static void only_lanes_and_waits_let_buffers_share(void **state)
         braid_schedule *schedule =
             plan_with(graph, &(braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true });
         assert_int_equal(info_of(schedule).num_lanes, lanes);
-        braid_memory_plan *plan = memory_of(schedule, graph);
+        struct memory_plan plan = memory_of(schedule, graph);
         if (lanes == 2)
-            assert_int_equal(memory_info(plan).arena_bytes, 512);
+            assert_int_equal(plan.info.arena_bytes, 512);
         else
-            assert_true(memory_info(plan).arena_bytes == memory_info(plan).bound_bytes);
-        braid_memory_plan_destroy(plan);
+            assert_true(plan.info.arena_bytes == plan.info.bound_bytes);
+        braid_memory_plan_finish(&plan);
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);
     }
@@ -79,16 +68,12 @@ static void ranges_lie_in_their_buffer_and_alignment_is_kept(void **state)
     new_user(graph, "a", small, BRAID_WRITE, large, BRAID_WRITE);
     new_user(graph, "b", small, BRAID_READ, upper, BRAID_READ);
     braid_schedule *schedule = plan_on(graph, 1);
-    braid_memory_plan *plan = memory_of(schedule, graph);
-    assert_int_equal(offset_of(plan, large) % 4096, 0);
-    assert_int_equal(offset_of(plan, upper), offset_of(plan, large) + 60);
-    assert_int_equal(memory_info(plan).alignment, 4096);
-    assert_int_equal(memory_info(plan).num_transients, 2);
-    uint64_t offset = 77;
-    check_fails(braid_memory_plan_get_offset(plan, unused, &offset), BRAID_INVALID_ARGUMENT,
-                "resource 3");
-    assert_int_equal(offset, 77);
-    braid_memory_plan_destroy(plan);
+    struct memory_plan plan = memory_of(schedule, graph);
+    assert_int_equal(plan.offsets[large.index] % 4096, 0);
+    assert_int_equal(plan.offsets[upper.index], plan.offsets[large.index] + 60);
+    assert_int_equal(plan.info.alignment, 4096);
+    assert_true(plan.offsets[unused.index] == MEMORY_NONE);
+    braid_memory_plan_finish(&plan);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -103,12 +88,11 @@ static void a_buffer_that_is_read_first_is_refused_by_name(void **state)
         new_user(graph, "hasty", x, modes[i], NO_RESOURCE, 0);
         new_user(graph, "late", x, BRAID_WRITE, NO_RESOURCE, 0);
         braid_schedule *schedule = plan_on(graph, 1);
-        braid_memory_plan *plan = NULL;
+        struct memory_plan plan;
         check_fails(braid_memory_plan_create(schedule, graph, &plan), BRAID_INVALID_ARGUMENT,
                     "'velocity'");
         check_fails(braid_memory_plan_create(schedule, graph, &plan), BRAID_INVALID_ARGUMENT,
                     "'hasty'");
-        assert_null(plan);
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);
     }
@@ -145,20 +129,20 @@ static void planted_faults_are_found(void **state)
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         braid_schedule *schedule =
             plan_with(graph, &(braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true });
-        braid_memory_plan *plan = memory_of(schedule, graph);
-        uint64_t kept = plan->offsets[y.index];
+        struct memory_plan plan = memory_of(schedule, graph);
+        uint64_t kept = plan.offsets[y.index];
         if (lanes == 2) {
-            plan->offsets[y.index] = plan->offsets[x.index];
-            check_fails(braid_memory_plan_verify(plan, schedule, graph), BRAID_INTERNAL, "'x'");
+            plan.offsets[y.index] = plan.offsets[x.index];
+            check_fails(verify_memory(&plan, schedule, graph), BRAID_INTERNAL, "'x'");
         }
-        plan->offsets[y.index] = plan->info.arena_bytes;
-        check_fails(braid_memory_plan_verify(plan, schedule, graph), BRAID_INTERNAL, "beyond");
-        plan->offsets[y.index] = 1;
-        check_fails(braid_memory_plan_verify(plan, schedule, graph), BRAID_INTERNAL,
-                    plan->info.arena_bytes > 256 ? "aligned" : "beyond");
-        plan->offsets[y.index] = kept;
-        check_ok(braid_memory_plan_verify(plan, schedule, graph));
-        braid_memory_plan_destroy(plan);
+        plan.offsets[y.index] = plan.info.arena_bytes;
+        check_fails(verify_memory(&plan, schedule, graph), BRAID_INTERNAL, "beyond");
+        plan.offsets[y.index] = 1;
+        check_fails(verify_memory(&plan, schedule, graph), BRAID_INTERNAL,
+                    plan.info.arena_bytes > 256 ? "aligned" : "beyond");
+        plan.offsets[y.index] = kept;
+        check_ok(verify_memory(&plan, schedule, graph));
+        braid_memory_plan_finish(&plan);
         braid_schedule_destroy(schedule);
     }
     braid_graph_destroy(graph);
@@ -176,12 +160,11 @@ static void memory_that_comes_back_is_found(void **state)
     new_edge(graph, first, guest);
     new_edge(graph, guest, again);
     braid_schedule *schedule = plan_on(graph, 1);
-    braid_memory_plan *plan = memory_of(schedule, graph);
-    assert_int_equal(memory_info(plan).arena_bytes, 512);
-    plan->offsets[y.index] = plan->offsets[x.index] = 0;
-    check_fails(braid_memory_plan_verify(plan, schedule, graph), BRAID_INTERNAL,
-                "before and after it");
-    braid_memory_plan_destroy(plan);
+    struct memory_plan plan = memory_of(schedule, graph);
+    assert_int_equal(plan.info.arena_bytes, 512);
+    plan.offsets[y.index] = plan.offsets[x.index] = 0;
+    check_fails(verify_memory(&plan, schedule, graph), BRAID_INTERNAL, "before and after it");
+    braid_memory_plan_finish(&plan);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -290,18 +273,19 @@ static void the_bound_is_the_heaviest_set_alive_at_once(void **state)
         make_flow_graph(&random, &flow);
         bool before[most_nodes][most_nodes];
         braid_schedule *schedule = plan_on(flow.graph, 1 + random_below(&random, 4));
-        braid_memory_plan *plan = memory_of(schedule, flow.graph);
+        struct memory_plan plan = memory_of(schedule, flow.graph);
         close_plan(schedule, before);
-        assert_int_equal(memory_info(plan).bound_bytes, heaviest_set(&flow, before));
-        assert_true(memory_info(plan).arena_bytes >= memory_info(plan).bound_bytes);
+        assert_int_equal(plan.info.bound_bytes, heaviest_set(&flow, before));
+        assert_true(plan.info.arena_bytes >= plan.info.bound_bytes);
         for (uint32_t a = 0; a < flow.num_nodes; a++)
             for (uint32_t b = 0; b < a; b++) {
-                uint64_t x = offset_of(plan, flow.outputs[a]), y = offset_of(plan, flow.outputs[b]);
+                uint64_t x = plan.offsets[flow.outputs[a].index],
+                         y = plan.offsets[flow.outputs[b].index];
                 if (x < y + flow.bytes[b] && y < x + flow.bytes[a])
                     assert_true(comes_before(&flow, before, a, b) ||
                                 comes_before(&flow, before, b, a));
             }
-        braid_memory_plan_destroy(plan);
+        braid_memory_plan_finish(&plan);
         braid_schedule_destroy(schedule);
         braid_graph_destroy(flow.graph);
     }
@@ -314,25 +298,24 @@ static void running_out_of_memory_leaves_nothing_behind(void **state)
     struct flow_graph flow;
     make_flow_graph(&random, &flow);
     braid_schedule *schedule = plan_on(flow.graph, 2);
-    braid_memory_plan *kept = memory_of(schedule, flow.graph);
+    struct memory_plan kept = memory_of(schedule, flow.graph);
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
-        braid_memory_plan *plan = NULL;
+        struct memory_plan plan = { 0 };
         failing_memory_arm(nth);
         braid_status status = braid_memory_plan_create(schedule, flow.graph, &plan);
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
-        assert_true(failed == !plan);
-        braid_memory_plan_destroy(plan);
+        braid_memory_plan_finish(&plan);
     }
     failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         failing_memory_arm(nth);
-        braid_status status = braid_memory_plan_verify(kept, schedule, flow.graph);
+        braid_status status = verify_memory(&kept, schedule, flow.graph);
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
     }
-    braid_memory_plan_destroy(kept);
+    braid_memory_plan_finish(&kept);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(flow.graph);
 }

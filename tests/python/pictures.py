@@ -85,16 +85,3 @@ def test_nodes_of_one_name_have_ids_of_their_own():
 def test_dot(graph):
     assert "digraph" in graph.dot() and "source" in graph.dot()
     assert "cluster" in graph.plan(max_lanes=2).dot()
-
-
-def test_transient_buffers_share_an_arena():
-    graph = braid.Graph()
-    buffers = [graph.transient(f"scratch {i}", 1000) for i in range(3)]
-    for first, second in zip(buffers, buffers[1:]):
-        graph.host(print, writes=first)
-        graph.host(print, name="pass on", reads=first, writes=second) if first is buffers[1] else None
-    graph.host(print, reads=buffers[2])
-    plan = graph.plan(max_lanes=1).memory_plan()
-    plan.verify()
-    assert 0 < plan.info.arena_bytes <= plan.info.unshared_bytes
-    assert plan.offset(buffers[1]) % 256 == 0

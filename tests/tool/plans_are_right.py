@@ -479,31 +479,6 @@ def simulations_know_devices():
     assert "bytes" in text.splitlines()[0], text
 
 
-# Of a chain's buffers two are alive at once; the side branch's lives beside all of them.
-TRANSIENTS = """digraph {
-  resources="x:1000:256@none y:3000:256@none z:2000:256@none side:100:256@none out:8";
-  a [cost=5, accesses="w0 w3"]; b [cost=5, accesses="r0 w1"]; c [cost=5, accesses="r1 w2"];
-  d [cost=5, accesses="r2 r3 w4"];
-}"""
-
-
-def memory_of_transient_buffers_is_told_and_proven():
-    found = plan(TRANSIENTS)
-    assert found["num_transients"] == 4
-    assert found["unshared_bytes"] == 1024 + 3072 + 2048 + 256
-    assert found["bound_bytes"] == 3072 + 2048 + 256 and found["arena_bytes"] == found["bound_bytes"]
-    lines = braid("plan", "-", text=TRANSIENTS).out.splitlines()
-    assert "memory     5376 bytes for 4 transient buffers, 6400 unshared, bound 5376" in lines, lines
-    assert not any(line.startswith("memory") for line in braid("plan", "-", text=DIAMOND).out.splitlines())
-    assert "arena_bytes" not in plan(DIAMOND)
-
-
-def a_transient_buffer_that_is_read_first_is_refused():
-    result = braid("plan", "-", text='digraph { resources="x:8@none"; early [accesses="r0"]; }')
-    assert result.status == 2 and "'x'" in result.err and "early" in result.err, result.err
-    assert not result.out and result.err.count("\n") == 1, result.err
-
-
 def a_graph_without_nodes_is_planned():
     found = plan("digraph {}")
     assert found["nodes"] == 0 and found["makespan"] == 0 and found["waits"] == []
@@ -547,7 +522,5 @@ if __name__ == "__main__":
         devices_are_read_from_a_file,
         wrong_devices_are_refused,
         simulations_know_devices,
-        memory_of_transient_buffers_is_told_and_proven,
-        a_transient_buffer_that_is_read_first_is_refused,
         a_graph_without_nodes_is_planned,
     ]))

@@ -52,6 +52,30 @@ def the_json_has_the_figures():
     assert 4000 <= measured["least"] <= measured["median"] <= measured["most"]
 
 
+# Of a chain's buffers two are alive at once; the side branch's lives beside all of them.
+TRANSIENTS = """digraph {
+  resources="x:1000:256@none y:3000:256@none z:2000:256@none side:100:256@none out:8";
+  a [cost=5, accesses="w0 w3"]; b [cost=5, accesses="r0 w1"]; c [cost=5, accesses="r1 w2"];
+  d [cost=5, accesses="r2 r3 w4"];
+}"""
+
+
+def memory_of_transient_buffers_is_told():
+    found = json.loads(braid("run", "-", "--frames", "1", "--device", "cpu", "--json", "-", text=TRANSIENTS).out)
+    assert found["unshared_transient_bytes"] == 1024 + 3072 + 2048 + 256
+    assert found["transient_bytes"] == found["transient_bound_bytes"] == 3072 + 2048 + 256
+    lines = braid("run", "-", "--frames", "1", "--device", "cpu", text=TRANSIENTS).out.splitlines()
+    assert "memory     5376 bytes for transient buffers, 6400 unshared, bound 5376" in lines, lines
+    result = braid("run", "-", "--frames", "1", "--device", "cpu", text=DIAMOND)
+    assert not any(line.startswith("memory") for line in result.out.splitlines()), result.out
+
+
+def a_transient_buffer_that_is_read_first_is_refused():
+    result = braid("run", "-", "--device", "cpu", text='digraph { resources="x:8@none"; early [accesses="r0"]; }')
+    assert result.status == 2 and "'x'" in result.err and "early" in result.err, result.err
+    assert not result.out and result.err.count("\n") == 1, result.err
+
+
 def costs_are_scaled():
     text = 'digraph { graph [cost_unit="us"]; a [cost=300]; b [cost=200]; a -> b }'
     least = lambda *options: json.loads(  # noqa: E731
@@ -198,6 +222,8 @@ if __name__ == "__main__":
         what_leads_to_a_later_frame_orders_nothing_of_one,
         one_of_a_thing_is_not_many,
         the_json_has_the_figures,
+        memory_of_transient_buffers_is_told,
+        a_transient_buffer_that_is_read_first_is_refused,
         costs_are_scaled,
         times_are_in_one_unit,
         every_field_is_listed,

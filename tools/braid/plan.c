@@ -167,18 +167,8 @@ static void print_time(const char *what, const struct dot_file *file, uint64_t t
     printf("%-10s %s%s%s\n", what, dot_cost_time(file, time_ns).text, unit.space, unit.name);
 }
 
-// Of transient buffers: of all that a frame has at once.
-static void print_memory(const braid_memory_info *memory)
-{
-    if (memory->num_transients)
-        printf("memory     %" PRIu64 " bytes for %zu transient buffer%s, %" PRIu64
-               " unshared, bound %" PRIu64 "\n",
-               memory->arena_bytes, memory->num_transients, output_plural(memory->num_transients),
-               memory->unshared_bytes, memory->bound_bytes);
-}
-
 static void print_figures(const struct dot_file *file, const braid_schedule *schedule,
-                          const braid_memory_info *memory, uint32_t effort, uint64_t plan_ns)
+                          uint32_t effort, uint64_t plan_ns)
 {
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
@@ -204,7 +194,6 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
     print_time("bound", file, info.bound_ns);
     printf("ratio      %.4f\n", ratio);
     print_time("one lane", file, info.one_lane_ns);
-    print_memory(memory);
     places_print(file, schedule);
     output_print_limit(schedule);
     printf("planned in %.3f ms, verified\n", (double)plan_ns / 1e6);
@@ -212,8 +201,7 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
 
 static enum exit_status write_results(const struct plan_arguments *arguments,
                                       const struct dot_file *file, const braid_graph *graph,
-                                      const braid_schedule *schedule,
-                                      const braid_memory_info *memory, uint64_t plan_ns)
+                                      const braid_schedule *schedule, uint64_t plan_ns)
 {
     enum exit_status status = EXIT_DONE;
     if (arguments->drawing)
@@ -224,27 +212,13 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
     if (arguments->trace && status == EXIT_DONE)
         status = output_write_trace(arguments->trace, schedule, &options);
     if (arguments->json && status == EXIT_DONE) {
-        json_t *json = plan_json_create(file, schedule, graph, memory, plan_ns);
+        json_t *json = plan_json_create(file, schedule, graph, plan_ns);
         status = json ? output_write_json(arguments->json, json)
                       : fail(EXIT_FAILED, "out of memory for the JSON of the plan");
         json_decref(json);
     }
     if (status == EXIT_DONE && count_on_stdout(arguments) == 0)
-        print_figures(file, schedule, memory, arguments->options.effort, plan_ns);
-    return status;
-}
-
-// Where transient buffers lie, proven like the plan.
-static braid_status plan_memory(const braid_schedule *schedule, const braid_graph *graph,
-                                braid_memory_info *out_info)
-{
-    braid_memory_plan *memory = NULL;
-    braid_status status = braid_memory_plan_create(schedule, graph, &memory);
-    if (!status)
-        status = braid_memory_plan_verify(memory, schedule, graph);
-    if (!status)
-        braid_memory_plan_get_info(memory, out_info);
-    braid_memory_plan_destroy(memory);
+        print_figures(file, schedule, arguments->options.effort, plan_ns);
     return status;
 }
 
@@ -284,11 +258,8 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
     progress_show("verifying", 0, 0);
     if (planned == BRAID_OK)
         planned = braid_schedule_verify(schedule, graph);
-    braid_memory_info memory = { 0 };
-    if (planned == BRAID_OK)
-        planned = plan_memory(schedule, graph, &memory);
     progress_clear();
-    status = planned == BRAID_OK ? write_results(arguments, file, graph, schedule, &memory, plan_ns)
+    status = planned == BRAID_OK ? write_results(arguments, file, graph, schedule, plan_ns)
                                  : task_graph_fail(file, planned);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);

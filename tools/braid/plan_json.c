@@ -199,23 +199,8 @@ static bool add_tasks(json_t *json, const struct dot_file *file, const braid_sch
     return done;
 }
 
-static bool add_memory(json_t *json, const braid_memory_info *memory)
-{
-    if (!memory->num_transients)
-        return true;
-    return json_object_set_new(json, "num_transients",
-                               json_integer(integer(memory->num_transients))) == 0 &&
-           json_object_set_new(json, "arena_bytes", json_integer(integer(memory->arena_bytes))) ==
-               0 &&
-           json_object_set_new(json, "unshared_bytes",
-                               json_integer(integer(memory->unshared_bytes))) == 0 &&
-           json_object_set_new(json, "bound_bytes", json_integer(integer(memory->bound_bytes))) ==
-               0;
-}
-
 json_t *plan_json_create(const struct dot_file *file, const braid_schedule *schedule,
-                         const braid_graph *graph, const braid_memory_info *memory,
-                         uint64_t plan_ns)
+                         const braid_graph *graph, uint64_t plan_ns)
 {
     json_t *json = plan_json_summary("plan", file, schedule, file->unit_ns);
     if (!json)
@@ -225,7 +210,7 @@ json_t *plan_json_create(const struct dot_file *file, const braid_schedule *sche
     bool done = json_object_set_new(json, "plan_ns", json_integer(integer(plan_ns))) == 0 &&
                 add_lanes(json, file, schedule) && add_islands(json, file, schedule, graph) &&
                 add_waits(json, file, schedule) && add_critical_path(json, file, schedule) &&
-                add_tasks(json, file, schedule, graph) && add_memory(json, memory) &&
+                add_tasks(json, file, schedule, graph) &&
                 places_add_copies(json, file, graph, schedule);
     if (!done) {
         json_decref(json);

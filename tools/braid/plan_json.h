@@ -3,7 +3,6 @@
 #ifndef BRAID_TOOL_PLAN_JSON_H
 #define BRAID_TOOL_PLAN_JSON_H
 
-#include <braid/memory.h>
 #include <braid/schedule.h>
 #include <jansson.h>
 
@@ -23,7 +22,6 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
 
 // The whole plan. NULL when memory runs out.
 json_t *plan_json_create(const struct dot_file *file, const braid_schedule *schedule,
-                         const braid_graph *graph, const braid_memory_info *memory,
-                         uint64_t plan_ns);
+                         const braid_graph *graph, uint64_t plan_ns);
 
 #endif

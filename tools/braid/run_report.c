@@ -59,6 +59,10 @@ static void print_report(const struct run_arguments *arguments, const struct run
         printf("devices    %" PRIu32 ", %" PRIu32 " cop%s of %" PRIu64 " byte%s\n", plan.num_places,
                plan.num_copies, plan.num_copies == 1 ? "y" : "ies", plan.copy_bytes,
                output_plural(plan.copy_bytes));
+    if (exec.transient_bytes)
+        printf("memory     %" PRIu64 " bytes for transient buffers, %" PRIu64
+               " unshared, bound %" PRIu64 "\n",
+               exec.transient_bytes, exec.unshared_transient_bytes, exec.transient_bound_bytes);
     printf("frames     %" PRIu64 ", the order of %" PRIu32 " edge%s kept in each\n",
            arguments->num_frames, num_edges, output_plural(num_edges));
     printf("makespan   planned %.3f us, measured %.3f us (median; %.3f to %.3f), ratio %.3f\n",
@@ -84,12 +88,14 @@ static json_t *make_json(const struct run_arguments *arguments, const struct run
     braid_exec_get_info(run->exec, &exec);
     braid_device_get_info(run->device, &device);
     json_t *json = plan_json_summary("run", run->file, braid_exec_schedule(run->exec), 1);
-    json_t *more =
-        json_pack("{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o}", "cost_unit", "ns", "backend",
-                  device.backend, "ordinal", (json_int_t)device.ordinal, "device", device.name,
-                  "mode", name_mode(exec.mode), "time_scale", arguments->time_scale, "frames",
-                  (json_int_t)arguments->num_frames, "measured_makespan_ns",
-                  spread_to_json(makespan), "launch_ns", spread_to_json(launch));
+    json_t *more = json_pack(
+        "{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o, s:I, s:I, s:I}", "cost_unit", "ns",
+        "backend", device.backend, "ordinal", (json_int_t)device.ordinal, "device", device.name,
+        "mode", name_mode(exec.mode), "time_scale", arguments->time_scale, "frames",
+        (json_int_t)arguments->num_frames, "measured_makespan_ns", spread_to_json(makespan),
+        "launch_ns", spread_to_json(launch), "transient_bytes", (json_int_t)exec.transient_bytes,
+        "unshared_transient_bytes", (json_int_t)exec.unshared_transient_bytes,
+        "transient_bound_bytes", (json_int_t)exec.transient_bound_bytes);
     if (!json || !more || json_object_update(json, more) != 0) {
         json_decref(json);
         json = NULL;

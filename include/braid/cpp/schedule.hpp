@@ -4,7 +4,6 @@
 #define BRAID_CPP_SCHEDULE_HPP
 
 #include <braid/cpp/result.hpp>
-#include <braid/memory.h>
 #include <braid/schedule.h>
 #include <braid/timeline.h>
 
@@ -131,53 +130,6 @@ template <class Errors> class basic_schedule
     {
     }
     detail::owned<braid_schedule, braid_schedule_destroy> schedule_;
-};
-
-// Where the transient buffers of a graph lie in one arena.
-template <class Errors> class basic_memory_plan
-{
-    template <class T> using result = typename Errors::template result<T>;
-
-  public:
-    static result<basic_memory_plan> create(const braid_schedule *schedule,
-                                            const braid_graph *graph)
-    {
-        braid_memory_plan *plan = nullptr;
-        braid_status status = braid_memory_plan_create(schedule, graph, &plan);
-        return Errors::template from<basic_memory_plan>(status,
-                                                        [&] { return basic_memory_plan(plan); });
-    }
-    braid_memory_info info() const
-    {
-        braid_memory_info info;
-        braid_memory_plan_get_info(get(), &info);
-        return info;
-    }
-    result<std::uint64_t> offset(braid_resource transient) const
-    {
-        std::uint64_t offset = 0;
-        braid_status status = braid_memory_plan_get_offset(get(), transient, &offset);
-        return Errors::template from<std::uint64_t>(status, [&] { return offset; });
-    }
-    result<void> verify(const braid_schedule *schedule, const braid_graph *graph) const
-    {
-        return Errors::template from<void>(braid_memory_plan_verify(get(), schedule, graph), [] {});
-    }
-
-    braid_memory_plan *get() const noexcept
-    {
-        return plan_.get();
-    }
-    operator braid_memory_plan *() const noexcept
-    {
-        return get();
-    }
-
-  private:
-    explicit basic_memory_plan(braid_memory_plan *plan) noexcept : plan_(plan)
-    {
-    }
-    detail::owned<braid_memory_plan, braid_memory_plan_destroy> plan_;
 };
 
 } // namespace braid
