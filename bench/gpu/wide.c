@@ -153,7 +153,7 @@ static gpu_function load(const struct driver *driver, const braid_kernel *kernel
 {
     char *image = NULL;
     gpu_function function;
-    must(braid_gpu_compile(gpu_from(driver->backend), kernel, false, &image, NULL));
+    must(braid_gpu_compile(gpu_from(driver->backend), kernel, false, &image));
     must_call(driver->api->module_load(module, image), "cuModuleLoadData");
     must_call(driver->api->module_function(&function, *module, kernel->name),
               "cuModuleGetFunction");
