@@ -256,6 +256,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *ex
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
+// As braid_exec_wait, with a time limit in nanoseconds from now. The calling thread asks with short
+// sleeps, of 1 ms at most. A limit of 0 asks once.
+// Errors: BRAID_TIMEOUT (the frames go on, and can be waited for again), those of braid_exec_wait.
+// Thread-safety: as braid_exec_wait.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t ns);
+
 // Frames of an exec count from 0 in launch order; num_frames is how many have been launched.
 // wait_frame blocks until a frame has ended, and with it all before. query_frame does not block,
 // and returns BRAID_NOT_READY before that. If launches queue although all places are taken

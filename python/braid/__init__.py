@@ -13,7 +13,7 @@ All here is sugar over the C library, whose headers say more: names are the same
 from braid._calls import log_to
 from braid._device import (Backend, Device, DeviceInfo, DeviceStats, Event, Stream, backends)
 from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, HostCallError,
-                           InputOutputError, InternalError, InvalidArgumentError, NoMemoryError,
+                           InputOutputError, InternalError, InvalidArgumentError, NoMemoryError, TimeoutError,
                            UnavailableError, UnsupportedError)
 from braid._exec import Exec, ExecInfo
 from braid._graph import Graph
@@ -36,6 +36,6 @@ __all__ = [
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Schedule",
-    "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "StreamMemory", "Timings", "Trial", "Tuning",
+    "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "StreamMemory", "TimeoutError", "Timings", "Trial", "Tuning",
     "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "log_to", "tune", "version",
 ]

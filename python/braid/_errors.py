@@ -2,6 +2,7 @@
 """Failures as exceptions: a type for each status, with the line that the C library wrote."""
 from __future__ import annotations
 
+import builtins
 from typing import Dict, List, NamedTuple, Type
 
 from braid._binding import ffi, lib
@@ -50,6 +51,10 @@ class BusyError(Error, RuntimeError):
     """Still in use; the message says by what."""
 
 
+class TimeoutError(Error, builtins.TimeoutError):
+    """The time limit of a wait passed."""
+
+
 class Failure(NamedTuple):
     """A host call that raised."""
 
@@ -80,6 +85,7 @@ _TYPES: Dict[int, Type[Error]] = {
     lib.BRAID_IO_ERROR: InputOutputError,
     lib.BRAID_INTERNAL: InternalError,
     lib.BRAID_BUSY: BusyError,
+    lib.BRAID_TIMEOUT: TimeoutError,
 }
 
 

@@ -14,7 +14,7 @@ from braid._errors import HostCallError, check, refuse
 from braid._graph import Graph
 from braid._group import DeviceGroup
 from braid._handles import Kept, Node, Parameter, Resource
-from braid._interrupts import poll, raise_interrupt
+from braid._interrupts import inside_c, poll, raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
@@ -145,13 +145,18 @@ class Exec(Owned):
             with stream._owner as on:
                 return int(call(pointer, on))
 
-    def wait(self) -> None:
-        """Blocks until the last launch has ended. Raises HostCallError where host calls of the graph raised
-        since the last wait, and DeviceError where work on the device failed. KeyboardInterrupt leaves a wait at once:
-        the frames go on, and can be waited for again."""
+    def wait(self, timeout: Optional[float] = None) -> None:
+        """Blocks until the last launch has ended, or for `timeout` seconds. Raises HostCallError where host calls of
+        the graph raised since the last wait, and DeviceError where work on the device failed. If the time passes,
+        TimeoutError is raised. KeyboardInterrupt leaves a wait at once. In both cases the frames go on, and can be
+        waited for again."""
         with self._owner as pointer:
-            self._poll(pointer)
-            status = lib.braid_exec_wait(pointer)
+            if timeout is None:
+                self._poll(pointer)
+                status = lib.braid_exec_wait(pointer)
+            else:
+                poll(lambda: bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY), timeout)
+                status = lib.braid_exec_wait_until(pointer, max(0, int(timeout * 1e9)) if inside_c() else 0)
         if status == lib.BRAID_OK:
             self._replaced.clear()
         self._kept.failures.report()

@@ -7,6 +7,7 @@ calls, and Ctrl-C would end such a call instead of the wait. Other threads wait 
 from __future__ import annotations
 
 import collections
+import math
 import threading
 import time
 import traceback
@@ -30,13 +31,20 @@ def _is_main() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def poll(is_over: Callable[[], bool]) -> None:
-    """Returns when `is_over` says so, and at once where the caller may wait inside C."""
-    if inside.depth or not _is_main():
+def inside_c() -> bool:
+    """Whether the caller may wait inside C."""
+    return bool(inside.depth) or not _is_main()
+
+
+def poll(is_over: Callable[[], bool], timeout: float = math.inf) -> None:
+    """Returns when `is_over` says so or the seconds have passed, and at once where the caller may wait inside C."""
+    if inside_c():
         return
     begin = time.perf_counter()
     while not is_over():
         waited = time.perf_counter() - begin
+        if waited >= timeout:
+            return
         if waited > _SPIN_SECONDS:  # the sleep makes a wait longer by a sixteenth at most
             time.sleep(min(waited / 16, _LONGEST_SLEEP_SECONDS))
 

@@ -210,6 +210,27 @@ static void a_launch_returns_at_once_while_another_thread_waits(void **state)
     assert_int_equal(contract_number(contract, data + 2), 6);
 }
 
+static void a_wait_with_a_limit_ends_before_a_slow_frame(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 3);
+    braid_stream *stream = contract_stream(contract);
+    braid_exec *exec = counting_exec(contract, data);
+    check_ok(braid_exec_wait_until(exec, 0)); // nothing was launched
+    struct gate gate = contract_close(contract, stream);
+    check_ok(braid_exec_launch(exec, stream));
+    assert_int_equal(braid_exec_wait_until(exec, 0), BRAID_TIMEOUT);
+    assert_int_equal(braid_exec_wait_until(exec, 2000000), BRAID_TIMEOUT);
+    assert_string_equal(braid_error_message(),
+                        "braid_exec_wait_until: 1 frame was launched, and the last has not ended "
+                        "after 2000000 ns");
+    check_still_closed(gate);
+    gate_open(gate);
+    check_ok(braid_exec_wait_until(exec, TEST_TIMEOUT_NS));
+    check_ok(braid_exec_wait_until(exec, 0));
+    assert_int_equal(contract_number(contract, data + 2), 3);
+}
+
 int run_never_blocks(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +242,7 @@ int run_never_blocks(void)
         contract_test(launches_behind_a_slow_frame_return_at_once),
         contract_test(new_arguments_do_not_wait_for_a_slow_frame),
         contract_test(a_launch_returns_at_once_while_another_thread_waits),
+        contract_test(a_wait_with_a_limit_ends_before_a_slow_frame),
     };
     return contract_run("a launch never blocks the host", tests);
 }

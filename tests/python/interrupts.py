@@ -162,3 +162,18 @@ def test_other_threads_wait_on(device):
     assert over.wait(20) and held.num_ended == 1
     thread.join()
     frame.close()
+
+
+def test_a_wait_may_have_a_limit(device):
+    graph, leave = braid.Graph(), threading.Event()
+    graph.host(lambda: leave.wait(20), name="slow", blocking=True)
+    frame = braid.Exec(device, graph)
+    frame.wait(timeout=0)  # nothing was launched
+    frame.launch()
+    for limit in (0, 0.01):
+        with pytest.raises(braid.TimeoutError, match="1 frame was launched") as raised:
+            frame.wait(timeout=limit)
+        assert isinstance(raised.value, TimeoutError) and raised.value.status == "BRAID_TIMEOUT"
+    leave.set()
+    frame.wait(timeout=20)
+    frame.close()

@@ -64,6 +64,12 @@ template <class Errors> class basic_exec
     {
         return Errors::template from<void>(braid_exec_wait(get()), [] {});
     }
+    // For so many nanoseconds at most; whether the last launch has ended.
+    result<bool> wait_until(std::uint64_t ns) const
+    {
+        const braid_status status = braid_exec_wait_until(get(), ns);
+        return detail::ready<Errors>(status == BRAID_TIMEOUT ? BRAID_NOT_READY : status);
+    }
     // Until a frame, counted from 0 in launch order, has ended.
     result<void> wait_frame(std::uint64_t frame) const
     {
