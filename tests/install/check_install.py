@@ -41,6 +41,7 @@ class Trial:
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("PKG_CONFIG", "LD_LIBRARY_PATH", "MESON",
                                                     "DESTDIR", "CFLAGS", "LDFLAGS"))}
+        self.environment["CMAKE_GENERATOR"] = "Ninja"  # Meson needs ninja anyway; make may be missing
 
     def run(self, *command, folder=None, **environment):
         done = subprocess.run(command, cwd=folder or self.top, stdout=subprocess.PIPE,
@@ -114,14 +115,13 @@ def by_cmake_as_vcpkg_moves_it(trial):
     if not shutil.which("cmake"):
         raise Skip("cmake is not installed")
     config, library = trial.find("braidConfig.cmake"), trial.find("libbraid.a")
+    headers = os.path.dirname(os.path.dirname(trial.find("braid.h")))
     prefix = os.path.join(trial.top, "vcpkg")
-    parts = os.path.relpath(os.path.dirname(config), trial.stage).split(os.sep)
-    libdir = os.sep.join(parts[parts.index("lib"):-2])  # lib, or lib/TRIPLET
+    libdir = os.path.relpath(os.path.dirname(library), os.path.dirname(headers))  # lib, lib64, or lib/TRIPLET
     for folder in ("share/braid", f"debug/{libdir}", libdir):
         os.makedirs(os.path.join(prefix, folder))
     for folder in (libdir, f"debug/{libdir}"):
         shutil.copy(library, os.path.join(prefix, folder))
-    headers = os.path.dirname(os.path.dirname(trial.find("braid.h")))
     shutil.copytree(headers, os.path.join(prefix, "include"))
     with open(config, encoding="utf-8") as file:
         text, num = re.subn(r'(PACKAGE_PREFIX_DIR "\$\{CMAKE_CURRENT_LIST_DIR\}/)\.\.((\\|/)\.\.)*(" ABSOLUTE)',
