@@ -342,8 +342,26 @@ static void a_full_disk_does_no_harm(void **state)
     assert_int_equal(compiled, 3);
 }
 
+// The program and the stand-in drivers, for a user who may not enter the build folder. The copies
+// keep their times: Braid knows a compiler by its size and time.
+static void make_copies(void)
+{
+    char command[3 * MOST_PATH], path[MOST_PATH];
+    snprintf(command, sizeof(command),
+             "cd '%s' && mkdir copies && cp -p '%s' copies/program && IFS=: && "
+             "for from in $LD_LIBRARY_PATH; do cp -p \"$from\"/*.so.*[0-9] copies || exit; done && "
+             "chmod -R a+rX copies",
+             folder, program);
+    assert_int_equal(system(command), 0);
+    if (access(path_of(path, "copies/program"), X_OK))
+        skip_because("no program runs from the folder of this test");
+}
+
 static void become_nobody(void)
 {
+    static char path[MOST_PATH];
+    setenv("LD_LIBRARY_PATH", path_of(path, "copies"), 1);
+    program = path_of(path, "copies/program");
     if (geteuid() == 0 && setuid(65534))
         _exit(1);
 }
@@ -353,6 +371,7 @@ static void a_folder_may_be_read_only(void **state)
 {
     char path[MOST_PATH], log[MOST_PATH];
     (void)state;
+    make_copies();
     assert_int_equal(mkdir(path_of(path, "cache"), 0755), 0);
     fclose(fopen(path_of(log, "log"), "w"));
     assert_int_equal(chmod(log, 0666), 0);
