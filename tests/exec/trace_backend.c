@@ -51,6 +51,8 @@ static bool must_fail(struct trace *trace)
     bool fails = call == trace->fail_at || (trace->fails_on && trace->failed);
     trace->failed = trace->failed || fails;
     pthread_mutex_unlock(&trace->lock);
+    if (trace->while_calling && call == trace->call_at)
+        trace->while_calling(trace->user);
     return fails;
 }
 

@@ -51,7 +51,9 @@ struct trace {
     braid_status (*while_waiting)(void *user);
     void *user;
     void (*while_recording)(void *user); // likewise, on the thread that records an event
-    bool refuses_programs;               // program_create returns BRAID_UNSUPPORTED
+    void (*while_calling)(void *user);   // likewise, before the call with the number `call_at`
+    int call_at;
+    bool refuses_programs; // program_create returns BRAID_UNSUPPORTED
     bool closed;
 };
 
