@@ -23,7 +23,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_save_costs(const braid_graph
 // Gives the nodes of a graph the costs of a file, all of them or none. `device` is the one that
 // they must be of; NULL: any. Errors: BRAID_INVALID_ARGUMENT (NULL; it is no file of costs, or has
 // more than 1 MiB and 64 bytes a node, is of a format that this version does not know, of another
-// graph or another device: the message says which), BRAID_IO_ERROR, BRAID_NO_MEMORY.
+// graph or another device, or a cost or the sum of all is over INT64_MAX: the message says which),
+// BRAID_IO_ERROR, BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_load_costs(braid_graph *graph,
                                                                const braid_device *device,
                                                                const char *path);

@@ -21,6 +21,8 @@ enum {
     MOST_BYTES_A_NODE = 64,   // those of its numbers
 };
 
+#define MOST_COST_NS ((uint64_t)INT64_MAX) // planning refuses a longer sum
+
 static void write_string(FILE *file, const char *text)
 {
     fputc('"', file);
@@ -69,13 +71,35 @@ braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device
     return BRAID_OK;
 }
 
+// The first number of a file that is out of its range.
+struct wrong_number {
+    const char *key, *text; // NULL: there is none
+    uint64_t most;
+    size_t index; // in an array, or SIZE_MAX
+};
+
 // What a file says.
 struct costs {
     char kind[16], graph[32], backend[32], device[256];
     uint64_t format;
     struct array costs_ns; // of uint64_t
+    struct wrong_number wrong;
     bool no_memory;
 };
+
+static uint64_t read_number(struct json_reader *reader, struct costs *costs, const char *key,
+                            size_t index, uint64_t most)
+{
+    const char *text = reader->at;
+    if (reader->failed)
+        return 0;
+    uint64_t number = braid_json_number(reader);
+    if (!reader->failed && number <= most)
+        return number;
+    costs->wrong = (struct wrong_number){ key, text, most, index };
+    reader->failed = true;
+    return 0;
+}
 
 static void read_numbers(struct json_reader *reader, struct costs *costs)
 {
@@ -87,7 +111,7 @@ static void read_numbers(struct json_reader *reader, struct costs *costs)
         costs->no_memory |= !place;
         if (!place)
             return;
-        *place = braid_json_number(reader);
+        *place = read_number(reader, costs, "costs_ns", costs->costs_ns.num - 1, MOST_COST_NS);
     } while (braid_json_take(reader, ','));
     reader->failed |= !braid_json_take(reader, ']');
 }
@@ -112,7 +136,7 @@ static void read_member(struct json_reader *reader, struct costs *costs)
         }
     }
     if (strcmp(name, "format") == 0)
-        costs->format = braid_json_number(reader);
+        costs->format = read_number(reader, costs, "format", SIZE_MAX, UINT32_MAX);
     else if (strcmp(name, "costs_ns") == 0)
         read_numbers(reader, costs);
     else
@@ -141,6 +165,20 @@ static braid_status check_text(const char *path, const char *what, const char *f
                              path, what, found, expected);
 }
 
+static braid_status check_sum(const char *path, const char *key, const struct array *numbers)
+{
+    const uint64_t *costs_ns = numbers->items;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < numbers->num; i++) {
+        if (costs_ns[i] > MOST_COST_NS - sum)
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "%s: the numbers of %s add up to more than %" PRIu64, path, key,
+                               MOST_COST_NS);
+        sum += costs_ns[i];
+    }
+    return BRAID_OK;
+}
+
 static braid_status check(const char *path, const struct costs *costs, const braid_graph *graph,
                           const braid_device *device)
 {
@@ -163,7 +201,7 @@ static braid_status check(const char *path, const struct costs *costs, const bra
     if (!status && costs->costs_ns.num != graph->nodes.num)
         status = braid_error(BRAID_INVALID_ARGUMENT, "%s has %zu costs, and the graph %zu nodes",
                              path, costs->costs_ns.num, graph->nodes.num);
-    return status;
+    return status ? status : check_sum(path, "costs_ns", &costs->costs_ns);
 }
 
 static braid_status set_costs(const struct costs *costs, braid_graph *graph)
@@ -220,6 +258,22 @@ static braid_status read_file(const char *path, size_t most, struct array *text)
     return status;
 }
 
+// What is not even a number, such as the end of the file, makes the file one of another kind.
+static braid_status refuse(const char *path, const struct wrong_number *wrong)
+{
+    static const char space[] = " \t\r\n";
+    const char *text = wrong->text ? wrong->text + strspn(wrong->text, space) : "";
+    const int length = (int)strcspn(text, " \t\r\n,:[]{}");
+    char index[32] = "";
+    if (length == 0)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s is no file of costs", path);
+    if (wrong->index != SIZE_MAX)
+        snprintf(index, sizeof(index), "[%zu]", wrong->index);
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "%s: %s%s is %.*s, and must be a whole number from 0 to %" PRIu64, path,
+                       wrong->key, index, length < 40 ? length : 40, text, wrong->most);
+}
+
 static braid_status take_costs(const char *path, const char *text, const braid_device *device,
                                braid_graph *graph)
 {
@@ -229,7 +283,7 @@ static braid_status take_costs(const char *path, const char *text, const braid_d
     if (costs.no_memory)
         status = braid_error_no_memory("a file of costs");
     else if (!is_json)
-        status = braid_error(BRAID_INVALID_ARGUMENT, "%s is no file of costs", path);
+        status = refuse(path, &costs.wrong);
     if (!status)
         status = check(path, &costs, graph, device);
     if (!status)

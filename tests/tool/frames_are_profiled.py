@@ -216,14 +216,22 @@ def values_that_no_tuning_writes_are_refused():
                                 (dict(way=dict(found["way"], mode="x")), "no way.mode 'x'"),
                                 (dict(way=dict(found["way"], islands="zz")), "no way.islands 'zz'"),
                                 (dict(way=dict(found["way"], widen=1)), "'way' is not as"),
-                                (dict(way=dict(found["way"], max_lanes=2.5)), "'way' is not as"),
-                                (dict(costs_ns=[1.5] + costs[1:]), "cost 0 is no whole"),
-                                (dict(costs_ns=costs[:1] + ["7"] + costs[2:]), "cost 1 is no whole"),
-                                (dict(costs_ns=costs[:3] + [-1]), "cost 3 is no whole")):
+                                (dict(way=dict(found["way"], max_lanes=2.5)), "way.max_lanes is 2.5, and must be"),
+                                (dict(way=dict(found["way"], max_lanes=65536)),
+                                 "way.max_lanes is 65536, and must be a whole number from 0 to 65535"),
+                                (dict(way=dict(found["way"], effort=4294967295)),
+                                 "way.effort is 4294967295, and must be a whole number from 0 to 1000"),
+                                (dict(way=dict(found["way"], effort=-1)), "way.effort is -1, and must be"),
+                                (dict(way=dict(found["way"], effort=None)), "way.effort is null, and must be"),
+                                (dict(costs_ns=[1.5] + costs[1:]), "costs_ns[0] is 1.5, and must be a whole number "
+                                 "from 0 to 9223372036854775807"),
+                                (dict(costs_ns=costs[:1] + ["7"] + costs[2:]), 'costs_ns[1] is "7", and must be'),
+                                (dict(costs_ns=[(1 << 63) - 1] * len(costs)), "the numbers of costs_ns add up to more"),
+                                (dict(costs_ns=costs[1:]), "3 numbers in costs_ns, and the graph has 4 nodes")):
             result = braid("run", "-", "--device", "cpu", "--frames", "2", "--workers", "2", "--tuned",
                            write_way(folder, dict(found, **changed)), text=FORK)
             assert result.status == 2 and reason in result.err and result.out == "", (changed, result.err)
-            assert result.err.count("\n") == 1, result.err
+            assert result.err.count("\n") == 1 and f"{folder}/changed.json:" in result.err, result.err
         del found["format"]
         result = braid("run", "-", "--device", "cpu", "--tuned", write_way(folder, found), text=FORK)
         assert result.status == 2 and "'format'" in result.err, result.err

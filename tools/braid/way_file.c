@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <braid/braid.h>
@@ -13,6 +14,8 @@
 #include "output.h"
 
 enum { DIGEST_CHARACTERS = 17 };
+// Tuning writes an effort of 200. Each step takes as long as planning.
+enum { MOST_LANES = 65535, MOST_EFFORT = 1000 };
 
 static void write_digest(const braid_graph *graph, char text[DIGEST_CHARACTERS])
 {
@@ -139,21 +142,52 @@ static enum exit_status check_file(const char *path, const json_t *json, const b
     return status;
 }
 
+static enum exit_status read_number(const char *path, const char *key, const json_t *value,
+                                    json_int_t most, json_int_t *out_number)
+{
+    *out_number = json_integer_value(value);
+    if (json_is_integer(value) && *out_number >= 0 && *out_number <= most)
+        return EXIT_DONE;
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    enum exit_status status = fail(EXIT_BAD_FILE,
+                                   "%s: %s is %.40s, and must be a whole number from 0 to "
+                                   "%" JSON_INTEGER_FORMAT,
+                                   path, key, text ? text : "missing", most);
+    free(text);
+    return status;
+}
+
+// The numbers of an array, and their sum, which is planned.
+static enum exit_status read_costs(const char *path, const char *key, const json_t *costs)
+{
+    json_int_t cost, sum = 0;
+    for (size_t i = 0; i < json_array_size(costs); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "%s[%zu]", key, i);
+        enum exit_status status =
+            read_number(path, name, json_array_get(costs, i), INT64_MAX, &cost);
+        if (status != EXIT_DONE)
+            return status;
+        if (cost > INT64_MAX - sum)
+            return fail(EXIT_BAD_FILE, "%s: the numbers of %s add up to more than %" PRId64, path,
+                        key, INT64_MAX);
+        sum += cost;
+    }
+    return EXIT_DONE;
+}
+
 static enum exit_status take_costs(const char *path, const json_t *costs, braid_graph *graph)
 {
     if (json_array_size(costs) != braid_graph_num_nodes(graph))
-        return fail(EXIT_BAD_FILE, "%s: %zu costs, and the graph has %zu nodes", path,
+        return fail(EXIT_BAD_FILE, "%s: %zu numbers in costs_ns, and the graph has %zu nodes", path,
                     json_array_size(costs), braid_graph_num_nodes(graph));
-    for (size_t i = 0; i < json_array_size(costs); i++) {
-        const json_t *value = json_array_get(costs, i);
-        json_int_t cost = json_integer_value(value);
-        braid_node node = braid_graph_node(graph, (uint32_t)i);
-        if (!json_is_integer(value) || cost < 0)
-            return fail(EXIT_BAD_FILE, "%s: cost %zu is no whole number from 0 on", path, i);
-        if (braid_graph_set_cost(graph, node, (uint64_t)cost) != BRAID_OK)
-            return fail_in_library();
+    enum exit_status status = read_costs(path, "costs_ns", costs);
+    for (size_t i = 0; i < json_array_size(costs) && status == EXIT_DONE; i++) {
+        const uint64_t cost_ns = (uint64_t)json_integer_value(json_array_get(costs, i));
+        if (braid_graph_set_cost(graph, braid_graph_node(graph, (uint32_t)i), cost_ns) != BRAID_OK)
+            status = fail_in_library();
     }
-    return EXIT_DONE;
+    return status;
 }
 
 static enum exit_status take_way(const char *path, json_t *json, braid_exec_options *out_way)
@@ -162,13 +196,17 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
     int mode = 0, island = 0;
     json_int_t lanes = 0, effort = 0;
     int fixed = 0, widen = 0, early = 0, most = 0, blind = 0;
-    if (json_unpack(json, "{s:s, s:I, s:b, s:b, s:b, s:b, s:I, s:b, s:s}", "mode", &mode_name,
-                    "max_lanes", &lanes, "fixed_lanes", &fixed, "max_concurrency", &most, "widen",
-                    &widen, "ignore_costs", &blind, "effort", &effort, "early_start", &early,
-                    "islands", &islands_name) != 0 ||
-        lanes < 0 || lanes > 65535 || effort < 0 || effort > UINT32_MAX)
+    if (json_unpack(json, "{s:s, s:b, s:b, s:b, s:b, s:b, s:s}", "mode", &mode_name, "fixed_lanes",
+                    &fixed, "max_concurrency", &most, "widen", &widen, "ignore_costs", &blind,
+                    "early_start", &early, "islands", &islands_name) != 0)
         return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
-    enum exit_status status = read_word(path, "way.mode", modes, mode_name, &mode);
+    enum exit_status status =
+        read_number(path, "way.max_lanes", json_object_get(json, "max_lanes"), MOST_LANES, &lanes);
+    if (status == EXIT_DONE)
+        status =
+            read_number(path, "way.effort", json_object_get(json, "effort"), MOST_EFFORT, &effort);
+    if (status == EXIT_DONE)
+        status = read_word(path, "way.mode", modes, mode_name, &mode);
     if (status == EXIT_DONE)
         status = read_word(path, "way.islands", islands, islands_name, &island);
     if (status != EXIT_DONE)
