@@ -39,7 +39,7 @@ typedef struct braid_tune_options {
     // way runs two frames, the faster half of them (of three at least) a third, and half of that a
     // fourth; the first does not count.
     uint64_t budget_ns;
-    uint32_t max_lanes; // that are tried; 0: as many as pay by the plans, up to 32
+    uint32_t max_lanes; // that are tried, as far as so many nodes may run at once; 0: up to 32
     bool keep_costs;    // plan with the graph's costs; otherwise they are measured first, and set
     braid_tune_report *report; // NULL: nobody is told
     void *user;

@@ -104,7 +104,7 @@ static void keep_promising(struct tune_trials *trials, size_t first)
 }
 
 // 2, 3, 4, 6, 8, 12, ...
-static uint32_t next_lanes(uint32_t lanes)
+static uint64_t next_lanes(uint64_t lanes)
 {
     return lanes < 3 ? lanes + 1 : (lanes & (lanes - 1)) ? lanes / 3 * 4 : lanes / 2 * 3;
 }
@@ -147,10 +147,11 @@ static braid_status add_lanes(struct tune_trials *trials, braid_exec_mode mode, 
     if (status || !*out_made)
         return status;
     uint32_t most = trials->max_lanes ? trials->max_lanes : MOST_LANES;
+    most = trials->width < most ? trials->width : most;
     way.plan.fixed_lanes = true;
-    for (uint32_t lanes = 1; lanes <= most && !status; lanes = next_lanes(lanes)) {
+    for (uint64_t lanes = 1; lanes <= most && !status; lanes = next_lanes(lanes)) {
         bool made;
-        way.plan.max_lanes = lanes;
+        way.plan.max_lanes = (uint32_t)lanes;
         status = add_trial(trials, &way, &made);
         if (!status && made && is_twin(trials, first, trials->trials.num - 1))
             remove_trial(trials, trials->trials.num - 1);
@@ -217,10 +218,25 @@ static braid_status add_variants(struct tune_trials *trials, size_t first)
     return status;
 }
 
+// The lanes of a plan with a lane for everything that may run at once.
+static braid_status find_width(struct tune_trials *trials)
+{
+    const braid_schedule_options options = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    braid_schedule *schedule;
+    braid_status status = braid_schedule_create(trials->graph, &options, &schedule);
+    if (status)
+        return status;
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    trials->width = info.num_lanes;
+    braid_schedule_destroy(schedule);
+    return BRAID_OK;
+}
+
 braid_status braid_tune_trials_find(struct tune_trials *trials)
 {
     static const braid_exec_mode modes[] = { BRAID_MODE_NATIVE, BRAID_MODE_STREAMS };
-    braid_status status = BRAID_OK;
+    braid_status status = find_width(trials);
     bool made = false;
     for (int i = 0; i < 2 && !status; i++) {
         size_t first = trials->trials.num;

@@ -22,7 +22,8 @@ struct tune_trial {
 struct tune_trials {
     braid_device *device;
     const braid_graph *graph;
-    uint32_t max_lanes;
+    uint32_t max_lanes; // as the program says; 0: it does not
+    uint32_t width;     // how many nodes may run at once, so that more lanes have no work
     uint32_t frames_a_turn;
     struct array trials; // struct tune_trial
 };
