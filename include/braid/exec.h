@@ -176,8 +176,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 // Errors of all: BRAID_INVALID_ARGUMENT (no node of the exec's graph, another kind of node, a value
 // that the graph would not take), BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 
-// The grid of a kernel node, in blocks; y and z of 0 are 1. To run none, disable the node. Of a
-// node with .grid_from it is the largest grid.
+// The grid of a kernel node, in blocks. An x of 0 is no block: the node does nothing, as a disabled
+// one, until it has another grid. y and z of 0 are 1. Of a node with .grid_from it is the largest
+// grid.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_grid(braid_exec *exec, braid_node node,
                                                             braid_dim3 grid);
 

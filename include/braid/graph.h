@@ -126,6 +126,9 @@ typedef struct braid_launch {
     // nodes of one kernel have it, or none.
     const void *grid_from;             // NULL: `grid` is the grid
     braid_resource grid_from_resource; // instead of `grid_from`: see braid_resource_address
+    // True: a 0 in `grid` is no block, for grids that the program computes. The node then does
+    // nothing, as a disabled one, until it is given another grid. False: a 0 counts as 1.
+    bool may_be_empty;
 } braid_launch;
 
 // An asynchronous copy between any two memories that the device can reach. What it reads and writes
@@ -350,8 +353,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *g
 // What of a node a parameter goes to, and what its bytes are there.
 typedef enum braid_target {
     BRAID_TARGET_ARGUMENT = 0,   // of a kernel: an argument, or a part of one
-    BRAID_TARGET_GRID = 1,       // of a kernel: a braid_dim3 without zeros
-    BRAID_TARGET_GRID_X = 2,     // of a kernel: a uint32_t, not 0
+    BRAID_TARGET_GRID = 1,       // of a kernel: a braid_dim3; with a 0 in it, x, y or z, the kernel
+                                 // has no block, and does nothing until it has another grid
+    BRAID_TARGET_GRID_X = 2,     // of a kernel: a uint32_t; 0 likewise
     BRAID_TARGET_GRID_Y = 3,     // likewise
     BRAID_TARGET_GRID_Z = 4,     // likewise
     BRAID_TARGET_TO = 5,         // of a copy or fill: a pointer

@@ -13,8 +13,9 @@
 extern "C" {
 #endif
 
-// Sizes of a grid in blocks or of a block in threads. A zero counts as 1: .grid.x = 64 is all that
-// a grid of 64 blocks needs.
+// Sizes of a grid in blocks or of a block in threads. A zero was not filled in, and counts as 1:
+// .grid.x = 64 is all that a grid of 64 blocks needs. For a grid that may have no block, see
+// braid_launch.may_be_empty.
 typedef struct braid_dim3 {
     uint32_t x, y, z;
 } braid_dim3;

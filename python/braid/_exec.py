@@ -260,8 +260,10 @@ class Exec(Owned):
             check(lib.braid_exec_set_param(pointer, handle, ffi.from_buffer(argument.data)))
 
     def set_grid(self, node: Node, grid: Size) -> None:
-        """Gives a kernel node another grid, in blocks; with `grid_from`, another largest one."""
-        dim3 = ffi.new("braid_dim3 *", tuple(sizes(f"the grid of kernel '{node.name}'", grid)))[0]
+        """Gives a kernel node another grid, in blocks; with `grid_from`, another largest one. With a 0 in it the node
+        does nothing."""
+        numbers = tuple(sizes(f"the grid of kernel '{node.name}'", grid, 1))
+        dim3 = ffi.new("braid_dim3 *", numbers if all(numbers) else (0, 1, 1))[0]
         with self._owner as pointer:
             check(lib.braid_exec_set_grid(pointer, self.graph._handle(node, "node"), dim3))
 

@@ -157,7 +157,8 @@ class Graph(Communications):
     def kernel(self, kernel: Any, grid: Size, args: Sequence[Any] = (), *, block: Size = 1,
                cluster: Size = 0, shared_bytes: int = 0, priority: int = 0, grid_from: Any = None,
                **options: Unpack[NodeOptions]) -> Node:
-        """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads. Arrays among
+        """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads. With a 0 in `grid` the
+        node does nothing until an exec gives it another. Arrays among
         `args` become pointers; each must be one that the node reads, writes, updates or accumulates.
         `grid_from`: an array or resource of three uint32, which the node reads as its grid when its turn
         comes; `grid` is the largest then."""
@@ -172,7 +173,8 @@ class Graph(Communications):
         struct.kernel = kernel._struct
         for field, size in (("grid", grid), ("block", block), ("cluster", cluster)):
             dim3 = getattr(struct, field)
-            dim3.x, dim3.y, dim3.z = sizes(f"{field} of kernel '{name}'", size)
+            dim3.x, dim3.y, dim3.z = sizes(f"{field} of kernel '{name}'", size, 1 if field == "grid" else 0)
+        struct.may_be_empty = True
         struct.shared_bytes, struct.priority = shared_bytes, priority
         struct.args, struct.num_args = packed.array, packed.num
         if isinstance(counts, Span):

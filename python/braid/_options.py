@@ -220,12 +220,12 @@ def read_exec(struct: Any) -> ExecOptions:
     return way
 
 
-def sizes(what: str, size: Size) -> Iterator[int]:
+def sizes(what: str, size: Size, missing: int = 0) -> Iterator[int]:
     """The three numbers of a braid_dim3."""
     numbers = size if isinstance(size, tuple) else (size,)
     if not 1 <= len(numbers) <= 3:
         raise refuse(f"{what} has {len(numbers)} sizes: give one to three")
     for number in numbers:
         if not 0 <= number < 2**32:
-            raise refuse(f"{what} {size}: each size is a number from 1 to 2**32 - 1")
-    yield from (*numbers, 0, 0)[:3]
+            raise refuse(f"{what} {size}: each size is a number from 0 to 2**32 - 1")
+    yield from (*numbers, missing, missing)[:3]

@@ -175,6 +175,9 @@ void braid_exec_finish_changes(braid_exec *exec);
 // Replaces bytes in all frames, those of each node together, and tells the player. The caller holds
 // the lock. Errors: of braid_frame_change, the player, and event_query; then all is as it was.
 braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, uint32_t num);
+// Gives kernels whose grids have no block these grids, of which players do nothing. They were made
+// with others, which a driver takes. Errors: those of braid_exec_change.
+braid_status braid_exec_empty_grids(braid_exec *exec, const braid_graph *graph);
 // The same in the frame of one slot.
 braid_status braid_exec_change_slot(braid_exec *exec, uint32_t slot, const struct exec_edit *edits,
                                     uint32_t num);

@@ -12,6 +12,7 @@
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
+#include "graph/placed.h"
 
 enum {
     LEAST_EDITS = 4, // of calls that change one node other than by its arguments
@@ -109,6 +110,18 @@ static braid_status tell_player(braid_exec *exec, const struct frame_slot *slot,
     return status;
 }
 
+// Of several places: what a node leaves that does nothing is where it was, and nobody copies it.
+static braid_status check_rest(const braid_exec *exec, const struct backend_task *task)
+{
+    if (!task->disabled || !exec->placed || !graph_nodes(exec->placed->graph)[task->node].must_run)
+        return BRAID_OK;
+    return braid_error(BRAID_UNSUPPORTED,
+                       "node %s writes (BRAID_WRITE) on a device where what it would leave is not: "
+                       "disable it by a parameter (BRAID_TARGET_ENABLED), or let it access that by "
+                       "BRAID_READ_WRITE",
+                       braid_node_text(task->node, task->name).text);
+}
+
 // The values from before are the frame's again; `out_made` is the task with those of the change.
 static void put_back(const braid_exec *exec, const struct exec_changed *changed,
                      struct backend_task *out_made)
@@ -132,7 +145,9 @@ static braid_status change(braid_exec *exec, struct exec_changed *changed)
         put_bytes_back(&slot->frame, changed);
         return status;
     }
-    status = tell_player(exec, slot, node);
+    status = check_rest(exec, &slot->frame.tasks[node]);
+    if (!status)
+        status = tell_player(exec, slot, node);
     if (!status)
         return BRAID_OK;
     put_back(exec, changed, &made);
@@ -264,6 +279,23 @@ static braid_status change_slots(braid_exec *exec, uint32_t first_slot, uint32_t
 braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, uint32_t num)
 {
     return change_slots(exec, 0, exec->num_slots, edits, num);
+}
+
+braid_status braid_exec_empty_grids(braid_exec *exec, const braid_graph *graph)
+{
+    const struct graph_kernel *kernels = graph->kernels.items;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        if (node->kind != WORK_KERNEL || !kernels[node->payload].empty)
+            continue;
+        const braid_dim3 grid = graph_kernel_grid(&kernels[node->payload]);
+        struct exec_edit edit = braid_exec_edit_of(&exec->tasks, i, BRAID_TARGET_GRID);
+        edit.from = (const unsigned char *)&grid;
+        edit.bytes = sizeof(grid);
+        status = braid_exec_change(exec, &edit, 1);
+    }
+    return status;
 }
 
 braid_status braid_exec_change_slot(braid_exec *exec, uint32_t slot, const struct exec_edit *edits,

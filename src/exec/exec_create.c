@@ -135,6 +135,8 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
         status = make_playings(exec, options);
     if (!status)
         status = verify_params(exec, graph);
+    if (!status)
+        status = braid_exec_empty_grids(exec, graph);
     if (status) {
         finish_program(exec);
         return status;

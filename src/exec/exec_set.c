@@ -4,7 +4,6 @@
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
-#include "graph/placed.h"
 
 // A call that changes a node, once its exec and node are known to be right.
 struct setter {
@@ -142,13 +141,6 @@ braid_status braid_exec_set_enabled(braid_exec *exec, braid_node node, bool enab
                            "braid_exec_set_enabled: node %s is a communication, whose other ranks "
                            "would wait for it",
                            name_node(&setter).text);
-    if (!enabled && exec->placed && graph_nodes(exec->placed->graph)[setter.node].must_run)
-        return braid_error(
-            BRAID_UNSUPPORTED,
-            "braid_exec_set_enabled: node %s writes (BRAID_WRITE) on a device where "
-            "what it would leave is not: disable it by a parameter, or let it access "
-            "that by BRAID_READ_WRITE",
-            name_node(&setter).text);
     const uint32_t word = enabled;
     const struct new_value value = { BRAID_TARGET_ENABLED, &word, sizeof(word) };
     return set_targets(&setter, &value, 1);

@@ -37,7 +37,7 @@ struct graph_node {
     uint8_t kind;  // enum work_kind
     uint8_t role;  // enum graph_role
     uint8_t place; // 0: not named; 1 and more: the place before that. Of a main node
-    bool may_rest; // a parameter may disable it
+    bool may_rest; // a parameter may disable it, or it has no block at first
     bool must_run; // of several places: it writes where what was there before is not
 };
 
@@ -97,9 +97,18 @@ struct graph_kernel {
     uint8_t cluster[3];     // all zero: none
     bool grid_from;         // the last of its arguments, which the program did not give as one, is
                             // the address that its grid is read from
+    uint8_t empty;          // which sizes of the grid are 0, where `grid` has 1: a bit each
     int32_t priority;
     uint32_t shared_bytes;
 };
+
+// With a 0 where it has no block.
+static inline braid_dim3 graph_kernel_grid(const struct graph_kernel *kernel)
+{
+    return (braid_dim3){ kernel->empty & 1 ? 0 : kernel->grid.x,
+                         kernel->empty & 2 ? 0 : kernel->grid.y,
+                         kernel->empty & 4 ? 0 : kernel->grid.z };
+}
 
 struct graph_parameter {
     uint32_t name;  // place in names

@@ -136,13 +136,13 @@ static void write_launch(const braid_graph *graph, const struct graph_node *node
 {
     const struct graph_kernel *kernel =
         &((const struct graph_kernel *)graph->kernels.items)[node->payload];
-    const braid_dim3 *grid = &kernel->grid, *block = &kernel->block;
-    if (grid->x != 1 || grid->y != 1 || grid->z != 1 || block->x != 1 || block->y != 1 ||
+    const braid_dim3 grid = graph_kernel_grid(kernel), *block = &kernel->block;
+    if (grid.x != 1 || grid.y != 1 || grid.z != 1 || block->x != 1 || block->y != 1 ||
         block->z != 1)
         fprintf(file,
                 ", launch=\"%" PRIu32 ",%" PRIu32 ",%" PRIu32 "x%" PRIu32 ",%" PRIu32 ",%" PRIu32
                 "\"",
-                grid->x, grid->y, grid->z, block->x, block->y, block->z);
+                grid.x, grid.y, grid.z, block->x, block->y, block->z);
 }
 
 // What the planner asks of a kernel before it is inside an island (plan_divide.c).
@@ -152,7 +152,8 @@ static void write_inside(const braid_graph *graph, const struct graph_changes *c
     const struct graph_kernel *kernel =
         &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[index].payload];
     if (kernel->kernel->source && !kernel->cluster[0] && !kernel->shared_bytes &&
-        !kernel->grid_from && !braid_graph_changes_launch(graph, changes, index) &&
+        !kernel->grid_from && !kernel->empty &&
+        !braid_graph_changes_launch(graph, changes, index) &&
         kernel->num_args <= GRAPH_MOST_ARGS_INSIDE)
         fprintf(file, ", inside=%" PRIu32, kernel->num_args);
 }

@@ -20,6 +20,14 @@ static braid_dim3 without_zeros(braid_dim3 dim)
     return (braid_dim3){ dim.x ? dim.x : 1, dim.y ? dim.y : 1, dim.z ? dim.z : 1 };
 }
 
+static uint8_t empty_sizes(const braid_launch *launch)
+{
+    const braid_dim3 *grid = &launch->grid;
+    if (!launch->may_be_empty)
+        return 0;
+    return (uint8_t)((grid->x ? 0 : 1) | (grid->y ? 0 : 2) | (grid->z ? 0 : 4));
+}
+
 static braid_status check_sizes(const char *name, const braid_launch *launch)
 {
     braid_dim3 grid = without_zeros(launch->grid);
@@ -244,6 +252,7 @@ static void append_kernel(braid_graph *graph, const braid_launch *launch, uint64
         .grid_from = reads_grid(launch),
         .grid = without_zeros(launch->grid),
         .block = without_zeros(launch->block),
+        .empty = empty_sizes(launch),
         .priority = launch->priority,
         .shared_bytes = launch->shared_bytes,
     };
@@ -285,6 +294,7 @@ static braid_status add_kernel(braid_graph *graph, const char *name, const void 
     uint32_t payload = (uint32_t)graph->kernels.num;
     append_kernel(graph, launch, needs.bytes);
     braid_graph_append_node(graph, WORK_KERNEL, payload, &launch->node, out_node);
+    ((struct graph_node *)graph->nodes.items)[graph->nodes.num - 1].may_rest = empty_sizes(launch);
     return BRAID_OK;
 }
 

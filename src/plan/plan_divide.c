@@ -285,6 +285,8 @@ static struct island_fit fit_of_kernel(const struct graph_kernel *kernel, bool c
         fit.why_not = "it has a cluster";
     else if (kernel->grid_from)
         fit.why_not = "its grid is read from memory";
+    else if (kernel->empty)
+        fit.why_not = "its grid has no block";
     else if (changes)
         fit.why_not = "a parameter changes its grid or disables it";
     else if (kernel->shared_bytes)

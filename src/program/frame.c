@@ -217,10 +217,9 @@ static braid_status check_grid(const struct backend_task *task)
     const struct backend_launch *launch = &task->launch;
     if (braid_grid_fits(launch->grid, launch->block))
         return BRAID_OK;
-    bool none = !launch->grid.x || !launch->grid.y || !launch->grid.z;
-    return braid_error(BRAID_INVALID_ARGUMENT, "node %s: a grid of %ux%ux%u blocks%s",
+    return braid_error(BRAID_INVALID_ARGUMENT, "node %s: a grid of %ux%ux%u blocks",
                        braid_node_text(task->node, task->name).text, launch->grid.x, launch->grid.y,
-                       launch->grid.z, none ? ": to run none, disable the node" : "");
+                       launch->grid.z);
 }
 
 // For every task, since a change of several settles when all are made.
@@ -326,9 +325,11 @@ braid_status braid_frame_change(const struct tasks *tasks, struct frame *frame, 
 {
     const struct task_control *control = control_of(frame, index);
     struct backend_task task = frame->tasks[index];
-    task.disabled = control->enabled == 0;
-    if (task.kind == WORK_KERNEL)
-        task.launch.grid = control->grid;
+    const braid_dim3 grid = control->grid;
+    bool is_empty = task.kind == WORK_KERNEL && (!grid.x || !grid.y || !grid.z);
+    task.disabled = !control->enabled || is_empty;
+    if (task.kind == WORK_KERNEL && !is_empty) // else a driver keeps one that it takes
+        task.launch.grid = grid;
     braid_status status = read_changed(tasks, frame, &task);
     if (status)
         return status;

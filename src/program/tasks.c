@@ -191,6 +191,7 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
         const struct graph_kernel *kernel = kernel_of(graph, node);
         task->launch = describe_launch(tasks, kernel);
         control->grid = kernel->grid;
+        task->varies = kernel->empty ? 1u << BRAID_TARGET_ENABLED : 0;
         tasks->offsets[node] = kernel->arg_offset;
         tasks->max_args = kernel->num_args > tasks->max_args ? kernel->num_args : tasks->max_args;
     } else {

@@ -16,7 +16,7 @@ enum task_slot {
 };
 
 struct task_control {
-    braid_dim3 grid; // of a kernel
+    braid_dim3 grid; // of a kernel; with a 0 in it the task is disabled
     uint32_t enabled;
 };
 

@@ -235,6 +235,101 @@ static void grids_grow_and_shrink(void **state)
     }
 }
 
+// Kernels that were added without a block, between two stamps, of which the second's grid.y is a
+// parameter.
+struct empties {
+    uint32_t *numbers; // two counts of 16 blocks, then a counter, then the stamps
+    braid_node nodes[2];
+    braid_parameter rows;
+    braid_exec *exec;
+    uint32_t expected[32];
+};
+
+enum { empty_counter = 64, empty_stamps = 66 };
+
+static struct empties make_empties(struct contract *contract)
+{
+    struct empties empties = { .numbers = contract_numbers(contract, 80) };
+    uint32_t *numbers = empties.numbers;
+    braid_graph *graph = contract_graph(contract);
+    braid_node before = add_stamp(graph, (braid_node_options){ 0 }, numbers + empty_counter,
+                                  numbers + empty_stamps, 0, 100000);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t *counts = numbers + 16 * i, *seen = numbers + 32 + 16 * i;
+        const braid_launch launch = { .node = { .name = "empty", AFTER(before) },
+                                      .kernel = &test_count_blocks,
+                                      .grid = { i ? 3 : 0, i ? 0 : 2, 1 },
+                                      .block = { 32, 1, 1 },
+                                      .may_be_empty = true,
+                                      BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) };
+        check_ok(braid_graph_add_kernel(graph, &launch, &empties.nodes[i]));
+    }
+    add_stamp(graph, (braid_node_options){ AFTER(empties.nodes[0], empties.nodes[1]) },
+              numbers + empty_counter, numbers + empty_stamps, 1, 0);
+    check_ok(braid_graph_add_parameter(graph, "rows", sizeof(uint32_t), &empties.rows));
+    check_ok(braid_graph_use_parameter(
+        graph, empties.rows,
+        &(braid_parameter_use){ .node = empties.nodes[1], .target = BRAID_TARGET_GRID_Y }));
+    empties.exec = make_exec(contract, graph, 2);
+    return empties;
+}
+
+// Two frames, of both slots, in which so many blocks of the two kernels run.
+static void check_blocks(struct contract *contract, struct empties *empties, uint32_t first,
+                         uint32_t second)
+{
+    for (uint32_t frame = 0; frame < 2; frame++) {
+        for (uint32_t block = 0; block < 16; block++) {
+            empties->expected[block] += block < first;
+            empties->expected[16 + block] += block < second;
+        }
+        check_ok(braid_exec_launch(empties->exec, NULL));
+        check_ok(braid_exec_wait(empties->exec));
+        uint32_t seen[80];
+        contract_read(contract, seen, empties->numbers, sizeof(seen));
+        assert_memory_equal(seen, empties->expected, sizeof(empties->expected));
+        const uint32_t *stamps = seen + empty_stamps; // of a begin and an end each
+        assert_true(stamps[1] < stamps[2]);
+    }
+}
+
+static void kernels_without_a_block_do_nothing(void **state)
+{
+    struct contract *contract = *state;
+    struct empties empties = make_empties(contract);
+    check_blocks(contract, &empties, 0, 0);
+    uint32_t rows = 4;
+    check_ok(braid_exec_set_grid(empties.exec, empties.nodes[0], (braid_dim3){ 5 }));
+    check_ok(braid_exec_set_param(empties.exec, empties.rows, &rows));
+    check_blocks(contract, &empties, 5, 12);
+    rows = 0;
+    check_ok(braid_exec_set_grid(empties.exec, empties.nodes[0], (braid_dim3){ 0 }));
+    check_ok(braid_exec_set_param(empties.exec, empties.rows, &rows));
+    check_blocks(contract, &empties, 0, 0);
+    // Whether it is enabled is another thing.
+    check_ok(braid_exec_set_enabled(empties.exec, empties.nodes[0], false));
+    check_ok(braid_exec_set_grid(empties.exec, empties.nodes[0], (braid_dim3){ 2, 2 }));
+    check_ok(braid_exec_set_enabled(empties.exec, empties.nodes[1], true));
+    check_blocks(contract, &empties, 0, 0);
+    rows = 1;
+    check_ok(braid_exec_set_enabled(empties.exec, empties.nodes[0], true));
+    check_ok(braid_exec_set_param(empties.exec, empties.rows, &rows));
+    check_blocks(contract, &empties, 4, 3);
+}
+
+// A zero in a struct that nobody filled in is no grid without blocks.
+static void a_size_that_is_left_out_is_one(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *numbers = contract_numbers(contract, 32);
+    braid_graph *graph = contract_graph(contract);
+    add_count_blocks(graph, (braid_node_options){ 0 }, numbers, numbers + 16, (braid_dim3){ 0 });
+    braid_exec *exec = make_exec(contract, graph, 1);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, numbers), 1);
+}
+
 // Whichever allocation fails: the next frame has one grid or the other, as the call said.
 static void a_grid_that_finds_no_memory_stays(void **state)
 {
@@ -377,6 +472,8 @@ int run_kinds(void)
         contract_test(an_end_that_moves_has_no_bound),
         contract_test(edges_of_a_disabled_node_stay),
         contract_test(grids_grow_and_shrink),
+        contract_test(kernels_without_a_block_do_nothing),
+        contract_test(a_size_that_is_left_out_is_one),
         contract_test(a_grid_that_finds_no_memory_stays),
         contract_test(native_calls_take_other_data),
         contract_test(copies_of_ordinary_memory_change),

@@ -286,10 +286,7 @@ static void wrong_values_are_refused_and_change_nothing(void **state)
     struct contract *contract = *state;
     struct nodes nodes = make_nodes(contract, true);
     braid_exec *exec = make_exec(contract, nodes.graph, 2);
-    const braid_dim3 none = { 0, 1, 1 };
     const braid_node foreign = add_empty(contract_graph(contract), (braid_node_options){ 0 });
-    check_fails(braid_exec_set_grid(exec, nodes.count, none), BRAID_INVALID_ARGUMENT,
-                "disable the node");
     check_fails(braid_exec_set_grid(exec, nodes.count, (braid_dim3){ ~0u, ~0u, ~0u }),
                 BRAID_INVALID_ARGUMENT, "test_count_blocks");
     check_fails(braid_exec_set_grid(exec, nodes.fill, (braid_dim3){ 1, 1, 1 }),

@@ -164,6 +164,40 @@ static void frames_change(braid::device &device)
     expect(ends[0][1] == 6 && ends[0][2] == 112 && ends[1][0] == 212 && ends[1][2] == 5);
 }
 
+static void grids_without_blocks_run_nothing(braid::device &device)
+{
+    int sums[16] = {};
+    std::vector<int> none;
+    braid::kernel add("add", add_to_each);
+    auto graph = braid::graph::create();
+    auto sum = graph.buffer("sums", sums);
+    auto size = static_cast<std::uint32_t>(none.size());
+    auto rows = graph.parameter<std::uint32_t>("rows");
+    auto first = graph.add(add, size, braid::task("first").updates(sum), sums, 1);
+    auto second = graph.add(add, braid::shape({ 4, size }, { 1, 1, 1 }),
+                            braid::task("second").updates(sum), sums, 10);
+    graph.use(rows, second, BRAID_TARGET_GRID_Y);
+    graph.add(add, braid::shape(braid_dim3{ 2, 0, 0 }, {}), braid::task("third").updates(sum), sums,
+              100);
+    graph.add(add, braid::shape(), braid::task("fourth").updates(sum), sums, 1000);
+    auto exec = braid::exec::create(device, graph);
+    auto run = [&] {
+        std::fill(std::begin(sums), std::end(sums), 0);
+        exec.launch();
+        exec.wait();
+    };
+    run();
+    expect(sums[0] == 1100 && sums[1] == 100 && sums[2] == 0);
+    exec.set_grid(first, { 3, 2 });
+    exec.set_param(rows, 2u);
+    run();
+    expect(sums[0] == 1111 && sums[5] == 11 && sums[6] == 10 && sums[7] == 10 && sums[8] == 0);
+    exec.set_grid(first, { 3, size });
+    exec.set_param(rows, size);
+    run();
+    expect(sums[0] == 1100 && sums[1] == 100 && sums[2] == 0);
+}
+
 static void times_and_costs_are_read(braid::device &device)
 {
     auto graph = braid::graph::create();
@@ -391,6 +425,7 @@ int main()
     every_kind_of_node_runs(device);
     nodes_take_memory_of_the_frame(device);
     frames_change(device);
+    grids_without_blocks_run_nothing(device);
     times_and_costs_are_read(device);
     streams_work_by_themselves(device);
     plans_can_be_read();

@@ -253,8 +253,9 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
     const braid_launch inside = {
         .node = *options,
         .kernel = &inside_kernel,
-        .grid = { 1 + random_below(&shape->random, 3) },
+        .grid = { random_below(&shape->random, 4), 1, 1 },
         .block = { 32 },
+        .may_be_empty = true,
         .shared_bytes = random_below(&shape->random, 6) == 0 ? 16 : 0,
         .cluster = { random_below(&shape->random, 6) == 0 ? 1 : 0 },
     };
@@ -290,8 +291,9 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
             graph,
             &(braid_launch){ .node = *options,
                              .kernel = &step_kernel,
-                             .grid = { 1 + random_below(&shape->random, 50), 2 },
-                             .block = { 32 } },
+                             .grid = { random_below(&shape->random, 50), 2, 1 },
+                             .block = { 32 },
+                             .may_be_empty = true },
             NULL);
     }
 }

@@ -332,10 +332,19 @@ void a_disabled_node_leaves_what_was_there(void **state)
             check_ok(braid_exec_set_param(exec, on, &enabled));
             run_writer(field, exec, enabled ? WRITTEN : BEFORE);
         }
-        if (!by_parameter)
+        const braid_dim3 none = { 0 }, one = { 1 };
+        check_ok(braid_exec_set_enabled(exec, node, true));
+        if (by_parameter) {
+            check_ok(braid_exec_set_grid(exec, node, none));
+            run_writer(field, exec, BEFORE);
+        } else {
             check_fails(braid_exec_set_enabled(exec, node, false), BRAID_UNSUPPORTED,
                         "disable it by a parameter");
+            check_fails(braid_exec_set_grid(exec, node, none), BRAID_UNSUPPORTED,
+                        "disable it by a parameter");
+        }
         check_ok(braid_exec_set_enabled(exec, node, true));
+        check_ok(braid_exec_set_grid(exec, node, one));
         run_writer(field, exec, WRITTEN);
         braid_exec_destroy(exec);
     }

@@ -34,6 +34,46 @@ def test_a_grid_changes_for_later_launches(device, adding):
         frame.set_grid(node, 2**32)
 
 
+@pytest.mark.parametrize("mode", ["streams", "native"])
+@pytest.mark.parametrize("none", [0, (0,), (3, 0), (2, 2, 0)])
+def test_a_grid_of_nothing_runs_nothing(device, adding, none, mode):
+    y, graph, node = adding(none)
+    last = graph.host(lambda: None, name="last", reads=y)
+    frame = braid.Exec(device, graph, mode=mode, frames=2)
+    assert frame.schedule.explain(node, last)
+    frame.run(3)
+    assert not y.any()
+    frame.set_grid(node, (2, 2))
+    frame.run(2)
+    assert y.tolist() == [2] * 4 + [0] * 4
+    frame.set_grid(node, none)
+    frame.run(2)
+    assert y.sum() == 8
+
+
+def test_an_empty_list_is_not_written(device, store):
+    items, beside = np.zeros(0, "int64"), np.zeros(1, "int64")
+    graph = braid.Graph()
+    graph.kernel(store, len(items), [braid.Pointer.of(beside), 7])
+    braid.Exec(device, graph).run()
+    assert beside[0] == 0
+
+
+@pytest.mark.parametrize("target,values", [("grid_x", np.uint32([0, 3, 0])),
+                                           ("grid", [np.uint32(v).tobytes() for v in ([2, 0, 1], [3, 1, 1], [0, 1, 1])])])
+def test_a_parameter_may_take_all_blocks_away(device, adding, target, values):
+    y, graph, node = adding()
+    size = graph.parameter("size", values[0])
+    graph.use(size, node, target)
+    frame = braid.Exec(device, graph)
+    sums = []
+    for value in values:
+        frame.set_param(size, value)
+        frame.run()
+        sums.append(y.sum())
+    assert sums == [0, 3, 3]
+
+
 def test_a_grid_is_read_from_memory(device, add_scaled):
     counts = np.zeros(3, "uint32")
     y, ones, wanted = np.zeros(8, "float32"), np.ones(8, "float32"), [3]

@@ -99,7 +99,7 @@ static enum exit_status read_launch(struct dot_file *file, uint32_t node, const 
                      &sizes[0], &sizes[1], &sizes[2], &sizes[3], &sizes[4], &sizes[5], &end);
     bool is_read = num == 6 && !text[end];
     for (int i = 0; i < 6; i++)
-        is_read = is_read && sizes[i] > 0 && sizes[i] <= UINT32_MAX;
+        is_read = is_read && (sizes[i] > 0 || i < 3) && sizes[i] <= UINT32_MAX;
     if (!is_read)
         return dot_attribute_refuse(file, node, "launch", text,
                                     "a launch is written as 8,1,1x256,1,1");

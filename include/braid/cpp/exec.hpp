@@ -124,8 +124,9 @@ template <class Errors> class basic_exec
             braid_exec_set_param_rows(get(), parameter, std::data(rows), std::size(rows));
         return Errors::template from<void>(status, [] {});
     }
-    result<void> set_grid(braid_node node, braid_dim3 grid) const
+    result<void> set_grid(braid_node node, grid_size grid) const
     {
+        grid.x = grid.y && grid.z ? grid.x : 0; // C takes other zeros for sizes that are left out
         return Errors::template from<void>(braid_exec_set_grid(get(), node, grid), [] {});
     }
     // nullptr and 0 leave what the node has.

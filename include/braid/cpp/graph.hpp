@@ -366,6 +366,7 @@ template <class Errors> class basic_graph
         launch.node = what.options();
         launch.kernel = code.get();
         launch.grid = size.grid;
+        launch.may_be_empty = true;
         launch.block = size.block;
         launch.cluster = size.cluster;
         launch.shared_bytes = size.shared_bytes;

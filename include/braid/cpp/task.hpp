@@ -106,9 +106,28 @@ class task
     std::vector<braid_access> accesses_;
 };
 
-// How a kernel is launched: 64 is 64 blocks.
+// The blocks of a kernel, of one to three sizes. With a size of 0 there is none, and the kernel
+// does nothing. A braid_dim3 means what it means to braid_exec_set_grid: its y and z may be left
+// out.
+struct grid_size {
+    std::uint32_t x, y, z;
+
+    grid_size(std::uint32_t columns, std::uint32_t rows = 1, std::uint32_t planes = 1)
+        : x(columns), y(rows), z(planes)
+    {
+    }
+    grid_size(braid_dim3 size) : x(size.x), y(size.y ? size.y : 1), z(size.z ? size.z : 1)
+    {
+    }
+    operator braid_dim3() const
+    {
+        return { x, y, z };
+    }
+};
+
+// How a kernel is launched: 64 is 64 blocks, and 0 is none.
 struct shape {
-    braid_dim3 grid = {};
+    grid_size grid = 1;
     braid_dim3 block = {};
     std::uint32_t shared_bytes = 0;
     std::int32_t priority = 0;
@@ -117,10 +136,10 @@ struct shape {
     braid_resource grid_from_resource = {}; // likewise
 
     shape() = default;
-    shape(std::uint32_t blocks) : grid{ blocks, 1, 1 }
+    shape(std::uint32_t blocks) : grid(blocks)
     {
     }
-    shape(braid_dim3 blocks, braid_dim3 threads, std::uint32_t shared = 0)
+    shape(grid_size blocks, braid_dim3 threads, std::uint32_t shared = 0)
         : grid(blocks), block(threads), shared_bytes(shared)
     {
     }
