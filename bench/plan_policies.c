@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Braid's plans beside the policies of other systems, over the corpus of real task graphs; and what
-// plans come to, widened or not, when nodes take other than the planned times.
+// Braid's plans beside the policies of other systems, over the corpus of real task graphs.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +37,6 @@ static void print_row(const char *name, const struct row *row, const struct row 
 
 enum {
     BRAID,
-    BRAID_WIDENED,
     BRAID_CACHED,
     BRAID_CROSSING,
     FIRST_POLICY,
@@ -72,11 +70,6 @@ static void add_braid(const braid_graph *graph, uint32_t lanes, struct row *rows
         result.crossing_events);
     braid_plan_costs_finish(&costs);
     free(placement.issued);
-    braid_schedule_destroy(schedule);
-    options.widen = true;
-    plan_check(braid_schedule_create(graph, &options, &schedule));
-    info = schedule->info;
-    add(&rows[BRAID_WIDENED], info.makespan_ns, info.bound_ns, info.num_waits, info.num_events);
     braid_schedule_destroy(schedule);
     *out_bound = info.bound_ns;
 }
@@ -124,7 +117,6 @@ static void compare(const struct corpus *corpus, uint32_t lanes)
            "|---|---:|---:|---:|---:|\n",
            lanes, rows[0].num, FEWEST_NODES);
     print_row("Braid", &rows[BRAID], &rows[BRAID]);
-    print_row("Braid, widened", &rows[BRAID_WIDENED], &rows[BRAID]);
     print_row("Braid's lanes, pairwise wait cache", &rows[BRAID_CACHED], &rows[BRAID]);
     print_row("Braid's lanes, every crossing edge", &rows[BRAID_CROSSING], &rows[BRAID]);
     for (size_t p = 0; p < num_policies; p++) {
@@ -134,76 +126,6 @@ static void compare(const struct corpus *corpus, uint32_t lanes)
         snprintf(name, sizeof(name), "%s, fewest waits", policies[p].name);
         print_row(name, &rows[FIRST_POLICY + 2 * p + 1], &rows[BRAID]);
     }
-    fflush(stdout);
-}
-
-static double uniform(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return ((double)(*state >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(uint64_t *state)
-{
-    double radius = sqrt(-2 * log(uniform(state)));
-    return radius * cos(6.283185307179586 * uniform(state));
-}
-
-// When the last node ends if each takes factors[node] times its planned cost.
-static double play(const braid_schedule *schedule, const double *factors)
-{
-    double *end = calloc((size_t)schedule->info.num_nodes + 1, sizeof(*end));
-    double *lane = calloc((size_t)schedule->info.num_lanes + 1, sizeof(*lane));
-    double makespan = 0;
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const braid_step *step = &schedule->steps[i];
-        if (step->kind == BRAID_STEP_WAIT && end[step->node] > lane[step->lane])
-            lane[step->lane] = end[step->node];
-        if (step->kind != BRAID_STEP_RUN)
-            continue;
-        lane[step->lane] += (double)schedule->cost_ns[step->node] * factors[step->node];
-        end[step->node] = lane[step->lane];
-        makespan = end[step->node] > makespan ? end[step->node] : makespan;
-    }
-    free(end);
-    free(lane);
-    return makespan;
-}
-
-static void disturb(const struct corpus *corpus, uint32_t lanes, double sigma)
-{
-    enum { NUM_TRIALS = 5 };
-    double loss = 0, worst = 0, waits = 0;
-    uint32_t num = 0;
-    uint64_t state = 1;
-    for (size_t i = 0; i < corpus->num_graphs; i++) {
-        const struct corpus_graph *from = &corpus->graphs[i];
-        if (from->num_nodes < FEWEST_NODES)
-            continue;
-        braid_graph *graph;
-        braid_schedule *plain, *wide;
-        braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
-        plan_check(corpus_make_graph(from, &graph));
-        plan_check(braid_schedule_create(graph, &options, &plain));
-        options.widen = true;
-        plan_check(braid_schedule_create(graph, &options, &wide));
-        double *factors = calloc((size_t)from->num_nodes + 1, sizeof(*factors));
-        for (int trial = 0; trial < NUM_TRIALS; trial++) {
-            for (uint32_t k = 0; k < from->num_nodes; k++)
-                factors[k] = exp(sigma * normal(&state));
-            double ratio = play(wide, factors) / play(plain, factors);
-            loss += log(ratio);
-            worst = ratio > worst ? ratio : worst;
-            num++;
-        }
-        waits += log((double)(wide->info.num_waits + 1) / (double)(plain->info.num_waits + 1));
-        free(factors);
-        braid_schedule_destroy(plain);
-        braid_schedule_destroy(wide);
-        braid_graph_destroy(graph);
-    }
-    printf("| %2u | %.1f | %.4f | %.3f | %.2f |\n", lanes, sigma, exp(loss / num), worst,
-           exp(waits * NUM_TRIALS / num));
     fflush(stdout);
 }
 
@@ -217,13 +139,6 @@ int main(void)
     }
     for (uint32_t lanes = 4; lanes <= 16; lanes *= 2)
         compare(&corpus, lanes);
-    printf("\nNodes take lognormal multiples of their planned costs:\n\n"
-           "| K | sigma | makespan widened / not | at worst | waits widened / not |\n"
-           "|---:|---:|---:|---:|---:|\n");
-    for (uint32_t lanes = 4; lanes <= 16; lanes *= 2) {
-        disturb(&corpus, lanes, 0.1);
-        disturb(&corpus, lanes, 0.3);
-    }
     corpus_finish(&corpus);
     return 0;
 }

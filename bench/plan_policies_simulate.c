@@ -81,8 +81,7 @@ static void count_fewest(struct simulation *simulation)
     for (uint32_t i = 0; i < plan->num_units; i++) {
         uint32_t unit = placement->issued[i];
         braid_plan_know_ask(&know, unit, UINT32_MAX);
-        if (!braid_plan_know_issue(&know, unit, placement->lane_of[unit], know.asks, know.num_asks,
-                                   &waits))
+        if (!braid_plan_know_issue(&know, unit, placement->lane_of[unit], &waits))
             abort();
     }
     const uint32_t *units = waits.items;

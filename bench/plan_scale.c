@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long planning takes, per node and edge, from ten thousand nodes to ten million, and what it
-// takes in memory; how many waits widening leaves of a tiled Cholesky factorisation. Targets: a
-// million nodes with four million edges in 2 s, ten million in 25 s and 3 GB.
+// takes in memory. Targets: a million nodes with four million edges in 2 s, ten million in 25 s and
+// 3 GB.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,24 +91,6 @@ static void measure_apart(const struct shape *shape, uint32_t num_nodes)
         printf("| %-22s | %8u | failed |\n", shape->name, num_nodes);
 }
 
-static void widen_cholesky(void)
-{
-    braid_graph *graph = plan_cholesky_graph(1000000);
-    printf("\nTiled Cholesky, %zu tasks, 8 lanes:", braid_graph_num_nodes(graph));
-    for (int widen = 0; widen < 2; widen++) {
-        braid_schedule_options options = { .max_lanes = 8, .fixed_lanes = true, .widen = widen };
-        braid_schedule *schedule;
-        braid_schedule_info info;
-        plan_check(braid_schedule_create(graph, &options, &schedule));
-        braid_schedule_get_info(schedule, &info);
-        printf(" %llu waits%s", (unsigned long long)info.num_waits, widen ? " widened" : ",");
-        printf(" (makespan / bound %.6f)%s", (double)info.makespan_ns / (double)info.bound_ns,
-               widen ? "\n" : "");
-        braid_schedule_destroy(schedule);
-    }
-    braid_graph_destroy(graph);
-}
-
 int main(int num_arguments, char **arguments)
 {
     uint32_t most = num_arguments > 1 ? (uint32_t)strtoul(arguments[1], NULL, 10) : 10000000;
@@ -120,6 +102,5 @@ int main(int num_arguments, char **arguments)
         for (uint32_t num = 10000; num <= most; num *= 10)
             measure_apart(&shapes[i], num);
     }
-    widen_cholesky();
     return 0;
 }

@@ -93,10 +93,8 @@ typedef struct braid_schedule_options {
     // takes time, by less than a lane must gain (docs/planner.md); and with effort, whose search
     // may find more on fewer lanes.
     bool fixed_lanes;
-    braid_policy policy; // 0: list scheduling
-    bool widen;          // wait for a later node of a lane when that costs no planned time, so that
-                         // further waits are implied: fewer waits, for trusted costs
-    bool ignore_costs;   // plan as if nobody had given the graph's nodes a cost
+    braid_policy policy;    // 0: list scheduling
+    bool ignore_costs;      // plan as if nobody had given the graph's nodes a cost
     braid_cost_model costs; // all zero: waits and launches are free
     // Steps of a search for a shorter plan behind list scheduling, on as many lanes; 0: none. Each
     // takes about as long as planning on that number of lanes, so it is for graphs of up to some
@@ -122,7 +120,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph 
 // the plan at most 2 % worse against its bound than it was. Its serialisations are then those of
 // the costs that the lanes were chosen with; by the new costs, lanes may delay other nodes.
 // Otherwise the graph is placed anew on as many lanes as before. NULL options are those of the
-// schedule; with another lane limit, policy or widening, all but the edges is planned anew.
+// schedule; with another lane limit or policy, all but the edges is planned anew.
 // Errors: BRAID_INVALID_ARGUMENT (another graph, or nodes or edges were added since),
 // BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_replan(const braid_schedule *schedule,

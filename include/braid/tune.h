@@ -17,7 +17,7 @@ extern "C" {
 
 // One way to play the graph, as it was tried.
 typedef struct braid_tune_trial {
-    const char *name;              // "native, 4 lanes, widened"; valid during the call
+    const char *name;              // "native, 4 lanes, searched"; valid during the call
     const braid_exec_options *way; // options for braid_exec_create, without profile
     uint32_t num_lanes;            // that the plan has
     uint32_t num_frames;           // that were timed
@@ -49,9 +49,9 @@ typedef struct braid_tune_options {
 // Runs frames of the graph on the device's default stream, as many as the budget has room for, and
 // writes how to make the exec that was the fastest. First the costs of its nodes are measured
 // (braid_exec_measure). With these the graph is planned for each mode
-// on several numbers of lanes and on one for everything that may run at once, with and without
-// widening and a search for a shorter plan (effort), once as if no cost were known (ignore_costs),
-// and where the device has them, without early starts and as an island.
+// on several numbers of lanes and on one for everything that may run at once, with and without a
+// search for a shorter plan (effort), once as if no cost were known (ignore_costs), and where the
+// device has them, without early starts and as an island.
 // The plans that promise most are timed in turns, so that a change of the machine's speed meets all
 // alike; after half and after three quarters of the budget the slower half of them is left out.
 // Of those within 1 % of the fastest, and whose medians the times cannot tell from its median

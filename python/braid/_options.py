@@ -126,7 +126,6 @@ class PlanOptions(TypedDict, total=False):
     max_lanes: int
     fixed_lanes: bool
     policy: Policy
-    widen: bool
     ignore_costs: bool
     costs: CostModel
     effort: int
@@ -213,7 +212,7 @@ def read_exec(struct: Any) -> ExecOptions:
         way["costs"] = CostModel(**costs)
     for name, value in (("no_early_start", struct.no_early_start), ("profile", struct.profile),
                         ("max_lanes", struct.plan.max_lanes), ("fixed_lanes", struct.plan.fixed_lanes),
-                        ("widen", struct.plan.widen), ("ignore_costs", struct.plan.ignore_costs),
+                        ("ignore_costs", struct.plan.ignore_costs),
                         ("effort", struct.plan.effort)):
         if value:
             way[name] = value  # type: ignore[literal-required]

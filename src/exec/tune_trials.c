@@ -22,12 +22,12 @@ enum {
 static void name_trial(struct tune_trial *trial)
 {
     const braid_exec_options *way = &trial->way;
-    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s%s",
+    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s",
              way->mode == BRAID_MODE_NATIVE ? "native" : "streams", trial->num_lanes,
              trial->num_lanes == 1 ? "" : "s",
              way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY ? ", one for all at once" : "",
-             way->plan.ignore_costs ? ", costs ignored" : "", way->plan.widen ? ", widened" : "",
-             way->plan.effort ? ", searched" : "", way->no_early_start ? ", no early starts" : "",
+             way->plan.ignore_costs ? ", costs ignored" : "", way->plan.effort ? ", searched" : "",
+             way->no_early_start ? ", no early starts" : "",
              way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
              : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
                                                    : "");
@@ -187,8 +187,8 @@ static braid_status add_searched(struct tune_trials *trials, const braid_exec_op
     return status;
 }
 
-// Of the plan that promises most: searched for a shorter one, widened, without early starts, and
-// without islands.
+// Of the plan that promises most: searched for a shorter one, without early starts, and without
+// islands.
 static braid_status add_variants(struct tune_trials *trials, size_t first)
 {
     size_t best = find_best(trials, first);
@@ -208,13 +208,8 @@ static braid_status add_variants(struct tune_trials *trials, size_t first)
         status = add_trial(trials, &way, &made);
         way.islands = BRAID_ISLANDS_AUTO;
     }
-    if (!status && trial_at(trials, best)->num_lanes > 1) {
-        uint64_t listed_ns = trial_at(trials, best)->planned_ns;
-        status = add_searched(trials, &way, listed_ns);
-        way.plan.widen = true;
-        if (!status)
-            status = add_trial(trials, &way, &made);
-    }
+    if (!status && trial_at(trials, best)->num_lanes > 1)
+        status = add_searched(trials, &way, trial_at(trials, best)->planned_ns);
     return status;
 }
 

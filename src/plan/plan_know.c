@@ -148,13 +148,27 @@ static void find_settled(struct plan_know *know)
     braid_plan_clocks_settle(&know->clocks, know->settled);
 }
 
+// Whether the next node of a lane would have to wait for `node`.
+static bool needs_wait(const struct plan_know *know, uint32_t lane, uint32_t node)
+{
+    uint32_t other = know->spots[node].lane;
+    return other != lane && plan_know_of_lane(know, lane)[other] <= know->issue_of[node];
+}
+
+// One use of what a node knows has ended; nothing is counted any more for settled nodes.
+static void drop(struct plan_know *know, uint32_t node)
+{
+    if (know->issue_of[node] >= know->settled)
+        plan_clocks_drop(&know->clocks, know->spots[node].version);
+}
+
 bool braid_plan_know_issue(struct plan_know *know, uint32_t node, uint32_t lane,
-                           const uint32_t *waits, uint32_t num_waits, struct array *out_waits)
+                           struct array *out_waits)
 {
     const struct plan_graph *plan = know->plan;
-    for (uint32_t i = 0; i < num_waits; i++) {
-        if (plan_know_needs_wait(know, lane, waits[i]) &&
-            !keep_wait(know, lane, waits[i], out_waits))
+    for (uint32_t i = 0; i < know->num_asks; i++) {
+        if (needs_wait(know, lane, know->asks[i]) &&
+            !keep_wait(know, lane, know->asks[i], out_waits))
             return false;
     }
     // The successors of a node will ask for its version; its predecessors have one such less.
@@ -166,7 +180,7 @@ bool braid_plan_know_issue(struct plan_know *know, uint32_t node, uint32_t lane,
     plan_clocks_keep(&know->clocks, version, plan->succ_first[node + 1] - plan->succ_first[node]);
     uint32_t first = plan->pred_first[node], end = plan->pred_first[node + 1];
     for (uint32_t e = know->is_free ? end : first; e < end; e++)
-        plan_know_drop(know, plan->pred_nodes[e]);
+        drop(know, plan->pred_nodes[e]);
     if (know->num_issued % (ISSUES_A_LANE * know->clocks.num_lanes) == 0)
         find_settled(know);
     return true;

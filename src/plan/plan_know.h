@@ -40,29 +40,15 @@ void braid_plan_know_finish(struct plan_know *know);
 // `latest` is at least 1 + the issue of each: where that is settled, nothing is looked at.
 void braid_plan_know_ask(struct plan_know *know, uint32_t node, uint32_t latest);
 
-// Issues the node asked for last on a lane: each node in `waits` is waited for, unless what the
-// lane knows by then covers it, and is appended to out_waits. False when memory runs out.
+// Issues the node asked for last on a lane: each of its asks is waited for, unless what the lane
+// knows by then covers it, and is appended to out_waits. False when memory runs out.
 bool braid_plan_know_issue(struct plan_know *know, uint32_t node, uint32_t lane,
-                           const uint32_t *waits, uint32_t num_waits, struct array *out_waits);
-
-// One use of what a node knows has ended; nothing is counted any more for settled nodes.
-static inline void plan_know_drop(struct plan_know *know, uint32_t node)
-{
-    if (know->issue_of[node] >= know->settled)
-        plan_clocks_drop(&know->clocks, know->spots[node].version);
-}
+                           struct array *out_waits);
 
 // What the next node of a lane knows without waiting: per lane one more than an issue.
 static inline const uint32_t *plan_know_of_lane(const struct plan_know *know, uint32_t lane)
 {
     return plan_clock(&know->clocks, know->clocks.current[lane]);
-}
-
-// Whether the next node of a lane would have to wait for `node`.
-static inline bool plan_know_needs_wait(const struct plan_know *know, uint32_t lane, uint32_t node)
-{
-    uint32_t other = know->spots[node].lane;
-    return other != lane && plan_know_of_lane(know, lane)[other] <= know->issue_of[node];
 }
 
 #endif

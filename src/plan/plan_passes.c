@@ -12,7 +12,6 @@
 #include "plan/plan_sooner.h"
 #include "plan/plan_steps.h"
 #include "plan/plan_times.h"
-#include "plan/plan_widen.h"
 
 braid_status braid_plan_check_options(const braid_schedule_options *options)
 {
@@ -67,16 +66,6 @@ void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_cos
         info->bound_ns = costs->critical_ns;
 }
 
-static braid_status place_and_widen(struct passes *passes, const braid_schedule_options *options,
-                                    uint32_t num_lanes, uint64_t *out_saved_ns)
-{
-    braid_status status = braid_plan_place_best(passes->plan, &passes->costs, options, num_lanes,
-                                                &passes->placement, out_saved_ns);
-    if (!status && options->widen)
-        status = braid_plan_widen(passes->plan, &passes->costs, &passes->placement);
-    return status;
-}
-
 braid_status braid_plan_divide_by_graph(struct braid_schedule *schedule, const braid_graph *graph,
                                         const braid_cost_model *model)
 {
@@ -106,7 +95,8 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
         status = braid_plan_chains(plan, &passes->costs, &passes->placement);
     else if (!status)
-        status = place_and_widen(passes, options, num_lanes, &schedule->info.saved_ns);
+        status = braid_plan_place_best(plan, &passes->costs, options, num_lanes, &passes->placement,
+                                       &schedule->info.saved_ns);
     if (!status)
         braid_plan_fill_info(schedule, &passes->costs);
     schedule->info.makespan_ns = passes->placement.makespan_ns;

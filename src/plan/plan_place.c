@@ -97,8 +97,7 @@ static bool put_node(struct place *place, uint32_t node, uint32_t lane, uint64_t
         return false;
     out->wait_first[place->know.num_issued] = (uint32_t)out->waits.num;
     return plan_heap_push(&place->ends, end_ns, node) &&
-           braid_plan_know_issue(&place->know, node, lane, place->know.asks, place->know.num_asks,
-                                 &out->waits) &&
+           braid_plan_know_issue(&place->know, node, lane, &out->waits) &&
            free_later_members(place, node, end_ns);
 }
 

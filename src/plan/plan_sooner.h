@@ -9,12 +9,10 @@
 // A unit is placed as if nothing could start before it was placed. Where its later nodes wait for
 // others its first may, on a lane that has been idle, where nothing but lanes limits how many run
 // at once; the device will do so, whatever was planned.
-// So may a node whose waits a widened plan left to others, where waiting keeps its lane busy.
 static inline bool plan_may_start_sooner(const struct plan_graph *plan,
                                          const struct plan_costs *costs, uint32_t num_lanes)
 {
-    return (plan->units.members || costs->model.wait_busy_ns) && !costs->unit_share &&
-           num_lanes <= costs->model.max_concurrent;
+    return plan->units.members && !costs->unit_share && num_lanes <= costs->model.max_concurrent;
 }
 
 // Lets each node of such a placement start as soon as its lane is free and its waits are over, and

@@ -48,8 +48,8 @@ static bool may_keep(const braid_schedule *from, const braid_schedule_options *o
     const braid_schedule_options *old = &from->options;
     uint32_t most = options->costs.max_concurrent;
     return old->max_lanes == options->max_lanes && old->fixed_lanes == options->fixed_lanes &&
-           old->policy == options->policy && old->widen == options->widen &&
-           old->effort == options->effort && (most == 0 || from->info.num_lanes <= most);
+           old->policy == options->policy && old->effort == options->effort &&
+           (most == 0 || from->info.num_lanes <= most);
 }
 
 // In double: a share of 2^63 ns is compared with a share of another, and rounding decides nothing

@@ -62,10 +62,6 @@ static braid_schedule_options choose_plan(struct random *random)
         return (braid_schedule_options){ 0 };
     case 1:
         return (braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY };
-    case 2:
-        return (braid_schedule_options){ .max_lanes = choose_lanes(random, 2, 7),
-                                         .fixed_lanes = true,
-                                         .widen = true };
     default:
         return (braid_schedule_options){ .max_lanes = choose_lanes(random, 1, 8),
                                          .fixed_lanes = true };

@@ -113,14 +113,6 @@ static uint64_t count_needed_waits(const struct subject *subject, const struct w
     return waits;
 }
 
-// Widening waits for later nodes, so that one wait stands for several.
-static void check_waits(const struct subject *subject, const braid_schedule_options *options,
-                        const braid_schedule_info *info, const struct walk *walk)
-{
-    uint64_t needed = count_needed_waits(subject, walk);
-    fuzz_expect(options->widen ? info->num_waits <= needed : info->num_waits == needed);
-}
-
 static void check_lanes(const struct subject *subject, const braid_schedule_options *options,
                         const braid_schedule_info *info, const struct walk *walk)
 {
@@ -203,7 +195,7 @@ static void check_schedule(const struct subject *subject, const braid_schedule *
     check_pairs(subject, schedule, &info, &walk);
     check_words(subject, schedule);
     if (!has_bundles(subject))
-        check_waits(subject, options, &info, &walk);
+        fuzz_expect(info.num_waits == count_needed_waits(subject, &walk));
     if (exact)
         check_times(subject, schedule, options, &info);
 }
@@ -222,7 +214,6 @@ static bool choose_options(struct fuzz_input *input, braid_schedule_options *out
                                        .fixed_lanes = flags & 8,
                                        .policy = flags & 16 ? BRAID_POLICY_MAX_CONCURRENCY
                                                             : BRAID_POLICY_DEFAULT,
-                                       .widen = flags & 32,
                                        .effort = (flags & 40) == 40 ? 3 : 0 };
     bool huge = (flags & 192) == 192;
     if (flags & 64)

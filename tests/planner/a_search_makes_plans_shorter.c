@@ -32,8 +32,7 @@ static void what_list_scheduling_misses_is_found(void **state)
 static braid_schedule_options random_options(struct random *random)
 {
     braid_schedule_options options = { .max_lanes = 2 + random_below(random, 7),
-                                       .fixed_lanes = random_chance(random, 70),
-                                       .widen = random_chance(random, 30) };
+                                       .fixed_lanes = random_chance(random, 70) };
     if (random_chance(random, 60))
         options.costs = (braid_cost_model){ .node_ns = random_below(random, 20),
                                             .wait_ns = random_below(random, 60),
@@ -74,11 +73,9 @@ static void no_plan_is_longer_and_waits_stay_the_fewest(void **state)
         assert_true(info.expected_ns <= listed.expected_ns);
         if (options.fixed_lanes)
             assert_int_equal(info.makespan_ns + info.saved_ns, listed.makespan_ns);
-        if (info.expected_ns == listed.expected_ns && info.num_lanes == listed.num_lanes &&
-            !options.widen)
+        if (info.expected_ns == listed.expected_ns && info.num_lanes == listed.num_lanes)
             assert_true(info.num_waits <= listed.num_waits);
-        if (!options.widen)
-            assert_int_equal(info.num_waits, minimum_waits(found, num_nodes, from, to, num_edges));
+        assert_int_equal(info.num_waits, minimum_waits(found, num_nodes, from, to, num_edges));
         check_same(found, again);
         num_shorter += info.makespan_ns < listed.makespan_ns;
         braid_schedule *replanned;

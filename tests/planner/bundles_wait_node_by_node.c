@@ -229,7 +229,7 @@ static void waits_are_the_fewest(void **state)
     }
 }
 
-// Waits that cost something, few nodes at once, widened waits, plans made again: all are proven.
+// Waits that cost something, few nodes at once, plans made again: all are proven.
 static void every_way_of_planning_takes_bundles(void **state)
 {
     (void)state;
@@ -239,7 +239,6 @@ static void every_way_of_planning_takes_bundles(void **state)
         fill_bundled(&bundled, &random);
         braid_schedule_options options = {
             .max_lanes = random_below(&random, 7),
-            .widen = random_chance(&random, 50),
             .costs = { .node_ns = random_below(&random, 5),
                        .wait_ns = random_below(&random, 40),
                        .max_concurrent = random_below(&random, 4) },

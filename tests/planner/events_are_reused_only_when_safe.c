@@ -56,7 +56,6 @@ static void on_random_graphs(void **state)
         braid_schedule_options options = {
             .max_lanes = 1 + random_below(&random, 12),
             .fixed_lanes = true,
-            .widen = random_chance(&random, 40),
         };
         if (random_chance(&random, 20))
             options.policy = BRAID_POLICY_MAX_CONCURRENCY;

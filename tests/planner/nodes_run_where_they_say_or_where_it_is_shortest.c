@@ -357,7 +357,6 @@ static void chains_and_searches_know_places(void **state)
         const braid_schedule_options options = {
             .places = &model,
             .costs.wait_ns = 5,
-            .widen = i == 1,
             .effort = i == 2 ? 20 : 0,
             .policy = i ? BRAID_POLICY_DEFAULT : BRAID_POLICY_MAX_CONCURRENCY,
         };

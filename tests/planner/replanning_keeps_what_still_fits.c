@@ -34,7 +34,6 @@ static void unchanged_costs_give_the_same_times(void **state)
         braid_graph *graph = random_graph(&random, 300, &num_nodes, from, to, &num_edges);
         braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 8) };
         options.fixed_lanes = random_chance(&random, 50);
-        options.widen = random_chance(&random, 50);
         if (random_chance(&random, 50))
             options.costs = (braid_cost_model){ .node_ns = 3, .wait_ns = 11, .root_ns = 5 };
         if (random_chance(&random, 20))

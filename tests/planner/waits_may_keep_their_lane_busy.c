@@ -63,7 +63,6 @@ static void every_policy_counts_it(void **state)
         braid_schedule_options options = {
             .max_lanes = trial % 2 ? 4 : 0,
             .policy = trial % 2 ? BRAID_POLICY_DEFAULT : BRAID_POLICY_MAX_CONCURRENCY,
-            .widen = trial % 4 == 1,
             .costs = { .node_ns = 2, .wait_ns = 9, .wait_busy_ns = 40 },
         };
         braid_schedule *schedule = plan_with(graph, &options), *again;

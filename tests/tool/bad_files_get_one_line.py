@@ -173,7 +173,7 @@ def bad_command_lines_are_told():
             ([], "usage:"), (["frob"], "no command 'frob'"), (["plan"], "which file?"),
             (["plan", "a", "b"], "one file"),
             (["plan", "--frob", "a"], "no option '--frob'"),
-            (["plan", "--lanes"], "'--lanes' needs a value"), (["run", "--widen", "-xh"], "option '-x'"),
+            (["plan", "--lanes"], "'--lanes' needs a value"), (["run", "--profile", "-xh"], "option '-x'"),
             (["devices", "--help=me"], "'--help=me' takes no value"),
             (["plan", "--fr\nob=3"], "no option '--fr ob=3'"),
             (["plan", "-", "--lanes", "0"], "--lanes takes"),

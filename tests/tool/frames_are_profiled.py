@@ -215,7 +215,7 @@ def values_that_no_tuning_writes_are_refused():
         for changed, reason in ((dict(format=1), "of format 1, and this version reads 2"), (dict(format="2"), "'format'"),
                                 (dict(way=dict(found["way"], mode="x")), "no way.mode 'x'"),
                                 (dict(way=dict(found["way"], islands="zz")), "no way.islands 'zz'"),
-                                (dict(way=dict(found["way"], widen=1)), "'way' is not as"),
+                                (dict(way=dict(found["way"], fixed_lanes=1)), "'way' is not as"),
                                 (dict(way=dict(found["way"], max_lanes=2.5)), "way.max_lanes is 2.5, and must be"),
                                 (dict(way=dict(found["way"], max_lanes=65536)),
                                  "way.max_lanes is 65536, and must be a whole number from 0 to 65535"),
@@ -254,7 +254,7 @@ def a_way_and_options_that_say_another_are_refused():
     with tempfile.TemporaryDirectory() as folder:
         path, _, _ = tune(folder)
         for option in (["--lanes", "2"], ["--mode", "streams"], ["--mode", "native"], ["--max-concurrency"],
-                       ["--widen"], ["--effort", "5"]):
+                       ["--effort", "5"]):
             result = braid("run", "-", "--device", "cpu", "--workers", "2", "--tuned", path, *option, text=FORK)
             assert result.status == 2 and f"--tuned and {option[0]} both" in result.err, (option, result.err)
             assert result.out == "" and result.err.count("\n") == 1, result.err

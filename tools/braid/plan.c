@@ -33,7 +33,6 @@ static const char help[] =
     "the\n"
     "                    file says may be inside are planned so where that is shorter\n"
     "  --costs FILE      with the costs that 'braid run --costs FILE' measured, in nanoseconds\n"
-    "  --widen           fewer waits at the same planned makespan, for costs that can be trusted\n"
     "  --effort N        N steps of a search for a shorter plan; each takes as long as "
     "planning\n" PLACES_HELP DOT_LIMITS_HELP
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
@@ -57,7 +56,6 @@ enum {
     OPTION_START_COST,
     OPTION_CALL_COST,
     OPTION_COSTS,
-    OPTION_WIDEN,
     OPTION_EFFORT,
     OPTION_DOT,
     OPTION_SVG,
@@ -72,7 +70,6 @@ static const struct option long_options[] = {
     { "start-cost", required_argument, NULL, OPTION_START_COST },
     { "call-cost", required_argument, NULL, OPTION_CALL_COST },
     { "costs", required_argument, NULL, OPTION_COSTS },
-    { "widen", no_argument, NULL, OPTION_WIDEN },
     { "effort", required_argument, NULL, OPTION_EFFORT },
     PLACES_OPTIONS,
     DOT_LIMITS_OPTION,
@@ -110,9 +107,6 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
                                     &arguments->options.costs.island_call_ns);
     case OPTION_COSTS:
         arguments->costs = optarg;
-        return EXIT_DONE;
-    case OPTION_WIDEN:
-        arguments->options.widen = true;
         return EXIT_DONE;
     case OPTION_EFFORT:
         status = argument_read_number("--effort", optarg, 0, UINT32_MAX, &number);

@@ -20,7 +20,6 @@ static const char help[] =
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay on the device)\n"
     "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
-    "  --widen           fewer waits at the same planned makespan\n"
     "  --effort N        N steps of a search for a shorter plan, as for 'braid plan'\n"
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: the best one here)\n"
     "  --places N        as N devices: each place is the device again, with lanes and memory of\n"
@@ -49,7 +48,6 @@ enum {
     OPTION_FRAMES = 256,
     OPTION_LANES,
     OPTION_MAX_CONCURRENCY,
-    OPTION_WIDEN,
     OPTION_EFFORT,
     OPTION_DEVICE,
     OPTION_PLACES,
@@ -69,7 +67,6 @@ static const struct option long_options[] = {
     { "frames", required_argument, NULL, OPTION_FRAMES },
     { "lanes", required_argument, NULL, OPTION_LANES },
     { "max-concurrency", no_argument, NULL, OPTION_MAX_CONCURRENCY },
-    { "widen", no_argument, NULL, OPTION_WIDEN },
     { "effort", required_argument, NULL, OPTION_EFFORT },
     { "device", required_argument, NULL, OPTION_DEVICE },
     { "places", required_argument, NULL, OPTION_PLACES },
@@ -144,9 +141,6 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
     case OPTION_MAX_CONCURRENCY:
         arguments->plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
         return EXIT_DONE;
-    case OPTION_WIDEN:
-        arguments->plan.widen = true;
-        return EXIT_DONE;
     case OPTION_EFFORT:
         return read_count("--effort", UINT32_MAX, &arguments->plan.effort);
     case OPTION_DEVICE:
@@ -220,7 +214,6 @@ static enum exit_status check_tuned(const struct run_arguments *arguments)
     } options[] = { { "--lanes", arguments->plan.fixed_lanes },
                     { "--mode", arguments->mode != BRAID_MODE_AUTO },
                     { "--max-concurrency", arguments->plan.policy != BRAID_POLICY_DEFAULT },
-                    { "--widen", arguments->plan.widen },
                     { "--effort", arguments->plan.effort > 0 } };
     for (size_t i = 0; arguments->tuned && i < sizeof(options) / sizeof(options[0]); i++) {
         if (options[i].is_given)

@@ -73,13 +73,12 @@ static enum exit_status read_word(const char *path, const char *field, const str
 
 static json_t *way_to_json(const braid_exec_options *way)
 {
-    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:b, s:I, s:b, s:s}", "mode",
-                     name_value(modes, (int)way->mode), "max_lanes",
-                     (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes,
-                     "max_concurrency", way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY, "widen",
-                     way->plan.widen, "ignore_costs", way->plan.ignore_costs, "effort",
-                     (json_int_t)way->plan.effort, "early_start", !way->no_early_start, "islands",
-                     name_value(islands, (int)way->islands));
+    return json_pack(
+        "{s:s, s:I, s:b, s:b, s:b, s:I, s:b, s:s}", "mode", name_value(modes, (int)way->mode),
+        "max_lanes", (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes,
+        "max_concurrency", way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY, "ignore_costs",
+        way->plan.ignore_costs, "effort", (json_int_t)way->plan.effort, "early_start",
+        !way->no_early_start, "islands", name_value(islands, (int)way->islands));
 }
 
 enum exit_status way_file_write(const char *path, const braid_device *device,
@@ -195,10 +194,10 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
     const char *mode_name = NULL, *islands_name = NULL;
     int mode = 0, island = 0;
     json_int_t lanes = 0, effort = 0;
-    int fixed = 0, widen = 0, early = 0, most = 0, blind = 0;
-    if (json_unpack(json, "{s:s, s:b, s:b, s:b, s:b, s:b, s:s}", "mode", &mode_name, "fixed_lanes",
-                    &fixed, "max_concurrency", &most, "widen", &widen, "ignore_costs", &blind,
-                    "early_start", &early, "islands", &islands_name) != 0)
+    int fixed = 0, early = 0, most = 0, blind = 0;
+    if (json_unpack(json, "{s:s, s:b, s:b, s:b, s:b, s:s}", "mode", &mode_name, "fixed_lanes",
+                    &fixed, "max_concurrency", &most, "ignore_costs", &blind, "early_start", &early,
+                    "islands", &islands_name) != 0)
         return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
     enum exit_status status =
         read_number(path, "way.max_lanes", json_object_get(json, "max_lanes"), MOST_LANES, &lanes);
@@ -216,7 +215,6 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
         .plan = { .policy = most ? BRAID_POLICY_MAX_CONCURRENCY : BRAID_POLICY_DEFAULT,
                   .max_lanes = (uint32_t)lanes,
                   .fixed_lanes = fixed,
-                  .widen = widen,
                   .ignore_costs = blind,
                   .effort = (uint32_t)effort },
         .no_early_start = !early,
