@@ -15,8 +15,8 @@ braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *optio
 braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
                                     const braid_exec_options *options, const struct player *player);
 
-// The player whose plan of the whole graph as one island is shortest; NULL: there is none. With a
-// schedule of the program's any. Errors: BRAID_NO_MEMORY.
+// The player whose plan of the whole graph as one island is shortest; with a schedule of the
+// program's any. The device has such players. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_find_island(const braid_exec *exec, const braid_graph *graph,
                                     const braid_exec_options *options,
                                     const struct player **out_player);

@@ -86,9 +86,9 @@ struct player {
     // starts after it, also where the launch fails half-way.
     braid_status (*launch)(struct playing *playing, braid_stream *stream,
                            struct play_result *out_result);
-    // Both or neither, where it keeps no times: `check` refuses stages that ask for them then.
-    // Hands out the times of the last frames, which have all ended, behind those that are there,
-    // into zeroed room for as many as the stage asked for.
+    // Optional, both or neither: a player without them refuses, in `check`, stages that ask for
+    // times. Hands out the times of the last frames, which have all ended, behind those that are
+    // there, into zeroed room for as many as the stage asked for.
     braid_status (*read_times)(struct playing *playing, struct profile *profile);
     // What the host's clock says at a moment of the times that were just read
     // (profile->clock.host).

@@ -21,7 +21,7 @@
 // alone: so a tool that reports them (racecheck) can be told from the address that it is them.
 //
 // Where grids vary, the grid of a call of this frame is in front of its arguments: it is part of the
-// frame as they are.
+// frame as they are. The loop over a call's blocks stays rolled: each copy has all bodies.
 //
 // Where lanes are warps of one block, thread i of each remembers how far lane i was when it last
 // looked: most waits have long ended, and need no look. All of its threads tell the same, without a
@@ -163,6 +163,7 @@ const char *const braid_island_walker_text[] = {
     "                if ((BRAID_WHOLE || index < threads) && (!BRAID_CHAIN || group == 0))\n",
     "                    braid_island_call(entry, args_here);\n",
     "            } else {\n",
+    "#pragma unroll 1\n",
     "                for (unsigned b = BRAID_CHAIN ? group : 0; b < blocks; b += BRAID_CHAIN ? BRAID_GROUPS : 1) {\n",
     "                    if (index == 0) {\n",
     "                        const uint3 grid = BRAID_GRIDS ? make_uint3(extent.x, extent.y, extent.z)\n",
