@@ -66,9 +66,9 @@ int main(int argc, char **argv)
     CHECK(braid_schedule_create(graph, NULL, &schedule)); // as many lanes as pay
     braid_schedule_get_info(schedule, &info);
     char text[200];
-    CHECK(braid_schedule_explain(schedule, shadows, all, text, sizeof(text)));
+    CHECK(braid_schedule_explain(schedule, (braid_node[]){ shadows, all }, 2, text, sizeof(text)));
     printf("shadows and compose: %s\n", text);
-    CHECK(braid_schedule_explain(schedule, shadows, fog, text, sizeof(text)));
+    CHECK(braid_schedule_explain(schedule, (braid_node[]){ shadows, fog }, 2, text, sizeof(text)));
     printf("shadows and haze: %s\n", text);
     write_picture(schedule, argc > 1 ? argv[1] : NULL);
     braid_schedule_destroy(schedule);

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     braid_schedule_options options = { .effort = 100 };
     braid_device_get_cost_model(device, BRAID_MODE_AUTO, &options.costs);
     CHECK(braid_schedule_create(graph, &options, &planned));
-    CHECK(braid_schedule_explain_limit(planned, limit, sizeof(limit)));
+    CHECK(braid_schedule_explain(planned, NULL, 0, limit, sizeof(limit)));
     printf("planned with these costs, a frame is %s\n", limit);
     write_picture(planned, argc > 1 ? argv[1] : NULL);
     braid_schedule_info info;

@@ -90,11 +90,12 @@ int main(int argc, char **argv)
     CHECK(braid_graph_add_buffer(graph, "active", active, sizeof(active), &mask));
     CHECK(braid_graph_add_buffer(graph, "heat", heat, sizeof(heat), &heats));
     CHECK(braid_graph_add_buffer(graph, "speed", speed, sizeof(speed), &speeds));
-    braid_node one = add_loop(graph, "heat loop", the_list, mask, heat, heats, 1.0f);
-    braid_node other = add_loop(graph, "speed loop", the_list, mask, speed, speeds, 2.0f);
+    braid_node loops[2];
+    loops[0] = add_loop(graph, "heat loop", the_list, mask, heat, heats, 1.0f);
+    loops[1] = add_loop(graph, "speed loop", the_list, mask, speed, speeds, 2.0f);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
     char text[300];
-    CHECK(braid_schedule_explain(braid_exec_schedule(exec), one, other, text, sizeof(text)));
+    CHECK(braid_schedule_explain(braid_exec_schedule(exec), loops, 2, text, sizeof(text)));
     printf("%s\n", text);
     write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
     float expected = 0;

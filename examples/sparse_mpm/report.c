@@ -29,8 +29,7 @@ static void report_islands(const struct mpm_run *run, const braid_schedule *sche
         printf("islands    %" PRIu32 " of the %" PRIu32 " nodes run inside %" PRIu32 " kernels\n",
                info->num_island_nodes, run->frame.num_nodes, info->num_islands);
     } else if (!run->frame.on_cpu) {
-        CHECK(
-            braid_schedule_explain_island(schedule, run->frame.fade_foam, reason, sizeof(reason)));
+        CHECK(braid_schedule_explain(schedule, &run->frame.fade_foam, 1, reason, sizeof(reason)));
         printf("islands    none; water.fade_foam is %s\n", reason);
     }
 }
@@ -43,8 +42,8 @@ void mpm_report_plan(const struct mpm_run *run)
     char reason[256];
     braid_schedule_get_info(schedule, &plan);
     braid_exec_get_info(run->exec, &info);
-    CHECK(braid_schedule_explain(schedule, run->frame.updates[MPM_WATER], run->frame.fade_foam,
-                                 reason, sizeof(reason)));
+    const braid_node pair[] = { run->frame.updates[MPM_WATER], run->frame.fade_foam };
+    CHECK(braid_schedule_explain(schedule, pair, 2, reason, sizeof(reason)));
     printf("plan       %" PRIu32 " nodes on %" PRIu32 " lanes, %" PRIu64 " waits, %" PRIu64
            " records, %" PRIu32 " events\n",
            plan.num_nodes, plan.num_lanes, plan.num_waits, plan.num_records, plan.num_events);

@@ -305,13 +305,6 @@ static inline void braid_exec_get_info(const braid_exec *exec, braid_exec_info *
     braid_exec_get_info_sized(exec, out_info, sizeof(*out_info));
 }
 
-// Writes how frames in flight are ordered into a buffer of `size` > 0 bytes, cut to fit and always
-// ended by a NUL: how many there may be, how far they overlap (info.frames_reason), and a line for
-// each wait between them, for example "1 'encode' waits for 1 'encode' of the frame before". The
-// exec may be in use. Errors: BRAID_INVALID_ARGUMENT.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_explain_frames(const braid_exec *exec,
-                                                                  char *out_text, size_t size);
-
 // The cost model of a device in a mode, as braid_exec_create uses it.
 BRAID_API void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mode mode,
                                                  braid_cost_model *out_model, size_t bytes);

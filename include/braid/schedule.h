@@ -283,25 +283,22 @@ braid_schedule_get_serialisation(const braid_schedule *schedule, size_t index,
                                                   sizeof(*out_serialisation));
 }
 
-// Writes one line that says how two nodes are ordered and why, for example
-// "serialised by list:ptr (written by listgen of p2g, cleared by clear_list of g2p)", into a buffer
-// of `size` > 0 bytes, cut to fit and always ended by a NUL.
-// Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
+// Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL. The line
+// depends on how many nodes there are:
+//   0: what limits the frame as planned (info.limit) and by how much, for example "limited by
+//   launch
+//      cost: starting 440 nodes and 125 waits one after another takes 1.9 times as long as running
+//      them";
+//   1: which island the node is in, or why it is in none, and what parameters change of it, for
+//      example "in island 0, call 2 of 5, from 'clear' to 'scan'";
+//   2: how the nodes are ordered and why, for example "serialised by list:ptr (written by listgen
+//   of
+//      p2g, cleared by clear_list of g2p)".
+// Errors: BRAID_INVALID_ARGUMENT (a node of another graph, more than two nodes), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_schedule *schedule,
-                                                               braid_node a, braid_node b,
-                                                               char *out_text, size_t size);
-
-// Writes one line that says which island a node is in, or why it is in none, for example
-// "in island 0, call 2 of 5, from 'clear' to 'scan'" or "not in an island: it has no source"; the
-// buffer as above. Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain_island(
-    const braid_schedule *schedule, braid_node node, char *out_text, size_t size);
-
-// Writes one line that says what limits the frame as planned (info.limit) and by how much, for
-// example "limited by launch cost: starting 440 nodes and 125 waits one after another takes 1.9
-// times as long as running them"; the buffer as above. Errors: BRAID_INVALID_ARGUMENT.
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain_limit(const braid_schedule *schedule,
-                                                                     char *out_text, size_t size);
+                                                               const braid_node *nodes,
+                                                               size_t num_nodes, char *out_text,
+                                                               size_t size);
 
 // Proves, independently of the planner, that the steps run every node once, that every edge and
 // every conflicting pair of accesses of the graph is ordered, that no wait can block for ever, and

@@ -19,7 +19,6 @@ from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
 from braid._schedule import Intervals, Schedule
-from braid._text import whole_text
 from braid._timings import Timings, read_intervals, read_timings
 
 if TYPE_CHECKING:
@@ -405,11 +404,6 @@ class Exec(Owned):
         info = read_struct(ExecInfo, struct)
         modes = {number: name for name, number in MODES.items()}
         return dataclasses.replace(info, mode=modes[struct.mode])
-
-    def explain_frames(self) -> str:
-        """How frames in flight are ordered: a line, and one for each wait between them."""
-        with self._owner as pointer:
-            return whole_text(lambda text, size: lib.braid_exec_explain_frames(pointer, text, size))
 
     def _repr_svg_(self) -> Optional[str]:
         return None if self._owner.closed else self.schedule._repr_svg_()

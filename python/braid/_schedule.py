@@ -35,7 +35,7 @@ NO_ISLAND = 2**32 - 1  # BRAID_NO_ISLAND
 
 @dataclasses.dataclass(frozen=True)
 class ScheduleInfo:
-    """What a plan comes to; see braid_schedule_info. `limit`: what keeps it from being shorter, see explain_limit."""
+    """What a plan comes to; see braid_schedule_info. `limit`: what keeps it from being shorter, see explain."""
 
     num_nodes: int
     num_lanes: int
@@ -252,20 +252,12 @@ class Schedule(Owned):
         place = read_struct(Placement, struct)
         return dataclasses.replace(place, island=None) if place.island == NO_ISLAND else place
 
-    def explain_limit(self) -> str:
-        """One line that says what limits the frame as planned."""
-        return self._explain(lib.braid_schedule_explain_limit)
-
-    def explain(self, a: Node, b: Node) -> str:
-        """How two nodes are ordered, and why."""
-        return self._explain(lib.braid_schedule_explain, *[self.graph._handle(node, "node") for node in (a, b)])
-
-    def explain_island(self, node: Node) -> str:
-        """Which island a node is in, or why it is in none."""
-        return self._explain(lib.braid_schedule_explain_island, self.graph._handle(node, "node"))
-
-    def _explain(self, function: Any, *handles: Any) -> str:
-        return whole_text(lambda text, size: self._call(lambda pointer: function(pointer, *handles, text, size)))
+    def explain(self, *nodes: Node) -> str:
+        """One line. Of no node: what limits the frame as planned; of one: which island it is in, or why it is
+        in none; of two: how they are ordered, and why."""
+        handles = ffi.new("braid_node[]", [self.graph._handle(node, "node") for node in nodes])
+        return whole_text(lambda text, size: self._call(
+            lambda pointer: lib.braid_schedule_explain(pointer, handles, len(nodes), text, size)))
 
     def verify(self) -> None:
         """Proves, independently of the planner, that every edge and conflict is ordered. Raises

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says in one line how two nodes are ordered and why: by the program's edges and data flow, by a
-// resource or hint, by the plan alone, or not at all.
+// Explains a plan or a node in one line, or how two nodes are ordered and why: by the program's
+// edges and data flow, by a resource or hint, by the plan alone, or not at all.
 #include "plan/explain.h"
 
 #include "base/array.h"
@@ -183,34 +183,53 @@ static bool was_issued_first(const struct braid_schedule *schedule, uint32_t a, 
     return schedule->steps[i].node == a;
 }
 
-braid_status braid_schedule_explain(const braid_schedule *schedule, braid_node a, braid_node b,
-                                    char *out_text, size_t size)
+static braid_status explain_pair(struct plan_text *text, const struct braid_schedule *schedule,
+                                 uint32_t a, uint32_t b)
 {
-    if (!schedule || !out_text || size == 0)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_explain: %s",
-                           !schedule   ? "schedule is NULL"
-                           : !out_text ? "out_text is NULL"
-                                       : "size is 0");
-    const braid_node nodes[] = { a, b };
-    for (int i = 0; i < 2; i++) {
+    const struct plan_graph *plan = schedule->graph;
+    if (plan_unit_of(plan, a) == plan_unit_of(plan, b)) {
+        say_bundle(text, plan, a, b);
+        return BRAID_OK;
+    }
+    bool a_first = was_issued_first(schedule, a, b);
+    return explain_nodes(text, schedule, a_first ? a : b, a_first ? b : a);
+}
+
+static braid_status check(const braid_schedule *schedule, const braid_node *nodes, size_t num_nodes,
+                          const char *out_text, size_t size)
+{
+    static const char function[] = "braid_schedule_explain";
+    if (!schedule || !out_text || (num_nodes && !nodes))
+        return braid_error_null(function, !schedule   ? "schedule"
+                                          : !out_text ? "out_text"
+                                                      : "nodes");
+    if (size == 0)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: size is 0", function);
+    if (num_nodes > 2)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: %zu nodes, and two at most are explained",
+                           function, num_nodes);
+    for (size_t i = 0; i < num_nodes; i++) {
         if (nodes[i].graph != schedule->graph_id || nodes[i].index >= schedule->info.num_nodes)
             return braid_error(BRAID_INVALID_ARGUMENT,
-                               "braid_schedule_explain: node %u of graph %u is not in this "
-                               "schedule",
+                               "%s: node %u of graph %u is not in this schedule", function,
                                nodes[i].index, nodes[i].graph);
     }
-    const struct plan_graph *plan = schedule->graph;
+    return BRAID_OK;
+}
+
+braid_status braid_schedule_explain(const braid_schedule *schedule, const braid_node *nodes,
+                                    size_t num_nodes, char *out_text, size_t size)
+{
+    braid_status status = check(schedule, nodes, num_nodes, out_text, size);
+    if (status)
+        return status;
     struct plan_text text = { .bytes = out_text, .size = size };
     out_text[0] = '\0';
-    if (a.index == b.index) {
-        const char *changes = braid_plan_node_changes(plan, a.index);
-        plan_text_add(&text, "one node%s%s", changes[0] ? ", which changes by " : "", changes);
-    } else if (plan_unit_of(plan, a.index) == plan_unit_of(plan, b.index)) {
-        say_bundle(&text, plan, a.index, b.index);
-    } else {
-        bool a_first = was_issued_first(schedule, a.index, b.index);
-        return explain_nodes(&text, schedule, a_first ? a.index : b.index,
-                             a_first ? b.index : a.index);
-    }
-    return BRAID_OK;
+    if (num_nodes == 0)
+        braid_explain_limit(&text, schedule);
+    else if (num_nodes == 1 || nodes[0].index == nodes[1].index)
+        braid_explain_node(&text, schedule, nodes[0].index);
+    else
+        status = explain_pair(&text, schedule, nodes[0].index, nodes[1].index);
+    return status;
 }

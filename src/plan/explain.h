@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of an explanation: what a shared resource does to two units, and how the plan alone
-// orders two nodes.
+// The parts of explanations: of the whole plan, of one node, and of two.
 #ifndef BRAID_PLAN_EXPLAIN_H
 #define BRAID_PLAN_EXPLAIN_H
 
 #include "plan/plan_text.h"
 #include "plan/schedule.h"
+
+// Writes what limits the frame as planned.
+void braid_explain_limit(struct plan_text *text, const struct braid_schedule *schedule);
+
+// Writes which island the node is in, or why it is in none, and what parameters change of it.
+void braid_explain_node(struct plan_text *text, const struct braid_schedule *schedule,
+                        uint32_t node);
 
 // Writes "(written by listgen of p2g, cleared by clear_list of g2p)": how the units at the two ends
 // of a link use its resource.

@@ -4,9 +4,8 @@
 
 #include <inttypes.h>
 
-#include "base/error.h"
+#include "plan/explain.h"
 #include "plan/plan_expect.h"
-#include "plan/plan_text.h"
 
 // A frame this near to a bound, one part in, is limited by that.
 #define NEAR_CRITICAL_PATH 50
@@ -73,7 +72,7 @@ static double percent(uint64_t part_ns, uint64_t whole_ns)
     return whole_ns ? 100 * (double)part_ns / (double)whole_ns : 0;
 }
 
-static void write_limit(struct plan_text *text, const struct braid_schedule *schedule)
+void braid_explain_limit(struct plan_text *text, const struct braid_schedule *schedule)
 {
     const braid_schedule_info *info = &schedule->info;
     const struct counts counts = count_pairs(schedule);
@@ -128,18 +127,4 @@ static void write_limit(struct plan_text *text, const struct braid_schedule *sch
                       path, busy);
         break;
     }
-}
-
-braid_status braid_schedule_explain_limit(const braid_schedule *schedule, char *out_text,
-                                          size_t size)
-{
-    if (!schedule || !out_text || size == 0)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_explain_limit: %s",
-                           !schedule   ? "schedule is NULL"
-                           : !out_text ? "out_text is NULL"
-                                       : "size is 0");
-    struct plan_text text = { .bytes = out_text, .size = size };
-    out_text[0] = '\0';
-    write_limit(&text, schedule);
-    return BRAID_OK;
 }

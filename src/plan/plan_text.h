@@ -29,12 +29,4 @@ __attribute__((format(printf, 2, 3))) static inline void plan_text_add(struct pl
         text->used += (size_t)wrote < room ? (size_t)wrote : room - 1;
 }
 
-static inline void plan_text_begin_line(struct plan_text *text)
-{
-    if (text->used + 1 < text->size) {
-        text->bytes[text->used++] = '\n';
-        text->bytes[text->used] = '\0';
-    }
-}
-
 #endif

@@ -154,16 +154,7 @@ static void what_frames_share_keeps_their_order(void **state)
     gate_open(two.gate);
     check_ok(braid_exec_wait(exec));
     assert_int_equal(load(two.count), 4);
-    char text[1024], cut[12];
-    check_ok(braid_exec_explain_frames(exec, text, sizeof(text)));
-    check_ok(braid_exec_explain_frames(exec, cut, sizeof(cut)));
-    assert_int_equal(strlen(cut), sizeof(cut) - 1);
-    assert_memory_equal(text, cut, sizeof(cut) - 1);
-    assert_non_null(strstr(text, info_of(exec).frames_reason));
-    assert_non_null(
-        strstr(text, info_of(exec).whole_frames
-                         ? "each begins when the one before has ended"
-                         : "\n0 'test_stamp' waits for 1 'test_gate' of the frame before"));
+    assert_true(info_of(exec).whole_frames || info_of(exec).num_frame_waits > 0);
 }
 
 static void set_seven(void *user)
@@ -200,10 +191,7 @@ static void a_node_without_accesses_stops_overlap(void **state)
     braid_exec_info info = info_of(exec);
     assert_true(info.whole_frames);
     assert_int_equal(info.num_frames, 3);
-    assert_non_null(strstr(info.frames_reason, "'silent' declares no access"));
-    char text[1024];
-    check_ok(braid_exec_explain_frames(exec, text, sizeof(text)));
-    assert_non_null(strstr(text, "3 frames in flight, whole frames: node 2 'silent'"));
+    assert_non_null(strstr(info.frames_reason, "whole frames: node 2 'silent' declares no access"));
     for (int i = 0; i < 5; i++)
         check_ok(braid_exec_launch(exec, NULL));
     gate_open(two.gate);

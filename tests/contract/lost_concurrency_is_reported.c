@@ -105,8 +105,7 @@ static void two_users_of_one_scratch_are_serialised_and_the_schedule_says_so(voi
     assert_int_equal(pair.cause, BRAID_SERIALISED_BY_RESOURCE);
     assert_string_equal(pair.resource_name, "scratch:tmp");
     char text[256];
-    check_ok(
-        braid_schedule_explain(braid_exec_schedule(exec), nodes[0], nodes[1], text, sizeof(text)));
+    check_ok(braid_schedule_explain(braid_exec_schedule(exec), nodes, 2, text, sizeof(text)));
     assert_non_null(strstr(text, "scratch:tmp"));
 }
 

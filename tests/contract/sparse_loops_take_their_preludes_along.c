@@ -161,7 +161,8 @@ static void check_explained(const braid_exec *exec, braid_node a, braid_node b,
                             const char *resource)
 {
     char text[512];
-    check_ok(braid_schedule_explain(braid_exec_schedule(exec), a, b, text, sizeof(text)));
+    const braid_node pair[] = { a, b };
+    check_ok(braid_schedule_explain(braid_exec_schedule(exec), pair, 2, text, sizeof(text)));
     print_message("%s\n", text);
     assert_non_null(strstr(text, resource));
     assert_non_null(strstr(text, "p2g"));

@@ -163,11 +163,11 @@ static void what_parameters_change_is_told(void **state)
     fclose(file);
     assert_has(drawing, "1 [label=\"shift\\n2.50 us\\nsteps: grid.x; position: argument 1, ");
     char text[200];
-    check_ok(braid_schedule_explain(schedule, first, first, text, sizeof(text)));
-    assert_string_equal(text, "one node");
-    check_ok(braid_schedule_explain(schedule, second, second, text, sizeof(text)));
-    assert_string_equal(text, "one node, which changes by steps: grid.x; position: argument 1, "
-                              "argument 0");
+    check_ok(braid_schedule_explain(schedule, &first, 1, text, sizeof(text)));
+    assert_string_equal(text, "not in an island: there are none on what it was planned for");
+    check_ok(braid_schedule_explain(schedule, &second, 1, text, sizeof(text)));
+    assert_string_equal(text, "not in an island: there are none on what it was planned for; "
+                              "changed by steps: grid.x; position: argument 1, argument 0");
     free(drawing);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);

@@ -341,12 +341,9 @@ static void schedules_refuse_null(void **state)
     refuses(braid_schedule_get_serialisation(all->schedule, 0, NULL), "out_serialisation");
     refuses(braid_schedule_get_copy(NULL, 0, &copy), "schedule");
     refuses(braid_schedule_get_copy(all->schedule, 0, NULL), "out_copy");
-    refuses(braid_schedule_explain(NULL, all->node, all->node, text, sizeof(text)), "schedule");
-    refuses(braid_schedule_explain(all->schedule, all->node, all->node, NULL, 1), "out_text");
-    refuses(braid_schedule_explain_island(NULL, all->node, text, sizeof(text)), "schedule");
-    refuses(braid_schedule_explain_island(all->schedule, all->node, NULL, 1), "out_text");
-    refuses(braid_schedule_explain_limit(NULL, text, sizeof(text)), "schedule");
-    refuses(braid_schedule_explain_limit(all->schedule, NULL, 1), "out_text");
+    refuses(braid_schedule_explain(NULL, NULL, 0, text, sizeof(text)), "schedule");
+    refuses(braid_schedule_explain(all->schedule, NULL, 0, NULL, 1), "out_text");
+    refuses(braid_schedule_explain(all->schedule, NULL, 1, text, sizeof(text)), "nodes");
     refuses(braid_schedule_verify(NULL, all->graph), "schedule");
     refuses(braid_schedule_verify(all->schedule, NULL), "graph");
     refuses(braid_schedule_write_dot(NULL, stderr), "schedule");
@@ -389,10 +386,6 @@ static void execs_refuse_null(void **state)
     refuses(braid_exec_set_args(all->exec, all->node, NULL, 1), "args");
     refuses(braid_exec_wait(NULL), "exec");
     refuses(braid_exec_query(NULL), "exec");
-    char text[4];
-    refuses(braid_exec_explain_frames(NULL, text, sizeof(text)), "exec");
-    refuses(braid_exec_explain_frames(all->exec, NULL, 1), "out_text");
-    check_fails(braid_exec_explain_frames(all->exec, text, 0), BRAID_INVALID_ARGUMENT, "size is 0");
     assert_null(braid_exec_schedule(NULL));
     braid_exec_destroy(NULL);
 }

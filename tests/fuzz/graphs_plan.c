@@ -154,10 +154,12 @@ static void check_words(const struct subject *subject, const braid_schedule *sch
 {
     uint32_t num = subject->model.num_nodes;
     char text[80];
-    for (uint32_t i = 1; i < num; i += 3)
-        fuzz_expect_status(braid_schedule_explain(schedule, subject->handles[i],
-                                                  subject->handles[i / 2], text, sizeof(text)),
-                           BRAID_OK);
+    for (uint32_t i = 1; i < num; i += 3) {
+        const braid_node pair[] = { subject->handles[i], subject->handles[i / 2] };
+        for (size_t num_nodes = 0; num_nodes <= 2; num_nodes++)
+            fuzz_expect_status(
+                braid_schedule_explain(schedule, pair, num_nodes, text, sizeof(text)), BRAID_OK);
+    }
     FILE *nowhere = fopen("/dev/null", "w");
     fuzz_expect(nowhere != NULL);
     fuzz_expect_status(braid_schedule_write_dot(schedule, nowhere), BRAID_OK);

@@ -161,37 +161,6 @@ static void every_frame_has_the_grids_of_its_launch(void **state)
     }
 }
 
-// Which of the calls inside it is for, the wait before an island does not say.
-static void a_wait_before_an_island_is_told_as_the_islands(void **state)
-{
-    (void)state;
-    struct setup setup = set_up(&count);
-    braid_graph *graph;
-    braid_resource sums;
-    braid_exec *exec;
-    char text[1024];
-    check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_resource(graph, "sums", &sums));
-    for (uint32_t i = 0; i < 2; i++) {
-        const braid_launch launch = {
-            .kernel = &count,
-            .node.name = "count",
-            .node.cost_ns = 300,
-            BRAID_ACCESSES({ sums, BRAID_READ_WRITE }),
-            BRAID_ARGS(BRAID_ARG(setup.sums), BRAID_ARG(i)),
-        };
-        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
-    }
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_ALWAYS, .frames = 2 };
-    check_ok(braid_exec_create(setup.device, graph, &options, &exec));
-    check_ok(braid_exec_explain_frames(exec, text, sizeof(text)));
-    if (!strstr(text, "\nthe island that begins with 0 'count' waits for 1 'count' of the frame "))
-        fail_msg("%s", text);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    tear_down(&setup);
-}
-
 // Only the first change compiles and loads; where parameters ask for changes, none does.
 static void only_the_first_change_makes_it_again(void **state)
 {
@@ -375,7 +344,7 @@ static void large_copies_stay_outside(void **state)
     braid_graph *graph;
     check_ok(braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE, 2 * BYTES, (void **)&memory));
     braid_exec *exec = make_moves(&setup, BRAID_ISLANDS_AUTO, memory, BYTES, &copy, &fill, &graph);
-    check_ok(braid_schedule_explain_island(braid_exec_schedule(exec), copy, text, sizeof(text)));
+    check_ok(braid_schedule_explain(braid_exec_schedule(exec), &copy, 1, text, sizeof(text)));
     assert_string_equal(text, "not in an island: it moves more than 64 KiB");
     memset(memory, 3, BYTES);
     run_frame(exec);
@@ -435,7 +404,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_frame_has_the_grids_of_its_launch),
-        cmocka_unit_test(a_wait_before_an_island_is_told_as_the_islands),
         cmocka_unit_test(only_the_first_change_makes_it_again),
         cmocka_unit_test(parameters_change_frames_of_one_launch),
         cmocka_unit_test(what_an_island_cannot_run_is_refused),

@@ -149,7 +149,7 @@ static void a_narrow_graph_is_one_island_where_that_is_shorter(void **state)
 static void check_text(const braid_schedule *schedule, braid_node node, const char *expected)
 {
     char text[200];
-    check_ok(braid_schedule_explain_island(schedule, node, text, sizeof(text)));
+    check_ok(braid_schedule_explain(schedule, &node, 1, text, sizeof(text)));
     assert_string_equal(text, expected);
 }
 
@@ -196,10 +196,10 @@ static void what_a_parameter_disables_stays_outside(void **state)
     check_ok(braid_exec_create(chain.device, chain.graph, &all, &exec));
     assert_int_equal(info_of(exec).num_islands, 2);
     check_text(braid_exec_schedule(exec), chain.nodes[2],
-               "not in an island: a parameter changes its grid or disables it");
+               "not in an island: a parameter changes its grid or disables it; "
+               "changed by steps: enabled");
     for (uint32_t frame = 0; frame < 6; frame++) {
-        const uint32_t enabled = frame % 3 == 0;
-        check_ok(braid_exec_set_param(exec, steps, &enabled));
+        check_ok(braid_exec_set_param(exec, steps, &(uint32_t){ frame % 3 == 0 }));
         check_ok(braid_exec_launch(exec, NULL));
     }
     check_ok(braid_exec_wait(exec));

@@ -89,9 +89,9 @@ static void proving_explaining_and_replanning(void **state)
     failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         char line[256];
+        const braid_node pair[] = { braid_graph_node(graph, 2), braid_graph_node(graph, 7) };
         failing_memory_arm(nth);
-        braid_status status = braid_schedule_explain(schedule, braid_graph_node(graph, 2),
-                                                     braid_graph_node(graph, 7), line, 256);
+        braid_status status = braid_schedule_explain(schedule, pair, 2, line, sizeof(line));
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
     }

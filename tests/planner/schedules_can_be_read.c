@@ -45,7 +45,7 @@ static void a_lack_of_lanes_is_told(void **state)
     assert_int_equal(num_serialised(schedule, b, c, BRAID_SERIALISED_BY_LANES, NULL), 1);
     check_explains(schedule, b, c, "share lane 1: no lane was idle");
     check_explains(schedule, a, c, "free");
-    check_explains(schedule, a, a, "one node");
+    check_explains(schedule, a, a, "not in an island: there are none on what it was planned for");
     braid_schedule_destroy(schedule);
     // With a lane for each nothing is lost.
     schedule = plan_on(graph, 3);
@@ -67,7 +67,8 @@ static void orders_are_explained(void **state)
     check_explains(schedule, a, b, "ordered by an edge from a to b");
     check_explains(schedule, a, d, "ordered through b, c");
     char line[12];
-    check_ok(braid_schedule_explain(schedule, a, d, line, sizeof(line)));
+    const braid_node ends[] = { a, d };
+    check_ok(braid_schedule_explain(schedule, ends, 2, line, sizeof(line)));
     assert_string_equal(line, "ordered thr"); // cut to fit
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
@@ -98,7 +99,7 @@ static void an_order_of_the_plan_alone_is_explained(void **state)
     braid_node z = new_node(graph, "z", 10, x, guest);
     braid_schedule *schedule = plan_on(graph, 2);
     char line[256];
-    check_ok(braid_schedule_explain(schedule, a, z, line, sizeof(line)));
+    check_ok(braid_schedule_explain(schedule, (braid_node[]){ a, z }, 2, line, sizeof(line)));
     if (placement_of(schedule, guest).lane == placement_of(schedule, z).lane)
         assert_true(strcmp(line, "free") == 0);
     else
@@ -123,10 +124,16 @@ static void bad_questions_are_refused(void **state)
                 "not in this schedule");
     check_fails(braid_schedule_get_serialisation(schedule, 0, &pair), BRAID_INVALID_ARGUMENT,
                 "there are 0");
-    check_fails(braid_schedule_explain(schedule, a, foreign, line, sizeof(line)),
+    const braid_node nodes[] = { a, foreign, a };
+    check_fails(braid_schedule_explain(schedule, nodes, 2, line, sizeof(line)),
                 BRAID_INVALID_ARGUMENT, "not in this schedule");
+    check_fails(braid_schedule_explain(schedule, &foreign, 1, line, sizeof(line)),
+                BRAID_INVALID_ARGUMENT, "not in this schedule");
+    check_fails(braid_schedule_explain(schedule, nodes, 3, line, sizeof(line)),
+                BRAID_INVALID_ARGUMENT, "3 nodes, and two at most");
     assert_string_equal(line, "as it was");
-    check_fails(braid_schedule_explain(schedule, a, a, line, 0), BRAID_INVALID_ARGUMENT, "size");
+    check_fails(braid_schedule_explain(schedule, nodes, 1, line, 0), BRAID_INVALID_ARGUMENT,
+                "size is 0");
     braid_schedule_options options = { .policy = (braid_policy)7 };
     braid_schedule *none = NULL;
     check_fails(braid_schedule_create(graph, &options, &none), BRAID_INVALID_ARGUMENT, "policy 7");

@@ -134,8 +134,9 @@ static void maximum_concurrency_never_joins_free_nodes(void **state)
                     placement_of(schedule, braid_graph_node(graph, b)).lane)
                     continue;
                 char line[256];
-                check_ok(braid_schedule_explain(schedule, braid_graph_node(graph, a),
-                                                braid_graph_node(graph, b), line, sizeof(line)));
+                const braid_node pair[] = { braid_graph_node(graph, a),
+                                            braid_graph_node(graph, b) };
+                check_ok(braid_schedule_explain(schedule, pair, 2, line, sizeof(line)));
                 assert_memory_equal(line, "ordered ", 8);
             }
         }

@@ -21,7 +21,7 @@ static void a_host_that_starts_nodes_slowly_gets_one_lane(void **state)
     assert_true(info.expected_ns >= info.issue_ns);
     assert_int_equal(info.limit, BRAID_LIMITED_BY_LAUNCH_COST);
     char text[160];
-    check_ok(braid_schedule_explain_limit(schedule, text, sizeof(text)));
+    check_ok(braid_schedule_explain(schedule, NULL, 0, text, sizeof(text)));
     assert_string_equal(text, "limited by launch cost: starting 441 nodes and 0 waits one after "
                               "another takes 1.05 times as long as running them");
     braid_schedule_destroy(schedule);
@@ -44,7 +44,7 @@ static void check_limit(const braid_graph *graph, const braid_schedule_options *
     char found[160];
     braid_schedule *schedule = plan_with(graph, options);
     assert_int_equal(info_of(schedule).limit, limit);
-    check_ok(braid_schedule_explain_limit(schedule, found, sizeof(found)));
+    check_ok(braid_schedule_explain(schedule, NULL, 0, found, sizeof(found)));
     assert_string_equal(found, text);
     braid_schedule_destroy(schedule);
 }

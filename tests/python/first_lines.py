@@ -113,7 +113,7 @@ def test_a_plan_says_what_limits_it():
     first = graph.empty(cost_ns=1000)
     plan = graph.plan()
     assert plan.info.limit == "critical_path" and plan.placement(first).island is None
-    assert "island" in plan.explain_island(first)
+    assert "critical path" in plan.explain() and "island" in plan.explain(first)
     assert graph.memory_bytes > 0
     assert braid.Device("cpu", cache="off").backend == "cpu"
 

@@ -47,17 +47,7 @@ def test_two_frames_meet(device):
     stream.close()
     assert frame.num_frames == 3
     assert frame.info.num_frames == 2 and not frame.info.whole_frames
-    assert "'early' of the frame before" in frame.explain_frames()
-
-
-def test_all_waits_are_explained(device):
-    graph = braid.Graph()
-    for number in range(100):
-        graph.host(lambda: None, name=f"call {number}", updates=graph.resource(f"cell {number}"))
-    frame = braid.Exec(device, graph, frames=2)
-    lines = frame.explain_frames().splitlines()
-    assert len(lines) == 1 + frame.info.num_frame_waits == 101
-    assert all(line.endswith("' of the frame before") for line in lines[1:])
+    assert frame.info.num_frame_waits > 0
 
 
 def test_a_full_exec_refuses(held):

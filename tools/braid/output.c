@@ -101,7 +101,7 @@ void output_print_limit(const braid_schedule *schedule)
 {
     static const char start[] = "limited by ";
     char text[256];
-    if (braid_schedule_explain_limit(schedule, text, sizeof(text)) == BRAID_OK) {
+    if (braid_schedule_explain(schedule, NULL, 0, text, sizeof(text)) == BRAID_OK) {
         char shown[4 * sizeof(text)];
         printable_copy(text + strlen(start), shown, sizeof(shown));
         printf("limit      %s\n", shown);

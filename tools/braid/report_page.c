@@ -203,7 +203,7 @@ static void write_launch(const struct page *page)
     fputs(").</span>", page->file);
 }
 
-// As braid_schedule_explain_limit has it, but for what was measured.
+// As braid_schedule_explain tells it of a plan, and what was measured beside.
 static void write_limit(const struct page *page)
 {
     const struct report_facts *facts = &page->facts;

@@ -238,13 +238,6 @@ template <class Errors> class basic_exec
         braid_exec_get_info(get(), &info);
         return info;
     }
-    // How frames in flight are ordered.
-    result<std::string> explain_frames() const
-    {
-        return detail::whole_text<Errors>([this](char *text, std::size_t size) {
-            return braid_exec_explain_frames(get(), text, size);
-        });
-    }
     braid_exec *get() const noexcept
     {
         return exec_.get();

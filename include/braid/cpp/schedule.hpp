@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules and memory plans in C++. Include braid.hpp.
+// Schedules in C++. Include braid.hpp.
 #ifndef BRAID_CPP_SCHEDULE_HPP
 #define BRAID_CPP_SCHEDULE_HPP
 
@@ -7,6 +7,7 @@
 #include <braid/schedule.h>
 #include <braid/timeline.h>
 
+#include <array>
 #include <cstdint>
 
 namespace braid
@@ -48,25 +49,13 @@ template <class Errors> class basic_schedule
         const std::uint32_t *nodes = braid_schedule_critical_path(get(), &num);
         return { nodes, num };
     }
-    // How two nodes are ordered and why, in one line.
-    result<std::string> explain(braid_node a, braid_node b) const
+    // In one line. Of no node: what limits the frame as planned; of one: which island it is in, or
+    // why it is in none; of two: how they are ordered and why.
+    template <class... Nodes> result<std::string> explain(Nodes... nodes) const
     {
-        return detail::whole_text<Errors>([this, a, b](char *text, std::size_t size) {
-            return braid_schedule_explain(get(), a, b, text, size);
-        });
-    }
-    // What limits the frame as planned, in one line.
-    result<std::string> explain_limit() const
-    {
-        return detail::whole_text<Errors>([this](char *text, std::size_t size) {
-            return braid_schedule_explain_limit(get(), text, size);
-        });
-    }
-    // Which island a node is in, or why it is in none, in one line.
-    result<std::string> explain_island(braid_node node) const
-    {
-        return detail::whole_text<Errors>([this, node](char *text, std::size_t size) {
-            return braid_schedule_explain_island(get(), node, text, size);
+        const std::array<braid_node, sizeof...(nodes)> list = { nodes... };
+        return detail::whole_text<Errors>([this, &list](char *text, std::size_t size) {
+            return braid_schedule_explain(get(), list.data(), list.size(), text, size);
         });
     }
     // Where and when a node is planned.

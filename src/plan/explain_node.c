@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explains one node: why it is inside an island, or outside, and what parameters change of it.
+#include "plan/explain.h"
+
+// Islands are stretches of lanes: the node's neighbours tell.
+static void explain_inside(struct plan_text *text, const struct braid_schedule *schedule,
+                           uint32_t node)
+{
+    const uint32_t *island_of = schedule->division.island_of;
+    uint32_t lane = schedule->lane_of[node], call = 0, num = 0;
+    uint32_t first = PLAN_NONE, last = PLAN_NONE;
+    for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1]; i++) {
+        uint32_t other = schedule->lane_nodes[i];
+        if (island_of[other] != island_of[node])
+            continue;
+        num++;
+        call = other == node ? num : call;
+        first = first == PLAN_NONE ? other : first;
+        last = other;
+    }
+    plan_text_add(text, "in island %u, call %u of %u, from '%s' to '%s'", island_of[node], call,
+                  num, braid_schedule_node_name(schedule, first),
+                  braid_schedule_node_name(schedule, last));
+}
+
+static void explain_island(struct plan_text *text, const struct braid_schedule *schedule,
+                           uint32_t node)
+{
+    const struct plan_division *division = &schedule->division;
+    if (!division->island_of)
+        plan_text_add(text, "not in an island: there are none on what it was planned for");
+    else if (division->island_of[node] != PLAN_NONE)
+        explain_inside(text, schedule, node);
+    else
+        plan_text_add(text, "not in an island: %s", division->why_outside[node]);
+}
+
+void braid_explain_node(struct plan_text *text, const struct braid_schedule *schedule,
+                        uint32_t node)
+{
+    const char *changes = braid_plan_node_changes(schedule->graph, node);
+    explain_island(text, schedule, node);
+    if (changes[0])
+        plan_text_add(text, "; changed by %s", changes);
+}
