@@ -14,7 +14,7 @@
 #define LONGEST_LINE 4096
 
 // What stands for a character that DOT or its labels would not take literally, or NULL.
-static const char *find_escape(unsigned char byte)
+static const char *find_escape(char byte)
 {
     switch (byte) {
     case '"':
@@ -32,23 +32,15 @@ static const char *find_escape(unsigned char byte)
 
 void braid_dot_write_text(FILE *file, const char *text)
 {
-    const unsigned char *next = (const unsigned char *)text, *line = next;
-    if (!*next)
+    const char *line = text;
+    if (!*text)
         fputs("(no name)", file);
-    while (*next) {
-        if (next - line >= LONGEST_LINE) {
+    while (*text) {
+        if (text - line >= LONGEST_LINE) {
             fputs("\\\n", file);
-            line = next;
+            line = text;
         }
-        const char *escape = find_escape(*next);
-        size_t length = braid_text_character((const char *)next);
-        if (escape)
-            fputs(escape, file);
-        else if (length > 0)
-            fwrite(next, 1, length, file);
-        else
-            fprintf(file, "\\\\x%02x", *next);
-        next += escape || length == 0 ? 1 : length;
+        text += braid_text_write_piece(file, text, find_escape);
     }
 }
 

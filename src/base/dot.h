@@ -14,8 +14,8 @@
 void braid_dot_begin(FILE *file, const char *title, uint32_t num_nodes);
 
 // Writes `text` as the inside of a quoted DOT string that shows exactly that text, whatever it
-// holds: quotes, backslashes, newlines, entities; bytes that are not UTF-8 and control characters
-// appear as their hexadecimal value, and no text at all as "(no name)".
+// holds: quotes, backslashes, newlines, entities. Bytes that are not UTF-8 appear as U+FFFD,
+// control characters as their hexadecimal value, and no text at all as "(no name)".
 void braid_dot_write_text(FILE *file, const char *text);
 
 // Writes a time the way people read it, to three digits or more: 950 ns, 12.5 us, 3.00 ms. The same

@@ -10,10 +10,38 @@
 // shown: controls, and what XML does not allow.
 size_t braid_text_character(const char *text);
 
+enum text_kind {
+    TEXT_CHARACTER,
+    TEXT_CONTROL, // or a character that XML does not allow
+    TEXT_INVALID, // bytes that are no UTF-8
+};
+
+// What a text starts with, and what all writers show of it: a character as it is, a control as
+// "\x1b", and bytes that are no UTF-8 as U+FFFD.
+struct text_piece {
+    enum text_kind kind;
+    size_t length;     // bytes of the text
+    const char *shown; // in the text, in `escaped` or in memory that stays
+    size_t num_shown;
+    char escaped[16];
+};
+
+// `text` is not empty.
+void braid_text_piece(const char *text, struct text_piece *out_piece);
+
+// Writes what is shown of the piece that `text` starts with. find_escape returns what stands for a
+// byte in the language of the file, or NULL. Returns the length of the piece.
+typedef const char *text_find_escape(char byte);
+size_t braid_text_write_piece(FILE *file, const char *text, text_find_escape *find_escape);
+
 // Each writes `text` for its language, inside an element or an attribute, or inside a string's
-// quotes; bytes that cannot be shown appear as "\xff".
+// quotes.
 void braid_text_write_xml(FILE *file, const char *text);
 void braid_text_write_json(FILE *file, const char *text);
+
+// Copies what is shown of `text` into `size` bytes, at least 8. A longer text is cut, and ends in
+// "...".
+void braid_text_copy(const char *text, char *out, size_t size);
 
 // Names come from programs and files; a line break in one must not break a line that names it.
 void braid_text_keep_one_line(char *text);

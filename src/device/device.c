@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/text.h"
 
 // Idle streams and events kept for the next exec; more than the widest plan needs is waste.
 #define MAX_IDLE_STREAMS 128
@@ -116,6 +117,8 @@ void braid_device_get_info_sized(const braid_device *device, braid_device_info *
     braid_device_info info = { .backend = "" };
     if (device_is_open(device)) {
         device->backend->ops->get_info(device->backend, &info);
+        const braid_device_info told = info;
+        braid_text_copy(told.name, info.name, sizeof(info.name)); // files keep it as text
         info.backend = device->backend->ops->name;
         info.ordinal = device->ordinal;
     }

@@ -2,6 +2,7 @@
 // One lane of a timeline: its nodes, or blocks of them where they are too short to tell apart, its
 // bundles, and its idle times with what ended them.
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "draw/svg.h"
@@ -35,13 +36,13 @@ static void write_label(const struct svg *svg, const char *name, double x, doubl
     char text[MOST_BYTES];
     size_t length = 0;
     const char *next = name;
-    for (int i = 0; i < room && *next; i++) {
-        size_t step = braid_text_character(next);
-        step = step ? step : 1;
-        if (length + step >= sizeof(text))
+    struct text_piece piece;
+    for (int i = 0; i < room && *next; i++, next += piece.length) {
+        braid_text_piece(next, &piece);
+        if (length + piece.length >= sizeof(text))
             break;
-        for (; step > 0; step--)
-            text[length++] = *next++;
+        memcpy(text + length, next, piece.length);
+        length += piece.length;
     }
     text[length] = '\0';
     fputs("<text class=\"name\" x=\"", svg->file);

@@ -26,10 +26,10 @@ static const struct {
     { "tab\there", "tab\\x09here" },
     { "bell\a", "bell\\x07" },
     { "na\xc3\xafve \xe6\xb5\x81 \xf0\x9f\x8c\x8a", "na\xc3\xafve \xe6\xb5\x81 \xf0\x9f\x8c\x8a" },
-    { "latin \xe4", "latin \\xe4" },
-    { "cut \xe6\xb5", "cut \\xe6\\xb5" },
-    { "overlong \xc0\xaf", "overlong \\xc0\\xaf" },
-    { "surrogate \xed\xa0\x80", "surrogate \\xed\\xa0\\x80" },
+    { "latin \xe4", "latin \xef\xbf\xbd" },
+    { "cut \xe6\xb5", "cut \xef\xbf\xbd" },
+    { "overlong \xc0\xaf", "overlong \xef\xbf\xbd\xef\xbf\xbd" },
+    { "surrogate \xed\xa0\x80", "surrogate \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
     { "not a character \xef\xbf\xbf", "not a character \\xef\\xbf\\xbf" },
     { "delete \x7f", "delete \\x7f" },
     { "c1 control \xc2\x85", "c1 control \\xc2\\x85" },
@@ -125,9 +125,11 @@ static void text_is_quoted(void **state)
 {
     (void)state;
     assert_text(braid_dot_write_text, "a\"b\\c\nd&e", "a\\\"b\\\\c\\nd&amp;e");
-    assert_text(braid_dot_write_text, "\x80", "\\\\x80");
+    assert_text(braid_dot_write_text, "\x80", "\xef\xbf\xbd");
+    assert_text(braid_dot_write_text, "\x1b", "\\\\x1b");
     assert_text(braid_dot_write_text, "", "(no name)");
-    assert_text(braid_dot_write_text, "\xf4\x90\x80\x80", "\\\\xf4\\\\x90\\\\x80\\\\x80");
+    assert_text(braid_dot_write_text, "\xf4\x90\x80\x80",
+                "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 }
 
 static void assert_time(uint64_t time_ns, const char *wanted)

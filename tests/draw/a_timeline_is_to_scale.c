@@ -309,8 +309,8 @@ static void times_are_shown_in_the_unit_given(void **state)
     options.unit_ns = 500;
     options.unit = "<b>&\"]]>\x1b\xff";
     picture = draw(schedule, &options);
-    assert_has(picture, "start: 0 &lt;b&gt;&amp;&quot;]]&gt;\\x1b\\xff to 2 ");
-    assert_has(picture, "\"unit\":\"\\u003cb\\u003e\\u0026\\\"]]\\u003e\\\\x1b\\\\xff\"");
+    assert_has(picture, "start: 0 &lt;b&gt;&amp;&quot;]]&gt;\\x1b\xef\xbf\xbd to 2 ");
+    assert_has(picture, "\"unit\":\"\\u003cb\\u003e\\u0026\\\"]]\\u003e\\\\x1b\xef\xbf\xbd\"");
     assert_null(strstr(picture, "<b>"));
     free(picture);
     braid_schedule_destroy(schedule);

@@ -153,11 +153,6 @@ def names_of_any_kind_come_through():
     assert {'a "b"', "ä", "{}", "", "n"} <= names, names
 
 
-def bytes_that_are_not_utf8_become_latin1():
-    result = braid("plan", "-", "--json", "-", data=b'digraph { "caf\xe9" -> b }')
-    assert result.status == 0 and "café" in result.out, result.err
-
-
 def subgraphs_defaults_and_strictness_are_cgraphs():
     found = plan("strict digraph { node [cost=7]; a -> {b c} -> d; a -> b; "
                  "subgraph cluster_x { e [cost=1] } }")
@@ -498,7 +493,6 @@ if __name__ == "__main__":
         random_graphs_keep_every_edge,
         graphs_of_the_corpus_keep_every_edge,
         names_of_any_kind_come_through,
-        bytes_that_are_not_utf8_become_latin1,
         subgraphs_defaults_and_strictness_are_cgraphs,
         labels_are_the_names_in_drawings,
         times_in_a_unit_stay_in_it,

@@ -9,6 +9,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "output.h"
+#include "plan_json.h"
 
 static const char help[] =
     "usage: braid devices [--json OUT]\n"
@@ -60,8 +61,8 @@ static void print_device(const char *backend, const struct device_report *report
 static json_t *device_to_json(const struct device_report *report)
 {
     if (report->error)
-        return json_pack("{s:I, s:s}", "ordinal", (json_int_t)report->ordinal, "error",
-                         report->error);
+        return json_pack("{s:I, s:o}", "ordinal", (json_int_t)report->ordinal, "error",
+                         plan_json_text(report->error));
     return json_pack("{s:I, s:s, s:I, s:I}", "ordinal", (json_int_t)report->ordinal, "name",
                      report->info.name, "units", (json_int_t)report->info.num_units, "memory_bytes",
                      (json_int_t)report->info.memory_bytes);
@@ -81,8 +82,8 @@ static void list_backend(const braid_backend_info *backend, json_t *list)
             print_device(backend->name, &report);
     }
     if (list)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:O}", "name", backend->name, "reason",
-                                              backend->reason, "devices", devices));
+        json_array_append_new(list, json_pack("{s:s, s:o, s:O}", "name", backend->name, "reason",
+                                              plan_json_text(backend->reason), "devices", devices));
     json_decref(devices);
 }
 

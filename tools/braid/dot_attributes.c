@@ -204,10 +204,8 @@ static enum exit_status read_graph(struct dot_file *file, Agraph_t *graph)
     const char *unit = agget(graph, unit_name);
     const char *resources = agget(graph, resources_name);
     const char *parameters = agget(graph, parameters_name);
-    if (unit && *unit && !(file->cost_unit = strdup(unit)))
+    if (unit && *unit && !(file->cost_unit = message_one_line(unit)))
         return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
-    if (file->cost_unit)
-        message_keep_one_line(file->cost_unit);
     enum exit_status status = EXIT_DONE;
     if (resources && *resources)
         status = dot_resources_read(file, resources);

@@ -20,22 +20,23 @@ void message_be_quiet(void)
     is_quiet = true;
 }
 
-// A control of two bytes, whose second is one in Latin-1.
-static bool is_long_control(const char *text)
+char *message_one_line(const char *text)
 {
-    return (unsigned char)text[0] == 0xc2 && (unsigned char)text[1] >= 0x80 &&
-           (unsigned char)text[1] < 0xa0;
-}
-
-void message_keep_one_line(char *text)
-{
-    while (*text) {
-        size_t length = braid_text_character(text);
-        // Bytes that are no UTF-8 may be letters of Latin-1, but for those that control there.
-        if (!length && ((unsigned char)*text < 0xa0 || is_long_control(text)))
-            *text = ' ';
-        text += length ? length : 1;
+    char *line = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&line, &length);
+    struct text_piece piece;
+    for (; stream && *text; text += piece.length) {
+        braid_text_piece(text, &piece);
+        if (piece.kind == TEXT_CONTROL)
+            fprintf(stream, "%*s", (int)piece.length, "");
+        else
+            fwrite(piece.shown, 1, piece.num_shown, stream);
     }
+    if (stream && fclose(stream) == 0)
+        return line;
+    free(line);
+    return NULL;
 }
 
 // Starts with the file and its line, or with "braid" where there is no file.
@@ -53,13 +54,12 @@ __attribute__((format(printf, 3, 0))) static void write_line(const char *file, u
             fputs("braid: ", line);
         vfprintf(line, format, arguments);
     }
-    if (line && fclose(line) == 0) {
-        message_keep_one_line(text);
-        if (!is_quiet)
-            fprintf(stderr, "%s\n", text);
-    } else {
+    char *shown = line && fclose(line) == 0 ? message_one_line(text) : NULL;
+    if (!shown)
         fputs("braid: out of memory for a message\n", stderr);
-    }
+    else if (!is_quiet)
+        fprintf(stderr, "%s\n", shown);
+    free(shown);
     free(text);
 }
 

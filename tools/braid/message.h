@@ -11,9 +11,10 @@ enum exit_status {
     EXIT_BAD_FILE = 2, // the input file or the command line is wrong
 };
 
-// Replaces control characters by spaces: names and paths come from files and command lines, and a
-// line break in one must not break the line.
-void message_keep_one_line(char *text);
+// A copy with spaces for control characters, and U+FFFD for bytes that are no UTF-8. Names and
+// paths come from files and command lines, and a line break in one must not break the line. The
+// caller frees it; NULL when memory runs out.
+char *message_one_line(const char *text);
 
 // From now on messages are made, but not written: for a program that reads thousands of bad files.
 void message_be_quiet(void);

@@ -8,10 +8,10 @@
 
 #include <braid/braid.h>
 
+#include "base/text.h"
 #include "base/whole_file.h"
 #include "dot_cost.h"
 #include "json_file.h"
-#include "printable.h"
 
 bool output_is_stdout(const char *path)
 {
@@ -103,7 +103,7 @@ void output_print_limit(const braid_schedule *schedule)
     char text[256];
     if (braid_schedule_explain(schedule, NULL, 0, text, sizeof(text)) == BRAID_OK) {
         char shown[4 * sizeof(text)];
-        printable_copy(text + strlen(start), shown, sizeof(shown));
+        braid_text_copy(text + strlen(start), shown, sizeof(shown));
         printf("limit      %s\n", shown);
     }
 }

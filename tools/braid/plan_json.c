@@ -3,31 +3,32 @@
 #include "plan_json.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "dot_cost.h"
 #include "output.h"
 #include "places.h"
 #include "task_graph.h"
 
+// JSON has escapes for controls.
 json_t *plan_json_text(const char *text)
 {
-    json_t *string = json_string(text);
-    if (string)
-        return string;
-    char *recoded = malloc(strlen(text) * 2 + 1);
-    if (!recoded)
-        return NULL;
-    char *next = recoded;
-    for (const unsigned char *byte = (const unsigned char *)text; *byte; byte++) {
-        if (*byte >= 0x80)
-            *next++ = (char)(0xc0 | *byte >> 6);
-        *next++ = (char)(*byte >= 0x80 ? 0x80 | (*byte & 0x3f) : *byte);
+    char *valid = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&valid, &length);
+    struct text_piece piece;
+    for (; stream && *text; text += piece.length) {
+        braid_text_piece(text, &piece);
+        if (piece.kind == TEXT_CONTROL)
+            fwrite(text, 1, piece.length, stream);
+        else
+            fwrite(piece.shown, 1, piece.num_shown, stream);
     }
-    *next = '\0';
-    string = json_string(recoded);
-    free(recoded);
+    json_t *string = stream && fclose(stream) == 0 ? json_string(valid) : NULL;
+    free(valid);
     return string;
 }
 

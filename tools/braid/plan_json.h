@@ -8,8 +8,7 @@
 
 #include "dot_file.h"
 
-// Text as a JSON string. JSON is UTF-8: in text that is not, each byte above 127 becomes the
-// character of that number (Latin-1), so that different texts stay different.
+// Text as a JSON string, which is UTF-8: bytes that are not become U+FFFD.
 json_t *plan_json_text(const char *text);
 
 // A time in units of unit_ns nanoseconds: with as many places as it needs.

@@ -3,17 +3,11 @@
 #ifndef BRAID_TOOL_PRINTABLE_H
 #define BRAID_TOOL_PRINTABLE_H
 
-#include <stddef.h>
-
 // By value, so that a line can show several without buffers of its own.
 struct printable {
     char text[84]; // a longer name is cut, and ends in "..."
 };
 
 struct printable printable_name(const char *name);
-
-// The same of any text, in `size` bytes, at least 8: what cannot be shown appears as "\x1b", as in
-// drawings.
-void printable_copy(const char *text, char *out, size_t size);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "base/text.h"
+
 enum { WIDTH = 560, HEIGHT = 300, LEFT = 60, RIGHT = 20, TOP = 40, BOTTOM = 50 };
 
 struct axes {
@@ -32,16 +34,6 @@ static struct axes find_axes(const struct ranks_curve *curve)
     return axes;
 }
 
-static void write_text(FILE *file, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '<' || *text == '&')
-            fprintf(file, "&#%d;", *text);
-        else
-            fputc(*text, file);
-    }
-}
-
 static void write_grid(FILE *file, const struct ranks_curve *curve, const struct axes *axes)
 {
     for (int i = 0; i <= 4; i++)
@@ -58,7 +50,7 @@ static void write_grid(FILE *file, const struct ranks_curve *curve, const struct
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">ranks</text>\n"
             "<text x=\"%d\" y=\"22\" font-weight=\"bold\">",
             (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, LEFT);
-    write_text(file, curve->title);
+    braid_text_write_xml(file, curve->title);
     fprintf(file, ": efficiency, simulated</text>\n");
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "dot_cost.h"
 #include "output.h"
 #include "task_graph.h"
@@ -20,20 +21,6 @@ struct page {
     FILE *file;
 };
 
-static void write_text(FILE *file, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '<')
-            fputs("&lt;", file);
-        else if (*text == '&')
-            fputs("&amp;", file);
-        else if (*text == '"')
-            fputs("&quot;", file);
-        else
-            fputc(*text, file);
-    }
-}
-
 // As the timelines have it: in ns, us, ms and s where the unit is a time, else in the file's unit.
 static void write_time(const struct page *page, uint64_t time_ns)
 {
@@ -42,7 +29,7 @@ static void write_time(const struct page *page, uint64_t time_ns)
     if (page->timeline.unit) {
         fputs(dot_cost_time(file, time_ns).text, page->file);
         fputs(*page->timeline.unit ? "&nbsp;" : "", page->file);
-        write_text(page->file, page->timeline.unit);
+        braid_text_write_xml(page->file, page->timeline.unit);
         return;
     }
     double time = (double)time_ns;
@@ -54,7 +41,7 @@ static void write_time(const struct page *page, uint64_t time_ns)
 
 static void write_name(const struct page *page, uint32_t node)
 {
-    write_text(page->file, task_graph_name(&page->report->file->nodes[node]));
+    braid_text_write_xml(page->file, task_graph_name(&page->report->file->nodes[node]));
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -152,7 +139,7 @@ static void write_limit_name(const struct page *page, braid_limit limit)
         break;
     case BRAID_LIMITED_BY_RESOURCES:
         fputs("<b>The resource ", file);
-        write_text(file, page->facts.resource);
+        braid_text_write_xml(file, page->facts.resource);
         fputs("</b>: more pairs of nodes wait for each other because of what they access than for "
               "lack of lanes. ",
               file);
@@ -229,7 +216,7 @@ static void write_limit(const struct page *page)
                 " Resources keep %" PRIu32 " pair%s of nodes apart between which no data "
                 "flows, most often <i>",
                 facts->num_by_resource, output_plural(facts->num_by_resource));
-        write_text(file, facts->resource);
+        braid_text_write_xml(file, facts->resource);
         fputs("</i>.", file);
     }
     struct dot_missing missing = dot_cost_missing(page->report->file);
@@ -353,11 +340,11 @@ static braid_status write_page(const struct page *page)
           "<meta name=\"viewport\" content=\"width=device-width\">\n"
           "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
           file);
-    write_text(file, page->timeline.title);
+    braid_text_write_xml(file, page->timeline.title);
     fputs("</title>\n<style>\n", file);
     fputs(braid_report_style, file);
     fputs("</style></head>\n<body>\n<h1>", file);
-    write_text(file, page->timeline.title);
+    braid_text_write_xml(file, page->timeline.title);
     fputs("</h1>\n", file);
     write_figures(page);
     braid_status status = write_timelines(page);

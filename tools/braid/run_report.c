@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "base/text.h"
 #include "dot_cost.h"
 #include "output.h"
 #include "plan_json.h"
@@ -47,7 +48,9 @@ static void print_report(const struct run_arguments *arguments, const struct run
     braid_exec_get_info(run->exec, &exec);
     braid_device_get_info(run->device, &device);
     printf("device     %s:%" PRIu32 " (%s)\n", device.backend, device.ordinal, device.name);
-    printf("mode       %s\n", exec.reason);
+    char reason[4 * sizeof(exec.reason)];
+    braid_text_copy(exec.reason, reason, sizeof(reason));
+    printf("mode       %s\n", reason);
     uint32_t num_nodes = run->file->num_nodes, num_edges = run->file->num_edges;
     printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s; 1 cost = %g ns\n", num_nodes,
            output_plural(num_nodes), num_edges, output_plural(num_edges), arguments->time_scale);
