@@ -44,13 +44,6 @@ static bool is_control(const unsigned char *text)
            (text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe);
 }
 
-size_t braid_text_character(const char *start)
-{
-    bool is_character;
-    size_t length = measure((const unsigned char *)start, &is_character);
-    return is_character && !is_control((const unsigned char *)start) ? length : 0;
-}
-
 void braid_text_piece(const char *start, struct text_piece *out_piece)
 {
     static const char replacement[] = "\xef\xbf\xbd";

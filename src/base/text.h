@@ -6,10 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-// The length of the UTF-8 character that `text` starts with, or 0 where it is none or cannot be
-// shown: controls, and what XML does not allow.
-size_t braid_text_character(const char *text);
-
 enum text_kind {
     TEXT_CHARACTER,
     TEXT_CONTROL, // or a character that XML does not allow
