@@ -43,7 +43,7 @@ typedef enum braid_status {
     BRAID_IO_ERROR = 8,         // a file could not be written or read
     BRAID_INTERNAL = 9,         // Braid broke one of its own laws; please report it
     BRAID_BUSY = 10,            // still in use; the message says by what
-    BRAID_TIMEOUT = 11,         // the time limit of a wait passed; the message says what was awaited
+    BRAID_TIMEOUT = 11, // the time limit of a wait passed; the message says what was awaited
 } braid_status;
 
 // The constant's name, for example "BRAID_NO_MEMORY". Never NULL.

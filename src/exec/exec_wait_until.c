@@ -29,11 +29,12 @@ braid_status braid_exec_wait_until(braid_exec *exec, uint64_t ns)
     while ((status = braid_exec_query(exec)) == BRAID_NOT_READY) {
         uint64_t waited_ns = clock_now_ns() - begin_ns, num = braid_exec_num_frames(exec);
         if (waited_ns >= ns)
-            return braid_error(BRAID_TIMEOUT,
-                               "braid_exec_wait_until: %llu %s launched, and the last has not ended "
-                               "after %llu ns",
-                               (unsigned long long)num, num == 1 ? "frame was" : "frames were",
-                               (unsigned long long)ns);
+            return braid_error(
+                BRAID_TIMEOUT,
+                "braid_exec_wait_until: %llu %s launched, and the last has not ended "
+                "after %llu ns",
+                (unsigned long long)num, num == 1 ? "frame was" : "frames were",
+                (unsigned long long)ns);
         pause_after(waited_ns, ns - waited_ns);
     }
     return status ? status : braid_exec_wait(exec);
