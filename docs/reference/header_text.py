@@ -8,7 +8,6 @@ import dataclasses
 import os
 import re
 
-SIZED = re.compile(r"^[^;{]*_sized\([^;{]*;\n", re.MULTILINE)
 INLINE_BODY = re.compile(r"^static inline ([^{;]*?)\n\{\n.*?^\}", re.MULTILINE | re.DOTALL)
 MARKS = re.compile(r"\b(?:BRAID_API|BRAID_MUST_CHECK) ?")
 TYPE = re.compile(r"^typedef (struct|enum|union) (\w+)", re.MULTILINE)
@@ -61,9 +60,8 @@ def _paragraphs(lines):
 
 
 def _without_plumbing(code):
-    """Without export marks and bodies, and name_sized() as the name() that calls it."""
-    code = SIZED.sub("", MARKS.sub("", code + "\n"))
-    return INLINE_BODY.sub(lambda match: match.group(1) + ";", code).strip()
+    """Without export marks and bodies."""
+    return INLINE_BODY.sub(lambda match: match.group(1) + ";", MARKS.sub("", code + "\n")).strip()
 
 
 def _realign(code):

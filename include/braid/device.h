@@ -35,14 +35,8 @@ typedef struct braid_backend_info {
 // Errors: BRAID_INVALID_ARGUMENT (no such index). That a backend has no device is not an error.
 // Thread-safety: any thread.
 BRAID_API size_t braid_num_backends(void);
-BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query_sized(size_t index,
-                                                                  braid_backend_info *out_info,
-                                                                  size_t bytes);
-BRAID_MUST_CHECK static inline braid_status braid_backend_query(size_t index,
-                                                                braid_backend_info *out_info)
-{
-    return braid_backend_query_sized(index, out_info, sizeof(*out_info));
-}
+BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(size_t index,
+                                                            braid_backend_info *out_info);
 
 // BRAID_BACKENDS in the environment names the backends that a process may use, for example "cpu" or
 // "hip,cpu"; nothing is loaded for any other, which braid_backend_query reports as left out. Not
@@ -108,12 +102,7 @@ typedef struct braid_device_info {
     uint32_t max_threads_per_block; // 0: no limit
 } braid_device_info;
 
-BRAID_API void braid_device_get_info_sized(const braid_device *device, braid_device_info *out_info,
-                                           size_t bytes);
-static inline void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
-{
-    braid_device_get_info_sized(device, out_info, sizeof(*out_info));
-}
+BRAID_API void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
 
 // Streams and events that Braid has created on the device so far and that it holds now: leased
 // ones, pooled ones, and public ones. For programs and tests that watch for growth.
@@ -122,12 +111,7 @@ typedef struct braid_device_stats {
     uint64_t events_created, events_live, events_leased;
 } braid_device_stats;
 
-BRAID_API void braid_device_get_stats_sized(const braid_device *device,
-                                            braid_device_stats *out_stats, size_t bytes);
-static inline void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats)
-{
-    braid_device_get_stats_sized(device, out_stats, sizeof(*out_stats));
-}
+BRAID_API void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats);
 
 typedef enum braid_memory_kind {
     BRAID_MEMORY_DEVICE = 0, // the device's own

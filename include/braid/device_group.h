@@ -45,13 +45,8 @@ BRAID_API bool braid_device_group_reaches(const braid_device_group *group, size_
 // What the planner is told of the group (braid_schedule_options.places), for plans that are made
 // apart from an exec: links as they were measured on one machine (docs/places.md), speeds by the
 // number of the devices' units. The arrays live as long as the group; of NULL there are none.
-BRAID_API void braid_device_group_get_place_model_sized(const braid_device_group *group,
-                                                        braid_place_model *out_model, size_t bytes);
-static inline void braid_device_group_get_place_model(const braid_device_group *group,
-                                                      braid_place_model *out_model)
-{
-    braid_device_group_get_place_model_sized(group, out_model, sizeof(*out_model));
-}
+BRAID_API void braid_device_group_get_place_model(const braid_device_group *group,
+                                                  braid_place_model *out_model);
 
 // As braid_exec_create, on all devices of a group: braid_exec_options.plan.places counts, and where
 // it is NULL, the group's own. A schedule that is given was planned for at most as many places; one

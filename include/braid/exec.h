@@ -298,21 +298,11 @@ typedef struct braid_exec_info {
     char frames_reason[256];           // how far frames overlap, and why not further
 } braid_exec_info;
 
-BRAID_API void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info,
-                                         size_t bytes);
-static inline void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
-{
-    braid_exec_get_info_sized(exec, out_info, sizeof(*out_info));
-}
+BRAID_API void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);
 
 // The cost model of a device in a mode, as braid_exec_create uses it.
-BRAID_API void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mode mode,
-                                                 braid_cost_model *out_model, size_t bytes);
-static inline void braid_device_get_cost_model(const braid_device *device, braid_exec_mode mode,
-                                               braid_cost_model *out_model)
-{
-    braid_device_get_cost_model_sized(device, mode, out_model, sizeof(*out_model));
-}
+BRAID_API void braid_device_get_cost_model(const braid_device *device, braid_exec_mode mode,
+                                           braid_cost_model *out_model);
 
 #ifdef __cplusplus
 }

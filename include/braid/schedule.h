@@ -195,13 +195,8 @@ typedef struct braid_schedule_info {
     uint64_t one_place_ns;
 } braid_schedule_info;
 
-BRAID_API void braid_schedule_get_info_sized(const braid_schedule *schedule,
-                                             braid_schedule_info *out_info, size_t bytes);
-static inline void braid_schedule_get_info(const braid_schedule *schedule,
-                                           braid_schedule_info *out_info)
-{
-    braid_schedule_get_info_sized(schedule, out_info, sizeof(*out_info));
-}
+BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
+                                       braid_schedule_info *out_info);
 
 // Where and when a node is planned. Times count from the start of the frame.
 typedef struct braid_placement {
@@ -216,15 +211,8 @@ typedef struct braid_placement {
 #define BRAID_NO_ISLAND UINT32_MAX
 
 // Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement_sized(
-    const braid_schedule *schedule, braid_node node, braid_placement *out_placement, size_t bytes);
-BRAID_MUST_CHECK static inline braid_status
-braid_schedule_get_placement(const braid_schedule *schedule, braid_node node,
-                             braid_placement *out_placement)
-{
-    return braid_schedule_get_placement_sized(schedule, node, out_placement,
-                                              sizeof(*out_placement));
-}
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
+    const braid_schedule *schedule, braid_node node, braid_placement *out_placement);
 
 // A copy that the plan put in: of a part of a buffer, from the device that wrote it last or has
 // read it since to one that needs it, or at the end of the frame back to its home. It runs on
@@ -240,13 +228,9 @@ typedef struct braid_planned_copy {
 
 // The copy at an index less than info.num_copies.
 // Errors: BRAID_INVALID_ARGUMENT (no such index).
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_copy_sized(
-    const braid_schedule *schedule, size_t index, braid_planned_copy *out_copy, size_t bytes);
-BRAID_MUST_CHECK static inline braid_status
-braid_schedule_get_copy(const braid_schedule *schedule, size_t index, braid_planned_copy *out_copy)
-{
-    return braid_schedule_get_copy_sized(schedule, index, out_copy, sizeof(*out_copy));
-}
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_copy(const braid_schedule *schedule,
+                                                                size_t index,
+                                                                braid_planned_copy *out_copy);
 
 // The nodes of a heaviest path, first to last, by index; valid as long as the schedule.
 BRAID_API const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule,
@@ -272,16 +256,8 @@ typedef struct braid_serialisation {
 
 // The pair at an index less than info.num_serialisations, in a stable order.
 // Errors: BRAID_INVALID_ARGUMENT (no such index).
-BRAID_API BRAID_MUST_CHECK braid_status
-braid_schedule_get_serialisation_sized(const braid_schedule *schedule, size_t index,
-                                       braid_serialisation *out_serialisation, size_t bytes);
-BRAID_MUST_CHECK static inline braid_status
-braid_schedule_get_serialisation(const braid_schedule *schedule, size_t index,
-                                 braid_serialisation *out_serialisation)
-{
-    return braid_schedule_get_serialisation_sized(schedule, index, out_serialisation,
-                                                  sizeof(*out_serialisation));
-}
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_serialisation(
+    const braid_schedule *schedule, size_t index, braid_serialisation *out_serialisation);
 
 // Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL. The line
 // depends on how many nodes there are:

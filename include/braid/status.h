@@ -23,8 +23,6 @@ extern "C" {
 // - NULL where none is allowed is BRAID_INVALID_ARGUMENT, and the message names the argument;
 //   functions that return no status do nothing to a NULL output, and answer for a NULL object as
 //   for an empty one: 0, NULL, "" or a struct of zeros; destroy functions take NULL;
-// - a function name_sized(..., bytes) is what name(...) calls with the size of the struct that it
-//   fills, so that the struct can grow (docs/abi.md);
 // - in a process with more rights than its user (setuid), Braid reads no environment variable;
 // - destroying, freeing and closing are safe whatever the driver answers. Where a call that waits
 //   fails, it is made a second time. What still cannot be told to be idle is kept, not freed: what

@@ -38,14 +38,8 @@ typedef struct braid_timings {
     uint64_t island_wait_ns;
 } braid_timings;
 
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings_sized(braid_exec *exec,
-                                                                     braid_timings *out_timings,
-                                                                     size_t bytes);
-BRAID_MUST_CHECK static inline braid_status braid_exec_get_timings(braid_exec *exec,
-                                                                   braid_timings *out_timings)
-{
-    return braid_exec_get_timings_sized(exec, out_timings, sizeof(*out_timings));
-}
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
+                                                               braid_timings *out_timings);
 
 // One of the frames kept, by the host's clock (CLOCK_MONOTONIC), as all intervals of timings are.
 typedef struct braid_frame_timing {
@@ -63,13 +57,9 @@ typedef struct braid_frame_timing {
 } braid_frame_timing;
 
 // Index 0 is the oldest.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_frame_timing_sized(
-    braid_exec *exec, uint32_t index, braid_frame_timing *out_timing, size_t bytes);
-BRAID_MUST_CHECK static inline braid_status
-braid_exec_get_frame_timing(braid_exec *exec, uint32_t index, braid_frame_timing *out_timing)
-{
-    return braid_exec_get_frame_timing_sized(exec, index, out_timing, sizeof(*out_timing));
-}
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_frame_timing(braid_exec *exec,
+                                                                    uint32_t index,
+                                                                    braid_frame_timing *out_timing);
 
 // How long a node took: preludes, epilogues, copies and calls are nodes too. Empty nodes take 0.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_node_timing(braid_exec *exec,
@@ -103,13 +93,8 @@ typedef struct braid_lane_timing {
     uint64_t waited_for_ns; // and how long
 } braid_lane_timing;
 
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_lane_timing_sized(
-    braid_exec *exec, uint32_t lane, braid_lane_timing *out_timing, size_t bytes);
-BRAID_MUST_CHECK static inline braid_status
-braid_exec_get_lane_timing(braid_exec *exec, uint32_t lane, braid_lane_timing *out_timing)
-{
-    return braid_exec_get_lane_timing_sized(exec, lane, out_timing, sizeof(*out_timing));
-}
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_lane_timing(braid_exec *exec, uint32_t lane,
+                                                                   braid_lane_timing *out_timing);
 
 // A wait of a lane for a node of another one, or of a frame before where several are in flight
 // (where these are ordered as a whole, no wait in a frame shows it). Waits that others make
@@ -123,13 +108,8 @@ typedef struct braid_wait_timing {
     uint32_t frames_before; // how much earlier the frame is whose node it waits for; 0: its own
 } braid_wait_timing;
 
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_wait_timing_sized(
-    braid_exec *exec, uint64_t index, braid_wait_timing *out_timing, size_t bytes);
-BRAID_MUST_CHECK static inline braid_status
-braid_exec_get_wait_timing(braid_exec *exec, uint64_t index, braid_wait_timing *out_timing)
-{
-    return braid_exec_get_wait_timing_sized(exec, index, out_timing, sizeof(*out_timing));
-}
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_wait_timing(braid_exec *exec, uint64_t index,
+                                                                   braid_wait_timing *out_timing);
 
 // Writes when each node ran in the last frames, at most `num_frames` of them, the oldest first: as
 // braid_timeline_options takes them, number of nodes intervals a frame, by the host's clock (see

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/sized.h"
 #include "base/text.h"
 
 // Idle streams and events kept for the next exec; more than the widest plan needs is waste.
@@ -30,7 +29,7 @@ static bool is_left_out(const char *name, char *out_reason, size_t size)
     return left_out;
 }
 
-braid_status braid_backend_query_sized(size_t index, braid_backend_info *out_info, size_t bytes)
+braid_status braid_backend_query(size_t index, braid_backend_info *out_info)
 {
     if (!out_info || index >= braid_num_drivers)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_backend_query: %s",
@@ -39,7 +38,7 @@ braid_status braid_backend_query_sized(size_t index, braid_backend_info *out_inf
     if (!is_left_out(info.name, info.reason, sizeof(info.reason)))
         (void)braid_drivers[index]->query(braid_drivers[index], &info.num_devices, info.reason,
                                           sizeof(info.reason));
-    write_sized(out_info, bytes, &info, sizeof(info));
+    *out_info = info;
     return BRAID_OK;
 }
 
@@ -111,8 +110,7 @@ void braid_device_empty_pools(braid_device *device)
     braid_array_finish(&device->events.idle);
 }
 
-void braid_device_get_info_sized(const braid_device *device, braid_device_info *out_info,
-                                 size_t bytes)
+void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
 {
     braid_device_info info = { .backend = "" };
     if (device_is_open(device)) {
@@ -122,7 +120,8 @@ void braid_device_get_info_sized(const braid_device *device, braid_device_info *
         info.backend = device->backend->ops->name;
         info.ordinal = device->ordinal;
     }
-    write_sized(out_info, bytes, &info, sizeof(info));
+    if (out_info)
+        *out_info = info;
 }
 
 void braid_device_hold(braid_device *device, uint64_t *count, int change)
@@ -163,11 +162,8 @@ static braid_device_stats read_stats(const braid_device *device)
     return stats;
 }
 
-void braid_device_get_stats_sized(const braid_device *device, braid_device_stats *out_stats,
-                                  size_t bytes)
+void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats)
 {
-    braid_device_stats stats = { 0 };
-    if (device_is_open(device))
-        stats = read_stats(device);
-    write_sized(out_stats, bytes, &stats, sizeof(stats));
+    if (out_stats)
+        *out_stats = device_is_open(device) ? read_stats(device) : (braid_device_stats){ 0 };
 }

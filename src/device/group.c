@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/sized.h"
 
 static bool is_cpu(const braid_device *device)
 {
@@ -160,13 +159,14 @@ bool braid_device_group_reaches(const braid_device_group *group, size_t from, si
            places_reach(&group->places, (uint32_t)from, (uint32_t)to);
 }
 
-void braid_device_group_get_place_model_sized(const braid_device_group *group,
-                                              braid_place_model *out_model, size_t bytes)
+void braid_device_group_get_place_model(const braid_device_group *group,
+                                        braid_place_model *out_model)
 {
     braid_place_model model = { 0 };
     if (group)
         model = (braid_place_model){ .num_places = group->places.num,
                                      .speeds = group->speeds,
                                      .links = group->links };
-    write_sized(out_model, bytes, &model, sizeof(model));
+    if (out_model)
+        *out_model = model;
 }

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "base/ranges.h"
-#include "base/sized.h"
 
 // Also refuses what would wait for itself.
 static braid_status check_exec(const char *function, const braid_exec *exec)
@@ -301,7 +300,7 @@ const braid_schedule *braid_exec_schedule(const braid_exec *exec)
     return exec ? exec->schedule : NULL;
 }
 
-void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info, size_t bytes)
+void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
 {
     braid_exec_info info = { 0 };
     if (exec) {
@@ -310,5 +309,6 @@ void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info
         info = exec->info;
         pthread_mutex_unlock(lock);
     }
-    write_sized(out_info, bytes, &info, sizeof(info));
+    if (out_info)
+        *out_info = info;
 }

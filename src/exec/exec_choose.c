@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/sized.h"
 #include "exec/exec.h"
 #include "exec/islands.h"
 
@@ -168,8 +167,8 @@ braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph
                                                    : choose_player(exec, graph, options);
 }
 
-void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mode mode,
-                                       braid_cost_model *out_model, size_t bytes)
+void braid_device_get_cost_model(const braid_device *device, braid_exec_mode mode,
+                                 braid_cost_model *out_model)
 {
     braid_cost_model model = { 0 };
     if (device_is_open(device)) {
@@ -180,5 +179,6 @@ void braid_device_get_cost_model_sized(const braid_device *device, braid_exec_mo
         else
             device->backend->ops->get_cost_model(device->backend, &model);
     }
-    write_sized(out_model, bytes, &model, sizeof(model));
+    if (out_model)
+        *out_model = model;
 }

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/inside.h"
-#include "base/sized.h"
 #include "exec/exec.h"
 
 static struct profile_span *ops_of(const struct exec_times *times, size_t frame)
@@ -105,8 +104,7 @@ static uint64_t sum_island_waits(const braid_exec *exec)
     return sum;
 }
 
-braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_timings,
-                                          size_t bytes)
+braid_status braid_exec_get_timings(braid_exec *exec, braid_timings *out_timings)
 {
     braid_status status = begin("braid_exec_get_timings", exec, out_timings);
     if (status)
@@ -114,7 +112,7 @@ braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_t
     const struct exec_times *times = &exec->times;
     for (uint32_t i = 0; i < times->num_frames; i++)
         times->scratch[i] = length_of(frame_of(times, i));
-    braid_timings timings = {
+    *out_timings = (braid_timings){
         .num_frames = times->num_frames,
         .num_lanes = exec->program.num_lanes,
         .num_waits = count_waits(&exec->program),
@@ -122,12 +120,11 @@ braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_t
         .island_wait_ns = sum_island_waits(exec),
     };
     braid_exec_end_launch(exec);
-    write_sized(out_timings, bytes, &timings, sizeof(timings));
     return BRAID_OK;
 }
 
-braid_status braid_exec_get_frame_timing_sized(braid_exec *exec, uint32_t index,
-                                               braid_frame_timing *out_timing, size_t bytes)
+braid_status braid_exec_get_frame_timing(braid_exec *exec, uint32_t index,
+                                         braid_frame_timing *out_timing)
 {
     static const char function[] = "braid_exec_get_frame_timing";
     braid_status status = begin(function, exec, out_timing);
@@ -135,20 +132,19 @@ braid_status braid_exec_get_frame_timing_sized(braid_exec *exec, uint32_t index,
         return status;
     const struct exec_times *times = &exec->times;
     const struct clock_pair *host = &times->profile.clock.host;
-    braid_frame_timing timing = { 0 };
     if (index >= times->num_frames) {
         status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no frame %u of %u kept",
                              function, index, times->num_frames);
     } else {
         struct profile_span frame = frame_of(times, index);
         struct profile_span launch = times->launches[times->numbers[index] % times->room];
-        timing.launch = (braid_interval){ launch.begin, launch.end };
-        timing.frame = (braid_interval){ frame.begin, frame.end };
-        timing.error_ns = clock_pair_error(host, frame.begin - host->host_ns + host->device_ns);
+        *out_timing = (braid_frame_timing){
+            .launch = { launch.begin, launch.end },
+            .frame = { frame.begin, frame.end },
+            .error_ns = clock_pair_error(host, frame.begin - host->host_ns + host->device_ns),
+        };
     }
     braid_exec_end_launch(exec);
-    if (!status)
-        write_sized(out_timing, bytes, &timing, sizeof(timing));
     return status;
 }
 
@@ -249,22 +245,19 @@ static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
     return timing;
 }
 
-braid_status braid_exec_get_lane_timing_sized(braid_exec *exec, uint32_t lane,
-                                              braid_lane_timing *out_timing, size_t bytes)
+braid_status braid_exec_get_lane_timing(braid_exec *exec, uint32_t lane,
+                                        braid_lane_timing *out_timing)
 {
     static const char function[] = "braid_exec_get_lane_timing";
     braid_status status = begin(function, exec, out_timing);
     if (status)
         return status;
-    braid_lane_timing timing = { 0 };
     if (lane >= exec->program.num_lanes)
         status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no lane %u of %u", function,
                              lane, exec->program.num_lanes);
     else
-        timing = find_lane(exec, lane);
+        *out_timing = find_lane(exec, lane);
     braid_exec_end_launch(exec);
-    if (!status)
-        write_sized(out_timing, bytes, &timing, sizeof(timing));
     return status;
 }
 
@@ -303,23 +296,20 @@ static braid_wait_timing describe_wait(const braid_exec *exec, size_t op)
     };
 }
 
-braid_status braid_exec_get_wait_timing_sized(braid_exec *exec, uint64_t index,
-                                              braid_wait_timing *out_timing, size_t bytes)
+braid_status braid_exec_get_wait_timing(braid_exec *exec, uint64_t index,
+                                        braid_wait_timing *out_timing)
 {
     static const char function[] = "braid_exec_get_wait_timing";
     braid_status status = begin(function, exec, out_timing);
     if (status)
         return status;
-    braid_wait_timing timing = { 0 };
     size_t op = find_wait(&exec->program, index);
     if (op == SIZE_MAX)
         status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no wait %llu", function,
                              (unsigned long long)index);
     else
-        timing = describe_wait(exec, op);
+        *out_timing = describe_wait(exec, op);
     braid_exec_end_launch(exec);
-    if (!status)
-        write_sized(out_timing, bytes, &timing, sizeof(timing));
     return status;
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/sized.h"
 
 struct search {
     const struct plan_graph *plan;
@@ -208,9 +207,8 @@ static braid_serialisation from_delayed(const braid_schedule *schedule,
     };
 }
 
-braid_status braid_schedule_get_serialisation_sized(const braid_schedule *schedule, size_t index,
-                                                    braid_serialisation *out_serialisation,
-                                                    size_t bytes)
+braid_status braid_schedule_get_serialisation(const braid_schedule *schedule, size_t index,
+                                              braid_serialisation *out_serialisation)
 {
     if (!schedule || !out_serialisation)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_serialisation: %s is NULL",
@@ -220,9 +218,8 @@ braid_status braid_schedule_get_serialisation_sized(const braid_schedule *schedu
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_schedule_get_serialisation: index %zu, but there are %zu", index,
                            num_serialised + schedule->num_delayed);
-    braid_serialisation serialisation =
-        index < num_serialised ? from_pair(schedule->graph, &schedule->serialised[index])
-                               : from_delayed(schedule, &schedule->delayed[index - num_serialised]);
-    write_sized(out_serialisation, bytes, &serialisation, sizeof(serialisation));
+    *out_serialisation = index < num_serialised
+                             ? from_pair(schedule->graph, &schedule->serialised[index])
+                             : from_delayed(schedule, &schedule->delayed[index - num_serialised]);
     return BRAID_OK;
 }

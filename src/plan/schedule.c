@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/sized.h"
 
 braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
                                   uint64_t graph_version, const braid_schedule_options *options,
@@ -111,11 +110,10 @@ const braid_step *braid_schedule_steps(const braid_schedule *schedule, size_t *o
     return schedule ? schedule->steps : NULL;
 }
 
-void braid_schedule_get_info_sized(const braid_schedule *schedule, braid_schedule_info *out_info,
-                                   size_t bytes)
+void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info *out_info)
 {
-    static const braid_schedule_info none;
-    write_sized(out_info, bytes, schedule ? &schedule->info : &none, sizeof(none));
+    if (out_info)
+        *out_info = schedule ? schedule->info : (braid_schedule_info){ 0 };
 }
 
 const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule, size_t *out_num_nodes)
@@ -125,8 +123,8 @@ const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule, siz
     return schedule ? schedule->critical : NULL;
 }
 
-braid_status braid_schedule_get_placement_sized(const braid_schedule *schedule, braid_node node,
-                                                braid_placement *out_placement, size_t bytes)
+braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_node node,
+                                          braid_placement *out_placement)
 {
     if (!schedule || !out_placement)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_placement: %s is NULL",
@@ -137,7 +135,7 @@ braid_status braid_schedule_get_placement_sized(const braid_schedule *schedule, 
                            "schedule",
                            node.index, node.graph);
     uint64_t start = schedule->start_ns[node.index];
-    const braid_placement placement = {
+    *out_placement = (braid_placement){
         .lane = schedule->lane_of[node.index],
         .start_ns = start,
         .end_ns = start + schedule->cost_ns[node.index],
@@ -145,12 +143,11 @@ braid_status braid_schedule_get_placement_sized(const braid_schedule *schedule, 
                                                : BRAID_NO_ISLAND,
         .place = schedule_lane_place(schedule, schedule->lane_of[node.index]),
     };
-    write_sized(out_placement, bytes, &placement, sizeof(placement));
     return BRAID_OK;
 }
 
-braid_status braid_schedule_get_copy_sized(const braid_schedule *schedule, size_t index,
-                                           braid_planned_copy *out_copy, size_t bytes)
+braid_status braid_schedule_get_copy(const braid_schedule *schedule, size_t index,
+                                     braid_planned_copy *out_copy)
 {
     if (!schedule || !out_copy)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_copy: %s is NULL",
@@ -160,7 +157,7 @@ braid_status braid_schedule_get_copy_sized(const braid_schedule *schedule, size_
                            "braid_schedule_get_copy: no copy %zu, the plan has %u", index,
                            schedule->info.num_copies);
     const struct placed_copy *placed = &schedule->placed->copies[index];
-    const braid_planned_copy copy = {
+    *out_copy = (braid_planned_copy){
         .node = placed->node,
         .from = placed->from,
         .to = placed->to,
@@ -170,6 +167,5 @@ braid_status braid_schedule_get_copy_sized(const braid_schedule *schedule, size_
         .is_return = placed->is_return,
         .resource_name = braid_plan_resource_name(schedule->graph, placed->buffer),
     };
-    write_sized(out_copy, bytes, &copy, sizeof(copy));
     return BRAID_OK;
 }
