@@ -75,20 +75,9 @@ def launches_are_shown_beside_what_they_launch():
     assert begun == set(ended) and sorted(ended.values()) == sorted(frame[1] for frame in frames), (flows, frames)
 
 
-def names_that_are_not_utf8_stay_readable():
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "trace.json")
-        result = braid("plan", "-", "--trace", path, data=b'digraph { "caf\xe9" }')
-        assert result.status == 0, result.err
-        with open(path, encoding="utf-8") as file:
-            events = json.load(file)["traceEvents"]
-        assert "caf\\xe9" in [event["name"] for event in events], events
-
-
 if __name__ == "__main__":
     sys.exit(run([
         every_node_and_wait_is_shown,
         measured_frames_follow_one_another,
         launches_are_shown_beside_what_they_launch,
-        names_that_are_not_utf8_stay_readable,
     ]))
