@@ -258,7 +258,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
 // As braid_exec_wait, with a time limit in nanoseconds from now. The calling thread asks with short
-// sleeps, of 1 ms at most. A limit of 0 asks once.
+// sleeps, of 1 ms at most. A limit of 0 asks once. If other threads go on launching, it waits for
+// their frames as well.
 // Errors: BRAID_TIMEOUT (the frames go on, and can be waited for again), those of braid_exec_wait.
 // Thread-safety: as braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t ns);

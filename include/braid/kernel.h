@@ -55,10 +55,10 @@ typedef struct braid_kernel {
                         // Its entry must be declared extern "C" under the name above.
     braid_image cuda;   // preferred to source on CUDA when given
     braid_image hip;    // preferred to source on HIP when given
-    bool programmatic;  // CUDA: all threads of the kernel call griddepcontrol.wait before they
-                        // touch its inputs, so it may be launched while its lane predecessor still
-                        // runs. Source and PTX without it get it from Braid where that pays: see
-                        // braid_exec_options.no_early_start.
+    bool programmatic;  // CUDA: all threads of the kernel call griddepcontrol.wait before they read
+                        // or write any memory, also threads that return at once. So the kernel may
+                        // be launched while its lane predecessor still runs. Source and PTX without
+                        // it get it from Braid: see braid_exec_options.no_early_start.
     void *user; // CPU: handed to each call as blocks->user, for code that carries data along
                 // (a closure). Kernels that differ in nothing else are different kernels.
 } braid_kernel;

@@ -12,7 +12,7 @@ from braid._binding import ffi, lib
 from braid._arguments import fill_value
 from braid._calls import Failures, queue_call
 from braid._errors import BusyError, check, refuse
-from braid._interrupts import poll
+from braid._interrupts import may_poll, poll
 from braid._lifetime import Owned, Owner, _owners, run_deferred
 from braid._memory import Span, describe, whole_array
 from braid._options import MODES, CostModel, Mode, choose, read_struct
@@ -296,7 +296,12 @@ class Stream(Owned):
 
 
 def wait_for_stream(device: Any, stream: Any) -> int:
-    poll(lambda: bool(lib.braid_stream_query(device, stream) != lib.BRAID_NOT_READY))
+    """Asks for what is queued now, since other threads may queue more all the time."""
+    out = ffi.new("braid_event **")
+    if may_poll() and lib.braid_event_create(device, ffi.NULL, out) == lib.BRAID_OK:
+        if lib.braid_event_record(out[0], stream) == lib.BRAID_OK:
+            poll(lambda: bool(lib.braid_event_query(out[0]) != lib.BRAID_NOT_READY))
+        lib.braid_event_destroy(out[0])
     return int(lib.braid_stream_synchronize(device, stream))
 
 

@@ -14,7 +14,7 @@ from braid._errors import HostCallError, check, refuse
 from braid._graph import Graph
 from braid._group import DeviceGroup
 from braid._handles import Kept, Node, Parameter, Resource
-from braid._interrupts import inside_c, poll, raise_interrupt
+from braid._interrupts import may_poll, poll, raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
@@ -155,7 +155,8 @@ class Exec(Owned):
                 status = lib.braid_exec_wait(pointer)
             else:
                 poll(lambda: bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY), timeout)
-                status = lib.braid_exec_wait_until(pointer, max(0, int(timeout * 1e9)) if inside_c() else 0)
+                limit = int(min(max(timeout, 0.0), 1e9) * 1e9)
+                status = lib.braid_exec_wait_until(pointer, 0 if may_poll() else limit)
         if status == lib.BRAID_OK:
             self._replaced.clear()
         self._kept.failures.report()
@@ -171,8 +172,10 @@ class Exec(Owned):
 
     @staticmethod
     def _poll(pointer: Any) -> None:
-        """Before C waits for all frames."""
-        poll(lambda: bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY))
+        """Before C waits for all frames. If another thread launches meanwhile, C waits for those from before."""
+        num = lib.braid_exec_num_frames(pointer)
+        poll(lambda: bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY
+                          or lib.braid_exec_num_frames(pointer) != num))
 
     @property
     def num_frames(self) -> int:

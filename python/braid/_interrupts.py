@@ -31,14 +31,14 @@ def _is_main() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def inside_c() -> bool:
-    """Whether the caller may wait inside C."""
-    return bool(inside.depth) or not _is_main()
+def may_poll() -> bool:
+    """Whether the caller is to ask, and not to wait inside C."""
+    return not inside.depth and _is_main()
 
 
 def poll(is_over: Callable[[], bool], timeout: float = math.inf) -> None:
     """Returns when `is_over` says so or the seconds have passed, and at once where the caller may wait inside C."""
-    if inside_c():
+    if not may_poll():
         return
     begin = time.perf_counter()
     while not is_over():

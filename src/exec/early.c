@@ -13,7 +13,8 @@ static uint32_t share_of(const struct backend_launch *launch, uint64_t blocks_at
     return (uint32_t)((double)blocks / (double)blocks_at_once * PLAN_EARLY_ROOM) + 1;
 }
 
-// A kernel with a cluster stays as its author made it.
+// A kernel with a cluster stays as its author made it. If a kernel reads its grid from memory, that
+// comes before a wait of its author's, so only a wait of Braid's makes it safe.
 static braid_status describe(const braid_exec *exec, const struct backend_task *task,
                              bool is_programmatic, struct plan_early_node *node)
 {
@@ -23,7 +24,8 @@ static braid_status describe(const braid_exec *exec, const struct backend_task *
     if (backend->ops->count_blocks)
         status = backend->ops->count_blocks(backend, &task->launch, &blocks_at_once);
     *node = (struct plan_early_node){
-        .can = is_programmatic || (task->launch.cluster.x == 0 && task->launch.kernel->waits_first),
+        .can = (is_programmatic && !task->launch.grid_from) ||
+               (task->launch.cluster.x == 0 && task->launch.kernel->waits_first),
         .tells = is_programmatic,
         .share = share_of(&task->launch, blocks_at_once),
     };
@@ -55,6 +57,7 @@ braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
     const bool adjacent = exec->player->starts_early_if_adjacent;
     braid_cost_model costs;
     exec->player->get_cost_model(exec->device->backend, &costs);
+    exec->info.num_early_starts = 0;
     for (uint32_t i = 0; i < exec->tasks.num; i++) { // another player may have been tried
         if (exec->tasks.items[i].kind == WORK_KERNEL)
             exec->tasks.items[i].launch.start = BACKEND_STARTS_IN_ORDER;

@@ -205,8 +205,10 @@ static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct bac
 }
 
 // Where no launch has been made meanwhile.
-static void settle(braid_exec *exec)
+void braid_exec_settle(braid_exec *exec)
 {
+    if (exec->tasks.num_communicators == 0)
+        return;
     pthread_mutex_lock(&exec->lock);
     if (exec->is_unsettled && !exec->is_waiting &&
         !ask_all(exec, exec->device->backend->ops->event_query))
@@ -221,8 +223,8 @@ braid_status braid_exec_wait(braid_exec *exec)
         return status;
     status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
     braid_status lost = status ? status : braid_exec_await_ends(exec);
-    if (!status && exec->tasks.num_communicators)
-        settle(exec);
+    if (!status)
+        braid_exec_settle(exec);
     if (!status)
         status = braid_exec_check_ranks(exec);
     return status ? status : lost;

@@ -244,6 +244,9 @@ braid_status braid_exec_tell_rest(braid_exec *exec);
 braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot,
                                     braid_stream *stream);
 
+// Behind the last launch's end: settles communicators whose launch failed. Takes the lock.
+void braid_exec_settle(braid_exec *exec);
+
 // Queues frames that the player launches at once, with the lock held, and records their end.
 // `in_rows`: with the arguments that the player has kept for each.
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,

@@ -198,7 +198,8 @@ braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter param
                                           .argument_offset = (uint32_t)use->argument_offset,
                                           .offset = (uint32_t)use->offset,
                                           .bytes = (uint32_t)bytes };
-    if (use->target == BRAID_TARGET_ENABLED)
+    bool is_grid = use->target >= BRAID_TARGET_GRID && use->target <= BRAID_TARGET_GRID_Z;
+    if (use->target == BRAID_TARGET_ENABLED || is_grid) // a grid may be empty
         ((struct graph_node *)graph->nodes.items)[use->node.index].may_rest = true;
     return BRAID_OK;
 }

@@ -46,7 +46,7 @@ static bool check_header(const struct reading *reading)
     const struct rank_plan *plan = reading->plan;
     const struct place header = { 0 };
     uint64_t most_vertices = 2 * ((uint64_t)plan->num_operations + plan->num_edges);
-    return check_below(reading, header, "status", plan->status, BRAID_BUSY + 1) &&
+    return check_below(reading, header, "status", plan->status, BRAID_TIMEOUT + 1) &&
            check_below(reading, header, "engine", plan->engine, RANK_ENGINE_RCCL + 1) &&
            check_below(reading, header, "number of nodes", plan->num_vertices, most_vertices + 1) &&
            check_below(reading, header, "last byte of its texts",

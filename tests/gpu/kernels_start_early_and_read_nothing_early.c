@@ -191,6 +191,42 @@ static bool is_overtaken(uint32_t blocks)
     return overtaken;
 }
 
+// Such a kernel reads its grid before its author's wait.
+static void a_programmatic_kernel_that_reads_its_grid_starts_in_order(void **state)
+{
+    (void)state;
+    struct chain chain = { 0 };
+    braid_graph *graph;
+    void *memory;
+    braid_node node;
+    braid_resource grid;
+    const unsigned number = 0;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
+    check_ok(braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, 64, &memory));
+    chain.word = memory;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "grid", memory, 64, &grid));
+    const braid_launch first = { .kernel = &kernels[TEXT],
+                                 BRAID_ARGS(BRAID_ARG(chain.word), BRAID_ARG(number)),
+                                 BRAID_ACCESSES({ grid, BRAID_WRITE }) };
+    const braid_launch second = { .kernel = &kernels[HASTY_TEXT],
+                                  .grid_from = (const uint32_t *)memory + 1,
+                                  BRAID_ARGS(BRAID_ARG(chain.word), BRAID_ARG(number)),
+                                  BRAID_ACCESSES({ grid, BRAID_READ_WRITE }) };
+    check_ok(braid_graph_add_kernel(graph, &first, &node));
+    check_ok(braid_graph_add_kernel(graph, &second, &node));
+    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++) {
+        const braid_exec_options options = { .mode = (braid_exec_mode)mode };
+        check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
+        assert_int_equal(count_early(&chain), 0);
+        braid_exec_destroy(chain.exec);
+    }
+    chain.exec = NULL;
+    braid_graph_destroy(graph);
+    close_chain(&chain);
+}
+
 static void a_large_kernel_starts_as_blocks_end(void **state)
 {
     (void)state;
@@ -320,6 +356,7 @@ int main(void)
         cmocka_unit_test(an_option_turns_it_off),
         cmocka_unit_test(other_text_stays_as_it_is),
         cmocka_unit_test(a_kernel_that_does_not_wait_is_seen),
+        cmocka_unit_test(a_programmatic_kernel_that_reads_its_grid_starts_in_order),
         cmocka_unit_test(a_large_kernel_starts_as_blocks_end),
         cmocka_unit_test(a_driver_may_refuse_the_changed_text),
         cmocka_unit_test(timed_kernels_wait_between_deciding_and_the_clock),
