@@ -183,7 +183,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_grid(braid_exec *exec, br
                                                             braid_dim3 grid);
 
 // The ends and the size of a copy; NULL and 0 leave what it has. An end that was a resource may get
-// another address; while it is that resource the copy must not go beyond its end.
+// another address; while it is that resource the copy must not go beyond its end. Nor may it go
+// beyond the end of a buffer that was declared with its address, if an end is in one.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_copy(braid_exec *exec, braid_node node,
                                                             void *to, const void *from,
                                                             uint64_t bytes);

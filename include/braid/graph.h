@@ -116,7 +116,8 @@ typedef struct braid_launch {
     braid_dim3 cluster;         // in blocks, CUDA only; all zero: none
     uint32_t shared_bytes;      // dynamic shared memory of a block
     int32_t priority;           // smaller is more urgent, as for streams; 0: the lane's
-    const braid_arg *args;      // copied; as many, of the same sizes, in all nodes of one kernel
+    const braid_arg *args;      // copied; as many, of the same sizes, in all nodes of one kernel.
+                                // One that is an address in a buffer needs an access to that
     size_t num_args;
     // A grid that the device reads when the node's turn comes: the address of three uint32_t, which
     // earlier nodes of the frame have written and to which the node declares an access. No
@@ -132,7 +133,9 @@ typedef struct braid_launch {
 } braid_launch;
 
 // An asynchronous copy between any two memories that the device can reach. What it reads and writes
-// is ordered by its accesses and edges like a kernel's: `to` and `from` alone declare nothing. What
+// is ordered by its accesses and edges like a kernel's: `to` and `from` alone declare nothing. If
+// they are in a buffer that was declared with its address, the node must declare an access to it,
+// and the copy may not go beyond the buffer's end; planning finds out. What
 // memory they are is found out when the exec is made. On a GPU, copies between host memories are
 // made by a host thread, and the program's own (pageable) memory is copied through as much pinned
 // memory, which the device keeps; memory of braid_memory_allocate or the driver's own is faster.
@@ -147,7 +150,7 @@ typedef struct braid_copy {
 } braid_copy;
 
 // Sets num_values values of value_bytes (1, 2 or 4; 0: 1) bytes each to `value`. `to` alone
-// declares no access.
+// declares no access, and is held to the same as in a copy.
 typedef struct braid_fill {
     braid_node_options node;
     void *to;
@@ -214,8 +217,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_reserve(braid_graph *graph, 
 
 // Declares a buffer of `bytes` > 0 bytes. Declare each once, and its parts with
 // braid_graph_add_range: two buffers never conflict. Those with an `address` are checked for that
-// when the graph is planned: two that overlap are refused. NULL: unknown, not checked. Braid never
-// touches the memory.
+// when the graph is planned: two that overlap are refused, and so is a node that is given a pointer
+// into one and declares no access to it (kernels: see BRAID_UNCHECKED_POINTER; not the `user` of
+// calls). NULL: unknown, not checked. Braid never touches the memory.
 // Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, beyond the end of the address space),
 // BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *graph, const char *name,

@@ -68,9 +68,16 @@ typedef struct braid_kernel {
 typedef struct braid_arg {
     const void *data;
     size_t bytes; // or BRAID_ADDRESS_OF, in nodes: see braid_resource_address
+                  // or BRAID_UNCHECKED_POINTER
 } braid_arg;
 
 #define BRAID_ADDRESS_OF ((size_t)-1)
+
+// As many bytes as a pointer has, which planning does not compare with the buffers of the graph.
+// Other arguments of that size are refused if they are addresses in a buffer to which the node
+// declares no access. This is for pointers that nothing is to order, and for numbers that may look
+// like one.
+#define BRAID_UNCHECKED_POINTER ((size_t)-2)
 
 // An argument from a variable: BRAID_ARG(radius). Not from an array, whose elements would all be
 // copied where most kernels expect a pointer: C does not compile that. Give it a variable that

@@ -110,7 +110,8 @@ typedef struct braid_schedule_options {
 // Plans a graph. NULL options are all defaults and know no device: lanes, waits and launches are
 // free. For a device, give the costs of braid_device_get_cost_model.
 // Errors: BRAID_CYCLE (the message names the nodes on it), BRAID_INVALID_ARGUMENT (two buffers of
-// the graph overlap), BRAID_NO_MEMORY.
+// the graph overlap; a node is given a pointer into a buffer to which it declares no access; a copy
+// or fill ends beyond a buffer), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph *graph,
                                                               const braid_schedule_options *options,
                                                               braid_schedule **out_schedule);

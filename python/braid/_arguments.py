@@ -11,6 +11,7 @@ from braid._errors import refuse
 from braid._memory import Pointer, PointerTo, Span, describe_or_none, is_numpy_scalar, name_elements
 
 ADDRESS_OF = int(ffi.cast("size_t", -1))  # BRAID_ADDRESS_OF
+UNCHECKED_POINTER = int(ffi.cast("size_t", -2))  # BRAID_UNCHECKED_POINTER
 POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 
 
@@ -21,6 +22,7 @@ class Argument(NamedTuple):
     keep: Any = None
     span: Optional[Span] = None
     address_of: Optional[Tuple[int, int]] = None  # a resource whose address an exec chooses
+    is_unchecked: bool = False  # a pointer that nothing orders, or a number
 
 
 def _pointer(address: int) -> bytes:
@@ -34,12 +36,13 @@ _ORDER: Any = "little" if struct.pack("=H", 1)[0] == 1 else "big"
 def encode(value: Any, type_: Any, where: str) -> Argument:
     """`type_` is that of the kernel's argument, where it has types; `where` begins messages."""
     if isinstance(value, Pointer):
-        return Argument(_pointer(value.address))
+        return Argument(_pointer(value.address), is_unchecked=True)
     scalar = _scalar_bytes(value)
     if scalar is None and isinstance(value, (bool, int, float, complex)):
         scalar = _converted(value, type_, where)
     if scalar is not None:
-        return Argument(_checked(scalar, type_, where))
+        is_number = is_numpy_scalar(value) or not (type_ is None or is_pointer(type_))
+        return Argument(_checked(scalar, type_, where), is_unchecked=is_number)
     span = describe_or_none(value)
     if span is None:
         raise refuse(f"{where} is {value!r}: give an array, a NumPy or ctypes number, a Parameter, a Pointer, or bytes")
@@ -167,6 +170,8 @@ class Arguments:
         self.array = ffi.new("braid_arg[]", len(arguments))
         for index, (slot, argument) in enumerate(zip(self.array, arguments)):
             slot.data, slot.bytes = self.held[index], len(argument.data)
+            if argument.is_unchecked and len(argument.data) == POINTER_BYTES:
+                slot.bytes = UNCHECKED_POINTER
             if argument.address_of is not None:
                 self.held[index] = slot.data = ffi.new("braid_resource *", argument.address_of)
                 slot.bytes = ADDRESS_OF

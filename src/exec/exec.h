@@ -11,6 +11,7 @@
 #include "device/kept.h"
 #include "exec/exec_params.h"
 #include "exec/exec_times.h"
+#include "graph/extents.h"
 #include "memory/memory_plan.h"
 #include "program/player.h"
 #include "rank/link.h"
@@ -68,6 +69,7 @@ struct braid_exec {
     uint32_t graph_id;    // whose node handles it takes
     braid_schedule *schedule;
     struct tasks tasks;
+    struct extents extents; // of the graph, for copies and fills that change
     struct program program;
     const struct player *player;
     struct frame_slot *slots;

@@ -13,6 +13,7 @@
 #include "base/node_text.h"
 #include "exec/exec.h"
 #include "graph/placed.h"
+#include "plan/schedule.h"
 
 enum {
     LEAST_EDITS = 4, // of calls that change one node other than by its arguments
@@ -122,6 +123,29 @@ static braid_status check_rest(const braid_exec *exec, const struct backend_task
                        braid_node_text(task->node, task->name).text);
 }
 
+static braid_status check_end(const braid_exec *exec, const struct backend_task *task,
+                              const char *end, const void *address, uint64_t bytes)
+{
+    uint32_t buffer = 0;
+    uint64_t beyond = 0;
+    if (!braid_extents_overrun(&exec->extents, address, bytes, &buffer, &beyond))
+        return BRAID_OK;
+    return braid_extents_refuse(braid_node_text(task->node, task->name).text, end, bytes, beyond,
+                                braid_plan_resource_name(exec->schedule->graph, buffer));
+}
+
+// A copy or fill ends where the buffer ends that it begins in, as where it was planned.
+static braid_status check_reach(const braid_exec *exec, const struct backend_task *task)
+{
+    if (task->kind == WORK_FILL)
+        return check_end(exec, task, "to", task->fill.to,
+                         task->fill.num_values * task->fill.value_bytes);
+    if (task->kind != WORK_COPY)
+        return BRAID_OK;
+    braid_status status = check_end(exec, task, "to", task->copy.to, task->copy.bytes);
+    return status ? status : check_end(exec, task, "from", task->copy.from, task->copy.bytes);
+}
+
 // The values from before are the frame's again; `out_made` is the task with those of the change.
 static void put_back(const braid_exec *exec, const struct exec_changed *changed,
                      struct backend_task *out_made)
@@ -146,6 +170,8 @@ static braid_status change(braid_exec *exec, struct exec_changed *changed)
         return status;
     }
     status = check_rest(exec, &slot->frame.tasks[node]);
+    if (!status)
+        status = check_reach(exec, &slot->frame.tasks[node]);
     if (!status)
         status = tell_player(exec, slot, node);
     if (!status)

@@ -187,6 +187,7 @@ void braid_exec_free(braid_exec *exec)
     free(exec->arena_begins);
     braid_exec_leave_places(exec);
     braid_exec_params_finish(&exec->params);
+    braid_extents_finish(&exec->extents);
     free(exec->communicators);
     braid_exec_finish_changes(exec);
     pthread_mutex_destroy(&exec->lock);
@@ -226,6 +227,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     if (status)
         return status;
     status = braid_exec_count_operations(exec);
+    if (!status)
+        status = braid_extents_create(graph, &exec->extents);
     if (!status)
         status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
     if (!status)

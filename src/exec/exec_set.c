@@ -164,7 +164,8 @@ static braid_status check_arg(const struct setter *setter, size_t index, braid_a
             "%s: node %s: argument %zu cannot be set to braid_resource_address: give "
             "it a pointer",
             setter->function, name_node(setter).text, index);
-    if (arg.bytes != launch->arg_bytes[index])
+    size_t bytes = arg.bytes == BRAID_UNCHECKED_POINTER ? sizeof(void *) : arg.bytes;
+    if (bytes != launch->arg_bytes[index])
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: node %s: argument %zu has %u bytes, not %zu", setter->function,
                            name_node(setter).text, index, launch->arg_bytes[index], arg.bytes);

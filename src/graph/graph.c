@@ -66,6 +66,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->uses);
     braid_array_finish(&graph->addresses);
     braid_array_finish(&graph->given);
+    braid_array_finish(&graph->unchecked);
     braid_array_finish(&graph->sequence);
     braid_names_finish(&graph->names);
     free(graph);
@@ -121,6 +122,7 @@ size_t braid_graph_memory_bytes(const braid_graph *graph)
            graph->parameters.capacity * sizeof(struct graph_parameter) +
            graph->uses.capacity * sizeof(struct graph_parameter_use) +
            (graph->addresses.capacity + graph->given.capacity) * sizeof(struct graph_address) +
+           graph->unchecked.capacity * sizeof(uint32_t) +
            graph->communications.capacity * sizeof(struct rank_description) +
            graph->owners.capacity * sizeof(struct graph_owner) +
            graph->copies.capacity * sizeof(struct graph_copy) +

@@ -145,10 +145,12 @@ struct braid_graph {
     struct array parameters;        // struct graph_parameter
     struct array uses;              // struct graph_parameter_use
     struct array addresses;         // struct graph_address, by node
-    struct array given;          // likewise, of buffers whose addresses were known: the bytes hold
-                                 // them already
-    struct array sequence;       // uint32_t: main nodes in the order in which accesses count;
-                                 // empty: that of adding
+    struct array given;     // likewise, of buffers whose addresses were known: the bytes hold
+                            // them already
+    struct array unchecked; // uint32_t: arguments, as in arg_sizes, that the program says to be
+                            // no pointers, or to be ordered by nothing
+    struct array sequence;  // uint32_t: main nodes in the order in which accesses count;
+                            // empty: that of adding
     struct array communications; // struct rank_description
     struct array owners;         // struct graph_owner
     struct array copies;         // struct graph_copy

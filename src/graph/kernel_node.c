@@ -67,9 +67,14 @@ static bool is_address(const braid_arg *arg)
     return arg->bytes == BRAID_ADDRESS_OF;
 }
 
+static bool is_unchecked(const braid_arg *arg)
+{
+    return arg->bytes == BRAID_UNCHECKED_POINTER;
+}
+
 static size_t bytes_of(const braid_arg *arg)
 {
-    return is_address(arg) ? sizeof(void *) : arg->bytes;
+    return is_address(arg) || is_unchecked(arg) ? sizeof(void *) : arg->bytes;
 }
 
 static braid_status find_address(const braid_graph *graph, const char *name,
@@ -115,7 +120,7 @@ static braid_status find_grid(const braid_graph *graph, const char *name,
 // What the arguments need in the graph.
 struct arg_needs {
     uint64_t bytes;
-    size_t num_addresses;
+    size_t num_addresses, num_unchecked;
 };
 
 static braid_status check_arg(const braid_graph *graph, const char *name,
@@ -131,6 +136,7 @@ static braid_status check_arg(const braid_graph *graph, const char *name,
                            index, arg->bytes);
     needs->bytes += graph_arg_stride((uint32_t)bytes_of(arg));
     needs->num_addresses += is_address(arg);
+    needs->num_unchecked += is_unchecked(arg);
     return is_address(arg) ? find_address(graph, name, launch, index, &address) : BRAID_OK;
 }
 
@@ -220,6 +226,9 @@ static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t
     unsigned char *to = braid_array_append(&graph->arg_bytes, bytes, 1);
     for (size_t i = 0; i < launch->num_args; i++) {
         sizes[i] = (uint32_t)bytes_of(&launch->args[i]);
+        if (is_unchecked(&launch->args[i]))
+            *(uint32_t *)braid_array_append(&graph->unchecked, 1, sizeof(uint32_t)) =
+                (uint32_t)(sizes + i - (uint32_t *)graph->arg_sizes.items);
         if (is_address(&launch->args[i]))
             append_address(graph, launch, i, to);
         else
@@ -238,6 +247,7 @@ static bool reserve_kernel(braid_graph *graph, const braid_launch *launch,
     return braid_array_reserve(&graph->kernels, 1, sizeof(struct graph_kernel)) &&
            braid_array_reserve(&graph->arg_sizes, count_args(launch), sizeof(uint32_t)) &&
            braid_array_reserve(&graph->arg_bytes, needs->bytes, 1) &&
+           braid_array_reserve(&graph->unchecked, needs->num_unchecked, sizeof(uint32_t)) &&
            braid_graph_reserve_addresses(graph, &launch->node, needs->num_addresses) &&
            braid_pointer_map_reserve(&graph->first_nodes);
 }

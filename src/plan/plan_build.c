@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "graph/overlaps.h"
 #include "graph/placed.h"
+#include "graph/pointers.h"
 #include "plan/plan_edges.h"
 #include "plan/plan_order.h"
 
@@ -145,9 +146,22 @@ static braid_status find_edges(const braid_graph *graph, struct plan_graph *plan
     return status;
 }
 
+static braid_status check_memory(const braid_graph *graph)
+{
+    struct extents extents;
+    braid_status status = braid_extents_create(graph, &extents);
+    if (status)
+        return status;
+    status = braid_graph_check_overlaps(graph, &extents);
+    if (!status)
+        status = braid_graph_check_pointers(graph, &extents);
+    braid_extents_finish(&extents);
+    return status;
+}
+
 static braid_status fill_plan(const braid_graph *graph, struct plan_graph *plan)
 {
-    braid_status status = braid_graph_check_overlaps(graph);
+    braid_status status = check_memory(graph);
     if (!status)
         status = find_units(graph, plan);
     if (!status)

@@ -43,13 +43,14 @@ static void the_end_of_a_resource_is_kept(void **state)
     };
     check_ok(braid_graph_add_copy(graph, &copies[0], &in));
     check_ok(braid_graph_add_copy(graph, &copies[1], &out));
-    check_ok(braid_graph_add_fill(graph,
-                                  &(braid_fill){ .node = { .name = "fill", AFTER(out) },
-                                                 .to_resource = buffer,
-                                                 .value = 7,
-                                                 .value_bytes = 4,
-                                                 .num_values = 1 },
-                                  &fill));
+    check_ok(braid_graph_add_fill(
+        graph,
+        &(braid_fill){ .node = { .name = "fill", AFTER(out), USES({ buffer, BRAID_WRITE }) },
+                       .to_resource = buffer,
+                       .value = 7,
+                       .value_bytes = 4,
+                       .num_values = 1 },
+        &fill));
     braid_exec *exec = make_exec(contract, graph, 2);
     check_fails(braid_exec_set_copy(exec, in, NULL, NULL, 17), BRAID_INVALID_ARGUMENT, "'in'");
     check_fails(braid_exec_set_copy(exec, out, memory + 9, NULL, 17), BRAID_INVALID_ARGUMENT,
@@ -135,6 +136,44 @@ static void an_end_that_moves_has_no_bound(void **state)
         assert_memory_equal(seen + i * num_more, numbers, bytes);
     for (uint32_t i = 0; i < num_more; i++)
         assert_int_equal(seen[3 * num_more + i], 8);
+}
+
+// Wherever they are led: into a declared buffer no further than to its end.
+static void copies_and_fills_end_within_buffers(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *memory = contract_numbers(contract, 32);
+    braid_graph *graph = contract_graph(contract);
+    braid_resource buffer;
+    braid_parameter num_bytes;
+    check_ok(braid_graph_add_buffer(graph, "buffer", memory, 16, &buffer));
+    check_ok(braid_graph_add_parameter(graph, "bytes", sizeof(uint64_t), &num_bytes));
+    braid_node copy = add_copy(graph, (braid_node_options){ .name = "moved" }, memory + 8,
+                               memory + 16, 8 * sizeof(uint32_t));
+    braid_node fill = add_fill(graph, (braid_node_options){ .name = "led" }, memory + 24, 4, 4);
+    check_ok(braid_graph_use_parameter(
+        graph, num_bytes, &(braid_parameter_use){ .node = copy, .target = BRAID_TARGET_BYTES }));
+    braid_exec *exec = make_exec(contract, graph, 2);
+    check_fails(braid_exec_set_copy(exec, copy, memory, NULL, 0), BRAID_INVALID_ARGUMENT,
+                "'moved': .to: 32 bytes end 16 beyond buffer 'buffer'");
+    check_fails(braid_exec_set_copy(exec, copy, NULL, memory + 3, 8), BRAID_INVALID_ARGUMENT,
+                "'moved': .from: 8 bytes end 4 beyond buffer 'buffer'");
+    check_ok(braid_exec_set_copy(exec, copy, memory, NULL, 8));
+    const uint64_t fits = 16, exceeds = 20;
+    check_ok(braid_exec_set_param(exec, num_bytes, &fits));
+    check_fails(braid_exec_set_param(exec, num_bytes, &exceeds), BRAID_INVALID_ARGUMENT,
+                "'moved': .to: 20 bytes end 4 beyond buffer 'buffer'");
+    check_fails(braid_exec_set_fill(exec, fill, memory + 1, 5, 4), BRAID_INVALID_ARGUMENT,
+                "'led': .to: 16 bytes end 4 beyond buffer 'buffer'");
+    const uint32_t numbers[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    contract_write(contract, memory + 16, numbers, sizeof(numbers));
+    for (int i = 0; i < 2; i++) // in both slots
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[32];
+    contract_read(contract, seen, memory, sizeof(seen));
+    for (uint32_t i = 0; i < 32; i++)
+        assert_int_equal(seen[i], i < 4 ? i + 1 : i < 16 ? 0 : i < 24 ? i - 15 : i < 28 ? 4 : 0);
 }
 
 // Stamps before and behind a node that does nothing: its edges order them.
@@ -470,6 +509,7 @@ int run_kinds(void)
     const struct CMUnitTest tests[] = {
         contract_test(the_end_of_a_resource_is_kept),
         contract_test(an_end_that_moves_has_no_bound),
+        contract_test(copies_and_fills_end_within_buffers),
         contract_test(edges_of_a_disabled_node_stay),
         contract_test(grids_grow_and_shrink),
         contract_test(kernels_without_a_block_do_nothing),

@@ -196,6 +196,25 @@ static void grids_without_blocks_run_nothing(braid::device &device)
     expect(sums[0] == 1100 && sums[1] == 100 && sums[2] == 0);
 }
 
+static void pointers_into_buffers_need_an_access()
+{
+    std::vector<int> numbers(8), others(8);
+    braid::kernel move("move", [](const braid_blocks &, int *, std::uintptr_t) {});
+    auto graph = braid::graph::create();
+    auto from = graph.buffer("numbers", numbers), to = graph.buffer("others", others);
+    auto number = reinterpret_cast<std::uintptr_t>(others.data());
+    graph.add(move, 1, braid::task().updates(from), numbers.data() + 1, number);
+    braid::schedule::plan(graph);
+    graph.add(move, 1, braid::task("careless").reads(to), numbers.data() + 1, number);
+    bool is_refused = false;
+    try {
+        braid::schedule::plan(graph);
+    } catch (const braid::error &error) {
+        is_refused = std::strstr(error.what(), "'careless': argument 0 is an address in buffer");
+    }
+    expect(is_refused);
+}
+
 static void times_and_costs_are_read(braid::device &device)
 {
     auto graph = braid::graph::create();
@@ -414,6 +433,7 @@ int main()
     nodes_take_memory_of_the_frame(device);
     frames_change(device);
     grids_without_blocks_run_nothing(device);
+    pointers_into_buffers_need_an_access();
     times_and_costs_are_read(device);
     streams_work_by_themselves(device);
     plans_can_be_read();

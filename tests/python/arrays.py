@@ -246,6 +246,19 @@ def test_elements_with_gaps_are_no_argument_of_any_kernel(device, store, library
     assert big[0] == 3
 
 
+def test_what_looks_like_an_address_of_a_buffer(device, store):
+    x, y = np.zeros(2, "int64"), np.zeros(2, "int64")
+    graph = braid.Graph()
+    first = graph.fill(x, 0)
+    graph.kernel(store, 1, [y, x.ctypes.data], writes=y)  # a number
+    graph.kernel(store, 1, [braid.Pointer(x.ctypes.data + 8), 5], writes=y, after=first)  # as the program wants it
+    braid.Exec(device, graph).run()
+    assert y[0] == x.ctypes.data and x[1] == 5
+    graph.kernel(store, 1, [x.ctypes.data, 5], writes=y, name="bare")
+    with pytest.raises(braid.InvalidArgumentError, match="'bare': argument 0 is an address in buffer 'array 0'"):
+        graph.plan()
+
+
 def test_arrays_of_one_element_and_read_only_arrays_are_arguments(device, scale):
     number, two = np.array(1, "float32"), np.full(1, 2, "int8")
     two.flags.writeable = False

@@ -224,11 +224,12 @@ template <class T> struct slot {
             return { converted<T>(std::forward<Value>(value)), {} };
         }
     }
-    // Valid as long as the slot.
+    // Valid as long as the slot. A number is no pointer, whatever it looks like.
     braid_arg get() const
     {
+        constexpr bool is_long = std::is_arithmetic_v<T> && sizeof(T) == sizeof(void *);
         return resource.graph ? braid_resource_address(&resource)
-                              : braid_arg{ &value, sizeof(value) };
+                              : braid_arg{ &value, is_long ? BRAID_UNCHECKED_POINTER : sizeof(T) };
     }
 };
 } // namespace detail

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the buffers lie that were declared with their addresses.
+#ifndef BRAID_GRAPH_EXTENTS_H
+#define BRAID_GRAPH_EXTENTS_H
+
+#include "graph/graph.h"
+
+struct extent {
+    uintptr_t begin, last; // the last byte, so that it never overflows
+    uint32_t buffer;
+};
+
+// By address.
+struct extents {
+    struct extent *items;
+    uint32_t num;
+};
+
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_extents_create(const braid_graph *graph, struct extents *out_extents);
+void braid_extents_finish(struct extents *extents);
+
+// The first that does not end before the address, or `num`.
+uint32_t braid_extents_find(const struct extents *extents, const void *address);
+
+// Whether bytes that begin inside a buffer end beyond it, and beyond all buffers that follow it
+// without a gap. Then *out_buffer is the last of these, and *out_beyond how many bytes that are.
+bool braid_extents_overrun(const struct extents *extents, const void *address, uint64_t bytes,
+                           uint32_t *out_buffer, uint64_t *out_beyond);
+
+// The error for that, of an end of a node.
+braid_status braid_extents_refuse(const char *node, const char *end, uint64_t bytes,
+                                  uint64_t beyond, const char *buffer);
+
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node that is given a pointer into a buffer, and declares no access to that, would race unseen.
+//
+// Of a kernel's arguments no types are known: those of a pointer's size whose value is an address
+// inside a declared buffer count as pointers. The address right behind a buffer that the node
+// accesses counts as the end of that buffer, although the next buffer may begin there.
+#include "graph/pointers.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/node_text.h"
+
+struct pointers {
+    const braid_graph *graph;
+    const struct extents *extents;
+    size_t next_unchecked; // in graph->unchecked
+};
+
+static struct node_text name_of(const struct pointers *pointers, uint32_t node)
+{
+    return braid_node_text(node, braid_graph_name(pointers->graph, node));
+}
+
+static const char *buffer_name(const struct pointers *pointers, uint32_t buffer)
+{
+    const struct graph_resource *resources = pointers->graph->resources.items;
+    return braid_names_at(&pointers->graph->names, resources[buffer].name);
+}
+
+static bool declares(const struct pointers *pointers, uint32_t node, uint32_t buffer)
+{
+    const braid_graph *graph = pointers->graph;
+    const struct graph_node *graph_node = &graph_nodes(graph)[node];
+    const struct graph_access *accesses = graph->accesses.items;
+    const struct graph_resource *resources = graph->resources.items;
+    for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
+        if (resources[accesses[graph_node->first_access + i].resource].buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+static bool is_end(const struct pointers *pointers, uint32_t node, uint32_t i, const void *address)
+{
+    const struct extent *items = pointers->extents->items;
+    return i > 0 && items[i].begin == (uintptr_t)address &&
+           items[i - 1].last + 1 == items[i].begin && declares(pointers, node, items[i - 1].buffer);
+}
+
+static braid_status check_argument(const struct pointers *pointers, uint32_t node, const char *what,
+                                   const void *address)
+{
+    const struct extents *extents = pointers->extents;
+    uint32_t i = braid_extents_find(extents, address);
+    if (i == extents->num || extents->items[i].begin > (uintptr_t)address ||
+        declares(pointers, node, extents->items[i].buffer) || is_end(pointers, node, i, address))
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "node %s: %s is an address in buffer '%s', to which the node declares no "
+                       "access: declare what it does there, or if nothing is to order it give the "
+                       "argument as BRAID_UNCHECKED_POINTER",
+                       name_of(pointers, node).text, what,
+                       buffer_name(pointers, extents->items[i].buffer));
+}
+
+static bool is_unchecked(struct pointers *pointers, uint32_t arg)
+{
+    const struct array *unchecked = &pointers->graph->unchecked;
+    const uint32_t *args = unchecked->items;
+    if (pointers->next_unchecked == unchecked->num || args[pointers->next_unchecked] != arg)
+        return false;
+    pointers->next_unchecked++;
+    return true;
+}
+
+static braid_status check_kernel(struct pointers *pointers, uint32_t node, uint32_t payload)
+{
+    const braid_graph *graph = pointers->graph;
+    const struct graph_kernel *kernel =
+        &((const struct graph_kernel *)graph->kernels.items)[payload];
+    const uint32_t *sizes = graph->arg_sizes.items;
+    if (!kernel->num_args)
+        return BRAID_OK;
+    const unsigned char *bytes = (const unsigned char *)graph->arg_bytes.items + kernel->arg_offset;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < kernel->num_args && !status; i++) {
+        uint32_t size = sizes[kernel->first_arg + i];
+        const void *address = NULL;
+        char what[32];
+        if (!is_unchecked(pointers, kernel->first_arg + i) && size == sizeof(address)) {
+            memcpy(&address, bytes, sizeof(address));
+            if (i + 1 == kernel->num_args && kernel->grid_from)
+                snprintf(what, sizeof(what), ".grid_from");
+            else
+                snprintf(what, sizeof(what), "argument %u", i);
+            status = check_argument(pointers, node, what, address);
+        }
+        bytes += graph_arg_stride(size);
+    }
+    return status;
+}
+
+// Of a copy or fill, all of whose bytes are known.
+static braid_status check_end(const struct pointers *pointers, uint32_t node, const char *end,
+                              const void *address, uint64_t bytes)
+{
+    const struct extents *extents = pointers->extents;
+    uint32_t buffer = 0;
+    uint64_t beyond = 0;
+    if (braid_extents_overrun(extents, address, bytes, &buffer, &beyond))
+        return braid_extents_refuse(name_of(pointers, node).text, end, bytes, beyond,
+                                    buffer_name(pointers, buffer));
+    uint32_t i = address ? braid_extents_find(extents, address) : extents->num;
+    for (; i < extents->num && (extents->items[i].begin <= (uintptr_t)address ||
+                                extents->items[i].begin - (uintptr_t)address < bytes);
+         i++) {
+        if (!declares(pointers, node, extents->items[i].buffer))
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "node %s: .%s reaches buffer '%s', to which the node declares no "
+                               "access: declare what it does there",
+                               name_of(pointers, node).text, end,
+                               buffer_name(pointers, extents->items[i].buffer));
+    }
+    return BRAID_OK;
+}
+
+static braid_status check_copy(const struct pointers *pointers, uint32_t node,
+                               const struct work_copy *copy)
+{
+    braid_status status = check_end(pointers, node, "to", copy->to, copy->bytes);
+    return status ? status : check_end(pointers, node, "from", copy->from, copy->bytes);
+}
+
+static braid_status check_node(struct pointers *pointers, uint32_t node)
+{
+    const struct graph_node *graph_node = &graph_nodes(pointers->graph)[node];
+    const union work *works = pointers->graph->works.items;
+    switch (graph_node->kind) {
+    case WORK_KERNEL:
+        return check_kernel(pointers, node, graph_node->payload);
+    case WORK_COPY:
+        return check_copy(pointers, node, &works[graph_node->payload].copy);
+    case WORK_FILL: {
+        const struct work_fill *fill = &works[graph_node->payload].fill;
+        return check_end(pointers, node, "to", fill->to, fill->num_values * fill->value_bytes);
+    }
+    default: // what a call does with its user nobody knows
+        return BRAID_OK;
+    }
+}
+
+// Where addresses of a graph that was placed are a replica's, its bytes still have the buffer's.
+braid_status braid_graph_check_pointers(const braid_graph *graph, const struct extents *extents)
+{
+    struct pointers pointers = { .graph = graph, .extents = extents };
+    braid_status status = BRAID_OK;
+    if (graph->places || !extents->num)
+        return BRAID_OK;
+    for (uint32_t i = 0; i < graph->nodes.num && !status; i++)
+        status = check_node(&pointers, i);
+    return status;
+}
