@@ -12,6 +12,7 @@ int run_arguments(void);
 int run_parameters(void);
 int run_changes(void);
 int run_kinds(void);
+int run_bounds(void);
 int run_read_grids(void);
 int run_many_frames(void);
 int run_transients(void);

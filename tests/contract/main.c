@@ -22,6 +22,7 @@ static const struct group groups[] = {
     { "one_parameter_reaches_all_its_users", run_parameters },
     { "nodes_change_from_frame_to_frame", run_changes },
     { "each_kind_of_node_takes_other_values", run_kinds },
+    { "copies_and_fills_keep_their_bounds", run_bounds },
     { "grids_are_read_when_kernels_start", run_read_grids },
     { "many_frames_are_launched_at_once", run_many_frames },
     { "transient_buffers_have_memory", run_transients },
