@@ -186,14 +186,12 @@ static void numbers_out_of_their_range_are_named(void **state)
         { "costs_ns", "[99999999999999999999]", "costs_ns[0] is 99999999999999999999, and" },
         { "costs_ns", "[9223372036854775808]", "costs_ns[0] is 9223372036854775808, and" },
         { "costs_ns", "[1,\n 1.5 ]", "costs_ns[1] is 1.5, and" },
+        { "costs_ns", "[0, 1e3]", "costs_ns[1] is 1e3, and" },
         { "costs_ns", "[01]", "costs_ns[0] is 01, and" },
         { "costs_ns", "[\"7\"]", "costs_ns[0] is \"7\", and" },
-        { "inside_costs_ns", "[0, 1e3]", "inside_costs_ns[1] is 1e3, and" },
         { "format", "-2", "format is -2, and must be a whole number from 0 to 4294967295" },
         { "costs_ns", "[1, 9223372036854775806, 1]",
           "the numbers of costs_ns add up to more than 9223372036854775807" },
-        { "inside_costs_ns", "[1, 9223372036854775807, 0]",
-          "the numbers of inside_costs_ns add up to more than" },
     };
     braid_graph *graph = make_graph("second");
     char digest[32], text[512];

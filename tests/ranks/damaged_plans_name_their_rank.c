@@ -103,7 +103,7 @@ static const struct damage {
     uint32_t value;
     const char *words;
 } damages[] = {
-    { HEADER(status), BRAID_TIMEOUT + 1, "status 11" },
+    { HEADER(status), BRAID_TIMEOUT + 1, "status 12" },
     { HEADER(engine), RANK_ENGINE_RCCL + 1, "engine 4" },
     { HEADER(num_vertices), UINT32_MAX, "number of nodes 4294967295" },
     { HEADER(num_vertices), 3, "operation 1 has await 3" },
