@@ -50,12 +50,12 @@ static void add_nodes(braid_graph *graph)
         uint32_t num_after = i ? edges_a_node : 0;
         for (uint32_t k = 0; k < num_after; k++)
             after[k] = braid_graph_node(graph, pick(&state, i));
-        braid_launch launch = { .kernel = &kernel,
-                                .grid = { 64, 1, 1 },
-                                .block = { 32, 1, 1 },
-                                .node.after = after,
-                                .node.num_after = num_after,
-                                BRAID_ARGS(BRAID_ARG(buffer), BRAID_ARG(factor)) };
+        braid_kernel_node launch = { .kernel = &kernel,
+                                     .grid = { 64, 1, 1 },
+                                     .block = { 32, 1, 1 },
+                                     .node.after = after,
+                                     .node.num_after = num_after,
+                                     BRAID_ARGS(BRAID_ARG(buffer), BRAID_ARG(factor)) };
         check(braid_graph_add_kernel(graph, &launch, NULL));
     }
 }

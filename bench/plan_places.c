@@ -57,10 +57,10 @@ static void add_node(const struct corpus_graph *from, uint32_t node, braid_graph
         if (from->to[i] == node)
             accesses[num++] = (braid_access){ outputs[from->from[i]], BRAID_READ };
     }
-    const braid_launch launch = { .node = { .cost_ns = from->costs[node] * 1000 + 1,
-                                            .accesses = accesses,
-                                            .num_accesses = num },
-                                  .kernel = &kernel };
+    const braid_kernel_node launch = { .node = { .cost_ns = from->costs[node] * 1000 + 1,
+                                                 .accesses = accesses,
+                                                 .num_accesses = num },
+                                       .kernel = &kernel };
     plan_check(braid_graph_add_kernel(graph, &launch, NULL));
 }
 

@@ -36,13 +36,13 @@ braid_graph *replay_graph_create(const struct replay_shape *shape, const struct 
         size_t num_after = 0;
         for (uint32_t k = shape->first_edge[i]; k < shape->first_edge[i + 1]; k++)
             after[num_after++] = braid_graph_node(graph, shape->edges[k]);
-        braid_launch launch = { .kernel = &node_kernel,
-                                .grid = { 1, 1, 1 },
-                                .block = { 1, 1, 1 },
-                                .node.after = after,
-                                .node.num_after = num_after,
-                                .node.cost_ns = body->cost_ns ? body->cost_ns : 1,
-                                BRAID_ARGS(BRAID_ARG(body), BRAID_ARG(i)) };
+        braid_kernel_node launch = { .kernel = &node_kernel,
+                                     .grid = { 1, 1, 1 },
+                                     .block = { 1, 1, 1 },
+                                     .node.after = after,
+                                     .node.num_after = num_after,
+                                     .node.cost_ns = body->cost_ns ? body->cost_ns : 1,
+                                     BRAID_ARGS(BRAID_ARG(body), BRAID_ARG(i)) };
         replay_check(braid_graph_add_kernel(graph, &launch, NULL));
     }
     return graph;

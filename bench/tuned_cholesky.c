@@ -127,12 +127,12 @@ static void add(struct making *making, const braid_kernel *kernel, const int til
         num = 2; // one access for both
     tuned_check(
         braid_graph_add_kernel(making->graph,
-                               &(braid_launch){ .kernel = kernel,
-                                                .block = { threads, 1, 1 },
-                                                .args = args,
-                                                .num_args = kernel == &update_kernel ? 3 : num,
-                                                .node.accesses = accesses,
-                                                .node.num_accesses = num },
+                               &(braid_kernel_node){ .kernel = kernel,
+                                                     .block = { threads, 1, 1 },
+                                                     .args = args,
+                                                     .num_args = kernel == &update_kernel ? 3 : num,
+                                                     .node.accesses = accesses,
+                                                     .node.num_accesses = num },
                                NULL));
 }
 

@@ -78,7 +78,7 @@ static braid_node add_product(struct making *making, const double *from, int k, 
     products[num_products++] = product;
     tuned_check(braid_graph_add_kernel(
         making->graph,
-        &(braid_launch){
+        &(braid_kernel_node){
             .kernel = &kernel,
             .grid = { gpu ? (uint32_t)(n + SIDE - 1) / SIDE : 1, gpu ? ROWS / SIDE : 1, 1 },
             .block = { gpu ? SIDE : 1, gpu ? SIDE : 1, 1 },

@@ -41,13 +41,13 @@ static void add_blur(braid_graph *graph, const char *name, int step, braid_resou
     int none = 0; // until the parameter is set
     CHECK(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .node.name = name,
-                         .kernel = &blur,
-                         .grid.x = NUM_PIXELS / BLOCK,
-                         .block.x = BLOCK,
-                         BRAID_ARGS(braid_resource_address(&from), braid_resource_address(&to),
-                                    BRAID_ARG(step), BRAID_ARG(none)),
-                         BRAID_ACCESSES({ from, BRAID_READ }, { to, BRAID_WRITE }) },
+        &(braid_kernel_node){ .node.name = name,
+                              .kernel = &blur,
+                              .grid.x = NUM_PIXELS / BLOCK,
+                              .block.x = BLOCK,
+                              BRAID_ARGS(braid_resource_address(&from), braid_resource_address(&to),
+                                         BRAID_ARG(step), BRAID_ARG(none)),
+                              BRAID_ACCESSES({ from, BRAID_READ }, { to, BRAID_WRITE }) },
         &node));
     CHECK(braid_graph_use_parameter(graph, radius,
                                     &(braid_parameter_use){ .node = node, .argument = 3 }));

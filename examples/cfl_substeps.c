@@ -50,14 +50,15 @@ static void add_substep(braid_graph *graph, braid_parameter *out_step)
     CHECK(braid_graph_add_buffer(graph, "flux", flux, sizeof(flux), &the_flux));
     CHECK(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .kernel = &find_flux,
-                         .grid.x = NUM,
-                         BRAID_ARGS(BRAID_ARG(fluxes), BRAID_ARG(speeds)),
-                         BRAID_ACCESSES({ the_speed, BRAID_READ }, { the_flux, BRAID_WRITE }) },
+        &(braid_kernel_node){
+            .kernel = &find_flux,
+            .grid.x = NUM,
+            BRAID_ARGS(BRAID_ARG(fluxes), BRAID_ARG(speeds)),
+            BRAID_ACCESSES({ the_speed, BRAID_READ }, { the_flux, BRAID_WRITE }) },
         NULL));
     CHECK(braid_graph_add_kernel(
         graph,
-        &(braid_launch){
+        &(braid_kernel_node){
             .kernel = &move,
             .grid.x = NUM,
             BRAID_ARGS(BRAID_ARG(speeds), BRAID_ARG(fluxes), BRAID_ARG(step)),
@@ -87,11 +88,11 @@ int main(int argc, char **argv)
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     CHECK(braid_graph_create(&reduction));
     CHECK(braid_graph_create(&substep));
-    CHECK(
-        braid_graph_add_kernel(reduction,
-                               &(braid_launch){ .kernel = &find_fastest,
-                                                BRAID_ARGS(BRAID_ARG(speeds), BRAID_ARG(result)) },
-                               NULL));
+    CHECK(braid_graph_add_kernel(
+        reduction,
+        &(braid_kernel_node){ .kernel = &find_fastest,
+                              BRAID_ARGS(BRAID_ARG(speeds), BRAID_ARG(result)) },
+        NULL));
     add_substep(substep, &step);
     CHECK(braid_exec_create(device, reduction, NULL, &reduce));
     CHECK(braid_exec_create(device, substep, NULL, &advance));

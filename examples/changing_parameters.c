@@ -41,16 +41,16 @@ static void add_nodes(braid_graph *graph, float *a, float *b, double *total, str
     CHECK(braid_graph_add_buffer(graph, "total", total, sizeof(*total), &sum));
     CHECK(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .kernel = &diffuse,
-                         .grid.x = NUM,
-                         BRAID_ARGS(BRAID_ARG(a), BRAID_ARG(b), BRAID_ARG(step)),
-                         BRAID_ACCESSES({ front, BRAID_READ }, { back, BRAID_WRITE }) },
+        &(braid_kernel_node){ .kernel = &diffuse,
+                              .grid.x = NUM,
+                              BRAID_ARGS(BRAID_ARG(a), BRAID_ARG(b), BRAID_ARG(step)),
+                              BRAID_ACCESSES({ front, BRAID_READ }, { back, BRAID_WRITE }) },
         &nodes->diffuse));
     CHECK(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .kernel = &sum_up,
-                         BRAID_ARGS(BRAID_ARG(b), BRAID_ARG(total)),
-                         BRAID_ACCESSES({ back, BRAID_READ }, { sum, BRAID_WRITE }) },
+        &(braid_kernel_node){ .kernel = &sum_up,
+                              BRAID_ARGS(BRAID_ARG(b), BRAID_ARG(total)),
+                              BRAID_ACCESSES({ back, BRAID_READ }, { sum, BRAID_WRITE }) },
         &nodes->total));
 }
 

@@ -62,13 +62,14 @@ static void add_layer(int layer)
     CHECK(braid_graph_add_buffer(graph, "cache", cache, sizeof(caches[layer]), &rows));
     const braid_copy copy = { BRAID_ACCESSES({ the_state, BRAID_READ }, { rows, BRAID_READ_WRITE }),
                               .to = cache, .from = state, .bytes = sizeof(state) };
-    const braid_launch attending = {
+    const braid_kernel_node attending = {
         BRAID_ACCESSES({ rows, BRAID_READ }, { the_sums, BRAID_WRITE }),
         BRAID_ARGS(BRAID_ARG(cache), BRAID_ARG(length)), .kernel = &attend
     };
-    const braid_launch mixing = { BRAID_ACCESSES({ the_sums, BRAID_READ },
-                                                 { the_state, BRAID_READ_WRITE }),
-                                  BRAID_ARGS(BRAID_ARG(length)), .kernel = &mix, .grid.x = WIDTH };
+    const braid_kernel_node mixing = {
+        BRAID_ACCESSES({ the_sums, BRAID_READ }, { the_state, BRAID_READ_WRITE }),
+        BRAID_ARGS(BRAID_ARG(length)), .kernel = &mix, .grid.x = WIDTH
+    };
     CHECK(braid_graph_add_copy(graph, &copy, &append));
     CHECK(braid_graph_add_kernel(graph, &attending, &attention));
     CHECK(braid_graph_add_kernel(graph, &mixing, &mixed));

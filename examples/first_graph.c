@@ -35,7 +35,7 @@ static void add_sum(braid_graph *graph, const char *name, int *const *arrays, //
 {
     CHECK(braid_graph_add_kernel(
         graph,
-        &(braid_launch){
+        &(braid_kernel_node){
             .node.name = name,
             .kernel = &add,
             .grid.x = NUM,

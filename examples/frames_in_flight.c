@@ -59,7 +59,7 @@ static void add_nodes(braid_graph *graph)
                                    .blocking = true,
                                    BRAID_ACCESSES({ sensor, BRAID_READ_WRITE },
                                                   { reading, BRAID_WRITE }) };
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .kernel = &smooth,
         BRAID_ARGS(braid_resource_address(&value), braid_resource_address(&before),
                    braid_resource_address(&reading)),

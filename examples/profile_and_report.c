@@ -34,12 +34,12 @@ static braid_graph *make_graph(float (*rows)[NUM])
         accesses[i].mode = BRAID_READ_WRITE;
         CHECK(braid_graph_add_kernel(
             graph,
-            &(braid_launch){ .node = { .name = names[i],
-                                       .accesses = is_mix ? accesses : &accesses[i],
-                                       .num_accesses = is_mix ? NUM_FILTERS : 1 },
-                             .kernel = &filter,
-                             .grid.x = 1,
-                             BRAID_ARGS(BRAID_ARG(row), BRAID_ARG(rounds[i])) },
+            &(braid_kernel_node){ .node = { .name = names[i],
+                                            .accesses = is_mix ? accesses : &accesses[i],
+                                            .num_accesses = is_mix ? NUM_FILTERS : 1 },
+                                  .kernel = &filter,
+                                  .grid.x = 1,
+                                  BRAID_ARGS(BRAID_ARG(row), BRAID_ARG(rounds[i])) },
             NULL));
     }
     return graph;

@@ -57,23 +57,25 @@ static braid_node add_loop(braid_graph *graph, const char *name, braid_resource 
     braid_node main;
     CHECK(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .node.name = name,
-                         .kernel = &loop,
-                         .grid.x = NUM / A_BLOCK, // at most
-                         .grid_from = list.grid,
-                         BRAID_ARGS(BRAID_ARG(elements), BRAID_ARG(values), BRAID_ARG(by)),
-                         BRAID_ACCESSES({ the_list, BRAID_READ }, { buffer, BRAID_READ_WRITE }) },
+        &(braid_kernel_node){
+            .node.name = name,
+            .kernel = &loop,
+            .grid.x = NUM / A_BLOCK, // at most
+            .grid_from = list.grid,
+            BRAID_ARGS(BRAID_ARG(elements), BRAID_ARG(values), BRAID_ARG(by)),
+            BRAID_ACCESSES({ the_list, BRAID_READ }, { buffer, BRAID_READ_WRITE }) },
         &main));
     CHECK(braid_graph_add_prelude(graph, main,
-                                  &(braid_launch){ .kernel = &clear,
-                                                   BRAID_ARGS(BRAID_ARG(elements)),
-                                                   BRAID_ACCESSES({ the_list, BRAID_WRITE }) },
+                                  &(braid_kernel_node){ .kernel = &clear,
+                                                        BRAID_ARGS(BRAID_ARG(elements)),
+                                                        BRAID_ACCESSES({ the_list, BRAID_WRITE }) },
                                   NULL));
     CHECK(braid_graph_add_prelude(
         graph, main,
-        &(braid_launch){ .kernel = &make,
-                         BRAID_ARGS(BRAID_ARG(elements), BRAID_ARG(cells)),
-                         BRAID_ACCESSES({ mask, BRAID_READ }, { the_list, BRAID_READ_WRITE }) },
+        &(braid_kernel_node){
+            .kernel = &make,
+            BRAID_ARGS(BRAID_ARG(elements), BRAID_ARG(cells)),
+            BRAID_ACCESSES({ mask, BRAID_READ }, { the_list, BRAID_READ_WRITE }) },
         NULL));
     return main;
 }

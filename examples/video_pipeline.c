@@ -50,7 +50,7 @@ static void add_filters(braid_graph *graph, const braid_resource *pictures)
     for (int i = 0; i < NUM_FILTERS; i++)
         CHECK(braid_graph_add_kernel(
             graph,
-            &(braid_launch){
+            &(braid_kernel_node){
                 .kernel = &filter,
                 .grid.x = HEIGHT,
                 BRAID_ARGS(braid_resource_address(&pictures[i + 1]),

@@ -150,7 +150,7 @@ static void queue_spin(braid_device *device, braid_exec **out_exec, uint32_t cyc
 {
     braid_graph *graph;
     must(braid_graph_create(&graph));
-    const braid_launch launch = { .kernel = &bench_spin, BRAID_ARGS(BRAID_ARG(cycles)) };
+    const braid_kernel_node launch = { .kernel = &bench_spin, BRAID_ARGS(BRAID_ARG(cycles)) };
     must(braid_graph_add_kernel(graph, &launch, NULL));
     must(braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
                            out_exec));

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         write_source(sources[i], i);
         snprintf(names[i], sizeof(names[i]), "first_%u", i);
         kernels[i] = (braid_kernel){ .name = names[i], .source = sources[i] };
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &last, .num_after = i > 0 },
             .kernel = &kernels[i],
             .block = { 128, 1, 1 },

@@ -63,7 +63,7 @@ static braid_schedule *plan_shape(const struct shape *shape, uint64_t ns, uint32
         size_t num = 0;
         for (uint32_t e = shape->first[i]; e < shape->first[i + 1]; e++)
             after[num++] = nodes[shape->before[e]];
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .kernel = &any,
             .node = { .after = after, .num_after = num, .cost_ns = ns ? ns : 1 },
         };

@@ -16,7 +16,7 @@ static braid_exec *make_exec(braid_device *device, uint32_t num_chains, uint32_t
     braid_node *nodes = calloc(NUM_NODES, sizeof(*nodes));
     must(braid_graph_create(&graph));
     for (uint32_t i = 0; i < NUM_NODES; i++) {
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = i < num_chains ? NULL : &nodes[i - num_chains],
                       .num_after = i >= num_chains,
                       .cost_ns = 2000 },

@@ -68,12 +68,12 @@ static double time_hops(const struct world *world, braid_exec_mode mode, uint32_
     double host;
     must(braid_graph_create(&graph));
     for (uint32_t i = 0; i < NUM_HOPS; i++) {
-        const braid_launch hop = { .node = { .after = i ? &node : NULL,
-                                             .num_after = i > 0,
-                                             .cost_ns = 2000,
-                                             .place = BRAID_PLACE(i % num_places) },
-                                   .kernel = &bench_spin,
-                                   BRAID_ARGS(BRAID_ARG(cycles)) };
+        const braid_kernel_node hop = { .node = { .after = i ? &node : NULL,
+                                                  .num_after = i > 0,
+                                                  .cost_ns = 2000,
+                                                  .place = BRAID_PLACE(i % num_places) },
+                                        .kernel = &bench_spin,
+                                        BRAID_ARGS(BRAID_ARG(cycles)) };
         must(braid_graph_add_kernel(graph, &hop, &node));
     }
     braid_exec *exec = make(world, graph, mode);
@@ -265,7 +265,7 @@ static braid_graph *build(const struct world *world, const struct cholesky_tasks
                 accesses[num++] = (braid_access){ resources[task->reads[r]], BRAID_READ };
         }
         args[num_args++] = BRAID_ARG(world->tile);
-        const braid_launch node = {
+        const braid_kernel_node node = {
             .node = { .accesses = accesses,
                       .num_accesses = num,
                       .cost_ns = world->cost_ns[task->kind],

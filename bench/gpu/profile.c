@@ -35,7 +35,7 @@ static braid_graph *make_graph(uint32_t cycles, const struct load *load, braid_n
                                      nodes[i < LANES ? 0 : i - LANES + 1] };
         const size_t num_after = i < LANES ? 0 : i % 5 == 0 && i % LANES != LANES - 1 ? 2 : 1;
         const braid_arg args[] = { BRAID_ARG(cycles) };
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = after, .num_after = num_after, .cost_ns = load->ns },
             .kernel = load->kernel ? load->kernel : &bench_spin,
             .grid = { load->num_blocks, 1, 1 },

@@ -83,17 +83,18 @@ static braid_node add_work(struct ranks_job *job, const char *name, float *cells
     braid_node node;
     const braid_arg args[] = { BRAID_ARG(cells), BRAID_ARG(other), BRAID_ARG(num),
                                BRAID_ARG(rounds) };
-    ranks_must(braid_graph_add_kernel(job->graph,
-                                      &(braid_launch){ .node = { .name = name,
-                                                                 .accesses = accesses,
-                                                                 .num_accesses = 2,
-                                                                 .cost_ns = 2000 + rounds * 36ull },
-                                                       .kernel = &ranks_kernel,
-                                                       .grid = { (num + 255) / 256, 1, 1 },
-                                                       .block = { 256, 1, 1 },
-                                                       .args = args,
-                                                       .num_args = 4 },
-                                      &node));
+    ranks_must(
+        braid_graph_add_kernel(job->graph,
+                               &(braid_kernel_node){ .node = { .name = name,
+                                                               .accesses = accesses,
+                                                               .num_accesses = 2,
+                                                               .cost_ns = 2000 + rounds * 36ull },
+                                                     .kernel = &ranks_kernel,
+                                                     .grid = { (num + 255) / 256, 1, 1 },
+                                                     .block = { 256, 1, 1 },
+                                                     .args = args,
+                                                     .num_args = 4 },
+                               &node));
     return node;
 }
 

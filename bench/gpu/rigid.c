@@ -150,7 +150,7 @@ static braid_exec *make_exec(braid_device *device, float *state, const braid_exe
     must(braid_graph_create(&graph));
     for (uint32_t stage = 0; stage < NUM_KERNELS; stage++) {
         struct rigid_args args = args_of(state, 0, stage);
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &nodes[stage - (stage > 0)], .num_after = stage > 0 },
             .kernel = &by_value,
             .block = { NUM_BODIES, 1, 1 },

@@ -244,7 +244,7 @@ static void add_nodes(braid_graph *graph, const struct chain *chain, const struc
         const struct product *one = &chain->products[i];
         char *at = memory->weights + one->at;
         float *in = memory->vectors[i % 2], *out = memory->vectors[1 - i % 2];
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .kernel = &product,
             .grid = { count_blocks(one), 1, 1 },
             .block = { THREADS, 1, 1 },

@@ -34,7 +34,7 @@ static braid_graph *make_graph(const struct shape *shape, const struct body *bod
         size_t num_after = 0;
         for (uint32_t i = shape->first[node]; i < shape->first[node + 1]; i++)
             after[num_after++] = nodes[shape->before[i]];
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = after,
                       .num_after = num_after,
                       .cost_ns = body->ns ? body->ns : 1 }, // 0 would mean "not known"

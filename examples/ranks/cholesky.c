@@ -122,11 +122,11 @@ static void add_factor(struct job *job, int k)
     struct tile *tile = find_tile(job, k, k);
     CHECK(braid_graph_add_kernel(
         job->graph,
-        &(braid_launch){ .kernel = &factor_kernel,
-                         .node.cost_ns =
-                             (uint64_t)job->size * (uint64_t)job->size * (uint64_t)job->size / 3,
-                         BRAID_ARGS(BRAID_ARG(tile->cells), BRAID_ARG(job->size)),
-                         BRAID_ACCESSES({ tile->buffer, BRAID_READ_WRITE }) },
+        &(braid_kernel_node){ .kernel = &factor_kernel,
+                              .node.cost_ns = (uint64_t)job->size * (uint64_t)job->size *
+                                              (uint64_t)job->size / 3,
+                              BRAID_ARGS(BRAID_ARG(tile->cells), BRAID_ARG(job->size)),
+                              BRAID_ACCESSES({ tile->buffer, BRAID_READ_WRITE }) },
         NULL));
 }
 
@@ -135,7 +135,7 @@ static void add_solve(struct job *job, int row, int k)
     struct tile *tile = find_tile(job, row, k), *diagonal = find_tile(job, k, k);
     CHECK(braid_graph_add_kernel(
         job->graph,
-        &(braid_launch){
+        &(braid_kernel_node){
             .kernel = &solve_kernel,
             .node.cost_ns = (uint64_t)job->size * (uint64_t)job->size * (uint64_t)job->size / 2,
             BRAID_ARGS(BRAID_ARG(tile->cells), BRAID_ARG(diagonal->cells), BRAID_ARG(job->size)),
@@ -149,7 +149,7 @@ static void add_update(struct job *job, int row, int column, int k)
     struct tile *left = find_tile(job, row, k), *right = find_tile(job, column, k);
     CHECK(braid_graph_add_kernel(
         job->graph,
-        &(braid_launch){
+        &(braid_kernel_node){
             .kernel = &update_kernel,
             .node.cost_ns = (uint64_t)job->size * (uint64_t)job->size * (uint64_t)job->size / 2,
             BRAID_ARGS(BRAID_ARG(tile->cells), BRAID_ARG(left->cells), BRAID_ARG(right->cells),

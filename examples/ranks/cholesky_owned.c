@@ -56,11 +56,11 @@ static void add_task(struct job *job, const braid_kernel *kernel, braid_resource
         return; // adding it would do nothing
     args[1 + num] = BRAID_ARG(job->size);
     CHECK(braid_graph_add_kernel(job->graph,
-                                 &(braid_launch){ .kernel = kernel,
-                                                  .args = args,
-                                                  .num_args = 2 + num,
-                                                  .node.accesses = accesses,
-                                                  .node.num_accesses = 1 + num },
+                                 &(braid_kernel_node){ .kernel = kernel,
+                                                       .args = args,
+                                                       .num_args = 2 + num,
+                                                       .node.accesses = accesses,
+                                                       .node.num_accesses = 1 + num },
                                  NULL));
 }
 

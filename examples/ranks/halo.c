@@ -116,14 +116,14 @@ static void add_rows(struct job *job, struct field *to, struct field *from, enum
     const struct rows rows = { row, job->first_row + row - 1 };
     CHECK(braid_graph_add_kernel(
         job->graph,
-        &(braid_launch){ .node.name = names[part],
-                         .kernel = &smooth,
-                         .grid.x = part == MIDDLE ? (uint32_t)job->rows - 2 : 1,
-                         BRAID_ARGS(BRAID_ARG(to->cells), BRAID_ARG(from->cells), BRAID_ARG(rows)),
-                         BRAID_ACCESSES({ to->parts[part], BRAID_WRITE },
-                                        { from->parts[part - 1], BRAID_READ },
-                                        { from->parts[part], BRAID_READ },
-                                        { from->parts[part + 1], BRAID_READ }) },
+        &(braid_kernel_node){
+            .node.name = names[part],
+            .kernel = &smooth,
+            .grid.x = part == MIDDLE ? (uint32_t)job->rows - 2 : 1,
+            BRAID_ARGS(BRAID_ARG(to->cells), BRAID_ARG(from->cells), BRAID_ARG(rows)),
+            BRAID_ACCESSES({ to->parts[part], BRAID_WRITE }, { from->parts[part - 1], BRAID_READ },
+                           { from->parts[part], BRAID_READ },
+                           { from->parts[part + 1], BRAID_READ }) },
         out_node));
 }
 

@@ -12,7 +12,7 @@
 // Adds a kernel of one material. The caller fills arguments and accesses; where and how wide it
 // runs and what it costs follow from the kernel.
 static braid_node add_kernel(struct mpm_frame *frame, enum mpm_kernel kernel, int material,
-                             braid_launch launch)
+                             braid_kernel_node launch)
 {
     char name[64];
     struct mpm_shape shape = mpm_shape_of(frame, kernel, material);
@@ -36,36 +36,36 @@ static void add_list_preludes(struct mpm_frame *frame, int material, braid_node 
     const struct mpm_resources *of = &frame->resources[material];
     const mpm_grid *grid = &frame->world->grids.of[material];
     add_kernel(frame, MPM_CLEAR_LIST, material,
-               (braid_launch){ .node.prelude_of = loop,
-                               BRAID_ARGS(BRAID_ARG(grid->pointers)),
-                               BRAID_ACCESSES({ of->pointer_list, BRAID_WRITE }) });
+               (braid_kernel_node){ .node.prelude_of = loop,
+                                    BRAID_ARGS(BRAID_ARG(grid->pointers)),
+                                    BRAID_ACCESSES({ of->pointer_list, BRAID_WRITE }) });
     add_kernel(frame, MPM_LIST_POINTERS, material,
-               (braid_launch){ .node.prelude_of = loop,
-                               BRAID_ARGS(BRAID_ARG(*grid)),
-                               BRAID_ACCESSES({ of->mask, BRAID_READ },
-                                              { of->pointer_list, BRAID_READ_WRITE }) });
+               (braid_kernel_node){ .node.prelude_of = loop,
+                                    BRAID_ARGS(BRAID_ARG(*grid)),
+                                    BRAID_ACCESSES({ of->mask, BRAID_READ },
+                                                   { of->pointer_list, BRAID_READ_WRITE }) });
     if (!leaf.length)
         return;
     add_kernel(frame, MPM_CLEAR_LIST, material,
-               (braid_launch){ .node.prelude_of = loop,
-                               BRAID_ARGS(BRAID_ARG(leaf)),
-                               BRAID_ACCESSES({ leaf_list, BRAID_WRITE }) });
+               (braid_kernel_node){ .node.prelude_of = loop,
+                                    BRAID_ARGS(BRAID_ARG(leaf)),
+                                    BRAID_ACCESSES({ leaf_list, BRAID_WRITE }) });
     add_kernel(frame, MPM_LIST_PARTS, material,
-               (braid_launch){ .node.prelude_of = loop,
-                               BRAID_ARGS(BRAID_ARG(*grid), BRAID_ARG(leaf)),
-                               BRAID_ACCESSES({ of->pointer_list, BRAID_READ },
-                                              { leaf_list, BRAID_READ_WRITE }) });
+               (braid_kernel_node){ .node.prelude_of = loop,
+                                    BRAID_ARGS(BRAID_ARG(*grid), BRAID_ARG(leaf)),
+                                    BRAID_ACCESSES({ of->pointer_list, BRAID_READ },
+                                                   { leaf_list, BRAID_READ_WRITE }) });
 }
 
 static void add_clear_cells(struct mpm_frame *frame, int material)
 {
     const struct mpm_resources *of = &frame->resources[material];
     const mpm_grid *grid = &frame->world->grids.of[material];
-    braid_node loop = add_kernel(
-        frame, MPM_CLEAR_CELLS, material,
-        (braid_launch){ BRAID_ARGS(BRAID_ARG(*grid)),
-                        BRAID_ACCESSES({ of->part_list, BRAID_READ }, { of->blocks, BRAID_READ },
-                                       { of->cells, BRAID_WRITE }) });
+    braid_node loop = add_kernel(frame, MPM_CLEAR_CELLS, material,
+                                 (braid_kernel_node){ BRAID_ARGS(BRAID_ARG(*grid)),
+                                                      BRAID_ACCESSES({ of->part_list, BRAID_READ },
+                                                                     { of->blocks, BRAID_READ },
+                                                                     { of->cells, BRAID_WRITE }) });
     add_list_preludes(frame, material, loop, grid->parts, of->part_list);
 }
 
@@ -78,19 +78,20 @@ static void add_particles_to_grid(struct mpm_frame *frame, int material)
     const mpm_rules *rules = &world->scene->rules[material];
     mpm_particle *particles = world->particles[material];
     unsigned num_particles = world->scene->num_particles[material];
-    braid_node loop = add_kernel(
-        frame, MPM_PARTICLES_TO_GRID, material,
-        (braid_launch){ BRAID_ARGS(BRAID_ARG(*grid), BRAID_ARG(*rules), BRAID_ARG(particles),
-                                   BRAID_ARG(num_particles)),
-                        BRAID_ACCESSES({ of->particles, BRAID_READ }, { of->blocks, BRAID_READ },
-                                       { of->cells, BRAID_READ_WRITE }) });
+    braid_node loop =
+        add_kernel(frame, MPM_PARTICLES_TO_GRID, material,
+                   (braid_kernel_node){ BRAID_ARGS(BRAID_ARG(*grid), BRAID_ARG(*rules),
+                                                   BRAID_ARG(particles), BRAID_ARG(num_particles)),
+                                        BRAID_ACCESSES({ of->particles, BRAID_READ },
+                                                       { of->blocks, BRAID_READ },
+                                                       { of->cells, BRAID_READ_WRITE }) });
     add_kernel(frame, MPM_MARK_SLOTS, material,
-               (braid_launch){
+               (braid_kernel_node){
                    .node.prelude_of = loop,
                    BRAID_ARGS(BRAID_ARG(*grid), BRAID_ARG(particles), BRAID_ARG(num_particles)),
                    BRAID_ACCESSES({ of->particles, BRAID_READ }, { of->mask, BRAID_READ_WRITE }) });
     add_kernel(frame, MPM_ACTIVATE, material,
-               (braid_launch){
+               (braid_kernel_node){
                    .node.prelude_of = loop,
                    BRAID_ARGS(BRAID_ARG(*grid)),
                    BRAID_ACCESSES({ of->mask, BRAID_READ }, { of->blocks, BRAID_READ_WRITE }) });
@@ -107,7 +108,7 @@ static void add_update_grid(struct mpm_frame *frame, int material)
     bool copies = world->num_places > 1 && !world->shared;
     braid_node loop = add_kernel(
         frame, copies ? MPM_UPDATE_FROM : MPM_UPDATE_GRID, material,
-        (braid_launch){
+        (braid_kernel_node){
             .args =
                 (const braid_arg[]){
                     BRAID_ARG(world->grids), BRAID_ARG(*rules), BRAID_ARG(gravity),
@@ -132,11 +133,12 @@ static void add_grid_to_particles(struct mpm_frame *frame, int material)
     const mpm_rules *rules = &world->scene->rules[material];
     mpm_particle *particles = world->particles[material];
     unsigned num_particles = world->scene->num_particles[material];
-    braid_launch launch = { BRAID_ARGS(BRAID_ARG(world->grids.of[material]), BRAID_ARG(*rules),
-                                       BRAID_ARG(particles), BRAID_ARG(num_particles)),
-                            BRAID_ACCESSES({ of->blocks, BRAID_READ }, { of->velocity, BRAID_READ },
-                                           { of->particles, BRAID_READ_WRITE },
-                                           { of->foam, BRAID_READ_WRITE }) };
+    braid_kernel_node launch = {
+        BRAID_ARGS(BRAID_ARG(world->grids.of[material]), BRAID_ARG(*rules), BRAID_ARG(particles),
+                   BRAID_ARG(num_particles)),
+        BRAID_ACCESSES({ of->blocks, BRAID_READ }, { of->velocity, BRAID_READ },
+                       { of->particles, BRAID_READ_WRITE }, { of->foam, BRAID_READ_WRITE })
+    };
     if (material != MPM_WATER)
         launch.node.num_accesses--;
     add_kernel(frame, MPM_GRID_TO_PARTICLES, material, launch);
@@ -148,11 +150,12 @@ static void add_fade_foam(struct mpm_frame *frame)
 {
     const struct mpm_resources *of = &frame->resources[MPM_WATER];
     const mpm_grid *grid = &frame->world->grids.of[MPM_WATER];
-    frame->fade_foam = add_kernel(
-        frame, MPM_FADE_FOAM, MPM_WATER,
-        (braid_launch){ BRAID_ARGS(BRAID_ARG(*grid)),
-                        BRAID_ACCESSES({ of->foam_list, BRAID_READ }, { of->blocks, BRAID_READ },
-                                       { of->foam, BRAID_READ_WRITE }) });
+    frame->fade_foam =
+        add_kernel(frame, MPM_FADE_FOAM, MPM_WATER,
+                   (braid_kernel_node){ BRAID_ARGS(BRAID_ARG(*grid)),
+                                        BRAID_ACCESSES({ of->foam_list, BRAID_READ },
+                                                       { of->blocks, BRAID_READ },
+                                                       { of->foam, BRAID_READ_WRITE }) });
     add_list_preludes(frame, MPM_WATER, frame->fade_foam, grid->foam_parts, of->foam_list);
 }
 
@@ -161,23 +164,23 @@ static void add_deactivate(struct mpm_frame *frame, int material)
 {
     const struct mpm_resources *of = &frame->resources[material];
     const mpm_grid *grid = &frame->world->grids.of[material];
-    braid_launch launch = { BRAID_ARGS(BRAID_ARG(*grid)),
-                            BRAID_ACCESSES(
-                                { of->pointer_list, BRAID_READ }, { of->cells, BRAID_READ },
-                                { of->mask, BRAID_READ_WRITE }, { of->blocks, BRAID_READ_WRITE },
-                                { of->foam, BRAID_READ }) };
+    braid_kernel_node launch = { BRAID_ARGS(BRAID_ARG(*grid)),
+                                 BRAID_ACCESSES(
+                                     { of->pointer_list, BRAID_READ }, { of->cells, BRAID_READ },
+                                     { of->mask, BRAID_READ_WRITE },
+                                     { of->blocks, BRAID_READ_WRITE }, { of->foam, BRAID_READ }) };
     if (material != MPM_WATER)
         launch.node.num_accesses--;
     braid_node loop = add_kernel(frame, MPM_DEACTIVATE, material, launch);
     add_list_preludes(frame, material, loop, (mpm_list){ NULL, NULL }, (braid_resource){ 0 });
     add_kernel(frame, MPM_FREE_RECYCLED, material,
-               (braid_launch){ .node.epilogue_of = loop,
-                               BRAID_ARGS(BRAID_ARG(*grid)),
-                               BRAID_ACCESSES({ of->blocks, BRAID_READ_WRITE }) });
+               (braid_kernel_node){ .node.epilogue_of = loop,
+                                    BRAID_ARGS(BRAID_ARG(*grid)),
+                                    BRAID_ACCESSES({ of->blocks, BRAID_READ_WRITE }) });
     add_kernel(frame, MPM_CLEAR_LIST, material,
-               (braid_launch){ .node.epilogue_of = loop,
-                               BRAID_ARGS(BRAID_ARG(grid->recycled)),
-                               BRAID_ACCESSES({ of->blocks, BRAID_READ_WRITE }) });
+               (braid_kernel_node){ .node.epilogue_of = loop,
+                                    BRAID_ARGS(BRAID_ARG(grid->recycled)),
+                                    BRAID_ACCESSES({ of->blocks, BRAID_READ_WRITE }) });
 }
 
 static braid_resource add_resource(const struct mpm_frame *frame, int material, const char *format)

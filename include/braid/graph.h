@@ -108,7 +108,7 @@ typedef struct braid_node_options {
 #endif
 
 // A kernel launch.
-typedef struct braid_launch {
+typedef struct braid_kernel_node {
     braid_node_options node;
     const braid_kernel *kernel; // required; see kernel.h for how long it must live
     braid_dim3 grid;            // in blocks
@@ -130,7 +130,7 @@ typedef struct braid_launch {
     // True: a 0 in `grid` is no block, for grids that the program computes. The node then does
     // nothing, as a disabled one, until it is given another grid. False: a 0 counts as 1.
     bool may_be_empty;
-} braid_launch;
+} braid_kernel_node;
 
 // An asynchronous copy between any two memories that the device can reach. What it reads and writes
 // is ordered by its accesses and edges like a kernel's: `to` and `from` alone declare nothing. If
@@ -312,7 +312,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *gr
 // zero-sized or out-of-bounds range, a grid that overflows, a NULL where none is allowed),
 // BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_kernel(braid_graph *graph,
-                                                               const braid_launch *launch,
+                                                               const braid_kernel_node *launch,
                                                                braid_node *out_node);
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_copy(braid_graph *graph,
                                                              const braid_copy *copy,
@@ -333,11 +333,11 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph
 // Adds a kernel as a prelude (or epilogue) of `main`: the same as add_kernel with .prelude_of
 // (.epilogue_of) set. Other kinds of node use those fields.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_prelude(braid_graph *graph, braid_node main,
-                                                                const braid_launch *launch,
+                                                                const braid_kernel_node *launch,
                                                                 braid_node *out_node);
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_epilogue(braid_graph *graph,
                                                                  braid_node main,
-                                                                 const braid_launch *launch,
+                                                                 const braid_kernel_node *launch,
                                                                  braid_node *out_node);
 
 // A value that changes from frame to frame and that many nodes use: a position, a time step, a

@@ -15,7 +15,7 @@ extern "C" {
 
 // Sizes of a grid in blocks or of a block in threads. A zero was not filled in, and counts as 1:
 // .grid.x = 64 is all that a grid of 64 blocks needs. For a grid that may have no block, see
-// braid_launch.may_be_empty.
+// braid_kernel_node.may_be_empty.
 typedef struct braid_dim3 {
     uint32_t x, y, z;
 } braid_dim3;
@@ -105,8 +105,8 @@ typedef struct braid_arg {
 #define BRAID_REFUSE_ARRAY(variable) 0
 #endif
 
-// Fills .args and .num_args of a braid_launch from a list of arguments. C only, as are the other
-// macros that fill fields: C++ has no literals of arrays, so give it an array and its length.
+// Fills .args and .num_args of a braid_kernel_node from a list of arguments. C only, as are the
+// other macros that fill fields: C++ has no literals of arrays, so give it an array and its length.
 #define BRAID_ARGS(...)                                                                            \
     .args = (const braid_arg[]){ __VA_ARGS__ },                                                    \
     .num_args = sizeof((const braid_arg[]){ __VA_ARGS__ }) / sizeof(braid_arg)

@@ -167,7 +167,7 @@ class Graph(Communications):
         parameters = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, Parameter)]
         arguments = [self._argument(kernel, name, i, arg, len(args)) for i, arg in enumerate(args)]
         counts = None if grid_from is None else self._grid_source(grid_from, name)
-        description = Description(self, "braid_launch *", name, options, reads=counts)
+        description = Description(self, "braid_kernel_node *", name, options, reads=counts)
         description.check_touched(arguments)
         struct, packed = description.struct, Arguments(arguments)
         struct.kernel = kernel._struct

@@ -8,7 +8,7 @@
 #include "graph/addresses.h"
 #include "graph/owners.h"
 
-static const char *launch_name(const braid_launch *launch)
+static const char *launch_name(const braid_kernel_node *launch)
 {
     if (launch->node.name)
         return launch->node.name;
@@ -20,7 +20,7 @@ static braid_dim3 without_zeros(braid_dim3 dim)
     return (braid_dim3){ dim.x ? dim.x : 1, dim.y ? dim.y : 1, dim.z ? dim.z : 1 };
 }
 
-static uint8_t empty_sizes(const braid_launch *launch)
+static uint8_t empty_sizes(const braid_kernel_node *launch)
 {
     const braid_dim3 *grid = &launch->grid;
     if (!launch->may_be_empty)
@@ -28,7 +28,7 @@ static uint8_t empty_sizes(const braid_launch *launch)
     return (uint8_t)((grid->x ? 0 : 1) | (grid->y ? 0 : 2) | (grid->z ? 0 : 4));
 }
 
-static braid_status check_sizes(const char *name, const braid_launch *launch)
+static braid_status check_sizes(const char *name, const braid_kernel_node *launch)
 {
     braid_dim3 grid = without_zeros(launch->grid);
     braid_dim3 block = without_zeros(launch->block);
@@ -49,7 +49,7 @@ static bool has_code(const braid_kernel *kernel)
            kernel->hip.data || kernel->hip.function;
 }
 
-static braid_status check_kernel(const char *name, const braid_launch *launch)
+static braid_status check_kernel(const char *name, const braid_kernel_node *launch)
 {
     if (!launch->kernel)
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .kernel is NULL", name);
@@ -78,7 +78,8 @@ static size_t bytes_of(const braid_arg *arg)
 }
 
 static braid_status find_address(const braid_graph *graph, const char *name,
-                                 const braid_launch *launch, size_t index, const void **out_address)
+                                 const braid_kernel_node *launch, size_t index,
+                                 const void **out_address)
 {
     char what[32];
     snprintf(what, sizeof(what), "argument %zu", index);
@@ -92,14 +93,14 @@ static braid_status find_address(const braid_graph *graph, const char *name,
 }
 
 // Whether the grid is read from memory.
-static bool reads_grid(const braid_launch *launch)
+static bool reads_grid(const braid_kernel_node *launch)
 {
     return launch->grid_from || launch->grid_from_resource.graph;
 }
 
 // The address of the three words; NULL where frames find it.
 static braid_status find_grid(const braid_graph *graph, const char *name,
-                              const braid_launch *launch, const void **out_address)
+                              const braid_kernel_node *launch, const void **out_address)
 {
     *out_address = launch->grid_from;
     if (!launch->grid_from_resource.graph)
@@ -124,7 +125,8 @@ struct arg_needs {
 };
 
 static braid_status check_arg(const braid_graph *graph, const char *name,
-                              const braid_launch *launch, size_t index, struct arg_needs *needs)
+                              const braid_kernel_node *launch, size_t index,
+                              struct arg_needs *needs)
 {
     const braid_arg *arg = &launch->args[index];
     const void *address = NULL;
@@ -142,7 +144,7 @@ static braid_status check_arg(const braid_graph *graph, const char *name,
 
 // Adds up what the arguments need in the graph.
 static braid_status check_args(const braid_graph *graph, const char *name,
-                               const braid_launch *launch, struct arg_needs *needs)
+                               const braid_kernel_node *launch, struct arg_needs *needs)
 {
     if (launch->num_args && !launch->args)
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .args is NULL, .num_args is %zu",
@@ -162,7 +164,7 @@ static braid_status check_args(const braid_graph *graph, const char *name,
 
 // All nodes of a kernel give it arguments of the same sizes, since it has one list of parameters.
 static braid_status check_same_args(const braid_graph *graph, const char *name,
-                                    const braid_launch *launch, uint32_t first)
+                                    const braid_kernel_node *launch, uint32_t first)
 {
     if (first == POINTER_MAP_NONE)
         return BRAID_OK;
@@ -196,7 +198,7 @@ static braid_status check_same_args(const braid_graph *graph, const char *name,
 }
 
 // The address of a transient buffer is zeros until a frame has it.
-static void append_address(braid_graph *graph, const braid_launch *launch, size_t index,
+static void append_address(braid_graph *graph, const braid_kernel_node *launch, size_t index,
                            unsigned char *to)
 {
     const void *address = NULL;
@@ -206,7 +208,7 @@ static void append_address(braid_graph *graph, const braid_launch *launch, size_
                                *(const braid_resource *)launch->args[index].data);
 }
 
-static void append_grid(braid_graph *graph, const braid_launch *launch, unsigned char *to)
+static void append_grid(braid_graph *graph, const braid_kernel_node *launch, unsigned char *to)
 {
     const void *address = NULL;
     (void)find_grid(graph, "", launch, &address);
@@ -215,12 +217,12 @@ static void append_grid(braid_graph *graph, const braid_launch *launch, unsigned
         braid_graph_append_address(graph, (uint32_t)launch->num_args, launch->grid_from_resource);
 }
 
-static size_t count_args(const braid_launch *launch)
+static size_t count_args(const braid_kernel_node *launch)
 {
     return launch->num_args + reads_grid(launch);
 }
 
-static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t bytes)
+static void append_args(braid_graph *graph, const braid_kernel_node *launch, uint64_t bytes)
 {
     uint32_t *sizes = braid_array_append(&graph->arg_sizes, count_args(launch), sizeof(*sizes));
     unsigned char *to = braid_array_append(&graph->arg_bytes, bytes, 1);
@@ -241,7 +243,7 @@ static void append_args(braid_graph *graph, const braid_launch *launch, uint64_t
     append_grid(graph, launch, to);
 }
 
-static bool reserve_kernel(braid_graph *graph, const braid_launch *launch,
+static bool reserve_kernel(braid_graph *graph, const braid_kernel_node *launch,
                            const struct arg_needs *needs)
 {
     return braid_array_reserve(&graph->kernels, 1, sizeof(struct graph_kernel)) &&
@@ -252,7 +254,7 @@ static bool reserve_kernel(braid_graph *graph, const braid_launch *launch,
            braid_pointer_map_reserve(&graph->first_nodes);
 }
 
-static void append_kernel(braid_graph *graph, const braid_launch *launch, uint64_t arg_bytes)
+static void append_kernel(braid_graph *graph, const braid_kernel_node *launch, uint64_t arg_bytes)
 {
     struct graph_kernel kernel = {
         .kernel = launch->kernel,
@@ -280,7 +282,7 @@ static void append_kernel(braid_graph *graph, const braid_launch *launch, uint64
 static braid_status add_kernel(braid_graph *graph, const char *name, const void *description,
                                braid_node *out_node)
 {
-    const braid_launch *launch = description;
+    const braid_kernel_node *launch = description;
     braid_status status = braid_graph_check_node(graph, name, &launch->node);
     struct arg_needs needs = { 0 };
     if (!status)
@@ -308,7 +310,7 @@ static braid_status add_kernel(braid_graph *graph, const char *name, const void 
     return BRAID_OK;
 }
 
-braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *launch,
+braid_status braid_graph_add_kernel(braid_graph *graph, const braid_kernel_node *launch,
                                     braid_node *out_node)
 {
     if (!launch)
@@ -316,7 +318,7 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_launch *laun
     return graph_add_task(graph, launch_name(launch), &launch->node, add_kernel, launch, out_node);
 }
 
-static braid_status add_bundled(braid_graph *graph, const braid_launch *launch, bool prelude,
+static braid_status add_bundled(braid_graph *graph, const braid_kernel_node *launch, bool prelude,
                                 braid_node main, braid_node *out_node)
 {
     if (!launch)
@@ -330,7 +332,7 @@ static braid_status add_bundled(braid_graph *graph, const braid_launch *launch, 
                            "node '%s': its main node (node %u of graph %u) is not a node of this "
                            "graph",
                            launch_name(launch), main.index, main.graph);
-    braid_launch bundled = *launch;
+    braid_kernel_node bundled = *launch;
     if (prelude)
         bundled.node.prelude_of = main;
     else
@@ -339,13 +341,13 @@ static braid_status add_bundled(braid_graph *graph, const braid_launch *launch, 
 }
 
 braid_status braid_graph_add_prelude(braid_graph *graph, braid_node main,
-                                     const braid_launch *launch, braid_node *out_node)
+                                     const braid_kernel_node *launch, braid_node *out_node)
 {
     return add_bundled(graph, launch, true, main, out_node);
 }
 
 braid_status braid_graph_add_epilogue(braid_graph *graph, braid_node main,
-                                      const braid_launch *launch, braid_node *out_node)
+                                      const braid_kernel_node *launch, braid_node *out_node)
 {
     return add_bundled(graph, launch, false, main, out_node);
 }

@@ -125,7 +125,7 @@ static void a_kernel_without_code_for_the_device_is_named(void **state)
     braid_graph *graph = contract_graph(contract);
     add_axpy(graph, (braid_node_options){ 0 }, data, data, 1, 1, 1);
     check_ok(braid_graph_add_kernel(
-        graph, &(braid_launch){ .node.name = "lost", .kernel = &nowhere }, NULL));
+        graph, &(braid_kernel_node){ .node.name = "lost", .kernel = &nowhere }, NULL));
     const braid_exec_options options = { .mode = contract->mode };
     braid_device_stats before, after;
     braid_device_get_stats(contract->device, &before);
@@ -146,11 +146,11 @@ static void a_block_larger_than_the_device_has_is_named(void **state)
         skip_because("this device has no limit on the size of a block");
     uint32_t *data = contract_numbers(contract, 1), one = 1;
     braid_graph *graph = contract_graph(contract);
-    braid_launch launch = { .node.name = "giant",
-                            .kernel = &test_axpy,
-                            .block = { 2 * info.max_threads_per_block, 1, 1 },
-                            BRAID_ARGS(BRAID_ARG(data), BRAID_ARG(data), BRAID_ARG(one),
-                                       BRAID_ARG(one), BRAID_ARG(one)) };
+    braid_kernel_node launch = { .node.name = "giant",
+                                 .kernel = &test_axpy,
+                                 .block = { 2 * info.max_threads_per_block, 1, 1 },
+                                 BRAID_ARGS(BRAID_ARG(data), BRAID_ARG(data), BRAID_ARG(one),
+                                            BRAID_ARG(one), BRAID_ARG(one)) };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     const braid_exec_options options = { .mode = contract->mode };
     braid_exec *exec;

@@ -146,7 +146,7 @@ static void the_graphs_own_arguments_were_copied(void **state)
     for (int i = 0; i < 3; i++)
         args[2 + i] = BRAID_ARG(values[i]);
     braid_graph *graph = contract_graph(contract);
-    braid_launch launch = { .kernel = &test_axpy, .args = args, .num_args = 5 };
+    braid_kernel_node launch = { .kernel = &test_axpy, .args = args, .num_args = 5 };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     memset(values, 0xff, 3 * sizeof(*values));
     free(values);

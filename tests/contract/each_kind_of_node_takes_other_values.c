@@ -140,12 +140,12 @@ static struct empties make_empties(struct contract *contract)
                                   numbers + empty_stamps, 0, 100000);
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t *counts = numbers + 16 * i, *seen = numbers + 32 + 16 * i;
-        const braid_launch launch = { .node = { .name = "empty", AFTER(before) },
-                                      .kernel = &test_count_blocks,
-                                      .grid = { i ? 3 : 0, i ? 0 : 2, 1 },
-                                      .block = { 32, 1, 1 },
-                                      .may_be_empty = true,
-                                      BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) };
+        const braid_kernel_node launch = { .node = { .name = "empty", AFTER(before) },
+                                           .kernel = &test_count_blocks,
+                                           .grid = { i ? 3 : 0, i ? 0 : 2, 1 },
+                                           .block = { 32, 1, 1 },
+                                           .may_be_empty = true,
+                                           BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) };
         check_ok(braid_graph_add_kernel(graph, &launch, &empties.nodes[i]));
     }
     add_stamp(graph, (braid_node_options){ AFTER(empties.nodes[0], empties.nodes[1]) },

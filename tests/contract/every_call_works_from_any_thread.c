@@ -72,9 +72,9 @@ static struct report use_graph(struct job *job, braid_device *device, braid_stre
     uint32_t one = 1;
     braid_graph *graph;
     TRY(braid_graph_create(&graph));
-    braid_launch launch = { .kernel = &test_axpy,
-                            BRAID_ARGS(BRAID_ARG(data), BRAID_ARG(data), BRAID_ARG(one),
-                                       BRAID_ARG(one), BRAID_ARG(one)) };
+    braid_kernel_node launch = { .kernel = &test_axpy,
+                                 BRAID_ARGS(BRAID_ARG(data), BRAID_ARG(data), BRAID_ARG(one),
+                                            BRAID_ARG(one), BRAID_ARG(one)) };
     braid_node node;
     TRY(braid_graph_add_kernel(graph, &launch, &node));
     braid_exec_options options = { .mode = job->contract->mode };

@@ -35,10 +35,10 @@ static void add_one_step(braid_graph *graph, braid_resource to, braid_resource f
     uint32_t factor = 1, addend = 5, num = 1;
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .node = { USES({ from, BRAID_READ }, { to, BRAID_WRITE }) },
-                         .kernel = &test_axpy,
-                         BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&from),
-                                    BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
+        &(braid_kernel_node){ .node = { USES({ from, BRAID_READ }, { to, BRAID_WRITE }) },
+                              .kernel = &test_axpy,
+                              BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&from),
+                                         BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
         NULL));
 }
 
@@ -111,7 +111,7 @@ static void add_sum(braid_graph *graph, braid_resource to, braid_resource a, bra
     uint32_t num = num_numbers;
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){
+        &(braid_kernel_node){
             .node = { USES({ a, BRAID_READ }, { b, BRAID_READ }, { to, BRAID_WRITE }) },
             .kernel = &test_add,
             .grid = { 4, 1, 1 },

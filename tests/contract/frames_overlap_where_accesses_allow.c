@@ -243,12 +243,12 @@ static void add_step(braid_graph *graph, braid_resource to, braid_access_mode mo
     uint32_t num = num_numbers;
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .node = { USES({ from, BRAID_READ }, { to, mode }) },
-                         .kernel = &test_axpy,
-                         .grid = { 4, 1, 1 },
-                         .block = { 32, 1, 1 },
-                         BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&from),
-                                    BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
+        &(braid_kernel_node){ .node = { USES({ from, BRAID_READ }, { to, mode }) },
+                              .kernel = &test_axpy,
+                              .grid = { 4, 1, 1 },
+                              .block = { 32, 1, 1 },
+                              BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&from),
+                                         BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
         out_node));
 }
 
@@ -260,12 +260,12 @@ static void add_look(struct summing *summing, braid_resource seen, braid_resourc
     braid_node node;
     check_ok(braid_graph_add_kernel(
         summing->graph,
-        &(braid_launch){ .node = { USES({ seen, BRAID_READ }, { wrong, BRAID_ACCUMULATE }) },
-                         .kernel = &test_expect,
-                         .block = { 32, 1, 1 },
-                         BRAID_ARGS(braid_resource_address(&seen), braid_resource_address(&wrong),
-                                    BRAID_ARG(value), BRAID_ARG(factor), BRAID_ARG(addend),
-                                    BRAID_ARG(num)) },
+        &(braid_kernel_node){ .node = { USES({ seen, BRAID_READ }, { wrong, BRAID_ACCUMULATE }) },
+                              .kernel = &test_expect,
+                              .block = { 32, 1, 1 },
+                              BRAID_ARGS(braid_resource_address(&seen),
+                                         braid_resource_address(&wrong), BRAID_ARG(value),
+                                         BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
         &node));
     check_ok(braid_graph_use_parameter(summing->graph, summing->value,
                                        &(braid_parameter_use){ .node = node, .argument = 2 }));
@@ -292,12 +292,12 @@ static struct summing make_summing(struct contract *contract)
     uint32_t value = 0;
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .node = { USES({ first, BRAID_WRITE }) },
-                         .kernel = &test_keep,
-                         .block = { 32, 1, 1 },
-                         BRAID_ARGS(braid_resource_address(&scratch),
-                                    braid_resource_address(&first), BRAID_ARG(value),
-                                    BRAID_ARG(num), BRAID_ARG(no_delay)) },
+        &(braid_kernel_node){ .node = { USES({ first, BRAID_WRITE }) },
+                              .kernel = &test_keep,
+                              .block = { 32, 1, 1 },
+                              BRAID_ARGS(braid_resource_address(&scratch),
+                                         braid_resource_address(&first), BRAID_ARG(value),
+                                         BRAID_ARG(num), BRAID_ARG(no_delay)) },
         &node));
     check_ok(braid_graph_use_parameter(graph, summing.value,
                                        &(braid_parameter_use){ .node = node, .argument = 2 }));
@@ -306,12 +306,12 @@ static struct summing make_summing(struct contract *contract)
     add_look(&summing, second, wrong, 3, 1);
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .node = { USES({ second, BRAID_READ }, { sum, BRAID_READ_WRITE }) },
-                         .kernel = &test_add,
-                         .grid = { 4, 1, 1 },
-                         .block = { 32, 1, 1 },
-                         BRAID_ARGS(braid_resource_address(&sum), braid_resource_address(&sum),
-                                    braid_resource_address(&second), BRAID_ARG(num)) },
+        &(braid_kernel_node){ .node = { USES({ second, BRAID_READ }, { sum, BRAID_READ_WRITE }) },
+                              .kernel = &test_add,
+                              .grid = { 4, 1, 1 },
+                              .block = { 32, 1, 1 },
+                              BRAID_ARGS(braid_resource_address(&sum), braid_resource_address(&sum),
+                                         braid_resource_address(&second), BRAID_ARG(num)) },
         NULL));
     return summing;
 }

@@ -42,12 +42,12 @@ static struct reader make_reader(struct contract *contract)
     }
     check_ok(braid_graph_add_kernel(
         reader.graph,
-        &(braid_launch){ .node = { USES({ words, BRAID_READ }, { counts, BRAID_READ_WRITE }) },
-                         .kernel = &test_count_read_blocks,
-                         .grid = largest,
-                         .block = { 32, 1, 1 },
-                         .grid_from = reader.words,
-                         BRAID_ARGS(BRAID_ARG(reader.counts), BRAID_ARG(reader.seen)) },
+        &(braid_kernel_node){ .node = { USES({ words, BRAID_READ }, { counts, BRAID_READ_WRITE }) },
+                              .kernel = &test_count_read_blocks,
+                              .grid = largest,
+                              .block = { 32, 1, 1 },
+                              .grid_from = reader.words,
+                              BRAID_ARGS(BRAID_ARG(reader.counts), BRAID_ARG(reader.seen)) },
         &reader.count));
     return reader;
 }
@@ -165,25 +165,27 @@ static void preludes_make_the_grid_of_their_loop(void **state)
                                   NULL));
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .node = { USES({ grid, BRAID_READ }, { counted, BRAID_READ_WRITE }) },
-                         .kernel = &test_count_read_blocks,
-                         .grid = { num_cells, 1, 1 },
-                         .block = { 32, 1, 1 },
-                         .grid_from_resource = grid,
-                         BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) },
+        &(braid_kernel_node){ .node = { USES({ grid, BRAID_READ }, { counted, BRAID_READ_WRITE }) },
+                              .kernel = &test_count_read_blocks,
+                              .grid = { num_cells, 1, 1 },
+                              .block = { 32, 1, 1 },
+                              .grid_from_resource = grid,
+                              BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) },
         &main));
-    check_ok(braid_graph_add_prelude(graph, main,
-                                     &(braid_launch){ .node = { USES({ elements, BRAID_WRITE }) },
+    check_ok(
+        braid_graph_add_prelude(graph, main,
+                                &(braid_kernel_node){ .node = { USES({ elements, BRAID_WRITE }) },
                                                       .kernel = &test_clear_list,
                                                       BRAID_ARGS(BRAID_ARG(list)) },
-                                     NULL));
+                                NULL));
     check_ok(braid_graph_add_prelude(
         graph, main,
-        &(braid_launch){ .node = { USES({ elements, BRAID_READ_WRITE }, { cells, BRAID_READ }) },
-                         .kernel = &test_generate_list,
-                         .grid = { 2, 1, 1 },
-                         .block = { 32, 1, 1 },
-                         BRAID_ARGS(BRAID_ARG(list), BRAID_ARG(mask), BRAID_ARG(num)) },
+        &(braid_kernel_node){
+            .node = { USES({ elements, BRAID_READ_WRITE }, { cells, BRAID_READ }) },
+            .kernel = &test_generate_list,
+            .grid = { 2, 1, 1 },
+            .block = { 32, 1, 1 },
+            BRAID_ARGS(BRAID_ARG(list), BRAID_ARG(mask), BRAID_ARG(num)) },
         NULL));
     check_ok(braid_graph_add_copy(
         graph,
@@ -216,9 +218,9 @@ static void other_uses_are_refused(void **state)
     braid_resource small, transient;
     check_ok(braid_graph_add_buffer(reader.graph, "small", reader.words, 8, &small));
     check_ok(braid_graph_add_transient(reader.graph, "transient", 12, 0, &transient));
-    braid_launch launch = { .node = { .name = "reads" },
-                            .kernel = &test_count_read_blocks,
-                            BRAID_ARGS(BRAID_ARG(reader.counts), BRAID_ARG(reader.seen)) };
+    braid_kernel_node launch = { .node = { .name = "reads" },
+                                 .kernel = &test_count_read_blocks,
+                                 BRAID_ARGS(BRAID_ARG(reader.counts), BRAID_ARG(reader.seen)) };
     check_fails(braid_graph_add_kernel(reader.graph, &launch, NULL), BRAID_INVALID_ARGUMENT,
                 "use another braid_kernel");
     launch.grid_from_resource = small;
@@ -240,8 +242,9 @@ static void other_uses_are_refused(void **state)
     static const char machine_code[] = "\x7f"
                                        "ELF";
     static const braid_kernel binary = { .name = "binary", .cuda = { .data = machine_code } };
-    launch =
-        (braid_launch){ .node = { .name = "reads" }, .kernel = &binary, .grid_from = reader.words };
+    launch = (braid_kernel_node){ .node = { .name = "reads" },
+                                  .kernel = &binary,
+                                  .grid_from = reader.words };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     braid_exec *exec = NULL;
     check_fails(braid_exec_create(contract->device, graph, NULL, &exec), BRAID_UNSUPPORTED,
@@ -260,10 +263,10 @@ static void errors_of_a_source_stay_its_own(void **state)
         skip_because("this backend adds nothing to source");
     uint32_t *words = contract_numbers(contract, 3);
     braid_graph *graph = contract_graph(contract);
-    const braid_launch launch = { .node = { .name = "reads" },
-                                  .kernel = &kernel,
-                                  .grid_from = words,
-                                  BRAID_ARGS(BRAID_ARG(words)) };
+    const braid_kernel_node launch = { .node = { .name = "reads" },
+                                       .kernel = &kernel,
+                                       .grid_from = words,
+                                       BRAID_ARGS(BRAID_ARG(words)) };
     braid_exec *exec = NULL;
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     check_fails(braid_exec_create(contract->device, graph, NULL, &exec), BRAID_DEVICE_ERROR,

@@ -10,10 +10,10 @@ braid_node add_empty(braid_graph *graph, braid_node_options options)
     return node;
 }
 
-static braid_node add_kernel(braid_graph *graph, const braid_launch *launch)
+static braid_node add_kernel(braid_graph *graph, const braid_kernel_node *launch)
 {
     braid_node node;
-    braid_launch own = *launch;
+    braid_kernel_node own = *launch;
     contract_choose_place(&own.node);
     check_ok(braid_graph_add_kernel(graph, &own, &node));
     return node;
@@ -22,12 +22,12 @@ static braid_node add_kernel(braid_graph *graph, const braid_launch *launch)
 braid_node add_axpy(braid_graph *graph, braid_node_options options, uint32_t *to,
                     const uint32_t *from, uint32_t factor, uint32_t addend, uint32_t num)
 {
-    braid_launch launch = { .node = options,
-                            .kernel = &test_axpy,
-                            .grid = { 4, 1, 1 },
-                            .block = { 32, 1, 1 },
-                            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(from), BRAID_ARG(factor),
-                                       BRAID_ARG(addend), BRAID_ARG(num)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_axpy,
+                                 .grid = { 4, 1, 1 },
+                                 .block = { 32, 1, 1 },
+                                 BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(from), BRAID_ARG(factor),
+                                            BRAID_ARG(addend), BRAID_ARG(num)) };
     return add_kernel(graph, &launch);
 }
 
@@ -36,50 +36,51 @@ void add_axpy_of(braid_graph *graph, braid_resource to, braid_resource from, uin
 {
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .node = { USES({ from, BRAID_READ }, { to, BRAID_WRITE }) },
-                         .kernel = &test_axpy,
-                         .grid = { 4, 1, 1 },
-                         .block = { 32, 1, 1 },
-                         BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&from),
-                                    BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
+        &(braid_kernel_node){ .node = { USES({ from, BRAID_READ }, { to, BRAID_WRITE }) },
+                              .kernel = &test_axpy,
+                              .grid = { 4, 1, 1 },
+                              .block = { 32, 1, 1 },
+                              BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&from),
+                                         BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
         NULL));
 }
 
 braid_node add_add(braid_graph *graph, braid_node_options options, uint32_t *to, const uint32_t *a,
                    const uint32_t *b, uint32_t num)
 {
-    braid_launch launch = { .node = options,
-                            .kernel = &test_add,
-                            .grid = { 4, 1, 1 },
-                            .block = { 32, 1, 1 },
-                            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(a), BRAID_ARG(b), BRAID_ARG(num)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_add,
+                                 .grid = { 4, 1, 1 },
+                                 .block = { 32, 1, 1 },
+                                 BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(a), BRAID_ARG(b),
+                                            BRAID_ARG(num)) };
     return add_kernel(graph, &launch);
 }
 
 braid_node add_busy(braid_graph *graph, braid_node_options options, uint64_t *interval, uint64_t ns)
 {
-    braid_launch launch = { .node = options,
-                            .kernel = &test_busy,
-                            BRAID_ARGS(BRAID_ARG(interval), BRAID_ARG(ns)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_busy,
+                                 BRAID_ARGS(BRAID_ARG(interval), BRAID_ARG(ns)) };
     return add_kernel(graph, &launch);
 }
 
 braid_node add_count_blocks(braid_graph *graph, braid_node_options options, uint32_t *counts,
                             uint32_t *seen, braid_dim3 grid)
 {
-    braid_launch launch = { .node = options,
-                            .kernel = &test_count_blocks,
-                            .grid = grid,
-                            .block = { 32, 1, 1 },
-                            BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_count_blocks,
+                                 .grid = grid,
+                                 .block = { 32, 1, 1 },
+                                 BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) };
     return add_kernel(graph, &launch);
 }
 
 braid_node add_alone(braid_graph *graph, braid_node_options options, uint32_t *to, uint32_t addend)
 {
-    braid_launch launch = { .node = options,
-                            .kernel = &test_alone,
-                            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(addend)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_alone,
+                                 BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(addend)) };
     return add_kernel(graph, &launch);
 }
 
@@ -88,30 +89,30 @@ braid_node add_handshake(braid_graph *graph, braid_node_options options, uint32_
 {
     uint32_t other = 1 - me;
     uint64_t timeout_ns = TEST_TIMEOUT_NS;
-    braid_launch launch = { .node = options,
-                            .kernel = &test_handshake,
-                            BRAID_ARGS(BRAID_ARG(flags), BRAID_ARG(met), BRAID_ARG(me),
-                                       BRAID_ARG(other), BRAID_ARG(timeout_ns)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_handshake,
+                                 BRAID_ARGS(BRAID_ARG(flags), BRAID_ARG(met), BRAID_ARG(me),
+                                            BRAID_ARG(other), BRAID_ARG(timeout_ns)) };
     return add_kernel(graph, &launch);
 }
 
 braid_node add_gate(braid_graph *graph, braid_node_options options, struct gate gate)
 {
     uint64_t timeout_ns = TEST_TIMEOUT_NS;
-    braid_launch launch = { .node = options,
-                            .kernel = &test_gate,
-                            BRAID_ARGS(BRAID_ARG(gate.open), BRAID_ARG(gate.report),
-                                       BRAID_ARG(timeout_ns)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_gate,
+                                 BRAID_ARGS(BRAID_ARG(gate.open), BRAID_ARG(gate.report),
+                                            BRAID_ARG(timeout_ns)) };
     return add_kernel(graph, &launch);
 }
 
 braid_node add_stamp(braid_graph *graph, braid_node_options options, uint32_t *counter,
                      uint32_t *stamps, uint32_t index, uint64_t delay_ns)
 {
-    braid_launch launch = { .node = options,
-                            .kernel = &test_stamp,
-                            BRAID_ARGS(BRAID_ARG(counter), BRAID_ARG(stamps), BRAID_ARG(index),
-                                       BRAID_ARG(delay_ns)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_stamp,
+                                 BRAID_ARGS(BRAID_ARG(counter), BRAID_ARG(stamps), BRAID_ARG(index),
+                                            BRAID_ARG(delay_ns)) };
     return add_kernel(graph, &launch);
 }
 
@@ -169,7 +170,7 @@ braid_node add_native(braid_graph *graph, braid_node_options options, braid_nati
 static void add_list_kernels(braid_graph *graph, uint32_t *words)
 {
     uint32_t *list = words, *other = words + 64, none = 0;
-    braid_launch launches[] = {
+    braid_kernel_node launches[] = {
         { .kernel = &test_clear_list, BRAID_ARGS(BRAID_ARG(list)) },
         { .kernel = &test_generate_list,
           BRAID_ARGS(BRAID_ARG(list), BRAID_ARG(other), BRAID_ARG(none)) },
@@ -191,19 +192,19 @@ void add_every_kernel(braid_graph *graph, void *memory)
     add_add(graph, options, words, words, words, 1);
     add_list_kernels(graph, words);
     add_stamp(graph, options, words + 8, words + 16, 0, 0);
-    braid_launch keep = { .kernel = &test_keep,
-                          BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(zero),
-                                     BRAID_ARG(zero), BRAID_ARG(none)) };
-    add_kernel(graph, &keep);
-    braid_launch mix = { .kernel = &test_mix,
-                         BRAID_ARGS(BRAID_ARG(cells), BRAID_ARG(cells), BRAID_ARG(words),
-                                    BRAID_ARG(zero), BRAID_ARG(zero), BRAID_ARG(words),
-                                    BRAID_ARG(none), BRAID_ARG(none)) };
-    braid_launch handshake = { .kernel = &test_handshake,
+    braid_kernel_node keep = { .kernel = &test_keep,
                                BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(zero),
                                           BRAID_ARG(zero), BRAID_ARG(none)) };
-    braid_launch gate = { .kernel = &test_gate,
-                          BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(none)) };
+    add_kernel(graph, &keep);
+    braid_kernel_node mix = { .kernel = &test_mix,
+                              BRAID_ARGS(BRAID_ARG(cells), BRAID_ARG(cells), BRAID_ARG(words),
+                                         BRAID_ARG(zero), BRAID_ARG(zero), BRAID_ARG(words),
+                                         BRAID_ARG(none), BRAID_ARG(none)) };
+    braid_kernel_node handshake = { .kernel = &test_handshake,
+                                    BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(zero),
+                                               BRAID_ARG(zero), BRAID_ARG(none)) };
+    braid_kernel_node gate = { .kernel = &test_gate,
+                               BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(none)) };
     add_kernel(graph, &mix);
     add_kernel(graph, &handshake);
     add_kernel(graph, &gate);

@@ -154,15 +154,15 @@ static braid_node add_step(braid_graph *graph, braid_node_options options, braid
 {
     uint32_t num = 1;
     braid_node node;
-    check_ok(
-        braid_graph_add_kernel(graph,
-                               &(braid_launch){ .node = options,
-                                                .kernel = &test_axpy,
-                                                .grid = { 1, 1, 1 },
-                                                .block = { 32, 1, 1 },
-                                                BRAID_ARGS(to, from, BRAID_ARG(factor),
-                                                           BRAID_ARG(addend), BRAID_ARG(num)) },
-                               &node));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){
+            .node = options,
+            .kernel = &test_axpy,
+            .grid = { 1, 1, 1 },
+            .block = { 32, 1, 1 },
+            BRAID_ARGS(to, from, BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num)) },
+        &node));
     return node;
 }
 

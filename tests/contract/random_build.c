@@ -37,12 +37,12 @@ static braid_status add_mix(struct builder *builder, const braid_node_options *o
     const struct random_memory *memory = builder->memory;
     uint32_t place = (uint32_t)(node - builder->model->nodes);
     uint32_t first_word = place * random_max_words;
-    braid_launch launch = { .node = *options,
-                            .kernel = &test_mix,
-                            BRAID_ARGS(BRAID_ARG(memory->cells), BRAID_ARG(memory->outputs),
-                                       BRAID_ARG(memory->words), BRAID_ARG(first_word),
-                                       BRAID_ARG(place), BRAID_ARG(memory->frame),
-                                       BRAID_ARG(node->salt), BRAID_ARG(node->delay_ns)) };
+    braid_kernel_node launch = { .node = *options,
+                                 .kernel = &test_mix,
+                                 BRAID_ARGS(BRAID_ARG(memory->cells), BRAID_ARG(memory->outputs),
+                                            BRAID_ARG(memory->words), BRAID_ARG(first_word),
+                                            BRAID_ARG(place), BRAID_ARG(memory->frame),
+                                            BRAID_ARG(node->salt), BRAID_ARG(node->delay_ns)) };
     return braid_graph_add_kernel(builder->graph, &launch, &node->handle);
 }
 

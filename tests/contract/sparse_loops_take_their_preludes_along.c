@@ -32,20 +32,22 @@ static uint32_t *make_mask(struct contract *contract, uint32_t num, uint32_t eve
 
 static void add_clear(braid_graph *graph, braid_node loop, const char *name, struct list list)
 {
-    braid_launch launch = { .node = { .name = name, USES({ list.resource, BRAID_WRITE }) },
-                            .kernel = &test_clear_list,
-                            BRAID_ARGS(BRAID_ARG(list.elements)) };
+    braid_kernel_node launch = { .node = { .name = name, USES({ list.resource, BRAID_WRITE }) },
+                                 .kernel = &test_clear_list,
+                                 BRAID_ARGS(BRAID_ARG(list.elements)) };
     check_ok(braid_graph_add_prelude(graph, loop, &launch, NULL));
 }
 
 static void add_generate(braid_graph *graph, braid_node loop, const char *name, struct list list,
                          const uint32_t *mask, uint32_t num)
 {
-    braid_launch launch = { .node = { .name = name, USES({ list.resource, BRAID_READ_WRITE }) },
-                            .kernel = &test_generate_list,
-                            .grid = { 4, 1, 1 },
-                            .block = { 8, 1, 1 },
-                            BRAID_ARGS(BRAID_ARG(list.elements), BRAID_ARG(mask), BRAID_ARG(num)) };
+    braid_kernel_node launch = {
+        .node = { .name = name, USES({ list.resource, BRAID_READ_WRITE }) },
+        .kernel = &test_generate_list,
+        .grid = { 4, 1, 1 },
+        .block = { 8, 1, 1 },
+        BRAID_ARGS(BRAID_ARG(list.elements), BRAID_ARG(mask), BRAID_ARG(num))
+    };
     check_ok(braid_graph_add_prelude(graph, loop, &launch, NULL));
 }
 
@@ -53,14 +55,14 @@ static void add_generate_from_parent(braid_graph *graph, braid_node loop, struct
                                      struct list parent, const uint32_t *mask)
 {
     uint32_t per_parent = cells_per_parent;
-    braid_launch launch = { .node = { .name = "listgen leaf",
-                                      USES({ parent.resource, BRAID_READ },
-                                           { list.resource, BRAID_READ_WRITE }) },
-                            .kernel = &test_generate_from_parent,
-                            .grid = { 4, 1, 1 },
-                            .block = { 8, 1, 1 },
-                            BRAID_ARGS(BRAID_ARG(list.elements), BRAID_ARG(parent.elements),
-                                       BRAID_ARG(mask), BRAID_ARG(per_parent)) };
+    braid_kernel_node launch = { .node = { .name = "listgen leaf",
+                                           USES({ parent.resource, BRAID_READ },
+                                                { list.resource, BRAID_READ_WRITE }) },
+                                 .kernel = &test_generate_from_parent,
+                                 .grid = { 4, 1, 1 },
+                                 .block = { 8, 1, 1 },
+                                 BRAID_ARGS(BRAID_ARG(list.elements), BRAID_ARG(parent.elements),
+                                            BRAID_ARG(mask), BRAID_ARG(per_parent)) };
     check_ok(braid_graph_add_prelude(graph, loop, &launch, NULL));
 }
 
@@ -70,12 +72,12 @@ static braid_node add_loop(braid_graph *graph, braid_node_options options, struc
     const braid_access access = { list.resource, BRAID_READ };
     options.accesses = &access;
     options.num_accesses = 1;
-    braid_launch launch = { .node = options,
-                            .kernel = &test_loop_over_list,
-                            .grid = { 4, 1, 1 },
-                            .block = { 8, 1, 1 },
-                            BRAID_ARGS(BRAID_ARG(list.elements), BRAID_ARG(to),
-                                       BRAID_ARG(addend)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_loop_over_list,
+                                 .grid = { 4, 1, 1 },
+                                 .block = { 8, 1, 1 },
+                                 BRAID_ARGS(BRAID_ARG(list.elements), BRAID_ARG(to),
+                                            BRAID_ARG(addend)) };
     braid_node node;
     check_ok(braid_graph_add_kernel(graph, &launch, &node));
     return node;

@@ -223,11 +223,12 @@ static void scratch_is_each_nodes_own(void **state)
         uint32_t *to = results + i % num_keepers * num_numbers, value = 1000 * i;
         check_ok(braid_graph_add_kernel(
             graph,
-            &(braid_launch){ .node = { USES({ result[i % num_keepers], BRAID_READ_WRITE }) },
-                             .kernel = &test_keep,
-                             .block = { 32, 1, 1 },
-                             BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
-                                        BRAID_ARG(value), BRAID_ARG(num), BRAID_ARG(delay_ns)) },
+            &(braid_kernel_node){ .node = { USES({ result[i % num_keepers], BRAID_READ_WRITE }) },
+                                  .kernel = &test_keep,
+                                  .block = { 32, 1, 1 },
+                                  BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
+                                             BRAID_ARG(value), BRAID_ARG(num),
+                                             BRAID_ARG(delay_ns)) },
             NULL));
     }
     braid_exec *exec = contract_exec(contract, graph);
@@ -266,7 +267,7 @@ static void scratch_grows_between_launches(void **state)
         check_ok(braid_graph_set_home(graph, result[i], BRAID_EVERYWHERE));
         check_ok(braid_graph_add_kernel(
             graph,
-            &(braid_launch){
+            &(braid_kernel_node){
                 .node = { USES({ result[i], BRAID_READ_WRITE }), .place = contract_place(i) },
                 .kernel = &test_keep,
                 .block = { 32, 1, 1 },
@@ -318,11 +319,12 @@ static void what_the_program_has_set_stays_when_scratch_grows(void **state)
         uint32_t *to = results + i * most;
         check_ok(braid_graph_add_kernel(
             graph,
-            &(braid_launch){ .node = { USES({ result, BRAID_READ_WRITE }) },
-                             .kernel = &test_keep,
-                             .block = { 32, 1, 1 },
-                             BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
-                                        BRAID_ARG(value), BRAID_ARG(num), BRAID_ARG(delay_ns)) },
+            &(braid_kernel_node){ .node = { USES({ result, BRAID_READ_WRITE }) },
+                                  .kernel = &test_keep,
+                                  .block = { 32, 1, 1 },
+                                  BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
+                                             BRAID_ARG(value), BRAID_ARG(num),
+                                             BRAID_ARG(delay_ns)) },
             &keepers[i]));
         check_ok(braid_graph_use_parameter(
             graph, size, &(braid_parameter_use){ .node = keepers[i], .argument = 3 }));
@@ -398,11 +400,11 @@ static void scratch_that_cannot_grow_stays(void **state)
     check_ok(braid_graph_add_scratch(graph, "scratch", bytes, 0, &scratch));
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .node = { USES({ other, BRAID_READ_WRITE }) },
-                         .kernel = &test_keep,
-                         .block = { 32, 1, 1 },
-                         BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
-                                    BRAID_ARG(value), BRAID_ARG(num), BRAID_ARG(delay_ns)) },
+        &(braid_kernel_node){ .node = { USES({ other, BRAID_READ_WRITE }) },
+                              .kernel = &test_keep,
+                              .block = { 32, 1, 1 },
+                              BRAID_ARGS(braid_resource_address(&scratch), BRAID_ARG(to),
+                                         BRAID_ARG(value), BRAID_ARG(num), BRAID_ARG(delay_ns)) },
         NULL));
     braid_exec *exec = contract_exec(contract, graph);
     braid_exec_info before, info;

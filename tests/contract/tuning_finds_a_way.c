@@ -154,14 +154,14 @@ static void modes_that_are_not_allowed_are_left_out(void **state)
     check_modes(contract, graph);
     graph = contract_graph(contract);
     uint32_t *counts = words + 3, *seen = words + 8;
-    check_ok(
-        braid_graph_add_kernel(graph,
-                               &(braid_launch){ .kernel = &test_count_read_blocks,
-                                                .grid = { 3, 1, 1 },
-                                                .block = { 32, 1, 1 },
-                                                .grid_from = words,
-                                                BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) },
-                               NULL));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .kernel = &test_count_read_blocks,
+                              .grid = { 3, 1, 1 },
+                              .block = { 32, 1, 1 },
+                              .grid_from = words,
+                              BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) },
+        NULL));
     check_modes(contract, graph);
 }
 

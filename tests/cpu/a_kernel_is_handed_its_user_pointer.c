@@ -33,9 +33,9 @@ static void run_in_mode(braid_exec_mode mode, uint32_t blocks_of_first)
     for (unsigned i = 0; i < num_kernels; i++) {
         kernels[i] = (braid_kernel){ .name = "count", .cpu = count_blocks, .user = &counters[i] };
         unsigned factor = i + 1;
-        braid_launch launch = { .kernel = &kernels[i],
-                                .grid.x = i ? num_blocks : blocks_of_first,
-                                BRAID_ARGS(BRAID_ARG(factor)) };
+        braid_kernel_node launch = { .kernel = &kernels[i],
+                                     .grid.x = i ? num_blocks : blocks_of_first,
+                                     BRAID_ARGS(BRAID_ARG(factor)) };
         check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     }
     check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec));

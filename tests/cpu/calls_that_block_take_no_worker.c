@@ -121,7 +121,7 @@ static void a_kernel_runs_beside_a_call_that_waits_for_it(void **state)
         add_call(&all, wait_for_post, NULL);
         check_ok(braid_graph_add_kernel(
             all.graph,
-            &(braid_launch){
+            &(braid_kernel_node){
                 .node.cost_ns = 100000, .kernel = &post_kernel, .args = &arg, .num_args = 1 },
             NULL));
         make_exec(&all, modes[i], 1);
@@ -163,9 +163,9 @@ static void add_reader_and_kernel(struct fixture *all)
                             .call = read_picture, .user = all, .blocking = true },
         NULL));
     check_ok(braid_graph_add_kernel(all->graph,
-                                    &(braid_launch){ .kernel = &await_kernel,
-                                                     BRAID_ARGS(BRAID_ARG(all)),
-                                                     BRAID_ACCESSES({ picture, BRAID_READ }) },
+                                    &(braid_kernel_node){ .kernel = &await_kernel,
+                                                          BRAID_ARGS(BRAID_ARG(all)),
+                                                          BRAID_ACCESSES({ picture, BRAID_READ }) },
                                     NULL));
 }
 
@@ -246,7 +246,7 @@ static void calls_keep_their_times(void **state)
         open_fixture(&all);
         sem_t *posted = &all.posted;
         braid_arg arg = { &posted, sizeof(posted) };
-        braid_launch launch = { .kernel = &post_kernel, .args = &arg, .num_args = 1 };
+        braid_kernel_node launch = { .kernel = &post_kernel, .args = &arg, .num_args = 1 };
         braid_node call = add_call(&all, sleep_a_while, NULL), behind[2];
         launch.node = (braid_node_options){ .after = &call, .num_after = 1, .cost_ns = 100000 };
         for (int k = 0; k < 2; k++)

@@ -34,7 +34,7 @@ static braid_exec *make_exec(braid_device *device, braid_exec_mode mode)
     braid_graph *graph = NULL;
     braid_exec *exec = NULL;
     check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_kernel(graph, &(braid_launch){ .kernel = &slow_kernel }, NULL));
+    check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &slow_kernel }, NULL));
     check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec));
     braid_graph_destroy(graph);
     return exec;

@@ -82,7 +82,7 @@ static void open_fixture(struct fixture *all)
 {
     // One worker: what a call launched and waited for could not run.
     const braid_device_options options = { .backend = backend, .num_workers = 1 };
-    const braid_launch launch = { .kernel = &kernel };
+    const braid_kernel_node launch = { .kernel = &kernel };
     alarm(PATIENCE_SECONDS);
     check_ok(braid_device_open(&options, &all->device));
     check_ok(braid_event_create(all->device, NULL, &all->event));
@@ -186,7 +186,7 @@ static void kernels(braid_exec_mode mode, uint32_t num_blocks)
     const braid_kernel calling = { .name = "calling", .cpu = call_from_kernel, .user = &all };
     open_fixture(&all);
     check_ok(braid_graph_add_kernel(
-        all.graph, &(braid_launch){ .kernel = &calling, .grid.x = num_blocks }, NULL));
+        all.graph, &(braid_kernel_node){ .kernel = &calling, .grid.x = num_blocks }, NULL));
     run_and_close(&all, mode, NUM_REFUSED);
 }
 
@@ -227,7 +227,7 @@ static void the_message_says_why(void **state)
     check_ok(braid_graph_add_host_call(
         all.graph, &(braid_host_call){ .call = wait_for_own, .user = &all }, NULL));
     const braid_kernel waiting = { .name = "waiting", .cpu = wait_in_kernel, .user = &all };
-    check_ok(braid_graph_add_kernel(all.graph, &(braid_launch){ .kernel = &waiting }, NULL));
+    check_ok(braid_graph_add_kernel(all.graph, &(braid_kernel_node){ .kernel = &waiting }, NULL));
     run_and_close(&all, BRAID_MODE_STREAMS, 0);
 }
 

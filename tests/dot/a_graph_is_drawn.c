@@ -29,13 +29,14 @@ static void add_loop(braid_graph *graph, braid_resource list, braid_resource par
     braid_node loop;
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .kernel = &p2g,
-                         .node.cost_ns = 2500,
-                         BRAID_ACCESSES({ list, BRAID_READ }, { particles, BRAID_READ }) },
+        &(braid_kernel_node){ .kernel = &p2g,
+                              .node.cost_ns = 2500,
+                              BRAID_ACCESSES({ list, BRAID_READ }, { particles, BRAID_READ }) },
         &loop));
     check_ok(braid_graph_add_prelude(
         graph, loop,
-        &(braid_launch){ .kernel = &clear_list, BRAID_ACCESSES({ list, BRAID_WRITE }) }, NULL));
+        &(braid_kernel_node){ .kernel = &clear_list, BRAID_ACCESSES({ list, BRAID_WRITE }) },
+        NULL));
 }
 
 static braid_graph *make_graph(void)
@@ -140,9 +141,9 @@ static void what_parameters_change_is_told(void **state)
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_parameter(graph, "position", 12, &position));
     check_ok(braid_graph_add_parameter(graph, "steps", 12, &steps));
-    const braid_launch launch = { .kernel = &shift,
-                                  .node.cost_ns = 2500,
-                                  BRAID_ARGS(BRAID_ARG(number), BRAID_ARG(number)) };
+    const braid_kernel_node launch = { .kernel = &shift,
+                                       .node.cost_ns = 2500,
+                                       BRAID_ARGS(BRAID_ARG(number), BRAID_ARG(number)) };
     check_ok(braid_graph_add_kernel(graph, &launch, &first));
     check_ok(braid_graph_add_kernel(graph, &launch, &second));
     use(graph, steps,

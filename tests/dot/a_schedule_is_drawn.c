@@ -98,11 +98,12 @@ static void add_loop(braid_graph *graph, braid_resource list)
 {
     braid_node loop;
     check_ok(braid_graph_add_kernel(
-        graph, &(braid_launch){ .kernel = &loop_kernel, BRAID_ACCESSES({ list, BRAID_READ }) },
+        graph, &(braid_kernel_node){ .kernel = &loop_kernel, BRAID_ACCESSES({ list, BRAID_READ }) },
         &loop));
     check_ok(braid_graph_add_prelude(
         graph, loop,
-        &(braid_launch){ .kernel = &clear_kernel, BRAID_ACCESSES({ list, BRAID_WRITE }) }, NULL));
+        &(braid_kernel_node){ .kernel = &clear_kernel, BRAID_ACCESSES({ list, BRAID_WRITE }) },
+        NULL));
 }
 
 static void what_a_resource_serialises_is_dotted_with_its_name(void **state)
@@ -164,12 +165,12 @@ static braid_graph *make_random_graph(struct random *random)
     for (uint32_t i = 0; i < 30; i++) {
         braid_access access = { resources[random_below(random, 4)],
                                 (braid_access_mode)(1 + random_below(random, 4)) };
-        braid_launch launch = { .kernel = &loop_kernel,
-                                .node = { .name = "n\n\"",
-                                          .accesses = &access,
-                                          .num_accesses = random_below(random, 2),
-                                          .cost_ns = random_below(random, 5000),
-                                          .lane_hint = random_chance(random, 10) } };
+        braid_kernel_node launch = { .kernel = &loop_kernel,
+                                     .node = { .name = "n\n\"",
+                                               .accesses = &access,
+                                               .num_accesses = random_below(random, 2),
+                                               .cost_ns = random_below(random, 5000),
+                                               .lane_hint = random_chance(random, 10) } };
         check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
         if (i > 0 && random_chance(random, 60))
             check_ok(braid_graph_add_edge(graph, nodes[random_below(random, i)], nodes[i]));
@@ -254,7 +255,7 @@ static void only_costs_that_were_given_are_drawn(void **state)
     braid_schedule *schedule, *again;
     check_ok(braid_graph_create(&graph));
     add_task(graph, "one", 1, UINT32_MAX);
-    const braid_launch launch = { .kernel = &loop_kernel };
+    const braid_kernel_node launch = { .kernel = &loop_kernel };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     braid_schedule_options options = { .costs.default_cost_ns = 10000 };
     check_ok(braid_schedule_create(graph, &options, &schedule));
@@ -279,7 +280,7 @@ static const braid_kernel inside_kernel = { .name = "i", .cpu = kernel_function,
 static braid_node add_call(braid_graph *graph, const char *name, const braid_kernel *kernel,
                            braid_node after, braid_node prelude_of)
 {
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node = { .name = name,
                   .cost_ns = 500,
                   .after = &after,

@@ -239,7 +239,8 @@ static braid_status add_addressed(struct shape *shape, const braid_node_options 
     }
     return braid_graph_add_kernel(
         shape->graph,
-        &(braid_launch){ .node = *options, .kernel = &kernels[num], .args = args, .num_args = num },
+        &(braid_kernel_node){
+            .node = *options, .kernel = &kernels[num], .args = args, .num_args = num },
         NULL);
 }
 
@@ -250,7 +251,7 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
     static char bytes[8];
     braid_graph *graph = shape->graph;
     static const uint32_t number;
-    const braid_launch inside = {
+    const braid_kernel_node inside = {
         .node = *options,
         .kernel = &inside_kernel,
         .grid = { random_below(&shape->random, 4), 1, 1 },
@@ -259,9 +260,9 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
         .shared_bytes = random_below(&shape->random, 6) == 0 ? 16 : 0,
         .cluster = { random_below(&shape->random, 6) == 0 ? 1 : 0 },
     };
-    const braid_launch two = { .node = *options,
-                               .kernel = &two_kernel,
-                               BRAID_ARGS(BRAID_ARG(number), BRAID_ARG(number)) };
+    const braid_kernel_node two = { .node = *options,
+                                    .kernel = &two_kernel,
+                                    BRAID_ARGS(BRAID_ARG(number), BRAID_ARG(number)) };
     switch (random_below(&shape->random, 12)) {
     case 0:
         return braid_graph_add_copy(
@@ -289,11 +290,11 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
     default:
         return braid_graph_add_kernel(
             graph,
-            &(braid_launch){ .node = *options,
-                             .kernel = &step_kernel,
-                             .grid = { random_below(&shape->random, 50), 2, 1 },
-                             .block = { 32 },
-                             .may_be_empty = true },
+            &(braid_kernel_node){ .node = *options,
+                                  .kernel = &step_kernel,
+                                  .grid = { random_below(&shape->random, 50), 2, 1 },
+                                  .block = { 32 },
+                                  .may_be_empty = true },
             NULL);
     }
 }

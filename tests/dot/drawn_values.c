@@ -121,9 +121,9 @@ static void add_kernel(struct values *values)
     braid_access accesses[3];
     braid_resource first, second;
     braid_node node;
-    braid_launch launch = { .kernel = &kernels[which],
-                            .grid = { 1 + random_below(&values->random, 9), 2 },
-                            .block = { 32 } };
+    braid_kernel_node launch = { .kernel = &kernels[which],
+                                 .grid = { 1 + random_below(&values->random, 9), 2 },
+                                 .block = { 32 } };
     launch.node = choose_options(values, accesses, &first, &second);
     const braid_arg args[] = { BRAID_ARG(number), braid_resource_address(&first),
                                braid_resource_address(

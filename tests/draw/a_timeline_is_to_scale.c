@@ -50,28 +50,31 @@ static braid_schedule *make_plan(void)
     braid_node start, longer, shorter;
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_kernel(
-        graph, &(braid_launch){ .kernel = &kernel, .node = { .name = "start", .cost_ns = 1000 } },
+        graph,
+        &(braid_kernel_node){ .kernel = &kernel, .node = { .name = "start", .cost_ns = 1000 } },
         &start));
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){
+        &(braid_kernel_node){
             .kernel = &kernel,
             .node = { .name = "long", .cost_ns = 5000, .after = &start, .num_after = 1 } },
         &longer));
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){
+        &(braid_kernel_node){
             .kernel = &kernel,
             .node = { .name = "short <&>]]>", .cost_ns = 2000, .after = &start, .num_after = 1 } },
         &shorter));
     check_ok(braid_graph_add_prelude(
         graph, longer,
-        &(braid_launch){ .kernel = &kernel, .node = { .name = "clear", .cost_ns = 1000 } }, NULL));
-    check_ok(braid_graph_add_kernel(graph,
-                                    &(braid_launch){ .kernel = &kernel,
+        &(braid_kernel_node){ .kernel = &kernel, .node = { .name = "clear", .cost_ns = 1000 } },
+        NULL));
+    check_ok(
+        braid_graph_add_kernel(graph,
+                               &(braid_kernel_node){ .kernel = &kernel,
                                                      .node = { .name = "end", .cost_ns = 1000 },
                                                      BRAID_AFTER(longer, shorter) },
-                                    NULL));
+                               NULL));
     braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
     check_ok(braid_schedule_create(graph, &options, &schedule));
     braid_graph_destroy(graph);
@@ -233,7 +236,7 @@ static void guesses_are_told(void **state)
     (void)state;
     braid_graph *graph;
     braid_schedule *schedule;
-    const braid_launch launch = { .kernel = &kernel };
+    const braid_kernel_node launch = { .kernel = &kernel };
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     check_ok(braid_schedule_create(graph, NULL, &schedule));
@@ -261,7 +264,7 @@ static void islands_are_framed(void **state)
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < 4; i++) {
         const braid_node before = last;
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .kernel = i < 3 ? &inside : &kernel,
             .node = { .cost_ns = 500, .after = &before, .num_after = i > 0 },
         };

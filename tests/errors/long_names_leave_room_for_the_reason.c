@@ -30,10 +30,10 @@ static void a_node_names_what_is_wrong(void **state)
     check_ok(braid_graph_create(&graph));
     const braid_kernel kernel = { .name = kernel_name, .cpu = on_cpu };
     const braid_kernel no_code = { .name = kernel_name };
-    const braid_launch large = { .kernel = &kernel,
-                                 .grid = { UINT32_MAX, UINT32_MAX, 1 },
-                                 .node.name = name };
-    const braid_launch empty = { .kernel = &no_code, .node.name = name };
+    const braid_kernel_node large = { .kernel = &kernel,
+                                      .grid = { UINT32_MAX, UINT32_MAX, 1 },
+                                      .node.name = name };
+    const braid_kernel_node empty = { .kernel = &no_code, .node.name = name };
     check_fails(braid_graph_add_kernel(graph, &large, NULL), BRAID_INVALID_ARGUMENT, "overflows");
     check_fails(braid_graph_add_kernel(graph, &empty, NULL), BRAID_INVALID_ARGUMENT,
                 "has no code for any device");
@@ -98,7 +98,7 @@ static void a_kernel_without_code_is_told(void **state)
     braid_exec *exec;
     check_ok(braid_device_open(&options, &device));
     check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_kernel(graph, &(braid_launch){ .kernel = &kernel }, NULL));
+    check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &kernel }, NULL));
     check_fails(braid_exec_create(device, graph, NULL, &exec), BRAID_UNSUPPORTED,
                 "has no CPU function");
     braid_graph_destroy(graph);

@@ -35,7 +35,7 @@ static int make_objects(void **state)
     const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
     check_ok(braid_device_open(&options, &all->device));
     check_ok(braid_graph_create(&all->graph));
-    const braid_launch launch = { .kernel = &kernel };
+    const braid_kernel_node launch = { .kernel = &kernel };
     check_ok(braid_graph_add_kernel(all->graph, &launch, &all->node));
     check_ok(braid_schedule_create(all->graph, NULL, &all->schedule));
     check_ok(braid_exec_create(all->device, all->graph, NULL, &all->exec));
@@ -174,7 +174,7 @@ static void graphs_refuse_null(void **state)
 static void nodes_refuse_null(void **state)
 {
     struct objects *all = *state;
-    const braid_launch launch = { .kernel = &kernel }, no_kernel = { 0 };
+    const braid_kernel_node launch = { .kernel = &kernel }, no_kernel = { 0 };
     const braid_copy no_to = { .bytes = 1 };
     const braid_fill no_memory = { .num_values = 1 };
     const braid_host_call no_call = { 0 };

@@ -25,7 +25,7 @@ static braid_graph *make_graph(int num_nodes, braid_node *out_node)
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < num_nodes; i++)
         check_ok(braid_graph_add_kernel(
-            graph, &(braid_launch){ .node.cost_ns = 100, .kernel = &kernel }, out_node));
+            graph, &(braid_kernel_node){ .node.cost_ns = 100, .kernel = &kernel }, out_node));
     return graph;
 }
 

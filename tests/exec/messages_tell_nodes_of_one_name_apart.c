@@ -36,7 +36,7 @@ static void make_chain(struct chain *chain)
     check_ok(braid_graph_create(&chain->graph));
     int value = 7;
     for (int i = 0; i < NUM_STEPS; i++) {
-        const braid_launch step = {
+        const braid_kernel_node step = {
             .node = { .after = &chain->steps[i ? i - 1 : 0], .num_after = i > 0 },
             .kernel = &kernel,
             BRAID_ARGS(BRAID_ARG(value)),
@@ -98,7 +98,7 @@ static void arguments_of_two_sizes(void **state)
     struct chain chain;
     char small = 1;
     make_chain(&chain);
-    const braid_launch other = { .kernel = &kernel, BRAID_ARGS(BRAID_ARG(small)) };
+    const braid_kernel_node other = { .kernel = &kernel, BRAID_ARGS(BRAID_ARG(small)) };
     check_fails(braid_graph_add_kernel(chain.graph, &other, NULL), BRAID_INVALID_ARGUMENT,
                 "and 4 in node 0 'step'");
     finish_chain(&chain);

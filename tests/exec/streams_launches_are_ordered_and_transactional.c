@@ -34,10 +34,10 @@ static braid_graph *make_graph(braid_node nodes[NUM_NODES])
     int value = 7;
     for (int i = 0; i < NUM_NODES; i++)
         check_ok(braid_graph_add_kernel(graph,
-                                        &(braid_launch){ .node.name = node_names[i],
-                                                         .node.cost_ns = 100,
-                                                         .kernel = &kernel,
-                                                         BRAID_ARGS(BRAID_ARG(value)) },
+                                        &(braid_kernel_node){ .node.name = node_names[i],
+                                                              .node.cost_ns = 100,
+                                                              .kernel = &kernel,
+                                                              BRAID_ARGS(BRAID_ARG(value)) },
                                         &nodes[i]));
     for (int i = 0; i < NUM_EDGES; i++)
         check_ok(braid_graph_add_edge(graph, nodes[edges[i].from], nodes[edges[i].to]));
@@ -121,14 +121,14 @@ static void forks_and_joins_that_follow_from_waits_are_left_out(void **state)
     braid_exec *exec = NULL;
     check_ok(trace_open(&trace, false, &device));
     check_ok(braid_graph_create(&graph));
-    const braid_launch launch = { .kernel = &kernel, .node.cost_ns = 100 };
+    const braid_kernel_node launch = { .kernel = &kernel, .node.cost_ns = 100 };
     check_ok(braid_graph_add_kernel(graph, &launch, &top));
     for (int i = 0; i < 2; i++) {
         check_ok(braid_graph_add_kernel(graph, &launch, &side[i]));
         check_ok(braid_graph_add_edge(graph, top, side[i]));
     }
     check_ok(braid_graph_add_kernel(
-        graph, &(braid_launch){ .kernel = &kernel, BRAID_AFTER(side[0], side[1]) }, NULL));
+        graph, &(braid_kernel_node){ .kernel = &kernel, BRAID_AFTER(side[0], side[1]) }, NULL));
     check_ok(braid_exec_create(device, graph, &on_three_lanes, &exec));
     int from = trace.num_entries;
     check_ok(braid_exec_launch(exec, NULL));

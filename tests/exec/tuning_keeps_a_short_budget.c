@@ -45,7 +45,7 @@ static void few_frames_run_whatever_the_budget(void **state)
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < NUM_NODES; i++)
         check_ok(braid_graph_add_kernel(
-            graph, &(braid_launch){ .node.cost_ns = 100000, .kernel = &kernel }, NULL));
+            graph, &(braid_kernel_node){ .node.cost_ns = 100000, .kernel = &kernel }, NULL));
     struct told told = { 0 };
     const braid_tune_options options = {
         .budget_ns = 1, .keep_costs = true, .report = note, .user = &told

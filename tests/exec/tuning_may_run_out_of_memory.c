@@ -29,7 +29,7 @@ static braid_graph *make_graph(void)
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < NUM_NODES; i++)
         check_ok(braid_graph_add_kernel(
-            graph, &(braid_launch){ .node.cost_ns = 100000, .kernel = &kernel }, NULL));
+            graph, &(braid_kernel_node){ .node.cost_ns = 100000, .kernel = &kernel }, NULL));
     return graph;
 }
 

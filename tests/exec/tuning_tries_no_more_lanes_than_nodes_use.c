@@ -22,7 +22,7 @@ static braid_graph *make_graph(bool is_chain)
     for (int i = 0; i < NUM_NODES; i++)
         check_ok(braid_graph_add_kernel(
             graph,
-            &(braid_launch){
+            &(braid_kernel_node){
                 .node = { .cost_ns = 100000, .after = &node, .num_after = is_chain && i },
                 .kernel = &kernel },
             &node));

@@ -22,11 +22,11 @@ static braid_exec *make_exec(braid_device *device)
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_resource(graph, "read", &read));
     for (int i = 0; i < 2; i++)
-        check_ok(braid_graph_add_kernel(graph,
-                                        &(braid_launch){ BRAID_ACCESSES({ read, BRAID_READ }),
-                                                         .node.name = i ? "b" : "a",
-                                                         .node.cost_ns = 100, .kernel = &kernel },
-                                        NULL));
+        check_ok(braid_graph_add_kernel(
+            graph,
+            &(braid_kernel_node){ BRAID_ACCESSES({ read, BRAID_READ }), .node.name = i ? "b" : "a",
+                                  .node.cost_ns = 100, .kernel = &kernel },
+            NULL));
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
                                          .frames = 2,
                                          .plan = { .max_lanes = 2, .fixed_lanes = true } };

@@ -119,10 +119,10 @@ static braid_status add_kernel(struct subject *subject, struct fuzz_input *input
 {
     struct subject_work *work = &subject->work[subject->model.num_nodes];
     work->num_blocks = 1 + fuzz_below(input, 4);
-    braid_launch launch = { .node = it->options,
-                            .kernel = &subject_kernel,
-                            .grid = { work->num_blocks, 0, 0 },
-                            BRAID_ARGS(BRAID_ARG(work), BRAID_ARG(work->token)) };
+    braid_kernel_node launch = { .node = it->options,
+                                 .kernel = &subject_kernel,
+                                 .grid = { work->num_blocks, 0, 0 },
+                                 BRAID_ARGS(BRAID_ARG(work), BRAID_ARG(work->token)) };
     return braid_graph_add_kernel(subject->graph, &launch, out_node);
 }
 

@@ -49,7 +49,7 @@ static uint32_t add_kernel(struct subject *subject, enum subject_memory memory,
                                                        .main = place,
                                                        .after = after ? UINT64_C(1) << *after : 0 };
     const braid_resource *other = &accesses[num_accesses - 1].resource;
-    braid_launch launch = {
+    braid_kernel_node launch = {
         .kernel = &subject_memory_kernel,
         BRAID_ARGS(BRAID_ARG(work), BRAID_ARG(work->token), BRAID_ARG(work->token),
                    braid_resource_address(&accesses[0].resource), braid_resource_address(other))

@@ -236,11 +236,12 @@ static braid_status create_compiled(braid_device *device, braid_exec **out_exec)
     braid_graph *graph = NULL;
     braid_kernel kernel = { .name = "sum", .source = sum_kernel.source };
     check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_kernel(graph,
-                                    &(braid_launch){ .kernel = &kernel,
+    check_ok(
+        braid_graph_add_kernel(graph,
+                               &(braid_kernel_node){ .kernel = &kernel,
                                                      BRAID_ARGS(BRAID_ARG(none), BRAID_ARG(none),
                                                                 BRAID_ARG(none), BRAID_ARG(c)) },
-                                    NULL));
+                               NULL));
     braid_status status = braid_exec_create(device, graph, NULL, out_exec);
     braid_graph_destroy(graph);
     return status;

@@ -118,9 +118,9 @@ static long count_changes(uint32_t num_users)
     for (uint32_t i = 0; i < NUM_NODES; i++) {
         uint32_t *words = frame.words;
         braid_node node;
-        const braid_launch launch = { .kernel = &sum_kernel,
-                                      BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words),
-                                                 BRAID_ARG(words), BRAID_ARG(value)) };
+        const braid_kernel_node launch = { .kernel = &sum_kernel,
+                                           BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words),
+                                                      BRAID_ARG(words), BRAID_ARG(value)) };
         check_ok(braid_graph_add_kernel(graph, &launch, &node));
         if (i % (NUM_NODES / MOST_USERS) == 0 && i / (NUM_NODES / MOST_USERS) < num_users)
             check_ok(braid_graph_use_parameter(

@@ -136,7 +136,7 @@ static void a_frame_keeps_its_arguments(void **state)
     memset(first, 0, 4);
     memset(second, 0, 4);
     check_ok(braid_graph_create(&graph));
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .kernel = &island_note,
         BRAID_ARGS(BRAID_ARG(first), BRAID_ARG(index), BRAID_ARG(unused)),
     };
@@ -177,9 +177,9 @@ static long load_row(braid_device *device, const braid_kernel *const *kernels, u
     check_ok(braid_graph_create(&graph));
     for (uint32_t i = 0; i < num; i++) {
         const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(index), BRAID_ARG(unused) };
-        const braid_launch launch = { .kernel = kernels[i],
-                                      .args = args,
-                                      .num_args = kernels[i] == &island_note ? 3 : 2 };
+        const braid_kernel_node launch = { .kernel = kernels[i],
+                                           .args = args,
+                                           .num_args = kernels[i] == &island_note ? 3 : 2 };
         check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     }
     check_ok(braid_exec_create(device, graph, &options, &exec));
@@ -219,10 +219,10 @@ static void check_refusal(const char *backend, const braid_kernel *kernel, uint3
     reset_standin();
     check_ok(braid_device_open(&(braid_device_options){ .backend = backend }, &device));
     check_ok(braid_graph_create(&graph));
-    const braid_launch launch = { .node = { .name = "outsider" },
-                                  .kernel = kernel,
-                                  .shared_bytes = shared_bytes,
-                                  BRAID_ARGS(BRAID_ARG(none), BRAID_ARG(index)) };
+    const braid_kernel_node launch = { .node = { .name = "outsider" },
+                                       .kernel = kernel,
+                                       .shared_bytes = shared_bytes,
+                                       BRAID_ARGS(BRAID_ARG(none), BRAID_ARG(index)) };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     check_fails(braid_exec_create(device, graph,
                                   &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE }, &exec),

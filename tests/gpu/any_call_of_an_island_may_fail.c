@@ -54,7 +54,7 @@ static braid_graph *make_graph(void)
     void *none = NULL;
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < NUM_NODES; i++) {
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .cost_ns = 1000000 },
             .kernel = &part,
             BRAID_ARGS(BRAID_ARG(none)),

@@ -61,7 +61,7 @@ static struct setup set_up(const braid_kernel *kernel)
     for (uint32_t i = 0; i < NUM_NODES; i++) {
         char name[32];
         snprintf(name, sizeof(name), "count %u", i);
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .name = name,
                       .after = setup.nodes + i - (i > 1 ? 2 : i),
                       .num_after = i > 1 ? 2 : i,
@@ -257,9 +257,9 @@ static braid_exec *make_moves(const struct setup *setup, braid_islands islands,
     braid_node last;
     unsigned first = 0, second = 1;
     check_ok(braid_graph_create(out_graph));
-    const braid_launch before = { .kernel = &count,
-                                  .node.cost_ns = 300,
-                                  BRAID_ARGS(BRAID_ARG(setup->sums), BRAID_ARG(first)) };
+    const braid_kernel_node before = { .kernel = &count,
+                                       .node.cost_ns = 300,
+                                       BRAID_ARGS(BRAID_ARG(setup->sums), BRAID_ARG(first)) };
     check_ok(braid_graph_add_kernel(*out_graph, &before, &last));
     const braid_copy copy = { .node = { .name = "a copy", AFTER(last), .cost_ns = 300 },
                               .to = memory + bytes,
@@ -272,9 +272,9 @@ static braid_exec *make_moves(const struct setup *setup, braid_islands islands,
                               .value_bytes = 2,
                               .num_values = bytes / 2 };
     check_ok(braid_graph_add_fill(*out_graph, &fill, out_fill));
-    const braid_launch behind = { .kernel = &count,
-                                  .node = { AFTER(*out_fill), .cost_ns = 300 },
-                                  BRAID_ARGS(BRAID_ARG(setup->sums), BRAID_ARG(second)) };
+    const braid_kernel_node behind = { .kernel = &count,
+                                       .node = { AFTER(*out_fill), .cost_ns = 300 },
+                                       BRAID_ARGS(BRAID_ARG(setup->sums), BRAID_ARG(second)) };
     check_ok(braid_graph_add_kernel(*out_graph, &behind, NULL));
     check_ok(braid_exec_create(setup->device, *out_graph,
                                &(braid_exec_options){ .islands = islands }, &exec));

@@ -185,7 +185,7 @@ static void open_scratched(struct scratched *scratched, uint32_t num_frames)
     check_ok(braid_graph_add_fill(graph, &fill, NULL));
     for (int i = 0; i < 2; i++) {
         const uint32_t c = 0;
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = nodes, .num_after = i > 0, .accesses = &reads, .num_accesses = 1 },
             .kernel = &sum_kernel,
             BRAID_ARGS(braid_resource_address(&scratched->scratch), BRAID_ARG(frame->words),
@@ -312,7 +312,7 @@ static void open_toggled(struct toggled *toggled, uint32_t num_frames)
     check_ok(braid_graph_create(&graph));
     uint32_t *to = &frame->words[1];
     const uint32_t c = 7;
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node.name = "toggled",
         .kernel = &sum_kernel,
         BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(frame->words), BRAID_ARG(frame->words), BRAID_ARG(c)),

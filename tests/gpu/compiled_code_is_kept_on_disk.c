@@ -59,7 +59,7 @@ static int run_kernel(const char *name, const char *source, unsigned wanted)
         braid_graph_create(&graph))
         return 2;
     memset(memory, 0, sizeof(found));
-    const braid_launch launch = { .kernel = &kernel, BRAID_ARGS(BRAID_ARG(memory)) };
+    const braid_kernel_node launch = { .kernel = &kernel, BRAID_ARGS(BRAID_ARG(memory)) };
     if (braid_graph_add_kernel(graph, &launch, NULL) ||
         braid_exec_create(device, graph, NULL, &exec) || braid_exec_launch(exec, NULL) ||
         braid_exec_wait(exec)) {

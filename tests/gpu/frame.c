@@ -108,7 +108,7 @@ static braid_status copy_word(braid_device *device, braid_stream *stream, void *
 static braid_status add_sum(braid_graph *graph, uint32_t *to, uint32_t *a, uint32_t *b, uint32_t c,
                             const braid_node *after, size_t num_after, braid_node *out_node)
 {
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node = { .after = after, .num_after = num_after },
         .kernel = &sum_kernel,
         BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(a), BRAID_ARG(b), BRAID_ARG(c)),

@@ -106,7 +106,7 @@ void island_graph_make(struct island_graph *made, braid_device *device)
         braid_access accesses[ISLAND_NODES];
         uint32_t num_after = choose_before(&random, i, most, made->nodes, after);
         uint32_t num_accesses = made->has_accesses ? declare(made->graph, i, cells, accesses) : 0;
-        braid_launch launch = {
+        braid_kernel_node launch = {
             .node = { .after = after,
                       .num_after = num_after,
                       .accesses = accesses,
@@ -149,7 +149,7 @@ void island_chain_make(struct island_chain *chain, braid_device *device, const b
     for (uint32_t i = 0; i < ISLAND_CHAIN; i++) {
         char name[] = "link a";
         name[5] = (char)('a' + i);
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .name = name,
                       .after = chain->nodes + i - (i > 0),
                       .num_after = i > 0,

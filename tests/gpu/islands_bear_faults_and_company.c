@@ -97,7 +97,7 @@ static void add_link(braid_graph *graph, const struct chains *chains, uint32_t c
     const braid_arg meeting[] = { BRAID_ARG(mine), BRAID_ARG(own), BRAID_ARG(rounds) };
     const braid_arg stepping[] = { BRAID_ARG(mine), BRAID_ARG(add), BRAID_ARG(kind) };
     snprintf(name, sizeof(name), "chain %u, %u", chain, i);
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node = { .name = name, .after = last, .num_after = i > 0, .cost_ns = 20000 },
         .kernel = chains->scratch ? &meet : &step,
         .block = { chains->scratch ? threads_of(i) : chains->num_threads, 1, 1 },
@@ -223,10 +223,10 @@ static void keep_company(unsigned num_processes)
     braid_device_get_info(device, &info);
     uint32_t lanes = info.num_units < MOST_LANES ? info.num_units : MOST_LANES;
     check_ok(braid_graph_create(&graph));
-    const braid_launch launch = { .kernel = &fill_device,
-                                  .grid.x = info.num_units * 4,
-                                  .block = { 1024, 1, 1 },
-                                  BRAID_ARGS(BRAID_ARG(cycles)) };
+    const braid_kernel_node launch = { .kernel = &fill_device,
+                                       .grid.x = info.num_units * 4,
+                                       .block = { 1024, 1, 1 },
+                                       BRAID_ARGS(BRAID_ARG(cycles)) };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     check_ok(braid_exec_create(device, graph, NULL, &execs[2]));
     for (int i = 0; i < 2; i++) {

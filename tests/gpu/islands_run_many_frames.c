@@ -180,7 +180,7 @@ static struct setup set_up(uint32_t num_lanes)
             char name[32];
             unsigned value = 100 * (chain + 1) + i + 1;
             snprintf(name, sizeof(name), "chain %u, %u", chain, i);
-            const braid_launch launch = {
+            const braid_kernel_node launch = {
                 .node = { .name = name, .after = &last, .num_after = i > 0, .cost_ns = 50000 },
                 .kernel = &push,
                 BRAID_ARGS(BRAID_ARG(list), BRAID_ARG(value)),

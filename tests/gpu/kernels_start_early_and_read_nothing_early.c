@@ -56,7 +56,7 @@ static void add_chain(const struct chain *chain, braid_graph *graph, const braid
 {
     braid_node node = { 0 };
     for (unsigned i = 0; i < CHAIN; i++) {
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &node, .num_after = i > 0, .cost_ns = cost_ns },
             .kernel = kernel,
             BRAID_ARGS(BRAID_ARG(chain->word), BRAID_ARG(i)),
@@ -167,7 +167,7 @@ static bool is_overtaken(uint32_t blocks)
     check_ok(braid_graph_create(&graph));
     braid_node node = { 0 };
     for (unsigned i = 0; i < 2; i++) {
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &node, .num_after = i },
             .kernel = &kernels[i ? CARELESS_TEXT : TEXT],
             .grid = { blocks, 1, 1 },
@@ -207,13 +207,13 @@ static void a_programmatic_kernel_that_reads_its_grid_starts_in_order(void **sta
     chain.word = memory;
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_buffer(graph, "grid", memory, 64, &grid));
-    const braid_launch first = { .kernel = &kernels[TEXT],
-                                 BRAID_ARGS(BRAID_ARG(chain.word), BRAID_ARG(number)),
-                                 BRAID_ACCESSES({ grid, BRAID_WRITE }) };
-    const braid_launch second = { .kernel = &kernels[HASTY_TEXT],
-                                  .grid_from = (const uint32_t *)memory + 1,
-                                  BRAID_ARGS(BRAID_ARG(chain.word), BRAID_ARG(number)),
-                                  BRAID_ACCESSES({ grid, BRAID_READ_WRITE }) };
+    const braid_kernel_node first = { .kernel = &kernels[TEXT],
+                                      BRAID_ARGS(BRAID_ARG(chain.word), BRAID_ARG(number)),
+                                      BRAID_ACCESSES({ grid, BRAID_WRITE }) };
+    const braid_kernel_node second = { .kernel = &kernels[HASTY_TEXT],
+                                       .grid_from = (const uint32_t *)memory + 1,
+                                       BRAID_ARGS(BRAID_ARG(chain.word), BRAID_ARG(number)),
+                                       BRAID_ACCESSES({ grid, BRAID_READ_WRITE }) };
     check_ok(braid_graph_add_kernel(graph, &first, &node));
     check_ok(braid_graph_add_kernel(graph, &second, &node));
     for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++) {

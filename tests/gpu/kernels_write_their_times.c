@@ -34,10 +34,10 @@ static braid_status make_timed(struct timed *timed, const braid_kernel *kernel,
     uint32_t *to = words, *a = words + 1, *b = words + 2;
     for (int i = 0; i < 3; i++)
         words[i] = 0;
-    const braid_launch first = { .kernel = kernel,
-                                 .grid = { 3, 1, 1 },
-                                 BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(a), BRAID_ARG(b),
-                                            BRAID_ARG(c)) };
+    const braid_kernel_node first = { .kernel = kernel,
+                                      .grid = { 3, 1, 1 },
+                                      BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(a), BRAID_ARG(b),
+                                                 BRAID_ARG(c)) };
     check_ok(braid_graph_add_kernel(timed->graph, &first, &timed->nodes[0]));
     const braid_copy copy = { .node = { .after = timed->nodes, .num_after = 1 },
                               .to = words + 3,
@@ -45,11 +45,11 @@ static braid_status make_timed(struct timed *timed, const braid_kernel *kernel,
                               .bytes = 4 };
     check_ok(braid_graph_add_copy(timed->graph, &copy, &timed->nodes[1]));
     uint32_t *last = words + 4, *copied = words + 3;
-    const braid_launch second = { .node = { .after = timed->nodes + 1, .num_after = 1 },
-                                  .kernel = kernel,
-                                  .shared_bytes = 64 << 10,
-                                  BRAID_ARGS(BRAID_ARG(last), BRAID_ARG(copied), BRAID_ARG(copied),
-                                             BRAID_ARG(c)) };
+    const braid_kernel_node second = { .node = { .after = timed->nodes + 1, .num_after = 1 },
+                                       .kernel = kernel,
+                                       .shared_bytes = 64 << 10,
+                                       BRAID_ARGS(BRAID_ARG(last), BRAID_ARG(copied),
+                                                  BRAID_ARG(copied), BRAID_ARG(c)) };
     check_ok(braid_graph_add_kernel(timed->graph, &second, &timed->nodes[2]));
     check_ok(braid_graph_add_empty(
         timed->graph, &(braid_empty){ .node = { .after = timed->nodes + 2, .num_after = 1 } },

@@ -38,7 +38,7 @@ static braid_device *open_device(void)
 }
 
 // The first failure of making and running the launch, in the mode.
-static braid_status run(braid_device *device, braid_launch launch, braid_exec_mode mode)
+static braid_status run(braid_device *device, braid_kernel_node launch, braid_exec_mode mode)
 {
     braid_graph *graph;
     braid_exec *exec = NULL;
@@ -60,7 +60,7 @@ static void limits_are_named(void **state)
 {
     (void)state;
     static const struct {
-        braid_launch launch;
+        braid_kernel_node launch;
         const char *text;
     } cases[] = {
         { { .block = { 2048, 1, 1 } }, "block 2048x1x1 exceeds 1024 threads" },
@@ -77,7 +77,7 @@ static void limits_are_named(void **state)
                     cases[i].text);
         check_fails(run(device, cases[i].launch, BRAID_MODE_NATIVE), BRAID_DEVICE_ERROR, "asks");
         assert_int_equal(num_runs, 0);
-        check_ok(run(device, (braid_launch){ 0 }, BRAID_MODE_STREAMS));
+        check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_STREAMS));
         assert_int_equal(num_runs, 1);
     }
     braid_device_close(device);
@@ -88,8 +88,8 @@ static void a_grid_is_a_multiple_of_its_cluster(void **state)
 {
     (void)state;
     braid_device *device = open_device();
-    const braid_launch right = { .grid.x = 8, .cluster.x = 4 },
-                       wrong = { .grid.x = 9, .cluster.x = 4 };
+    const braid_kernel_node right = { .grid.x = 8, .cluster.x = 4 },
+                            wrong = { .grid.x = 9, .cluster.x = 4 };
     num_runs = 0;
     check_ok(run(device, right, BRAID_MODE_STREAMS));
     check_ok(run(device, right, BRAID_MODE_NATIVE));
@@ -107,17 +107,17 @@ static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
     (void)state;
     braid_device *device = open_device();
     long before = standin_calls("cuLaunchKernelEx");
-    check_ok(run(device, (braid_launch){ 0 }, BRAID_MODE_STREAMS));
+    check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_STREAMS));
     assert_int_equal(standin_calls("cuLaunchKernelEx"), before);
-    check_ok(run(device, (braid_launch){ .priority = -1 }, BRAID_MODE_STREAMS));
-    check_ok(run(device, (braid_launch){ .priority = -1000, .grid.x = 2, .cluster.x = 2 },
+    check_ok(run(device, (braid_kernel_node){ .priority = -1 }, BRAID_MODE_STREAMS));
+    check_ok(run(device, (braid_kernel_node){ .priority = -1000, .grid.x = 2, .cluster.x = 2 },
                  BRAID_MODE_STREAMS));
     assert_int_equal(standin_calls("cuLaunchKernelEx"), before + 2);
     before = standin_calls("cuGraphKernelNodeSetAttribute");
-    check_ok(run(device, (braid_launch){ 0 }, BRAID_MODE_NATIVE));
+    check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_NATIVE));
     assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before);
-    check_ok(run(device, (braid_launch){ .priority = -1 }, BRAID_MODE_NATIVE));
-    check_ok(run(device, (braid_launch){ .grid.x = 2, .cluster.x = 2 }, BRAID_MODE_NATIVE));
+    check_ok(run(device, (braid_kernel_node){ .priority = -1 }, BRAID_MODE_NATIVE));
+    check_ok(run(device, (braid_kernel_node){ .grid.x = 2, .cluster.x = 2 }, BRAID_MODE_NATIVE));
     assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before + 2);
     braid_device_close(device);
     check_nothing_is_left();

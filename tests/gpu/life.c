@@ -177,7 +177,7 @@ static braid_status fill_wide_graph(struct world *world, braid_graph *graph)
         status = braid_graph_add_fill(graph, &beside, NULL);
     uint32_t *to = &words[5], *a = &words[2], *b = &words[3];
     const bool cuda = strcmp(world->life->backend, "cuda") == 0;
-    const braid_launch shared = {
+    const braid_kernel_node shared = {
         .node = { .after = &fence, .num_after = 1 },
         .kernel = &sum_kernel,
         .shared_bytes = cuda ? SHARED_BYTES : 0,
@@ -188,7 +188,7 @@ static braid_status fill_wide_graph(struct world *world, braid_graph *graph)
     if (!status)
         status = braid_graph_add_kernel(graph, &shared, &first);
     uint32_t *last = &words[6], *sum = &words[5];
-    const braid_launch behind = {
+    const braid_kernel_node behind = {
         .node = { .after = &first, .num_after = 1 },
         .kernel = &early,
         BRAID_ARGS(BRAID_ARG(last), BRAID_ARG(sum), BRAID_ARG(sum), BRAID_ARG(one)),

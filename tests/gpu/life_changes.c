@@ -45,7 +45,7 @@ static braid_status fill_graph(struct life_changes *changes, braid_graph *graph,
     braid_status status = braid_graph_add_fill(
         graph, &(braid_fill){ .to = words, .value = 5, .value_bytes = 4, .num_values = 1 },
         &nodes[0]);
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node = { .after = &nodes[0], .num_after = 1 },
         .kernel = &sum_kernel,
         BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(addend)),
@@ -53,7 +53,7 @@ static braid_status fill_graph(struct life_changes *changes, braid_graph *graph,
     if (!status)
         status = braid_graph_add_kernel(graph, &launch, &nodes[1]);
     uint32_t *twice = words + 4;
-    const braid_launch early = {
+    const braid_kernel_node early = {
         .node = { .after = &nodes[1], .num_after = 1 },
         .kernel = &sum_kernel,
         BRAID_ARGS(BRAID_ARG(twice), BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(addend)),

@@ -66,7 +66,7 @@ static braid_status fill_graph(braid_graph *graph, uint32_t *words, bool has_ver
 static braid_status add_kernel(braid_graph *graph, uint32_t *words)
 {
     uint32_t one = 1;
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .kernel = &sum_kernel,
         BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(one)),
     };

@@ -103,7 +103,7 @@ static void add_sum(braid_graph *graph, braid_resource to, braid_resource from, 
     const braid_access accesses[] = { { to, BRAID_WRITE }, { from, BRAID_READ } };
     const braid_arg args[] = { braid_resource_address(&to), braid_resource_address(&from),
                                braid_resource_address(&from), BRAID_ARG(c) };
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node = { .accesses = accesses, .num_accesses = 2, .cost_ns = 5000, .place = place },
         .kernel = &sum_kernel,
         .args = args,

@@ -37,7 +37,7 @@ static braid_device *open_device(void)
 static braid_exec *create_exec(braid_device *device, const braid_kernel *kernel, uint32_t shared)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
-    const braid_launch launch = { .kernel = kernel, .shared_bytes = shared };
+    const braid_kernel_node launch = { .kernel = kernel, .shared_bytes = shared };
     braid_graph *graph;
     braid_exec *exec;
     check_ok(braid_graph_create(&graph));

@@ -55,8 +55,8 @@ static void open_pushes(struct pushes *pushes, braid_exec_mode mode)
     memset(pushes->list, 0, 64 * sizeof(unsigned));
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_parameter(graph, "value", sizeof(unsigned), &pushes->value));
-    const braid_launch launch = { .kernel = &push,
-                                  BRAID_ARGS(BRAID_ARG(pushes->list), BRAID_ARG(own)) };
+    const braid_kernel_node launch = { .kernel = &push,
+                                       BRAID_ARGS(BRAID_ARG(pushes->list), BRAID_ARG(own)) };
     check_ok(braid_graph_add_kernel(graph, &launch, &node));
     check_ok(braid_graph_use_parameter(graph, pushes->value,
                                        &(braid_parameter_use){ .node = node, .argument = 1 }));

@@ -34,7 +34,7 @@ void replica_add_reader(struct replica *replica, braid_graph *graph, uint32_t *w
     const braid_arg args[] = { braid_resource_address(&out),
                                braid_resource_address(&replica->weights),
                                braid_resource_address(&replica->weights), BRAID_ARG(one) };
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node = { .accesses = accesses, .num_accesses = 2, .place = BRAID_PLACE(1) },
         .kernel = &sum_kernel,
         .args = args,

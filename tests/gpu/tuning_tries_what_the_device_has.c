@@ -50,7 +50,7 @@ static braid_graph *make_chain(const struct frame *frame)
     uint32_t *to = frame->words, c = 0;
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < CHAIN; i++) {
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &node, .num_after = i > 0, .cost_ns = EARLY_NS },
             .kernel = &sum_kernel,
             BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(c))

@@ -45,7 +45,7 @@ static void live(braid_device *device, char *image, size_t size, const char *ent
     braid_graph *graph;
     braid_exec *exec;
     check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_kernel(graph, &(braid_launch){ .kernel = &kernel }, NULL));
+    check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &kernel }, NULL));
     check_ok(braid_exec_create(device, graph, NULL, &exec));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
@@ -94,7 +94,7 @@ static braid_graph *make_chain(uint32_t length)
     braid_node last;
     check_ok(braid_graph_create(&graph));
     for (uint32_t i = 0; i < length; i++) {
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &last, .num_after = i > 0, .cost_ns = 100 }, .kernel = &in_source
         };
         check_ok(braid_graph_add_kernel(graph, &launch, &last));

@@ -46,9 +46,9 @@ static struct setting make_setting(void)
 static braid_status give(const struct setting *s, braid_resource resource, braid_resource accessed)
 {
     const braid_access access = { accessed, BRAID_WRITE };
-    const braid_launch launch = { .node = { .accesses = &access, .num_accesses = 1 },
-                                  .kernel = &kernel,
-                                  BRAID_ARGS(braid_resource_address(&resource)) };
+    const braid_kernel_node launch = { .node = { .accesses = &access, .num_accesses = 1 },
+                                       .kernel = &kernel,
+                                       BRAID_ARGS(braid_resource_address(&resource)) };
     return braid_graph_add_kernel(s->graph, &launch, NULL);
 }
 
@@ -124,11 +124,11 @@ static void scratch_is_given_without_an_access(void **state)
     check_unchanged(s.graph, before);
     size_t num_resources = s.graph->resources.num;
     const braid_access access = { s.known, BRAID_READ };
-    const braid_launch launch = { .node = { .accesses = &access, .num_accesses = 1 },
-                                  .kernel = &kernel,
-                                  BRAID_ARGS(braid_resource_address(&scratch),
-                                             braid_resource_address(&other_scratch),
-                                             braid_resource_address(&scratch)) };
+    const braid_kernel_node launch = { .node = { .accesses = &access, .num_accesses = 1 },
+                                       .kernel = &kernel,
+                                       BRAID_ARGS(braid_resource_address(&scratch),
+                                                  braid_resource_address(&other_scratch),
+                                                  braid_resource_address(&scratch)) };
     for (uint32_t i = 0; i < 2; i++) {
         check_ok(braid_graph_add_kernel(s.graph, &launch, NULL));
         assert_int_equal(graph_nodes(s.graph)[i].num_accesses, 3);

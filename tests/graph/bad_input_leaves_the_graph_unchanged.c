@@ -42,19 +42,19 @@ static int set_up(void **state)
     check_ok(braid_graph_add_range(graph, world->image, 16, 16, &world->part));
     check_ok(braid_graph_add_resource(graph, "list", &world->list));
     int value = 3;
-    braid_launch load = { .kernel = &loader,
-                          .node.name = "load",
-                          BRAID_ARGS(BRAID_ARG(value)),
-                          BRAID_ACCESSES({ world->image, BRAID_WRITE }) };
+    braid_kernel_node load = { .kernel = &loader,
+                               .node.name = "load",
+                               BRAID_ARGS(BRAID_ARG(value)),
+                               BRAID_ACCESSES({ world->image, BRAID_WRITE }) };
     check_ok(braid_graph_add_kernel(graph, &load, &world->load));
-    braid_launch loop = { .kernel = &kernel,
-                          .node.name = "loop",
-                          BRAID_AFTER(world->load),
-                          BRAID_ACCESSES({ world->part, BRAID_READ }) };
+    braid_kernel_node loop = { .kernel = &kernel,
+                               .node.name = "loop",
+                               BRAID_AFTER(world->load),
+                               BRAID_ACCESSES({ world->part, BRAID_READ }) };
     check_ok(braid_graph_add_kernel(graph, &loop, &world->loop));
-    braid_launch clear = { .kernel = &kernel, .node.name = "clear" };
+    braid_kernel_node clear = { .kernel = &kernel, .node.name = "clear" };
     check_ok(braid_graph_add_prelude(graph, world->loop, &clear, &world->clear));
-    braid_launch sweep = { .kernel = &kernel, .node.name = "sweep" };
+    braid_kernel_node sweep = { .kernel = &kernel, .node.name = "sweep" };
     check_ok(braid_graph_add_epilogue(graph, world->loop, &sweep, &world->sweep));
 
     check_ok(braid_graph_create(&world->other));
@@ -80,7 +80,7 @@ void check_unchanged(struct world *world, char *before)
     free(before);
 }
 
-static void check_refused_launch(struct world *world, const braid_launch *launch)
+static void check_refused_launch(struct world *world, const braid_kernel_node *launch)
 {
     char *before = graph_state(world->graph);
     braid_node node = { 77, 77 };
@@ -95,9 +95,9 @@ static void check_refused_options(struct world *world, const braid_node_options 
 {
     braid_graph *graph = world->graph;
     char *before = graph_state(graph);
-    check_fails(
-        braid_graph_add_kernel(graph, &(braid_launch){ .node = *options, .kernel = &kernel }, NULL),
-        BRAID_INVALID_ARGUMENT, "victim");
+    check_fails(braid_graph_add_kernel(
+                    graph, &(braid_kernel_node){ .node = *options, .kernel = &kernel }, NULL),
+                BRAID_INVALID_ARGUMENT, "victim");
     braid_copy copy = { .node = *options, .to = memory, .from = memory + 8, .bytes = 8 };
     check_fails(braid_graph_add_copy(graph, &copy, NULL), BRAID_INVALID_ARGUMENT, "victim");
     braid_fill fill = { .node = *options, .to = memory, .num_values = 1 };
@@ -178,7 +178,7 @@ static void preludes_and_epilogues_of_the_wrong_node_are_refused(void **state)
 static void add_prelude_and_add_epilogue_refuse_the_wrong_node(void **state)
 {
     struct world *world = *state;
-    braid_launch launch = { .kernel = &kernel };
+    braid_kernel_node launch = { .kernel = &kernel };
     braid_node unknown = { 1000, world->load.graph };
     braid_node none = { 0 };
     braid_node bad[] = { world->clear, world->sweep, unknown, world->foreign_node, none };
@@ -195,20 +195,21 @@ static void add_prelude_and_add_epilogue_refuse_the_wrong_node(void **state)
 static void kernels_without_what_they_need_are_refused(void **state)
 {
     struct world *world = *state;
-    check_refused_launch(world, &(braid_launch){ .node.name = "victim" });
-    check_refused_launch(world, &(braid_launch){ .node.name = "victim", .kernel = &nameless });
+    check_refused_launch(world, &(braid_kernel_node){ .node.name = "victim" });
+    check_refused_launch(world, &(braid_kernel_node){ .node.name = "victim", .kernel = &nameless });
     braid_arg null_data[] = { { memory, 4 }, { NULL, 4 } };
-    check_refused_launch(world,
-                         &(braid_launch){ .kernel = &kernel, .args = null_data, .num_args = 2 });
+    check_refused_launch(
+        world, &(braid_kernel_node){ .kernel = &kernel, .args = null_data, .num_args = 2 });
     braid_arg no_bytes[] = { { memory, 0 } };
-    check_refused_launch(world,
-                         &(braid_launch){ .kernel = &kernel, .args = no_bytes, .num_args = 1 });
-    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .num_args = 1 });
+    check_refused_launch(
+        world, &(braid_kernel_node){ .kernel = &kernel, .args = no_bytes, .num_args = 1 });
+    check_refused_launch(world, &(braid_kernel_node){ .kernel = &kernel, .num_args = 1 });
     braid_arg vast[] = { { memory, (size_t)INT32_MAX + 1 } };
-    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .args = vast, .num_args = 1 });
+    check_refused_launch(world,
+                         &(braid_kernel_node){ .kernel = &kernel, .args = vast, .num_args = 1 });
     assert_non_null(strstr(braid_error_message(), "argument 0 of 2147483648 bytes"));
     check_refused_launch(
-        world, &(braid_launch){ .kernel = &kernel, .args = no_bytes, .num_args = UINT32_MAX });
+        world, &(braid_kernel_node){ .kernel = &kernel, .args = no_bytes, .num_args = UINT32_MAX });
     assert_non_null(strstr(braid_error_message(), "too many arguments"));
 }
 
@@ -216,13 +217,18 @@ static void grids_that_overflow_are_refused(void **state)
 {
     struct world *world = *state;
     uint32_t most = UINT32_MAX;
-    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .grid = { most, most, most } });
-    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .grid = { most, most, 2 } });
     check_refused_launch(world,
-                         &(braid_launch){ .kernel = &kernel, .block = { most, most, most } });
-    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .cluster = { 300, 1, 1 } });
-    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .cluster = { 1, 300, 1 } });
-    check_refused_launch(world, &(braid_launch){ .kernel = &kernel, .cluster = { 1, 1, 300 } });
+                         &(braid_kernel_node){ .kernel = &kernel, .grid = { most, most, most } });
+    check_refused_launch(world,
+                         &(braid_kernel_node){ .kernel = &kernel, .grid = { most, most, 2 } });
+    check_refused_launch(world,
+                         &(braid_kernel_node){ .kernel = &kernel, .block = { most, most, most } });
+    check_refused_launch(world,
+                         &(braid_kernel_node){ .kernel = &kernel, .cluster = { 300, 1, 1 } });
+    check_refused_launch(world,
+                         &(braid_kernel_node){ .kernel = &kernel, .cluster = { 1, 300, 1 } });
+    check_refused_launch(world,
+                         &(braid_kernel_node){ .kernel = &kernel, .cluster = { 1, 1, 300 } });
 }
 
 static void copies_without_bytes_or_ends_are_refused(void **state)
@@ -332,7 +338,7 @@ static void the_graph_can_be_added_to_after_a_refusal(void **state)
 {
     struct world *world = *state;
     braid_node after[] = { world->load, world->foreign_node };
-    braid_launch bad = { .kernel = &kernel, .node.after = after, .node.num_after = 2 };
+    braid_kernel_node bad = { .kernel = &kernel, .node.after = after, .node.num_after = 2 };
     check_refused_launch(world, &bad);
     bad.node.num_after = 1;
     size_t num_edges = braid_graph_num_edges(world->graph);

@@ -71,7 +71,7 @@ static void preludes_run_before_and_epilogues_after_in_the_order_of_adding(void 
     braid_graph *graph = *state;
     braid_node first = add(graph, "first");   // 0
     braid_node second = add(graph, "second"); // 1
-    braid_launch launch = { .kernel = &kernel };
+    braid_kernel_node launch = { .kernel = &kernel };
     check_ok(braid_graph_add_epilogue(graph, first, &launch, NULL)); // 2
     check_ok(braid_graph_add_prelude(graph, second, &launch, NULL)); // 3
     check_ok(braid_graph_add_prelude(graph, first, &launch, NULL));  // 4
@@ -92,9 +92,9 @@ static void accesses_of_a_late_prelude_count_at_its_main_nodes_place(void **stat
     braid_node loop = add(graph, "loop");
     braid_empty reader = { .node.name = "reader", BRAID_ACCESSES({ list, BRAID_READ }) };
     check_ok(braid_graph_add_empty(graph, &reader, NULL));
-    braid_launch clear = { .kernel = &kernel,
-                           .node.name = "clear",
-                           BRAID_ACCESSES({ list, BRAID_WRITE }) };
+    braid_kernel_node clear = { .kernel = &kernel,
+                                .node.name = "clear",
+                                BRAID_ACCESSES({ list, BRAID_WRITE }) };
     check_ok(braid_graph_add_prelude(graph, loop, &clear, NULL));
     check_links(graph, "clear->reader read after write of list");
 }
@@ -107,9 +107,9 @@ static void members_of_one_bundle_get_no_edges_among_themselves(void **state)
     braid_empty loop = { .node.name = "loop", BRAID_ACCESSES({ list, BRAID_READ }) };
     braid_node main;
     check_ok(braid_graph_add_empty(graph, &loop, &main));
-    braid_launch clear = { .kernel = &kernel,
-                           .node.name = "clear",
-                           BRAID_ACCESSES({ list, BRAID_WRITE }) };
+    braid_kernel_node clear = { .kernel = &kernel,
+                                .node.name = "clear",
+                                BRAID_ACCESSES({ list, BRAID_WRITE }) };
     check_ok(braid_graph_add_prelude(graph, main, &clear, NULL));
     check_links(graph, "");
 }
@@ -125,9 +125,9 @@ static void two_loops_whose_preludes_write_one_list_get_an_edge(void **state)
         braid_empty loop = { .node.name = names[i][1], BRAID_ACCESSES({ list, BRAID_READ }) };
         braid_node main;
         check_ok(braid_graph_add_empty(graph, &loop, &main));
-        braid_launch clear = { .kernel = &kernel,
-                               .node.name = names[i][0],
-                               BRAID_ACCESSES({ list, BRAID_WRITE }) };
+        braid_kernel_node clear = { .kernel = &kernel,
+                                    .node.name = names[i][0],
+                                    BRAID_ACCESSES({ list, BRAID_WRITE }) };
         check_ok(braid_graph_add_prelude(graph, main, &clear, NULL));
     }
     check_links(graph, "loop1->clear2 write after read of list");

@@ -28,13 +28,13 @@ static void build(braid_graph *graph)
         uint32_t num_after = i ? edges_a_node : 0;
         for (uint32_t k = 0; k < num_after; k++)
             after[k] = braid_graph_node(graph, random_below(&random, i));
-        braid_launch launch = { .kernel = &kernel,
-                                .grid = { 64, 1, 1 },
-                                .block = { 32, 1, 1 },
-                                .node.after = after,
-                                .node.num_after = num_after,
-                                BRAID_ARGS(BRAID_ARG(pointer), BRAID_ARG(value),
-                                           BRAID_ARG(count)) };
+        braid_kernel_node launch = { .kernel = &kernel,
+                                     .grid = { 64, 1, 1 },
+                                     .block = { 32, 1, 1 },
+                                     .node.after = after,
+                                     .node.num_after = num_after,
+                                     BRAID_ARGS(BRAID_ARG(pointer), BRAID_ARG(value),
+                                                BRAID_ARG(count)) };
         check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     }
 }

@@ -66,7 +66,7 @@ static void a_node_without_a_name_is_called_by_its_kernel_or_kind(void **state)
 {
     braid_graph *graph = *state;
     braid_node node;
-    check_ok(braid_graph_add_kernel(graph, &(braid_launch){ .kernel = &blur }, &node));
+    check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &blur }, &node));
     assert_string_equal(braid_graph_node_name(graph, node), "blur");
     check_ok(braid_graph_add_copy(
         graph, &(braid_copy){ .to = memory, .from = memory + 8, .bytes = 8 }, &node));
@@ -88,9 +88,9 @@ static void names_and_arguments_are_copied(void **state)
     uint64_t value = 41;
     double radius = 2.5;
     braid_node node;
-    braid_launch launch = { .kernel = &blur,
-                            .node.name = name,
-                            BRAID_ARGS(BRAID_ARG(value), BRAID_ARG(radius)) };
+    braid_kernel_node launch = { .kernel = &blur,
+                                 .node.name = name,
+                                 BRAID_ARGS(BRAID_ARG(value), BRAID_ARG(radius)) };
     check_ok(braid_graph_add_kernel(graph, &launch, &node));
     strcpy(name, "later");
     value = 0;
@@ -113,9 +113,9 @@ static void arguments_are_aligned_to_16_bytes(void **state)
     braid_graph *graph = *state;
     char odd[7] = { 1, 2, 3, 4, 5, 6, 7 };
     for (int i = 0; i < 50; i++) {
-        braid_launch launch = { .kernel = &blur,
-                                BRAID_ARGS({ odd, sizeof(odd) }, BRAID_ARG(odd[3]),
-                                           { odd, sizeof(odd) }) };
+        braid_kernel_node launch = { .kernel = &blur,
+                                     BRAID_ARGS({ odd, sizeof(odd) }, BRAID_ARG(odd[3]),
+                                                { odd, sizeof(odd) }) };
         check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     }
     for (uint32_t i = 0; i < 50; i++)
@@ -132,8 +132,8 @@ static void zeros_of_a_grid_count_as_1(void **state)
 {
     braid_graph *graph = *state;
     braid_node node;
-    check_ok(
-        braid_graph_add_kernel(graph, &(braid_launch){ .kernel = &blur, .grid = { 64 } }, &node));
+    check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &blur, .grid = { 64 } },
+                                    &node));
     const struct graph_kernel *kernel = kernel_of(graph, node);
     assert_int_equal(kernel->grid.x, 64);
     assert_int_equal(kernel->grid.y, 1);
@@ -146,9 +146,10 @@ static void zeros_of_a_grid_count_as_1(void **state)
 static void the_largest_grids_are_taken(void **state)
 {
     braid_graph *graph = *state;
-    braid_launch launch = { .kernel = &blur, .grid = { 2147483647, 65535, 1 } };
+    braid_kernel_node launch = { .kernel = &blur, .grid = { 2147483647, 65535, 1 } };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
-    launch = (braid_launch){ .kernel = &blur, .block = { 1024, 1, 1 }, .cluster = { 16, 1, 1 } };
+    launch =
+        (braid_kernel_node){ .kernel = &blur, .block = { 1024, 1, 1 }, .cluster = { 16, 1, 1 } };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
 }
 

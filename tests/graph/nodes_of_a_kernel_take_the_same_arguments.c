@@ -20,17 +20,17 @@ static void other_counts_and_sizes_are_refused(void **state)
     double wide = 2;
     braid_graph *graph;
     check_ok(braid_graph_create(&graph));
-    const braid_launch one = { .kernel = &sum,
-                               .node.name = "first",
-                               BRAID_ARGS(BRAID_ARG(number)) };
-    const braid_launch two = { .kernel = &sum,
-                               .node.name = "second",
-                               BRAID_ARGS(BRAID_ARG(number), BRAID_ARG(number)) };
-    const braid_launch wider = { .kernel = &sum,
-                                 .node.name = "third",
-                                 BRAID_ARGS(BRAID_ARG(wide)) };
-    const braid_launch none = { .kernel = &sum };
-    const braid_launch another = { .kernel = &other, BRAID_ARGS(BRAID_ARG(wide)) };
+    const braid_kernel_node one = { .kernel = &sum,
+                                    .node.name = "first",
+                                    BRAID_ARGS(BRAID_ARG(number)) };
+    const braid_kernel_node two = { .kernel = &sum,
+                                    .node.name = "second",
+                                    BRAID_ARGS(BRAID_ARG(number), BRAID_ARG(number)) };
+    const braid_kernel_node wider = { .kernel = &sum,
+                                      .node.name = "third",
+                                      BRAID_ARGS(BRAID_ARG(wide)) };
+    const braid_kernel_node none = { .kernel = &sum };
+    const braid_kernel_node another = { .kernel = &other, BRAID_ARGS(BRAID_ARG(wide)) };
     check_ok(braid_graph_add_kernel(graph, &one, NULL));
     check_fails(braid_graph_add_kernel(graph, &two, NULL), BRAID_INVALID_ARGUMENT,
                 "node 'second': 2 arguments for kernel 'sum', to which node 0 'first' gives 1");
@@ -55,16 +55,18 @@ static void the_first_node_that_was_added_decides(void **state)
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < NUM_KERNELS; i++) {
         kernels[i] = sum;
-        const braid_launch refused = { .kernel = &kernels[i],
-                                       .node = { .after = &(braid_node){ 0 }, .num_after = 1 } };
-        const braid_launch launch = { .kernel = &kernels[i], BRAID_ARGS(BRAID_ARG(number)) };
+        const braid_kernel_node refused = {
+            .kernel = &kernels[i], .node = { .after = &(braid_node){ 0 }, .num_after = 1 }
+        };
+        const braid_kernel_node launch = { .kernel = &kernels[i], BRAID_ARGS(BRAID_ARG(number)) };
         check_fails(braid_graph_add_kernel(graph, &refused, NULL), BRAID_INVALID_ARGUMENT,
                     ".after");
         check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     }
     for (int i = 0; i < NUM_KERNELS; i++)
-        check_fails(braid_graph_add_kernel(graph, &(braid_launch){ .kernel = &kernels[i] }, NULL),
-                    BRAID_INVALID_ARGUMENT, "0 arguments for kernel 'sum'");
+        check_fails(
+            braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &kernels[i] }, NULL),
+            BRAID_INVALID_ARGUMENT, "0 arguments for kernel 'sum'");
     braid_graph_destroy(graph);
 }
 

@@ -25,7 +25,8 @@ static struct world make_world(void)
     uint64_t wide = 0;
     uint32_t narrow = 0;
     check_ok(braid_graph_create(&world.graph));
-    braid_launch launch = { .kernel = &kernel, BRAID_ARGS(BRAID_ARG(wide), BRAID_ARG(narrow)) };
+    braid_kernel_node launch = { .kernel = &kernel,
+                                 BRAID_ARGS(BRAID_ARG(wide), BRAID_ARG(narrow)) };
     check_ok(braid_graph_add_kernel(world.graph, &launch, &world.attend));
     braid_empty join = { .node.name = "join" };
     check_ok(braid_graph_add_empty(world.graph, &join, &world.join));

@@ -50,9 +50,9 @@ static braid_status plan_kernel(struct setting *s, const char *pointer, size_t p
 {
     const uint32_t number = 7;
     const braid_access access = { accessed, BRAID_READ };
-    const braid_launch launch = { .node = { .accesses = &access, .num_accesses = 1 },
-                                  .kernel = &kernel,
-                                  BRAID_ARGS(BRAID_ARG(number), { &pointer, pointer_bytes }) };
+    const braid_kernel_node launch = { .node = { .accesses = &access, .num_accesses = 1 },
+                                       .kernel = &kernel,
+                                       BRAID_ARGS(BRAID_ARG(number), { &pointer, pointer_bytes }) };
     check_ok(braid_graph_add_kernel(s->graph, &launch, NULL));
     return plan(s);
 }
@@ -106,12 +106,13 @@ static void addresses_of_resources_need_an_access_too(void **state)
     struct setting s = make_setting();
     braid_resource first = s.first;
     check_ok(braid_graph_add_kernel(
-        s.graph, &(braid_launch){ .kernel = &kernel, BRAID_ARGS(braid_resource_address(&first)) },
+        s.graph,
+        &(braid_kernel_node){ .kernel = &kernel, BRAID_ARGS(braid_resource_address(&first)) },
         NULL));
     check_fails(plan(&s), BRAID_INVALID_ARGUMENT, "argument 0 is an address in buffer 'first'");
     s = make_setting();
     check_ok(braid_graph_add_kernel(
-        s.graph, &(braid_launch){ .kernel = &with_grid, .grid_from = memory }, NULL));
+        s.graph, &(braid_kernel_node){ .kernel = &with_grid, .grid_from = memory }, NULL));
     check_fails(plan(&s), BRAID_INVALID_ARGUMENT, ".grid_from is an address in buffer 'first'");
 }
 

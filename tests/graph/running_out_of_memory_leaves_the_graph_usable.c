@@ -43,21 +43,21 @@ struct world {
 static braid_status add_kernel(struct world *world)
 {
     uint64_t value = 7;
-    braid_launch launch = { .kernel = &kernel,
-                            .node.name = "a kernel with a long name",
-                            BRAID_AFTER(world->node),
-                            BRAID_ACCESSES({ world->buffer, BRAID_READ_WRITE }),
-                            BRAID_ARGS(BRAID_ARG(value), BRAID_ARG(value)) };
+    braid_kernel_node launch = { .kernel = &kernel,
+                                 .node.name = "a kernel with a long name",
+                                 BRAID_AFTER(world->node),
+                                 BRAID_ACCESSES({ world->buffer, BRAID_READ_WRITE }),
+                                 BRAID_ARGS(BRAID_ARG(value), BRAID_ARG(value)) };
     return braid_graph_add_kernel(world->graph, &launch, &world->node);
 }
 
 static braid_status add_prelude(struct world *world)
 {
     uint64_t value = 7;
-    braid_launch launch = { .kernel = &other,
-                            .node.name = "prelude",
-                            BRAID_ACCESSES({ world->buffer, BRAID_READ }),
-                            BRAID_ARGS(BRAID_ARG(value)) };
+    braid_kernel_node launch = { .kernel = &other,
+                                 .node.name = "prelude",
+                                 BRAID_ACCESSES({ world->buffer, BRAID_READ }),
+                                 BRAID_ARGS(BRAID_ARG(value)) };
     return braid_graph_add_prelude(world->graph, world->node, &launch, NULL);
 }
 

@@ -175,7 +175,7 @@ static braid_exec *make_pair(struct field *field, const braid_exec_options *opti
     const braid_arg args[] = { braid_resource_address(&second), braid_resource_address(&first),
                                BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num) };
     const braid_access accesses[] = { { first, BRAID_READ }, { second, BRAID_WRITE } };
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node = { .accesses = accesses, .num_accesses = 2, .place = BRAID_PLACE(last) },
         .kernel = &test_axpy,
         .grid = { 1, 1, 1 },

@@ -287,14 +287,15 @@ static braid_exec *make_writer(struct field *field, bool by_parameter, braid_par
     const braid_arg args[] = { braid_resource_address(&to), braid_resource_address(&from),
                                BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num) };
     const braid_access accesses[] = { { from, BRAID_READ }, { to, BRAID_WRITE } };
-    const braid_launch launch = { .node = { .accesses = accesses,
-                                            .num_accesses = 2,
-                                            .place = BRAID_PLACE(field->test->num_places - 1) },
-                                  .kernel = &test_axpy,
-                                  .grid = { 1, 1, 1 },
-                                  .block = { PLACED_WORDS, 1, 1 },
-                                  .args = args,
-                                  .num_args = 5 };
+    const braid_kernel_node launch = { .node = { .accesses = accesses,
+                                                 .num_accesses = 2,
+                                                 .place =
+                                                     BRAID_PLACE(field->test->num_places - 1) },
+                                       .kernel = &test_axpy,
+                                       .grid = { 1, 1, 1 },
+                                       .block = { PLACED_WORDS, 1, 1 },
+                                       .args = args,
+                                       .num_args = 5 };
     check_ok(braid_graph_add_kernel(graph, &launch, out_node));
     const braid_parameter_use use = { .node = *out_node, .target = BRAID_TARGET_ENABLED };
     if (by_parameter)

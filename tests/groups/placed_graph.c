@@ -114,7 +114,7 @@ static void add_kernel(struct placed_node *node, const struct handles *handles, 
     const braid_arg args[] = { braid_resource_address(to), braid_resource_address(from),
                                adds ? braid_resource_address(with) : BRAID_ARG(node->factor),
                                adds ? BRAID_ARG(num) : BRAID_ARG(node->addend), BRAID_ARG(num) };
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node = { .accesses = accesses,
                   .num_accesses = changes         ? 1
                                   : adds && !same ? 3

@@ -25,7 +25,7 @@ static bool run(braid_device *device, braid_graph *graph)
     if (braid_graph_add_buffer(graph, "cells", cells, sizeof(cells), &buffer))
         return false;
     const braid_access access = { buffer, BRAID_READ_WRITE };
-    braid_launch launch = {};
+    braid_kernel_node launch = {};
     launch.kernel = &add;
     launch.grid.x = 8;
     launch.args = args;

@@ -27,13 +27,13 @@ static braid_graph *make_graph(struct random *random)
             if (back <= i)
                 after[num_after++] = nodes[i - back];
         }
-        const braid_launch launch = { .kernel = &kernel,
-                                      .node = { .after = after,
-                                                .num_after = num_after,
-                                                .cost_ns = 1 + random_below(random, 1000) } };
+        const braid_kernel_node launch = { .kernel = &kernel,
+                                           .node = { .after = after,
+                                                     .num_after = num_after,
+                                                     .cost_ns = 1 + random_below(random, 1000) } };
         check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
-        const braid_launch before = { .kernel = &kernel,
-                                      .node = { .cost_ns = 1 + random_below(random, 200) } };
+        const braid_kernel_node before = { .kernel = &kernel,
+                                           .node = { .cost_ns = 1 + random_below(random, 200) } };
         if (random_chance(random, 10))
             check_ok(braid_graph_add_prelude(graph, nodes[i], &before, &prelude));
     }

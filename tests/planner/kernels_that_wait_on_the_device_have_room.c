@@ -22,10 +22,10 @@ static braid_schedule *plan_chains(uint32_t width, uint32_t length, braid_graph 
     braid_node nodes[LENGTH];
     *out_graph = new_graph();
     for (uint32_t i = 0; i < width * length; i++) {
-        const braid_launch launch = { .node = { .after = i < width ? NULL : &nodes[i - width],
-                                                .num_after = i >= width,
-                                                .cost_ns = 1000 },
-                                      .kernel = &kernel };
+        const braid_kernel_node launch = { .node = { .after = i < width ? NULL : &nodes[i - width],
+                                                     .num_after = i >= width,
+                                                     .cost_ns = 1000 },
+                                           .kernel = &kernel };
         check_ok(braid_graph_add_kernel(*out_graph, &launch, &nodes[i]));
     }
     return plan_on(*out_graph, width);

@@ -215,7 +215,7 @@ static void unknown_costs_are_planned_to_run_side_by_side(void **state)
     braid_graph *graph = new_graph();
     braid_node last = NO_NODE, calls[2];
     for (uint32_t i = 0; i < 7; i++) {
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &last, .num_after = i > 0 },
             .kernel = &kernel,
         };
@@ -290,7 +290,7 @@ static braid_graph *kernel_chains(uint32_t width, uint32_t length, uint32_t num_
     braid_graph *graph = new_graph();
     for (uint32_t i = 0; i < width * length; i++) {
         braid_node before = i < width ? NO_NODE : braid_graph_node(graph, i - width);
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &before, .num_after = i >= width, .cost_ns = 1000 },
             .kernel = &kernel,
             .grid = { num_blocks, 1, 1 },

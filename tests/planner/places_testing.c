@@ -25,18 +25,18 @@ braid_node add_user(braid_graph *graph, const struct user *user)
         args[i] = user->by_pointer ? (braid_arg){ &pointer, sizeof(pointer) }
                                    : braid_resource_address(&user->resources[i]);
     }
-    const braid_launch launch = { .node = { .name = user->name,
-                                            .cost_ns = user->cost_ns,
-                                            .place = user->place,
-                                            .lane_hint = user->lane_hint,
-                                            .prelude_of = user->prelude_of,
-                                            .after = &user->after,
-                                            .num_after = user->after.graph != 0,
-                                            .accesses = accesses,
-                                            .num_accesses = user->num },
-                                  .kernel = &kernels[user->num],
-                                  .args = args,
-                                  .num_args = user->num };
+    const braid_kernel_node launch = { .node = { .name = user->name,
+                                                 .cost_ns = user->cost_ns,
+                                                 .place = user->place,
+                                                 .lane_hint = user->lane_hint,
+                                                 .prelude_of = user->prelude_of,
+                                                 .after = &user->after,
+                                                 .num_after = user->after.graph != 0,
+                                                 .accesses = accesses,
+                                                 .num_accesses = user->num },
+                                       .kernel = &kernels[user->num],
+                                       .args = args,
+                                       .num_args = user->num };
     braid_node node;
     check_ok(braid_graph_add_kernel(graph, &launch, &node));
     return node;

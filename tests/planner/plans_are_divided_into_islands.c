@@ -45,7 +45,7 @@ static struct made make_random(struct random *random, uint64_t cost_ns, uint32_t
                 after[num++] = nodes[i - 1 - random_below(random, i < 4 ? i : 4)];
         }
         made.is_outside[i] = random_chance(random, percent_outside);
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = after, .num_after = num, .cost_ns = cost_ns },
             .kernel = made.is_outside[i] ? &without : &with_source,
         };
@@ -204,7 +204,7 @@ static uint32_t count_wide(uint32_t blocks, uint32_t threads, uint64_t cost_ns,
     braid_node node = { 0 };
     for (int i = 0; i < 6; i++) {
         const braid_node before = node;
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &before, .num_after = i > 0, .cost_ns = cost_ns },
             .kernel = &with_source,
             .grid = { blocks, 1, 1 },

@@ -17,7 +17,7 @@ static braid_graph *kernels(uint32_t width, uint32_t length, bool cross, uint64_
             if (cross)
                 before[num++] = braid_graph_node(graph, (row - 1) * width + (column + 1) % width);
         }
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = before, .num_after = num, .cost_ns = cost_ns },
             .kernel = &kernel,
         };

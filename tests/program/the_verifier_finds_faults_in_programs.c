@@ -258,7 +258,8 @@ static braid_graph *make_users(void)
     for (int i = 0; i < 2; i++)
         check_ok(braid_graph_add_kernel(
             graph,
-            &(braid_launch){ .kernel = &keeper, BRAID_ARGS(BRAID_ARG(address), BRAID_ARG(grid)) },
+            &(braid_kernel_node){ .kernel = &keeper,
+                                  BRAID_ARGS(BRAID_ARG(address), BRAID_ARG(grid)) },
             &kernels[i]));
     check_ok(braid_graph_add_copy(
         graph, &(braid_copy){ .to = words, .from = words + 2, .bytes = 8 }, &copy));

@@ -105,11 +105,11 @@ static braid_status add_task(braid_graph *graph, const struct task *task, struct
         args[i] = braid_resource_address(&accesses[i < num ? i : 0].resource);
     args[1 + MOST_READS] = (braid_arg){ &call, sizeof(call) };
     return braid_graph_add_kernel(graph,
-                                  &(braid_launch){ .kernel = &mix_kernel,
-                                                   .node.accesses = accesses,
-                                                   .node.num_accesses = num,
-                                                   .args = args,
-                                                   .num_args = 2 + MOST_READS },
+                                  &(braid_kernel_node){ .kernel = &mix_kernel,
+                                                        .node.accesses = accesses,
+                                                        .node.num_accesses = num,
+                                                        .args = args,
+                                                        .num_args = 2 + MOST_READS },
                                   out_node);
 }
 

@@ -97,29 +97,29 @@ static void add_keeper(struct frame *frame, braid_graph *graph)
     check_ok(braid_graph_add_parameter(graph, "value", sizeof(value), &frame->value));
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .kernel = &test_keep,
-                         BRAID_ACCESSES({ transient, BRAID_WRITE }),
-                         BRAID_ARGS(braid_resource_address(&scratch),
-                                    braid_resource_address(&transient), BRAID_ARG(value),
-                                    BRAID_ARG(num), BRAID_ARG(ns)) },
+        &(braid_kernel_node){ .kernel = &test_keep,
+                              BRAID_ACCESSES({ transient, BRAID_WRITE }),
+                              BRAID_ARGS(braid_resource_address(&scratch),
+                                         braid_resource_address(&transient), BRAID_ARG(value),
+                                         BRAID_ARG(num), BRAID_ARG(ns)) },
         &keep));
     check_ok(braid_graph_use_parameter(graph, frame->value,
                                        &(braid_parameter_use){ .node = keep, .argument = 2 }));
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .kernel = &test_axpy,
-                         BRAID_ACCESSES({ transient, BRAID_READ }, { version, BRAID_WRITE }),
-                         BRAID_ARGS(braid_resource_address(&version),
-                                    braid_resource_address(&transient), BRAID_ARG(num),
-                                    BRAID_ARG(num), BRAID_ARG(num)) },
+        &(braid_kernel_node){ .kernel = &test_axpy,
+                              BRAID_ACCESSES({ transient, BRAID_READ }, { version, BRAID_WRITE }),
+                              BRAID_ARGS(braid_resource_address(&version),
+                                         braid_resource_address(&transient), BRAID_ARG(num),
+                                         BRAID_ARG(num), BRAID_ARG(num)) },
         NULL));
     check_ok(braid_graph_add_earlier_version(graph, version, 1, &version));
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_launch){ .kernel = &test_axpy,
-                         BRAID_ACCESSES({ version, BRAID_READ }, { result, BRAID_WRITE }),
-                         BRAID_ARGS(BRAID_ARG(to), braid_resource_address(&version), BRAID_ARG(num),
-                                    BRAID_ARG(num), BRAID_ARG(num)) },
+        &(braid_kernel_node){ .kernel = &test_axpy,
+                              BRAID_ACCESSES({ version, BRAID_READ }, { result, BRAID_WRITE }),
+                              BRAID_ARGS(BRAID_ARG(to), braid_resource_address(&version),
+                                         BRAID_ARG(num), BRAID_ARG(num), BRAID_ARG(num)) },
         NULL));
 }
 
@@ -133,12 +133,12 @@ static void add_mesh(struct frame *frame, braid_graph *graph)
     for (uint32_t row = 0; row < DEPTH; row++)
         for (uint32_t i = 0; i < WIDTH; i++) {
             uint32_t *to = frame->data + i;
-            braid_launch launch = { .node.after = &above[i],
-                                    .node.num_after = row ? 1 : 0,
-                                    BRAID_ACCESSES({ columns[i], BRAID_READ_WRITE }),
-                                    .kernel = &test_axpy,
-                                    BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(one),
-                                               BRAID_ARG(one), BRAID_ARG(one)) };
+            braid_kernel_node launch = { .node.after = &above[i],
+                                         .node.num_after = row ? 1 : 0,
+                                         BRAID_ACCESSES({ columns[i], BRAID_READ_WRITE }),
+                                         .kernel = &test_axpy,
+                                         BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(one),
+                                                    BRAID_ARG(one), BRAID_ARG(one)) };
             check_ok(braid_graph_add_kernel(graph, &launch, &above[i]));
         }
     frame->changing = above[0];

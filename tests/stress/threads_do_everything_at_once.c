@@ -113,9 +113,9 @@ static braid_status add_node(struct worker *worker, braid_graph *graph, braid_re
         return braid_graph_add_host_call(
             graph, &(braid_host_call){ .node = options, .call = add_by_host, .user = cell }, NULL);
     }
-    braid_launch launch = { .node = options,
-                            .kernel = &add,
-                            BRAID_ARGS(BRAID_ARG(cell), BRAID_ARG(one)) };
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &add,
+                                 BRAID_ARGS(BRAID_ARG(cell), BRAID_ARG(one)) };
     braid_status status = braid_graph_add_kernel(graph, &launch, out_node);
     if (options.prelude_of.graph || options.epilogue_of.graph)
         *out_node = main;
@@ -250,7 +250,7 @@ static void open_shared(struct shared *shared)
         braid_memory_allocate(shared->device, BRAID_MEMORY_HOST, sizeof(*cell), (void **)&cell));
     *cell = 0;
     shared->cell = cell;
-    braid_launch launch = { .kernel = &add, BRAID_ARGS(BRAID_ARG(cell), BRAID_ARG(one)) };
+    braid_kernel_node launch = { .kernel = &add, BRAID_ARGS(BRAID_ARG(cell), BRAID_ARG(one)) };
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_kernel(graph, &launch, &shared->node));
     check_ok(braid_exec_create(shared->device, graph, NULL, &shared->exec));

@@ -30,7 +30,7 @@ PLAIN_GETENV = re.compile(r"\bgetenv\b")
 C_FILES = (".c", ".h", ".cpp", ".hpp")
 TEXT_FILES = C_FILES + (".py", ".sh", ".build", ".md", ".txt", ".1", ".map")
 SCRIPTS = ("run", ".ci/run")
-LONGEST_FILE = {"src/": 400, "examples/sparse_mpm/": 500, "examples/ranks/": 500, "examples/": 119,
+LONGEST_FILE = {"src/": 400, "examples/sparse_mpm/": 500, "examples/ranks/": 500, "examples/": 120,
                 "": 500}  # lines, by where it is
 FORMATTER = "clang-format-14"  # other versions format some lines differently
 

@@ -67,7 +67,7 @@ braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,
                                           BRAID_ARG(busy_ns) };
     for (uint32_t i = 0; i < num_more; i++)
         args[3 + i] = braid_resource_address(&addresses->resources[i]);
-    braid_launch launch = {
+    braid_kernel_node launch = {
         .kernel = busy_kernel(num_more), .node = *options, .args = args, .num_args = 3 + num_more
     };
     if (!launch.kernel)

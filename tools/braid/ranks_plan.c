@@ -201,7 +201,7 @@ static braid_status add_to_graph(braid_graph *graph, braid_resource posts,
     }
     if (given->kind == RANKS_COMPUTE)
         status = braid_graph_add_kernel(
-            graph, &(braid_launch){ .node = options, .kernel = &kernel }, &added);
+            graph, &(braid_kernel_node){ .node = options, .kernel = &kernel }, &added);
     else
         status = braid_graph_add_host_call(
             graph,

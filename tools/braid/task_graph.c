@@ -54,7 +54,7 @@ static braid_status add_given(braid_graph *graph, const struct dot_node *node,
         if (given[i].resource != DOT_NONE)
             args[i] = braid_resource_address(&addresses->all[given[i].resource]);
     }
-    braid_launch launch = {
+    braid_kernel_node launch = {
         .node = *options,
         .kernel = task_kernel(given, num, node->may_be_inside, node->reads_grid),
         .grid = node->grid,
@@ -87,7 +87,7 @@ static braid_status add_kernel(braid_graph *graph, const struct dot_node *node,
         args[num] = (braid_arg){ &nothing, sizeof(nothing) };
     for (uint32_t i = 0; i < num; i++)
         sizes[i] = (struct dot_arg){ sizeof(nothing), DOT_NONE };
-    const braid_launch launch = {
+    const braid_kernel_node launch = {
         .node = *options,
         .kernel = task_kernel(sizes, num, node->may_be_inside, false),
         .grid = node->grid,

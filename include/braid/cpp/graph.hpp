@@ -362,7 +362,7 @@ template <class Errors> class basic_graph
                                                const task &what, const detail::slot<Args> &...args)
     {
         const std::array<braid_arg, sizeof...(Args)> list = { args.get()... };
-        braid_launch launch = {};
+        braid_kernel_node launch = {};
         launch.node = what.options();
         launch.kernel = code.get();
         launch.grid = size.grid;

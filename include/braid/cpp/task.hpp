@@ -132,7 +132,7 @@ struct shape {
     std::uint32_t shared_bytes = 0;
     std::int32_t priority = 0;
     braid_dim3 cluster = {};
-    const void *grid_from = nullptr;        // as in braid_launch
+    const void *grid_from = nullptr;        // as in braid_kernel_node
     braid_resource grid_from_resource = {}; // likewise
 
     shape() = default;

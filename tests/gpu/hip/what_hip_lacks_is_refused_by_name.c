@@ -24,7 +24,7 @@ static struct setup make_chain(void)
         setup.frame.words[i] = 0;
     for (uint32_t i = 0; i < CHAIN; i++) {
         uint32_t *from = setup.frame.words + i, *to = from + 1;
-        const braid_launch launch = {
+        const braid_kernel_node launch = {
             .node = { .after = &last, .num_after = i > 0, .cost_ns = 1000 },
             .kernel = &sum_kernel,
             BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(from), BRAID_ARG(from), BRAID_ARG(one)),
@@ -105,9 +105,9 @@ static void grids_are_not_read_from_memory(void **state)
     const uint32_t *words = setup.frame.words;
     static const braid_kernel reader = { .name = "reader",
                                          .source = "extern \"C\" __global__ void reader() {}\n" };
-    const braid_launch launch = { .node = { .name = "sparse" },
-                                  .kernel = &reader,
-                                  .grid_from = words };
+    const braid_kernel_node launch = { .node = { .name = "sparse" },
+                                       .kernel = &reader,
+                                       .grid_from = words };
     check_ok(braid_graph_add_kernel(setup.graph, &launch, NULL));
     check_refused(&setup, (braid_exec_options){ 0 },
                   "'sparse': the launch of kernel 'reader' has grid_from, and hip:0 has no grids "
