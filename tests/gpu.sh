@@ -16,6 +16,8 @@
 #     stamped    which part of the code that writes times costs what; among times
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
+#     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
+#                this one, by turns (not among "all of them")
 #     wide       a chain of wide kernels that read memory: early starts against the graph as declared
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, the contract
 #                suite on both, what an edge and a byte between them cost, and a tiled Cholesky and
@@ -237,6 +239,31 @@ wide() {
     cat "$results/wide.log"
 }
 
+# A bench of the tree before and of this one, by turns.
+beside_of() { # name rounds program argument...
+    local name=$1
+    shift
+    step "beside-$name" timeout 300 python3 bench/gpu/beside.py "$build-before" "$build" "$@"
+    grep -E '^summary|^\| .*(Braid|chosen)' "$results/beside-$name.log"
+}
+
+build_before() {
+    meson setup "$build-before" "$BRAID_GPU_BEFORE" -Dtests=disabled -Dtool=disabled -Dwerror=false &&
+        ninja -C "$build-before"
+}
+
+beside() {
+    step build-before build_before || return
+    beside_of rigid 3 bench/bench_gpu_rigid
+    beside_of launch 2 bench/bench_gpu_launch
+    beside_of islands 1 bench/bench_gpu_islands
+    for tree in "$build-before" "$build" "$build-before" "$build"; do
+        step "beside-mpm-$(basename "$tree")" timeout 100 "$tree/examples/sparse_mpm/sparse_mpm" --quiet --device cuda \
+            --out "$results/mpm"
+        cat "$results/beside-mpm-$(basename "$tree").log"
+    done
+}
+
 # Two processes, each with a GPU of its own.
 on_ranks() {
     timeout 45 "$build/standin/ranks/ranks_run" 2 "$@"
@@ -363,7 +390,7 @@ for part in "${@:-build contract hip mpm sanitize launch frames times sweep larg
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | islands | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | islands | beside | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
