@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/inside.h"
-#include "base/ranges.h"
 
 // Also refuses what would wait for itself.
 static braid_status check_exec(const char *function, const braid_exec *exec)
@@ -12,34 +11,6 @@ static braid_status check_exec(const char *function, const braid_exec *exec)
     if (!exec)
         return braid_error_null(function, "exec");
     return braid_inside_check(function, exec);
-}
-
-// Where the end of a frame cannot be recorded, nothing could wait for it later: the stream may
-// belong to the program and be gone by then.
-braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot, braid_stream *stream)
-{
-    struct backend *backend = exec->device->backend;
-    braid_status status =
-        backend->ops->event_record(backend, slot->done->backend, device_backend_stream(stream));
-    if (!status) {
-        braid_exec_mark_replaced(exec, slot, stream);
-        return BRAID_OK;
-    }
-    braid_exec_lose(exec, stream);
-    return braid_error(status,
-                       "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
-                       exec->device->label, braid_error_message());
-}
-
-// Of two failures the first tells what happened.
-static braid_status record_done_of_failed(braid_exec *exec, braid_stream *stream,
-                                          braid_status status)
-{
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    (void)braid_exec_record_done(exec, &exec->slots[0], stream);
-    braid_error_end_attempt(&attempt, BRAID_OK);
-    return status;
 }
 
 static bool has_islands(const braid_exec *exec)
@@ -69,79 +40,6 @@ braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status stat
     bool broken = backend->ops->event_query(backend, exec->slots[0].done->backend) == status;
     braid_error_end_attempt(&attempt, BRAID_OK);
     return broken ? add_running(exec, status) : status;
-}
-
-// What tells of the frame's end stands behind what told of the one before, on whatever stream that
-// was.
-static braid_status end_frame(braid_exec *exec, struct frame_slot *slot, braid_stream *stream)
-{
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
-    if (exec->on_end)
-        status =
-            backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
-    if (!status)
-        status = braid_exec_queue_end(exec, stream);
-    if (!status)
-        return braid_exec_record_done(exec, slot, stream);
-    braid_exec_lose(exec, stream);
-    return status;
-}
-
-// Before the first launch `done` was never recorded, and the wait for it is satisfied. Where
-// nothing was queued, the stream may not be behind the frames before, and `done` must go on
-// standing for them.
-static braid_status launch_only_slot(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
-                                     bool in_rows)
-{
-    struct backend *backend = exec->device->backend;
-    struct frame_slot *slot = &exec->slots[0];
-    braid_status status = braid_exec_turn_versions(exec, slot, exec->num_frames);
-    if (!status && exec->player->launches_overlap)
-        status =
-            backend->ops->stream_wait(backend, device_backend_stream(stream), slot->done->backend);
-    if (status)
-        return status;
-    struct play_result result = { 0 };
-    slot->frame.num_launches += num_frames;
-    struct inside inside; // native calls are made on this thread
-    braid_inside_begin(&inside, "a native call", exec);
-    ranges_begin("braid frame");
-    status = num_frames > 1
-                 ? exec->player->launch_many(slot->playing, stream, num_frames, in_rows, &result)
-                 : exec->player->launch(slot->playing, stream, &result);
-    ranges_end();
-    exec->times.num_launches += num_frames;
-    braid_inside_end(&inside);
-    if (result.lost)
-        braid_exec_lose(exec, stream);
-    exec->num_frames += status ? 0 : num_frames;
-    if (!status)
-        return end_frame(exec, slot, stream);
-    return result.queued ? record_done_of_failed(exec, stream, status) : status;
-}
-
-// What was claimed stays claimed where a part of the frame is under way.
-braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
-                                      bool in_rows)
-{
-    braid_status status = braid_exec_claim_communicators(exec, num_frames);
-    if (status)
-        return status;
-    uint64_t before = exec->num_frames, begun_ns = exec->times.room ? clock_now_ns() : 0;
-    status = braid_exec_fill_kept(exec, stream);
-    if (!status && exec->num_slots > 1) {
-        status = braid_exec_launch_frame(exec, stream);
-    } else if (!status) {
-        status = launch_only_slot(exec, stream, num_frames, in_rows);
-        device_use_stream(stream);
-    }
-    braid_exec_watch_launched(exec);
-    if (exec->num_frames == before)
-        braid_exec_unclaim_communicators(exec, num_frames);
-    if (exec->times.room)
-        braid_exec_times_note_launch(&exec->times, before, exec->num_frames, begun_ns);
-    return status;
 }
 
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)

@@ -10,7 +10,6 @@
 
 #include "device/kept.h"
 #include "exec/exec_params.h"
-#include "exec/exec_times.h"
 #include "graph/extents.h"
 #include "memory/memory_plan.h"
 #include "program/player.h"
@@ -27,7 +26,7 @@ struct exec_arena {
 
 // A frame that may be in flight. With one, the next launch is queued behind the last, which the
 // player does or `done`. With more, frame f is launched on the queue of slot f % num_slots: see
-// exec_frames.c.
+// exec_launch.c.
 struct frame_slot {
     struct frame frame;
     struct playing *playing;
@@ -56,6 +55,8 @@ enum exec_ends {
     EXEC_ENDS_LOST,    // nor could that one be awaited
 };
 
+struct exec_part; // exec_part.h
+
 struct exec_communicator {
     braid_communicator *communicator;
     uint32_t num; // operations in a frame
@@ -75,7 +76,7 @@ struct braid_exec {
     struct frame_slot *slots;
     uint32_t num_slots;
     _Atomic uint64_t num_frames; // launched so far; written under lock
-    bool whole_frames; // with more than one slot: a frame starts when the one before has ended
+    bool behind_last;            // a frame starts behind `done` of the one before
     braid_exec_when_full when_full;
     struct memory_info memory;  // guarded by lock: what a frame's arenas have
     braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
@@ -88,13 +89,10 @@ struct braid_exec {
     struct exec_edit *version_edits; // guarded by lock: room for all addresses of versions, and for
     const void **version_values;     // their values
     uint64_t version_period;         // frames so far apart have the same versions of all buffers
-    braid_frame_function *on_end;    // NULL: nobody asks
-    void *on_end_user;
-    uint64_t num_ended;        // frames told of; touched by what tells of them alone
-    struct exec_params params; // its rows are guarded by lock
-    struct exec_room room;     // guarded by lock
-    struct exec_times times;   // guarded by lock, but for its room
-    pthread_mutex_t lock;      // guards launches and the slots
+    struct exec_part *parts;         // in the order in which launches call them
+    struct exec_params params;       // its rows are guarded by lock
+    struct exec_room room;           // guarded by lock
+    pthread_mutex_t lock;            // guards launches and the slots
     // Guarded by lock: a launch, or who else keeps launches away, waits without it; and who waits
     // for the end of that.
     bool is_waiting;
@@ -205,21 +203,12 @@ braid_status braid_exec_await_frames(braid_exec *exec);
 // braid_exec_when_full), BRAID_DEVICE_ERROR.
 braid_status braid_exec_make_room(braid_exec *exec);
 
-// Launches where several frames may be in flight. The caller holds the lock.
-braid_status braid_exec_launch_frame(braid_exec *exec, braid_stream *stream);
 // Leases what slots need besides what a single one has. Errors: as lease_stream and lease_event.
 braid_status braid_exec_lease_queues(braid_exec *exec);
 void braid_exec_return_queues(braid_exec *exec);
 // Gives the exec's program what makes its frames overlap, and says in info how far they do.
 // Errors: BRAID_NO_MEMORY, BRAID_INTERNAL.
 braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph);
-
-// timings.c: room for times, where the program asked for some. Errors: BRAID_UNSUPPORTED,
-// BRAID_NO_MEMORY.
-braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames);
-// read_times.c: between begin_launch and end_launch, where a frame was launched since they were
-// read. Waits for the frames. Errors: those of event_synchronize, read_times and read_clock.
-braid_status braid_exec_read_times(braid_exec *exec);
 
 // exec_scratch.c: keeps what it takes to give scratch another size. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);
@@ -234,22 +223,11 @@ void braid_exec_free_versions(braid_exec *exec);
 // number. Errors: those of braid_exec_change; then the slot has those that it had.
 braid_status braid_exec_turn_versions(braid_exec *exec, struct frame_slot *slot, uint64_t number);
 
-// exec_end.c: queues what tells the program that a frame has ended, behind the frame and behind
-// what told of the one before. Errors: those of submit.
-braid_status braid_exec_queue_end(braid_exec *exec, braid_stream *stream);
-// Where that could not be and the stream of the last frame was awaited, without the lock: waits
-// for those before, too, and tells of all that nobody told of. Errors: those of event_synchronize.
-braid_status braid_exec_tell_rest(braid_exec *exec);
-
-// exec.c: makes `done` of a slot stand for the frame just queued on a stream, or nothing stands for
-// it.
-braid_status braid_exec_record_done(braid_exec *exec, struct frame_slot *slot,
-                                    braid_stream *stream);
-
 // Behind the last launch's end: settles communicators whose launch failed. Takes the lock.
 void braid_exec_settle(braid_exec *exec);
 
-// Queues frames that the player launches at once, with the lock held, and records their end.
+// exec_launch.c: queues frames that the player launches at once, with the lock held, and records
+// their end.
 // `in_rows`: with the arguments that the player has kept for each.
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
                                       bool in_rows);

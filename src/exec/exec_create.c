@@ -7,9 +7,12 @@
 #include "device/group.h"
 #include "exec/early.h"
 #include "exec/exec.h"
+#include "exec/exec_end.h"
 #include "exec/exec_kept.h"
 #include "exec/exec_memory.h"
+#include "exec/exec_part.h"
 #include "exec/exec_places.h"
+#include "exec/exec_times.h"
 #include "exec/islands.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
@@ -56,7 +59,7 @@ static void finish_program(braid_exec *exec)
         braid_exec_free_arenas(exec, slot);
     }
     exec->info.memory_bytes = exec->version_bytes;
-    braid_exec_times_finish(&exec->times);
+    braid_exec_drop_times(exec);
     braid_program_finish(&exec->program);
     braid_schedule_destroy(exec->schedule);
     exec->schedule = NULL;
@@ -130,7 +133,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_exec_order_frames(exec, graph);
     if (!status) // of the operations of then
-        status = braid_exec_make_times(exec, options->profile);
+        status = braid_exec_add_times(exec, options->profile);
     if (!status)
         status = make_playings(exec, options);
     if (!status)
@@ -178,6 +181,7 @@ void braid_exec_free(braid_exec *exec)
     finish_program(exec);
     braid_exec_free_stuck_arenas(exec);
     braid_tasks_finish(&exec->tasks);
+    braid_exec_drop_parts(exec);
     braid_exec_return_queues(exec);
     braid_exec_free_versions(exec);
     braid_exec_free_kept_replicas(exec);
@@ -218,8 +222,6 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
 {
     exec->num_slots = options->frames ? options->frames : 1;
     exec->when_full = options->when_full;
-    exec->on_end = options->on_frame_end;
-    exec->on_end_user = options->on_frame_end_user;
     if (!make_slots(exec))
         return braid_error_no_memory("the frames of an exec");
     braid_status status = braid_tasks_create(
@@ -242,6 +244,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_allocate_kept(exec);
     if (!status)
         status = braid_exec_lease_queues(exec);
+    if (!status)
+        status = braid_exec_add_end(exec, options);
     return status ? status : braid_exec_lease_probes(exec);
 }
 

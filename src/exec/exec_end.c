@@ -1,48 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
-// Telling the program that a frame has ended.
+// The part that tells the program when a frame has ended.
+#include "exec/exec_end.h"
+
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
+#include "exec/exec_part.h"
+
+struct exec_end {
+    struct exec_part part;
+    braid_frame_function *call;
+    void *user;
+    uint64_t num_ended; // frames told of; touched by what tells of them alone
+};
 
 // Frames end in the order of launches, and so are told of: the count needs no lock.
 static void tell_end(void *user)
 {
-    braid_exec *exec = user;
+    struct exec_end *end = user;
     struct inside inside;
     braid_inside_begin(&inside, "a frame's callback", NULL);
-    exec->on_end(exec->num_ended++, exec->on_end_user);
+    end->call(end->num_ended++, end->user);
     braid_inside_end(&inside);
 }
 
-braid_status braid_exec_queue_end(braid_exec *exec, braid_stream *stream)
+// The callback is behind the one of the frame before, on whatever stream that was. A queue of the
+// slot's own is behind the end of that frame already.
+static braid_status queue_call(struct exec_end *end, braid_exec *exec,
+                               const struct exec_launch *launch)
 {
-    if (!exec->on_end)
-        return BRAID_OK;
     struct backend *backend = exec->device->backend;
+    struct backend_stream *queue = device_backend_stream(launch->queue);
     const struct backend_task task = {
         .kind = WORK_HOST,
         .name = "frame's callback",
         .node = BACKEND_NO_NODE,
-        .host = { .call = tell_end, .user = exec },
+        .host = { .call = tell_end, .user = end },
     };
-    braid_status status = backend->ops->submit(backend, device_backend_stream(stream), &task);
-    if (!status)
-        return BRAID_OK;
-    status = braid_error(status,
-                         "launch on %s: the frame's callback could not be queued, so the frame's "
-                         "end was awaited: %s",
-                         exec->device->label, braid_error_message());
-    return status;
+    braid_status status = BRAID_OK;
+    if (!launch->slot->queue)
+        status = backend->ops->stream_wait(backend, queue, launch->before->done->backend);
+    return status ? status : backend->ops->submit(backend, queue, &task);
 }
 
-// Of frames whose callback was queued the device has told before `done`.
-braid_status braid_exec_tell_rest(braid_exec *exec)
+static braid_status after_launch(struct exec_part *part, braid_exec *exec,
+                                 const struct exec_launch *launch)
 {
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; exec->on_end && i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
-    while (exec->on_end && !status && exec->num_ended < exec->num_frames)
-        tell_end(exec);
-    return status;
+    if (launch->status || !launch->num_launched)
+        return BRAID_OK;
+    braid_status status = queue_call((struct exec_end *)part, exec, launch);
+    if (!status)
+        return BRAID_OK;
+    return braid_error(status,
+                       "launch on %s: the frame's callback could not be queued, so the frame's "
+                       "end was awaited: %s",
+                       exec->device->label, braid_error_message());
+}
+
+// The device has told of all frames whose callback was queued. Only the last ones can be left.
+static void settle(struct exec_part *part, braid_exec *exec)
+{
+    struct exec_end *end = (struct exec_end *)part;
+    while (end->num_ended < exec->num_frames)
+        tell_end(end);
+}
+
+static void finish(struct exec_part *part, braid_exec *exec)
+{
+    (void)exec;
+    free(part);
+}
+
+static const struct exec_part_ops ops = {
+    .frame_by_frame = true,
+    .after_launch = after_launch,
+    .settle = settle,
+    .finish = finish,
+};
+
+braid_status braid_exec_add_end(braid_exec *exec, const braid_exec_options *options)
+{
+    if (!options->on_frame_end)
+        return BRAID_OK;
+    struct exec_end *end = calloc(1, sizeof(*end));
+    if (!end)
+        return braid_error_no_memory("an exec");
+    *end = (struct exec_end){ .part.ops = &ops,
+                              .call = options->on_frame_end,
+                              .user = options->on_frame_end_user };
+    braid_exec_add_part(exec, &end->part);
+    return BRAID_OK;
 }

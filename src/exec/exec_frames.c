@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execs with several frames in flight: how their frames are ordered, and launching one.
+// Execs with several frames in flight: their queues, and how their frames are ordered.
 //
-// Each slot has a stream of its own, its queue. A frame is played there, behind a fork from the
-// caller's stream, and the caller's stream waits for its end; so frames in one slot follow each
-// other. The next frame waits inside for positions of this one, or, where that cannot be, as a
-// whole. Before the end of a frame is recorded its queue waits for the end of the frame before, so
-// that frames end in launch order.
-//
-// Behind a launch the caller's stream is blocked until the frame has ended. A next launch on it
-// with nothing queued between takes the fork of the one before, and so overlaps it.
+// Frames in one slot follow each other on its queue. The next frame waits inside for positions of
+// this one, or, where that cannot be, as a whole.
 #include <stdio.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/inside.h"
-#include "base/ranges.h"
 #include "exec/exec.h"
 #include "graph/frame_links.h"
 #include "program/program_frames.h"
@@ -94,7 +86,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
     if (undeclared != GRAPH_NONE)
         snprintf(reason, size, "whole frames: node %u '%.100s' declares no access", undeclared,
                  braid_graph_name(graph, undeclared));
-    else if (exec->whole_frames)
+    else if (exec->info.whole_frames)
         snprintf(reason, size, "whole frames: %s replay does not order nodes of two frames",
                  exec->player->name);
     else if (num_links == 0)
@@ -117,110 +109,20 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
     exec->info.num_frames = exec->num_slots;
     exec->info.num_frame_waits = 0;
     exec->info.frames_reason[0] = '\0';
-    exec->whole_frames = exec->info.whole_frames = true;
+    exec->info.whole_frames = true;
+    exec->behind_last = exec->player->launches_overlap;
     if (exec->num_slots == 1)
         return BRAID_OK;
     braid_status status = braid_graph_find_frame_links(graph, &links, &undeclared);
     drop_far_links(exec, &links);
     if (!status) {
-        exec->whole_frames = undeclared != GRAPH_NONE || (links.num && !orders_frames(exec));
-        exec->info.whole_frames = exec->whole_frames;
-        if (!exec->whole_frames && links.num)
+        exec->behind_last = undeclared != GRAPH_NONE || (links.num && !orders_frames(exec));
+        exec->info.whole_frames = exec->behind_last;
+        if (!exec->behind_last && links.num)
             status = order_nodes(exec, graph, &links);
         tell(exec, graph, undeclared, links.num);
     }
     braid_array_finish(&links);
-    return status;
-}
-
-static braid_status wait(braid_exec *exec, braid_stream *stream, const braid_event *event)
-{
-    struct backend *backend = exec->device->backend;
-    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
-}
-
-// The fork that the last launch on the stream began behind, if nothing was queued there since.
-static braid_event *find_fork(const braid_exec *exec, const braid_stream *stream, uint64_t uses)
-{
-    if (!stream || atomic_load_explicit(&stream->exposed, memory_order_relaxed))
-        return NULL;
-    for (uint32_t i = 0; i < exec->num_slots; i++) {
-        const struct frame_slot *slot = &exec->slots[i];
-        if (slot->launched_on == stream && slot->launched_uses == uses)
-            return slot->began_behind;
-    }
-    return NULL;
-}
-
-// A fork that is recorded anew no longer stands for what frames of other slots began behind.
-static void forget_fork(braid_exec *exec, const braid_event *fork)
-{
-    for (uint32_t i = 0; i < exec->num_slots; i++) {
-        if (exec->slots[i].began_behind == fork)
-            exec->slots[i].launched_on = NULL;
-    }
-}
-
-static braid_status begin(braid_exec *exec, struct frame_slot *slot, braid_stream *stream,
-                          uint64_t uses)
-{
-    struct backend *backend = exec->device->backend;
-    braid_event *behind = find_fork(exec, stream, uses);
-    braid_status status = BRAID_OK;
-    slot->launched_on = NULL;
-    if (!behind) {
-        behind = slot->fork;
-        forget_fork(exec, behind);
-        status =
-            backend->ops->event_record(backend, behind->backend, device_backend_stream(stream));
-    }
-    if (!status)
-        status = wait(exec, slot->queue, behind);
-    slot->began_behind = behind;
-    return status;
-}
-
-// Once something of the frame is queued: its end, behind that of the frame before, and the caller's
-// stream behind its end. What cannot be ordered by the device is awaited at the end of the launch.
-static braid_status join(braid_exec *exec, struct frame_slot *slot, struct frame_slot *before,
-                         braid_stream *stream, bool is_whole)
-{
-    braid_status status = wait(exec, slot->queue, before->done);
-    if (!status && is_whole)
-        status = braid_exec_queue_end(exec, slot->queue);
-    if (!status)
-        status = braid_exec_record_done(exec, slot, slot->queue);
-    if (!status)
-        status = wait(exec, stream, slot->done);
-    if (!status)
-        return BRAID_OK;
-    braid_exec_lose(exec, slot->queue);
-    return status;
-}
-
-static braid_status play(braid_exec *exec, struct frame_slot *slot, struct frame_slot *before,
-                         braid_stream *stream)
-{
-    struct play_result result = { 0 };
-    slot->frame.num_launches++;
-    exec->times.num_launches++;
-    struct inside inside; // native calls are made on this thread
-    braid_inside_begin(&inside, "a native call", exec);
-    ranges_begin("braid frame");
-    braid_status status = exec->player->launch(slot->playing, slot->queue, &result);
-    ranges_end();
-    braid_inside_end(&inside);
-    if (result.lost)
-        braid_exec_lose(exec, slot->queue);
-    if (!status) {
-        exec->num_frames++; // whatever becomes of the join: the player has played it
-        return join(exec, slot, before, stream, true);
-    }
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    if (result.queued)
-        (void)join(exec, slot, before, stream, false);
-    braid_error_end_attempt(&attempt, BRAID_OK);
     return status;
 }
 
@@ -255,27 +157,4 @@ braid_status braid_exec_make_room(braid_exec *exec)
     if (!status)
         status = braid_exec_await_failed_launch(exec);
     return braid_exec_explain_launch(exec, status);
-}
-
-// A frame that failed half-way keeps its slot: the next one is queued behind what there is of it.
-// What other threads queued on the stream meanwhile may be behind the fork: then no later frame
-// begins there.
-braid_status braid_exec_launch_frame(braid_exec *exec, braid_stream *stream)
-{
-    uint64_t number = exec->num_frames, num = exec->num_slots;
-    struct frame_slot *slot = &exec->slots[number % num];
-    struct frame_slot *before = &exec->slots[(number + num - 1) % num];
-    uint64_t uses = device_stream_uses(stream);
-    braid_status status = braid_exec_turn_versions(exec, slot, number);
-    if (!status)
-        status = begin(exec, slot, stream, uses);
-    if (!status && exec->whole_frames)
-        status = wait(exec, slot->queue, before->done);
-    if (status)
-        return status;
-    status = play(exec, slot, before, stream);
-    bool is_alone = device_use_stream(stream) == uses;
-    slot->launched_on = status || !is_alone ? NULL : stream;
-    slot->launched_uses = uses + 1;
-    return status;
 }

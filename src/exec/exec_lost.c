@@ -10,6 +10,7 @@
 // nobody else waits for it.
 #include "base/error.h"
 #include "exec/exec.h"
+#include "exec/exec_part.h"
 
 void braid_exec_lose(braid_exec *exec, braid_stream *stream)
 {
@@ -38,6 +39,18 @@ static bool has_queues(const braid_exec *exec)
     return exec->num_slots > 1 && !braid_exec_fill_is_unknown(exec);
 }
 
+// Of frames before, on whatever streams they are.
+static braid_status settle_parts(braid_exec *exec)
+{
+    struct backend *backend = exec->device->backend;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; exec->parts && i < exec->num_slots && !status; i++)
+        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
+    if (!status)
+        braid_exec_parts_settle(exec);
+    return status;
+}
+
 // For the frame that was launched last, on `stream`.
 static braid_status wait_for_last(braid_exec *exec, braid_stream *stream)
 {
@@ -51,7 +64,7 @@ static braid_status wait_for_last(braid_exec *exec, braid_stream *stream)
     if (!status)
         status = braid_exec_await_fill(exec);
     if (!status)
-        status = braid_exec_tell_rest(exec);
+        status = settle_parts(exec);
     braid_exec_end_wait(exec);
     atomic_store(&exec->ends, status ? EXEC_ENDS_LOST : EXEC_ENDS_KNOWN);
     return status;

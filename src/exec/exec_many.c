@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
+#include "exec/exec_part.h"
 
 static bool has_rows(const struct exec_params *params)
 {
@@ -68,7 +69,7 @@ static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t nu
 {
     bool in_rows = has_rows(&exec->params);
     uint32_t most = 1;
-    bool differ = exec->version_period > 1 || exec->on_end; // each frame by itself
+    bool differ = exec->version_period > 1 || braid_exec_parts_need_each_frame(exec);
     if (exec->player->most_frames && exec->num_slots == 1 && !differ)
         most = exec->player->most_frames(exec->slots[0].playing, in_rows);
     for (size_t done = 0; done < num_frames;) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room for the times of an exec's frames, and which operation has those of a node.
+// The part that keeps times of an exec's frames: room for them, and which operation has those of a
+// node.
 #include "exec/exec_times.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "exec/exec.h"
 
 // The last operation before `op` on the lane that has times; SIZE_MAX: there is none.
 static size_t find_timed_before(const struct program *program, uint32_t lane, size_t op)
@@ -25,50 +28,83 @@ static void find_ops(const struct program *program, size_t *op_of_node)
     }
 }
 
-braid_status braid_exec_times_create(const struct program *program, uint32_t num_frames,
-                                     uint32_t num_slots, struct exec_times *out_times)
+static void finish(struct exec_part *part, braid_exec *exec)
 {
-    uint64_t num_read = (uint64_t)exec_times_of_slot(num_frames, num_slots) * num_slots;
-    struct exec_times times = {
-        .room = num_frames,
-        .order = braid_allocate_zeroed(num_frames, sizeof(uint32_t)),
-        .numbers = braid_allocate_zeroed(num_frames, sizeof(uint64_t)),
-        .launches = braid_allocate_zeroed(num_frames, sizeof(struct profile_span)),
-        .op_of_node = braid_allocate_zeroed(program->tasks->num, sizeof(size_t)),
-        .scratch = braid_allocate_zeroed(num_frames, sizeof(uint64_t)),
-    };
-    braid_status status = BRAID_OK;
-    if (!times.order || !times.numbers || !times.launches || !times.op_of_node || !times.scratch ||
-        num_read > UINT32_MAX)
-        status = braid_error_no_memory("the times of frames");
-    if (!status)
-        status = braid_profile_create((uint32_t)num_read, program->num_ops, &times.profile);
-    if (status) {
-        braid_exec_times_finish(&times);
-        return status;
-    }
-    find_ops(program, times.op_of_node);
-    *out_times = times;
-    return BRAID_OK;
-}
-
-void braid_exec_times_finish(struct exec_times *times)
-{
+    struct exec_times *times = (struct exec_times *)part;
+    (void)exec;
     braid_profile_finish(&times->profile);
     free(times->order);
     free(times->numbers);
     free(times->launches);
     free(times->op_of_node);
     free(times->scratch);
-    *times = (struct exec_times){ 0 };
+    free(times);
 }
 
-void braid_exec_times_note_launch(struct exec_times *times, uint64_t first, uint64_t end,
-                                  uint64_t begun_ns)
+static braid_status before_launch(struct exec_part *part, braid_exec *exec,
+                                  const struct exec_launch *launch)
 {
-    const struct profile_span launch = { begun_ns, clock_now_ns() };
+    struct exec_times *times = (struct exec_times *)part;
+    (void)exec;
+    times->num_launches += launch->num_frames;
+    times->begun_ns = clock_now_ns();
+    return BRAID_OK;
+}
+
+static braid_status after_launch(struct exec_part *part, braid_exec *exec,
+                                 const struct exec_launch *launch)
+{
+    struct exec_times *times = (struct exec_times *)part;
+    (void)exec;
+    const struct profile_span span = { times->begun_ns, clock_now_ns() };
+    uint64_t first = launch->first, end = first + launch->num_launched;
     if (end - first > times->room)
         first = end - times->room;
     for (uint64_t frame = first; frame < end; frame++)
-        times->launches[frame % times->room] = launch;
+        times->launches[frame % times->room] = span;
+    return BRAID_OK;
+}
+
+static const struct exec_part_ops ops = {
+    .before_launch = before_launch,
+    .after_launch = after_launch,
+    .finish = finish,
+};
+
+static braid_status fill(const braid_exec *exec, uint32_t num_frames, struct exec_times *times)
+{
+    const struct program *program = &exec->program;
+    uint64_t num_read = (uint64_t)exec_times_of_slot(num_frames, exec->num_slots) * exec->num_slots;
+    times->order = braid_allocate_zeroed(num_frames, sizeof(uint32_t));
+    times->numbers = braid_allocate_zeroed(num_frames, sizeof(uint64_t));
+    times->launches = braid_allocate_zeroed(num_frames, sizeof(struct profile_span));
+    times->op_of_node = braid_allocate_zeroed(program->tasks->num, sizeof(size_t));
+    times->scratch = braid_allocate_zeroed(num_frames, sizeof(uint64_t));
+    if (!times->order || !times->numbers || !times->launches || !times->op_of_node ||
+        !times->scratch || num_read > UINT32_MAX)
+        return braid_error_no_memory("the times of frames");
+    find_ops(program, times->op_of_node);
+    return braid_profile_create((uint32_t)num_read, program->num_ops, &times->profile);
+}
+
+braid_status braid_exec_add_times(braid_exec *exec, uint32_t num_frames)
+{
+    if (!num_frames)
+        return BRAID_OK;
+    struct exec_times *times = calloc(1, sizeof(*times));
+    if (!times)
+        return braid_error_no_memory("the times of frames");
+    *times = (struct exec_times){ .part.ops = &ops, .room = num_frames };
+    braid_exec_add_part(exec, &times->part);
+    return fill(exec, num_frames, times);
+}
+
+void braid_exec_drop_times(braid_exec *exec)
+{
+    braid_exec_drop_part(exec, &ops);
+}
+
+struct exec_times *braid_exec_get_times(const braid_exec *exec)
+{
+    return (struct exec_times *)braid_exec_find_part(exec, &ops);
 }

@@ -3,12 +3,14 @@
 #ifndef BRAID_EXEC_EXEC_TIMES_H
 #define BRAID_EXEC_EXEC_TIMES_H
 
+#include "exec/exec_part.h"
 #include "program/profile.h"
 #include "program/program.h"
 
-// Guarded by the exec's lock.
+// Guarded by the exec's lock, but for its room.
 struct exec_times {
-    uint32_t room;       // frames that are told of at most; 0: the exec keeps no times
+    struct exec_part part;
+    uint32_t room;       // frames that are told of at most
     uint32_t num_frames; // that are told of
     uint32_t *order;     // where in the profile they are, the oldest first
     uint64_t *numbers;   // which frame of the exec each is
@@ -17,6 +19,7 @@ struct exec_times {
     struct profile profile; // of a few more where slots do not share out the room evenly
     uint64_t num_launches;  // of the exec so far
     uint64_t num_read;      // launches when the profile was read
+    uint64_t begun_ns;      // when the launch at hand has begun
     size_t *op_of_node; // of an empty node: the one that it ends with. SIZE_MAX: the frame's begin
     uint64_t *scratch;  // a number a frame
 };
@@ -27,12 +30,15 @@ static inline uint32_t exec_times_of_slot(uint32_t num_frames, uint32_t num_slot
     return num_frames / num_slots + (num_frames % num_slots != 0);
 }
 
-// Room for the times of as many frames of a program. Errors: BRAID_NO_MEMORY.
-braid_status braid_exec_times_create(const struct program *program, uint32_t num_frames,
-                                     uint32_t num_slots, struct exec_times *out_times);
-void braid_exec_times_finish(struct exec_times *times);
-// The frames from `first` to `end` were launched by a call that began then and has ended now.
-void braid_exec_times_note_launch(struct exec_times *times, uint64_t first, uint64_t end,
-                                  uint64_t begun_ns);
+// Adds the part with room for the times of as many frames of the exec's program, if any. Errors:
+// BRAID_NO_MEMORY.
+braid_status braid_exec_add_times(braid_exec *exec, uint32_t num_frames);
+void braid_exec_drop_times(braid_exec *exec);
+// NULL: the exec keeps no times.
+struct exec_times *braid_exec_get_times(const braid_exec *exec);
+
+// read_times.c: between begin_launch and end_launch, if a frame was launched since they were read.
+// Waits for the frames. Errors: those of event_synchronize, read_times and read_clock.
+braid_status braid_exec_read_times(braid_exec *exec, struct exec_times *times);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
+#include "exec/exec_times.h"
 #include "graph/graph.h"
 
 enum { LEAST_FRAMES = 3 }; // the first one finds no code and data in the caches
@@ -14,7 +15,7 @@ static braid_status check(const braid_exec *exec, const braid_graph *graph)
     static const char function[] = "braid_exec_measure";
     if (!exec || !graph)
         return braid_error_null(function, exec ? "graph" : "exec");
-    if (!exec->times.room)
+    if (!braid_exec_get_times(exec))
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: the exec keeps no times: braid_exec_options.profile is 0",
                            function);
@@ -26,8 +27,9 @@ static braid_status check(const braid_exec *exec, const braid_graph *graph)
 
 static braid_status run_frames(braid_exec *exec, uint32_t num_frames)
 {
+    uint32_t room = braid_exec_get_times(exec)->room;
     if (!num_frames)
-        num_frames = exec->times.room > LEAST_FRAMES ? exec->times.room : LEAST_FRAMES;
+        num_frames = room > LEAST_FRAMES ? room : LEAST_FRAMES;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num_frames && !status; i++) {
         status = braid_exec_launch(exec, NULL);

@@ -2,6 +2,7 @@
 // Reads the times of an exec's last frames from its player, in launch order and by the host's
 // clock.
 #include "exec/exec.h"
+#include "exec/exec_times.h"
 
 // Where in the profile the frames are that a slot has handed out: its last ones, the oldest first.
 struct slot_frames {
@@ -9,9 +10,9 @@ struct slot_frames {
 };
 
 // The slot of the oldest frame comes first: a player may count from what it reads first.
-static braid_status read_slots(braid_exec *exec, uint64_t oldest, struct slot_frames *slots)
+static braid_status read_slots(braid_exec *exec, struct profile *profile, uint64_t oldest,
+                               struct slot_frames *slots)
 {
-    struct profile *profile = &exec->times.profile;
     braid_status status = BRAID_OK;
     profile->num_frames = 0;
     profile->clock = (struct profile_clock){ 0 };
@@ -25,9 +26,9 @@ static braid_status read_slots(braid_exec *exec, uint64_t oldest, struct slot_fr
 }
 
 // A slot's frames are as many apart as there are slots.
-static void put_in_order(braid_exec *exec, uint64_t oldest, const struct slot_frames *slots)
+static void put_in_order(const braid_exec *exec, struct exec_times *times, uint64_t oldest,
+                         const struct slot_frames *slots)
 {
-    struct exec_times *times = &exec->times;
     for (uint64_t frame = oldest; frame < exec->num_frames; frame++) {
         const struct slot_frames *slot = &slots[frame % exec->num_slots];
         uint64_t num_later = (exec->num_frames - 1 - frame) / exec->num_slots;
@@ -48,9 +49,8 @@ static void move(struct profile_span *span, const struct clock_pair *host)
 }
 
 // From the clock of the player's times to the host's.
-static braid_status align(braid_exec *exec)
+static braid_status align(braid_exec *exec, struct profile *profile)
 {
-    struct profile *profile = &exec->times.profile;
     if (!profile->num_frames)
         return BRAID_OK;
     braid_status status = exec->player->read_clock(exec->slots[0].playing, profile);
@@ -63,9 +63,8 @@ static braid_status align(braid_exec *exec)
     return BRAID_OK;
 }
 
-braid_status braid_exec_read_times(braid_exec *exec)
+braid_status braid_exec_read_times(braid_exec *exec, struct exec_times *times)
 {
-    struct exec_times *times = &exec->times;
     struct slot_frames slots[EXEC_MOST_FRAMES];
     uint64_t oldest = exec->num_frames > times->room ? exec->num_frames - times->room : 0;
     if (times->num_read == times->num_launches)
@@ -74,12 +73,12 @@ braid_status braid_exec_read_times(braid_exec *exec)
     if (status)
         return status;
     times->num_frames = 0;
-    status = read_slots(exec, oldest, slots);
+    status = read_slots(exec, &times->profile, oldest, slots);
     if (!status)
-        status = align(exec);
+        status = align(exec, &times->profile);
     if (status)
         return status;
-    put_in_order(exec, oldest, slots);
+    put_in_order(exec, times, oldest, slots);
     times->num_read = times->num_launches;
     return BRAID_OK;
 }

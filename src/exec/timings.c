@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
+#include "exec/exec_times.h"
 
 static struct profile_span *ops_of(const struct exec_times *times, size_t frame)
 {
@@ -26,14 +27,15 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
     braid_status status = braid_inside_check(function, exec);
     if (status)
         return status;
-    if (!exec->times.room)
+    struct exec_times *times = braid_exec_get_times(exec);
+    if (!times)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: the exec keeps no times: braid_exec_options.profile is 0",
                            function);
     braid_exec_begin_launch(exec);
     status = braid_exec_check_lost(exec);
     if (!status)
-        status = braid_exec_read_times(exec);
+        status = braid_exec_read_times(exec, times);
     if (status)
         braid_exec_end_launch(exec);
     return status;
@@ -100,7 +102,7 @@ static uint64_t sum_island_waits(const braid_exec *exec)
     const struct program *program = &exec->program;
     uint64_t sum = 0;
     for (size_t i = 0; exec->player->is_island && i < program->num_ops; i++)
-        sum += is_wait(&program->ops[i]) ? mean_of_op(&exec->times, i) : 0;
+        sum += is_wait(&program->ops[i]) ? mean_of_op(braid_exec_get_times(exec), i) : 0;
     return sum;
 }
 
@@ -109,7 +111,7 @@ braid_status braid_exec_get_timings(braid_exec *exec, braid_timings *out_timings
     braid_status status = begin("braid_exec_get_timings", exec, out_timings);
     if (status)
         return status;
-    const struct exec_times *times = &exec->times;
+    const struct exec_times *times = braid_exec_get_times(exec);
     for (uint32_t i = 0; i < times->num_frames; i++)
         times->scratch[i] = length_of(frame_of(times, i));
     *out_timings = (braid_timings){
@@ -130,7 +132,7 @@ braid_status braid_exec_get_frame_timing(braid_exec *exec, uint32_t index,
     braid_status status = begin(function, exec, out_timing);
     if (status)
         return status;
-    const struct exec_times *times = &exec->times;
+    const struct exec_times *times = braid_exec_get_times(exec);
     const struct clock_pair *host = &times->profile.clock.host;
     if (index >= times->num_frames) {
         status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no frame %u of %u kept",
@@ -156,7 +158,8 @@ static bool is_empty(const braid_exec *exec, uint32_t node)
 static braid_spread find_node_spread(const braid_exec *exec, uint32_t node)
 {
     return is_empty(exec, node) ? (braid_spread){ 0 }
-                                : find_op_spread(&exec->times, exec->times.op_of_node[node]);
+                                : find_op_spread(braid_exec_get_times(exec),
+                                                 braid_exec_get_times(exec)->op_of_node[node]);
 }
 
 static braid_status check_node(const char *function, const braid_exec *exec, braid_node node)
@@ -196,7 +199,7 @@ static braid_timed_by find_timed_by(const braid_exec *exec, uint32_t node)
     static const braid_timed_by timers[] = { [PROFILE_AROUND] = BRAID_TIMED_AROUND,
                                              [PROFILE_INSIDE] = BRAID_TIMED_INSIDE,
                                              [PROFILE_NOT] = BRAID_TIMED_NOT };
-    const struct exec_times *times = &exec->times;
+    const struct exec_times *times = braid_exec_get_times(exec);
     if (is_empty(exec, node) || !times->num_frames)
         return BRAID_TIMED_NOT;
     return timers[times->profile.timers[times->op_of_node[node]]];
@@ -228,7 +231,7 @@ static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
     braid_lane_timing timing = { .waited_for = BRAID_NO_NODE };
     for (size_t i = first; i < first + num; i++) {
         const struct program_op *op = &program->ops[i];
-        uint64_t mean_ns = mean_of_op(&exec->times, i);
+        uint64_t mean_ns = mean_of_op(braid_exec_get_times(exec), i);
         if (op->kind == PROGRAM_RUN) {
             timing.num_nodes++;
             timing.busy_ns += mean_ns;
@@ -240,7 +243,8 @@ static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
             }
         }
     }
-    uint64_t frame_ns = mean_frame(&exec->times), used_ns = timing.busy_ns + timing.waiting_ns;
+    uint64_t frame_ns = mean_frame(braid_exec_get_times(exec)),
+             used_ns = timing.busy_ns + timing.waiting_ns;
     timing.idle_ns = frame_ns > used_ns ? frame_ns - used_ns : 0;
     return timing;
 }
@@ -291,7 +295,7 @@ static braid_wait_timing describe_wait(const braid_exec *exec, size_t op)
         .node = behind < end ? program->ops[behind].index : BRAID_NO_NODE,
         .waited_for = position->task,
         .waited_for_lane = position->lane,
-        .wait = find_op_spread(&exec->times, op),
+        .wait = find_op_spread(braid_exec_get_times(exec), op),
         .frames_before = program->ops[op].frames_before,
     };
 }
@@ -315,7 +319,7 @@ braid_status braid_exec_get_wait_timing(braid_exec *exec, uint64_t index,
 
 static braid_interval interval_of(const braid_exec *exec, size_t frame, uint32_t node)
 {
-    const struct exec_times *times = &exec->times;
+    const struct exec_times *times = braid_exec_get_times(exec);
     const struct profile_span *ops = ops_of(times, frame);
     size_t op = times->op_of_node[node];
     if (!is_empty(exec, node))
@@ -331,7 +335,7 @@ braid_status braid_exec_get_intervals(braid_exec *exec, size_t num_frames,
                                 num_frames && !out_intervals ? NULL : out_num_frames);
     if (status)
         return status;
-    size_t num = exec->times.num_frames, num_nodes = exec->tasks.num;
+    size_t num = braid_exec_get_times(exec)->num_frames, num_nodes = exec->tasks.num;
     size_t first = num > num_frames ? num - num_frames : 0;
     for (size_t frame = first; frame < num; frame++)
         for (uint32_t i = 0; i < num_nodes; i++)
@@ -339,11 +343,4 @@ braid_status braid_exec_get_intervals(braid_exec *exec, size_t num_frames,
     *out_num_frames = num - first;
     braid_exec_end_launch(exec);
     return BRAID_OK;
-}
-
-braid_status braid_exec_make_times(braid_exec *exec, uint32_t num_frames)
-{
-    if (!num_frames)
-        return BRAID_OK;
-    return braid_exec_times_create(&exec->program, num_frames, exec->num_slots, &exec->times);
 }

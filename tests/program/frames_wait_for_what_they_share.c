@@ -247,7 +247,7 @@ static void check_one(braid_device *device, struct random *random, bool has_vers
                                          .plan = { .max_lanes = 4, .fixed_lanes = true } };
     braid_exec *exec = NULL;
     check_ok(braid_exec_create(device, frames.graph, &options, &exec));
-    assert_false(exec->whole_frames);
+    assert_false(exec->info.whole_frames);
     assert_int_equal(count_unordered(&frames, &exec->program), 0);
     for (size_t i = 0; i < exec->program.num_ops; i++)
         totals->num_far += exec->program.ops[i].kind == PROGRAM_AWAIT_FRAME &&

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launching frames: each is queued behind the caller's stream, played, and its end is recorded.
+//
+// With one frame in flight a frame runs on the caller's stream, behind the end of the frame before.
+// With several each slot has a stream of its own, its queue: see exec_frames.c. A frame is played
+// there behind a fork from the caller's stream, and the caller's stream waits for its end. The
+// queue waits for the end of the frame before, so that frames end in launch order.
+//
+// Behind a launch the caller's stream is blocked until the frame has ended. A next launch on it
+// with nothing queued between takes the fork of the one before, and so overlaps it.
+#include "base/error.h"
+#include "base/inside.h"
+#include "base/ranges.h"
+#include "exec/exec.h"
+#include "exec/exec_part.h"
+
+static braid_status wait(braid_exec *exec, braid_stream *stream, const braid_event *event)
+{
+    struct backend *backend = exec->device->backend;
+    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+}
+
+// The fork that the last launch on the stream began behind, if nothing was queued there since.
+static braid_event *find_fork(const braid_exec *exec, const braid_stream *stream, uint64_t uses)
+{
+    if (!stream || atomic_load_explicit(&stream->exposed, memory_order_relaxed))
+        return NULL;
+    for (uint32_t i = 0; i < exec->num_slots; i++) {
+        const struct frame_slot *slot = &exec->slots[i];
+        if (slot->launched_on == stream && slot->launched_uses == uses)
+            return slot->began_behind;
+    }
+    return NULL;
+}
+
+// A fork that is recorded anew no longer stands for what frames of other slots began behind.
+static void forget_fork(braid_exec *exec, const braid_event *fork)
+{
+    for (uint32_t i = 0; i < exec->num_slots; i++) {
+        if (exec->slots[i].began_behind == fork)
+            exec->slots[i].launched_on = NULL;
+    }
+}
+
+static braid_status fork_queue(braid_exec *exec, const struct exec_launch *launch)
+{
+    struct backend *backend = exec->device->backend;
+    struct frame_slot *slot = launch->slot;
+    braid_event *behind = find_fork(exec, launch->stream, launch->uses);
+    braid_status status = BRAID_OK;
+    slot->launched_on = NULL;
+    if (!behind) {
+        behind = slot->fork;
+        forget_fork(exec, behind);
+        status = backend->ops->event_record(backend, behind->backend,
+                                            device_backend_stream(launch->stream));
+    }
+    if (!status)
+        status = wait(exec, slot->queue, behind);
+    slot->began_behind = behind;
+    return status;
+}
+
+// Before the first launch `done` was never recorded, and the wait for it is satisfied.
+static braid_status order_begin(braid_exec *exec, const struct exec_launch *launch)
+{
+    braid_status status = launch->slot->queue ? fork_queue(exec, launch) : BRAID_OK;
+    if (!status && exec->behind_last)
+        status = wait(exec, launch->queue, launch->before->done);
+    return status;
+}
+
+static braid_status play(braid_exec *exec, struct exec_launch *launch)
+{
+    struct play_result result = { 0 };
+    struct frame_slot *slot = launch->slot;
+    slot->frame.num_launches += launch->num_frames;
+    struct inside inside; // native calls are made on this thread
+    braid_inside_begin(&inside, "a native call", exec);
+    ranges_begin("braid frame");
+    braid_status status =
+        launch->num_frames > 1
+            ? exec->player->launch_many(slot->playing, launch->queue, launch->num_frames,
+                                        launch->in_rows, &result)
+            : exec->player->launch(slot->playing, launch->queue, &result);
+    ranges_end();
+    braid_inside_end(&inside);
+    if (result.lost)
+        braid_exec_lose(exec, launch->queue);
+    launch->queued = !status || result.queued;
+    launch->num_launched = status ? 0 : launch->num_frames;
+    exec->num_frames += launch->num_launched;
+    return status;
+}
+
+static braid_status order_end(braid_exec *exec, struct exec_launch *launch)
+{
+    return launch->slot->queue ? wait(exec, launch->queue, launch->before->done) : BRAID_OK;
+}
+
+// If the end of a frame cannot be recorded, nothing could wait for it later: the stream may belong
+// to the program and be gone by then. So the launch waits.
+static braid_status record_end(braid_exec *exec, struct exec_launch *launch)
+{
+    struct backend *backend = exec->device->backend;
+    struct frame_slot *slot = launch->slot;
+    braid_status status = backend->ops->event_record(backend, slot->done->backend,
+                                                     device_backend_stream(launch->queue));
+    if (status)
+        return braid_error(status,
+                           "launch on %s: the frame's end could not be recorded, so it was "
+                           "awaited: %s",
+                           exec->device->label, braid_error_message());
+    braid_exec_mark_replaced(exec, slot, launch->queue);
+    return slot->queue ? wait(exec, launch->stream, slot->done) : BRAID_OK;
+}
+
+// A step behind the player's launch is taken in any case. Of two failures the first tells what
+// happened. If nothing tells of the end of what is queued, the launch waits for it.
+static void then(braid_exec *exec, struct exec_launch *launch,
+                 braid_status (*step)(braid_exec *exec, struct exec_launch *launch))
+{
+    struct error_attempt attempt;
+    if (launch->status)
+        braid_error_begin_attempt(&attempt);
+    braid_status status = step(exec, launch);
+    if (launch->status)
+        braid_error_end_attempt(&attempt, BRAID_OK);
+    if (status && launch->queued)
+        braid_exec_lose(exec, launch->queue);
+    launch->status = launch->status ? launch->status : status;
+}
+
+// If other threads queued something on the stream meanwhile, it may be behind the fork: then no
+// later frame begins there.
+static void note_uses(struct exec_launch *launch)
+{
+    bool is_alone = device_use_stream(launch->stream) == launch->uses;
+    launch->slot->launched_on = launch->status || !is_alone ? NULL : launch->stream;
+    launch->slot->launched_uses = launch->uses + 1;
+}
+
+// A frame that failed half-way keeps its slot: the next one is queued behind what there is of it.
+// If nothing was queued, the stream may not be behind the frames before, and `done` goes on
+// standing for them.
+static void launch_frames(braid_exec *exec, struct exec_launch *launch)
+{
+    launch->status = braid_exec_parts_before(exec, launch);
+    if (!launch->status)
+        launch->status = braid_exec_turn_versions(exec, launch->slot, launch->first);
+    if (!launch->status)
+        launch->status = order_begin(exec, launch);
+    if (!launch->status)
+        launch->status = play(exec, launch);
+    if (launch->queued)
+        then(exec, launch, order_end);
+    then(exec, launch, braid_exec_parts_after);
+    if (launch->queued)
+        then(exec, launch, record_end);
+    note_uses(launch);
+}
+
+// What was claimed stays claimed where a part of the frame is under way.
+braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
+                                      bool in_rows)
+{
+    uint64_t number = exec->num_frames, num = exec->num_slots;
+    struct frame_slot *slot = &exec->slots[number % num];
+    struct exec_launch launch = {
+        .stream = stream,
+        .queue = slot->queue ? slot->queue : stream,
+        .slot = slot,
+        .before = &exec->slots[(number + num - 1) % num],
+        .first = number,
+        .num_frames = num_frames,
+        .in_rows = in_rows,
+    };
+    braid_status status = braid_exec_claim_communicators(exec, num_frames);
+    if (status)
+        return status;
+    launch.status = braid_exec_fill_kept(exec, stream);
+    launch.uses = device_stream_uses(stream);
+    if (!launch.status)
+        launch_frames(exec, &launch);
+    braid_exec_watch_launched(exec);
+    if (!launch.num_launched)
+        braid_exec_unclaim_communicators(exec, num_frames);
+    return launch.status;
+}

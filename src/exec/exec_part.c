@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of an exec: the list of them, and calling each in order.
+#include "exec/exec_part.h"
+
+#include "base/error.h"
+#include "exec/exec.h"
+
+void braid_exec_add_part(braid_exec *exec, struct exec_part *part)
+{
+    struct exec_part **link = &exec->parts;
+    while (*link)
+        link = &(*link)->next;
+    *link = part;
+}
+
+struct exec_part *braid_exec_find_part(const braid_exec *exec, const struct exec_part_ops *ops)
+{
+    struct exec_part *part = exec->parts;
+    while (part && part->ops != ops)
+        part = part->next;
+    return part;
+}
+
+void braid_exec_drop_part(braid_exec *exec, const struct exec_part_ops *ops)
+{
+    struct exec_part **link = &exec->parts;
+    while (*link && (*link)->ops != ops)
+        link = &(*link)->next;
+    struct exec_part *part = *link;
+    if (!part)
+        return;
+    *link = part->next;
+    part->ops->finish(part, exec);
+}
+
+void braid_exec_drop_parts(braid_exec *exec)
+{
+    while (exec->parts)
+        braid_exec_drop_part(exec, exec->parts->ops);
+}
+
+bool braid_exec_parts_need_each_frame(const braid_exec *exec)
+{
+    bool needs = false;
+    for (const struct exec_part *part = exec->parts; part; part = part->next)
+        needs |= part->ops->frame_by_frame;
+    return needs;
+}
+
+braid_status braid_exec_parts_before(braid_exec *exec, const struct exec_launch *launch)
+{
+    braid_status status = BRAID_OK;
+    for (struct exec_part *part = exec->parts; part; part = part->next) {
+        if (!status && part->ops->before_launch)
+            status = part->ops->before_launch(part, exec, launch);
+        part->has_begun = !status;
+    }
+    return status;
+}
+
+// Of two failures the first tells what happened.
+braid_status braid_exec_parts_after(braid_exec *exec, struct exec_launch *launch)
+{
+    struct error_attempt attempt;
+    braid_status first = BRAID_OK;
+    for (struct exec_part *part = exec->parts; part; part = part->next) {
+        if (!part->has_begun || !part->ops->after_launch)
+            continue;
+        braid_status status = part->ops->after_launch(part, exec, launch);
+        if (!status || first)
+            continue;
+        first = status;
+        braid_error_begin_attempt(&attempt);
+    }
+    if (first)
+        braid_error_end_attempt(&attempt, BRAID_OK);
+    return first;
+}
+
+braid_status braid_exec_parts_wait(braid_exec *exec)
+{
+    braid_status status = BRAID_OK;
+    for (struct exec_part *part = exec->parts; part && !status; part = part->next) {
+        if (part->ops->wait)
+            status = part->ops->wait(part, exec);
+    }
+    return status;
+}
+
+void braid_exec_parts_settle(braid_exec *exec)
+{
+    for (struct exec_part *part = exec->parts; part; part = part->next) {
+        if (part->ops->settle)
+            part->ops->settle(part, exec);
+    }
+}
