@@ -23,12 +23,22 @@ extern "Python" braid_status braid_python_native_call(braid_device *device, brai
                                                       void *user);
 extern "Python" void braid_python_frame_end(uint64_t frame, void *user);
 extern "Python" void braid_python_trial(void *user, const braid_tune_trial *trial);
+void braid_python_fill_8(const braid_blocks *blocks, void *const *args);
 extern "Python" void braid_python_log(void *user, braid_status status, const char *message);
 """
 PRELUDE = """
 #include <braid/braid.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+// The kernel of braid/_fills.py on the CPU.
+static void braid_python_fill_8(const braid_blocks *blocks, void *const *args)
+{
+    uint64_t *to = *(uint64_t **)args[0], value = *(const uint64_t *)args[1];
+    uint64_t num = *(const uint64_t *)args[2], end = blocks->end * 1024;
+    for (uint64_t i = blocks->begin * 1024; i < end && i < num; i++)
+        to[i] = value;
+}
 """
 
 

@@ -124,10 +124,11 @@ def fill_value(value: Any, typestr: str, alignment: int, where: str) -> Tuple[in
     """The number and its bytes with which a fill sets each element of an array to `value`: as many bytes as an
     element has, where a fill can, so that it can get any other value later."""
     data = _element(value, typestr, where)
-    for size in (4, 2, 1):
+    for size in (4, 2, 1, 8):
         if alignment % size == 0 and _repeats(data, size):
             return int.from_bytes(data[:size], _ORDER), size
-    raise refuse(f"{where}: {value!r} has {len(data)} bytes that do not repeat; fills are of 1, 2 or 4 bytes")
+    raise refuse(f"{where}: {value!r} has {len(data)} bytes that do not repeat, at an address that is a multiple of "
+                 f"{alignment}; fills are of 1, 2, 4 or 8 bytes, at a multiple of as many")
 
 
 def later_fill_value(value: Any, typestr: str, size: int, where: str) -> int:

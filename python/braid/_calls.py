@@ -9,15 +9,17 @@ from typing import Any, Callable, Deque, Dict, List, Optional
 from braid._binding import ffi, lib
 from braid._errors import Error, Failure, HostCallError, refuse
 from braid._interrupts import inside, keep_interrupt, raise_interrupt, stray
+from braid._kernel import Kernel
 from braid._memory import Pointer
 from braid._text import string
 
 
 class Failures:
-    """What host calls of a graph raised and nobody was told of yet."""
+    """What host calls and kernels of a graph raised and nobody was told of yet."""
 
     def __init__(self) -> None:
         self._list: Deque[Failure] = collections.deque()
+        self.kernels: Dict[int, Kernel] = {}  # those whose code can raise
 
     def add(self, node: str, exception: BaseException) -> None:
         if keep_interrupt(exception):
@@ -28,6 +30,9 @@ class Failures:
         taken = []
         while self._list:
             taken.append(self._list.popleft())
+        for kernel in self.kernels.values():
+            if kernel.raised is not None:
+                taken += [Failure(kernel.name, error, "kernel") for error in kernel.raised.take()]
         return taken
 
     def report(self) -> None:

@@ -268,6 +268,9 @@ class Stream(Owned):
         if span.readonly:
             raise refuse(f"the target of a fill is {span.kind} that is read-only")
         number, nbytes = fill_value(value, span.typestr, span.address & -span.address or 1, "a fill")
+        if nbytes > 4:
+            raise refuse(f"a fill of a stream: {value!r} has 8 bytes; those of streams are of 1, 2 or 4 bytes, and "
+                         "those of graphs of 8 as well")
         with self._owner as pointer:
             check(lib.braid_stream_fill(self._device.pointer_for_children, pointer,
                                         ffi.cast("void *", span.address), number, nbytes, span.nbytes // nbytes))

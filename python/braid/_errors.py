@@ -56,21 +56,22 @@ class TimeoutError(Error, builtins.TimeoutError):
 
 
 class Failure(NamedTuple):
-    """A host call that raised."""
+    """A host call, or a kernel of Numba's, that raised."""
 
     node: str
     exception: BaseException
+    kind: str = "host call"
 
 
 class HostCallError(Error, RuntimeError):
-    """Host calls raised since the last wait. The first one's exception is the cause of this one, and
-    `failures` has all."""
+    """Host calls, or kernels of Numba's on the CPU, raised since the last wait. The first one's exception is the
+    cause of this one, and `failures` has all."""
 
     def __init__(self, failures: List[Failure]):
         first = failures[0]
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         what = f"{type(first.exception).__name__}: {first.exception}"
-        super().__init__(f"host call '{first.node}' raised {what}{more}")
+        super().__init__(f"{first.kind} '{first.node}' raised {what}{more}")
         self.failures = failures
         self.__cause__ = first.exception
 

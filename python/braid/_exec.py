@@ -2,9 +2,11 @@
 """Execs: a schedule bound to a device, replayed frame by frame."""
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
+from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, later_fill_value
 from braid._binding import ffi, lib
 from braid._calls import Call
@@ -17,7 +19,7 @@ from braid._handles import Kept, Node, Parameter, Resource
 from braid._interrupts import may_poll, poll, raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
-from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes
+from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes, spell_out
 from braid._schedule import Intervals, Schedule
 from braid._timings import Timings, read_intervals, read_timings
 
@@ -50,11 +52,15 @@ class ExecInfo:
 class Exec(Owned):
     """A graph ready to run on one device, or on those of a group. It keeps what its nodes use: arrays, kernels, functions."""
 
+    @spell_out(ExecOptions)
     def __init__(self, device: Union[Device, DeviceGroup], graph: Graph, schedule: Optional[Schedule] = None,
                  **how: Unpack[ExecOptions]):
         run_deferred()
         options = ffi.new("braid_exec_options *")
         plan = fill_exec(options, how)
+        if not isinstance(device, (Device, DeviceGroup)) or not isinstance(graph, Graph):
+            raise refuse(f"an exec is made of a device, or a group of them, and a graph: Exec(device, graph), and not "
+                         f"Exec({type(device).__name__}, {type(graph).__name__})")
         if schedule is not None and set(how) & set(PlanOptions.__annotations__):
             raise refuse("an exec takes a schedule or options of a plan, not both")
         kept = graph._kept
@@ -308,12 +314,24 @@ class Exec(Owned):
             raise refuse(f"fill '{node.name}' sets {use.value_bytes} bytes at once, and is given {span.nbytes}")
         number = later_fill_value(value, span.typestr if span else use.typestr, use.value_bytes, f"fill '{node.name}'")
         check_copied(self.device, span, f"fill '{node.name}' is given")
+        if use.value_bytes == _fills.BYTES:
+            self._set_wide_fill(node, number, to, span)
+            return
         with self._owner as pointer:
             check(lib.braid_exec_set_fill(
                 pointer, self.graph._handle(node, "node"), ffi.cast("void *", span.address) if span else ffi.NULL,
                 number, span.nbytes // use.value_bytes if span else 0))
         if span is not None:
             self._keep((node.index, 0), span.keep)
+
+    def _set_wide_fill(self, node: Node, value: int, to: Any, span: Any) -> None:
+        if span is None:
+            self.set_arg(node, 1, ctypes.c_uint64(value))
+            return
+        num_values = span.nbytes // _fills.BYTES
+        for index, argument in enumerate(_fills.arguments(to, value, num_values)):
+            self.set_arg(node, index, argument)
+        self.set_grid(node, _fills.grid(num_values))
 
     def set_function(self, node: Node, function: Callable[..., Any]) -> None:
         """Gives a host or native call another function. In a CUDA or HIP graph that of a native call is called

@@ -2,9 +2,11 @@
 """Graphs: nodes, and what each touches. No device is needed."""
 from __future__ import annotations
 
+import bisect
 import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple, Union
 
+from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
 from braid._calls import Call, host_call_with_memory, native_call_with_memory
@@ -13,8 +15,8 @@ from braid._errors import check, refuse
 from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._lifetime import Owner, run_deferred
-from braid._memory import Pointer, PointerTo, Span, describe, whole_array
-from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, place_number, sizes
+from braid._memory import Pointer, PointerTo, Span, as_list, describe, whole_array
+from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, place_number, sizes, spell_out
 from braid._ranks import Communications
 from braid._text import capture
 
@@ -35,6 +37,8 @@ class Graph(Communications):
         self._kept = Kept()
         self._owner = Owner("graph", out[0], lib.braid_graph_destroy, kept=self._kept)
         self._wholes: Dict[Tuple[int, int], Declared] = {}
+        self._begins: List[int] = []  # of buffers, sorted
+        self._longest: Dict[int, Declared] = {}  # the longest buffer that begins there
         self._parts: Dict[Tuple[int, int, int], Declared] = {}
         self._raw_kernels: Dict[int, Kernel] = {}
 
@@ -114,10 +118,9 @@ class Graph(Communications):
         whole = self._wholes.get((span.whole_begin, span.whole_end))
         if whole is not None:
             return whole
-        for (begin, end), whole in self._wholes.items():
-            if begin <= span.begin and span.end <= end:
-                return whole
-        return None
+        at = bisect.bisect_right(self._begins, span.begin)  # buffers do not overlap, or planning refuses them
+        around = self._longest[self._begins[at - 1]] if at else None
+        return around if around is not None and span.end <= around.end else None
 
     def _declared(self, span: Span, name: Optional[str] = None) -> Declared:
         if span.begin == span.end:
@@ -149,11 +152,16 @@ class Graph(Communications):
                                          end - begin, out))
         whole = Declared(name, (out.index, out.graph), span, begin, end)
         self._wholes[begin, end] = whole
+        if begin not in self._longest:
+            bisect.insort(self._begins, begin)
+        if begin not in self._longest or self._longest[begin].end < end:
+            self._longest[begin] = whole
         self._kept.things.append(span.keep)
         return whole
 
     # ---- nodes ----
 
+    @spell_out(NodeOptions)
     def kernel(self, kernel: Any, grid: Size, args: Sequence[Any] = (), *, block: Size = 1,
                cluster: Size = 0, shared_bytes: int = 0, priority: int = 0, grid_from: Any = None,
                **options: Unpack[NodeOptions]) -> Node:
@@ -183,12 +191,15 @@ class Graph(Communications):
             struct.grid_from_resource = self._handle(counts, "resource")
         node = self._add(lib.braid_graph_add_kernel, description, kernel, counts)
         self._kept.things.extend(argument.keep for argument in arguments if argument.keep is not None)
+        if kernel.raised is not None:
+            self._kept.failures.kernels[id(kernel)] = kernel
         if not node.elsewhere:
             self._kept.kernels[node.index] = KernelUse(name, kernel, arguments)
         for index, parameter in parameters:
             self._use(parameter, node, "argument", index)
         return node
 
+    @spell_out(NodeOptions)
     def copy(self, to: Any, source: Any, **options: Unpack[NodeOptions]) -> Node:
         """Adds a copy of an array, or of a resource that has bytes, to another of as many. It reads the one and
         writes the other."""
@@ -205,6 +216,7 @@ class Graph(Communications):
         self._kept.copies[node.index] = (ends[0].nbytes, ends[1].nbytes)
         return node
 
+    @spell_out(NodeOptions)
     def fill(self, to: Any, value: Any, **options: Unpack[NodeOptions]) -> Node:
         """Adds a fill that sets all elements of an array to a value; or of a resource that has bytes, as which it
         is a NumPy number, or a number of one byte. It writes the array."""
@@ -213,14 +225,22 @@ class Graph(Communications):
         number, nbytes = fill_value(value, end.typestr, end.alignment, f"fill '{name}'")
         if end.nbytes % nbytes:
             raise refuse(f"fill '{name}' sets {nbytes} bytes at once, and is given {end.nbytes}")
-        description = Description(self, "braid_fill *", name, options, writes=end.touched)
-        struct = description.struct
-        end.write(struct, "to")
-        struct.value, struct.value_bytes, struct.num_values = number, nbytes, end.nbytes // nbytes
-        node = self._add(lib.braid_graph_add_fill, description, end.keep)
+        num_values = end.nbytes // nbytes
+        if nbytes == _fills.BYTES:
+            options["name"] = name
+            options["writes"] = as_list(options.get("writes")) + ([to] if end.touched else [])
+            node = self.kernel(_fills.KERNEL, _fills.grid(num_values), _fills.arguments(to, number, num_values),
+                               block=256, **options)
+        else:
+            description = Description(self, "braid_fill *", name, options, writes=end.touched)
+            struct = description.struct
+            end.write(struct, "to")
+            struct.value, struct.value_bytes, struct.num_values = number, nbytes, num_values
+            node = self._add(lib.braid_graph_add_fill, description, end.keep)
         self._kept.fills[node.index] = FillUse(end.typestr, nbytes)
         return node
 
+    @spell_out(NodeOptions)
     def host(
         self, function: Callable[..., Any], *, blocking: bool = False, user: Optional[Resource] = None,
         **options: Unpack[NodeOptions]
@@ -246,6 +266,7 @@ class Graph(Communications):
         description.struct.call, description.struct.user = lib.braid_python_host_call, handle
         return self._add_call(lib.braid_graph_add_host_call, description, handle, "host")
 
+    @spell_out(NodeOptions)
     def native(self, function: Callable[..., Any], *, user: Optional[Resource] = None,
                **options: Unpack[NodeOptions]) -> Node:
         """Adds work that the program queues itself: at each launch function(stream) is called on the
@@ -266,6 +287,7 @@ class Graph(Communications):
         description.struct.call, description.struct.user = lib.braid_python_native_call, handle
         return self._add_call(lib.braid_graph_add_native, description, handle, "native")
 
+    @spell_out(NodeOptions)
     def empty(self, **options: Unpack[NodeOptions]) -> Node:
         """Adds a node without work: a join, or a point to order others by."""
         description = Description(self, "braid_empty *", options.get("name"), options)
@@ -317,11 +339,13 @@ class Graph(Communications):
         "grid_y", "grid_z" (uint32); "to", "from" (an array), "bytes" (uint64) of a copy; "to", "value",
         "num_values" (uint64) of a fill; "enabled" (bool) of any node; a part of an argument. It has the
         parameter's first value in every exec until Exec.set_param. See braid_parameter_use for the rest."""
-        fill = self._kept.fills.get(node.index) if target == "value" and isinstance(node, Node) else None
-        if fill is not None and not nbytes and isinstance(parameter, Parameter) \
+        fill = self._kept.fills.get(node.index) if isinstance(node, Node) else None
+        if fill is not None and target == "value" and not nbytes and isinstance(parameter, Parameter) \
                 and len(parameter._initial.data) - offset != fill.value_bytes:
             raise refuse(f"parameter '{parameter.name}' has {len(parameter._initial.data) - offset} bytes, where the "
                          f"value of fill '{node.name}' has {fill.value_bytes}")
+        if fill is not None and fill.value_bytes == _fills.BYTES:
+            target, argument = _fills.target(node.name, target, argument)
         self._use(parameter, node, target, argument, argument_offset, offset, nbytes)
         self._kept.initial[parameter._handle] = parameter._initial
 
@@ -349,6 +373,7 @@ class Graph(Communications):
         """The graph as Graphviz DOT."""
         return capture(lambda file: lib.braid_graph_write_dot(self._pointer, file)).decode("utf-8", "replace")
 
+    @spell_out(PlanOptions)
     def plan(self, **options: Unpack[PlanOptions]) -> Schedule:
         """Plans the graph. Without options waits and launches are free: for a device, give the costs of
         Device.cost_model()."""

@@ -36,6 +36,12 @@ class Node:
         """Whether another rank runs it, as it does what writes what that owns."""
         return bool(self._handle[0] == 2**32 - 1)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self._handle == other._handle
+
+    def __hash__(self) -> int:
+        return hash(self._handle)
+
     def __repr__(self) -> str:
         return "<braid.Node elsewhere>" if self.elsewhere else f"<braid.Node {self.index} {self.name!r}>"
 
@@ -73,6 +79,12 @@ class Resource:
     def __braid_span__(self) -> Optional[Span]:
         """A buffer that was declared from an array may stand for it."""
         return self._declared.span
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Resource) and self._handle == other._handle
+
+    def __hash__(self) -> int:
+        return hash(self._handle)
 
     def __repr__(self) -> str:
         return f"<braid.Resource {self.name!r}>"

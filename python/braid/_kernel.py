@@ -2,8 +2,9 @@
 """Kernels: one name, and code for each kind of device."""
 from __future__ import annotations
 
+import collections
 import ctypes
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Any, Deque, List, Optional, Sequence, Tuple, Union
 
 from braid._binding import ffi
 from braid._errors import refuse
@@ -32,6 +33,19 @@ def function_address(function: Any, where: str) -> int:
                  f"or a Numba cfunc{hint}")
 
 
+class Raised:
+    """What the code of a kernel raised, and nobody was told of yet."""
+
+    def __init__(self) -> None:
+        self._list: Deque[BaseException] = collections.deque()
+
+    def add(self, error: BaseException) -> None:
+        self._list.append(error)
+
+    def take(self) -> List[BaseException]:
+        return [self._list.popleft() for _ in range(len(self._list))]
+
+
 class Kernel:
     """A kernel, and its code for each kind of device; see braid_kernel. It never changes.
 
@@ -49,6 +63,7 @@ class Kernel:
             raise refuse("a kernel has no name")
         self.name = name
         self.types: Optional[Tuple[Any, ...]] = None if types is None else tuple(types)
+        self.raised: Optional[Raised] = None  # of code that can raise
         self._keep: "list[Any]" = [cpu]
         self._struct = ffi.new("braid_kernel *")
         self._struct.name = self._text(name)

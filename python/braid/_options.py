@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import (TYPE_CHECKING, Any, Callable, Iterator, Literal, Mapping, Optional, Sequence, Tuple, Type,
                     TypedDict, TypeVar, Union, cast)
 
@@ -146,6 +147,28 @@ class ExecOptions(PlanOptions, total=False):
 
 
 _Struct = TypeVar("_Struct")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _LeftOut:
+    """The default of an option in a signature: not given, it is as if it were not there."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+def spell_out(options: Any) -> Callable[[_Function], _Function]:
+    """Has help() and editors show each option of a TypedDict in place of **options."""
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_LeftOut(),
+                                  annotation=getattr(annotation, "__forward_arg__", annotation))
+                for name, annotation in options.__annotations__.items()]
+        function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
 
 
 def read_struct(type_: Type[_Struct], struct: Any) -> _Struct:
@@ -188,6 +211,10 @@ def fill_plan(struct: Any, options: PlanOptions) -> Any:
 
 def fill_exec(struct: Any, options: ExecOptions) -> Any:
     """Writes a braid_exec_options but for its schedule and its callback. See fill_plan."""
+    unknown = set(options) - set(ExecOptions.__annotations__)
+    if unknown:
+        raise TypeError(f"'{sorted(unknown)[0]}' is no option of execs: there are "
+                        f"{', '.join(ExecOptions.__annotations__)}")
     plan = dict(options)
     for name, table in (("mode", MODES), ("islands", ISLANDS), ("when_full", WHEN_FULL)):
         setattr(struct, name, choose(name, table, str(plan.pop(name, next(iter(table))))))

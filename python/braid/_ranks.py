@@ -11,7 +11,7 @@ from braid._errors import BusyError, check, refuse
 from braid._handles import Declared, Kept, Node, Resource
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
-from braid._options import NodeOptions, choose
+from braid._options import NodeOptions, choose, spell_out
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -146,16 +146,19 @@ class Communications(Owned):
         struct.reduction = choose("reduction", _REDUCTIONS, reduction)
         return self._add(lib.braid_graph_add_communication, description, *(end.keep for end in given if end))
 
+    @spell_out(NodeOptions)
     def send(self, communicator: Communicator, array: Any, peer: int, tag: int = 0,
              **options: Unpack[NodeOptions]) -> Node:
         """Adds a send of an array, or of a resource that has bytes, to a rank of the communicator. It reads it."""
         return self._communicate(lib.BRAID_RANK_SEND, communicator, options, source=array, peer=peer, tag=tag)
 
+    @spell_out(NodeOptions)
     def receive(self, communicator: Communicator, array: Any, peer: int, tag: int = 0,
                 **options: Unpack[NodeOptions]) -> Node:
         """Adds a receive into an array of what a rank sends with this tag. It writes it."""
         return self._communicate(lib.BRAID_RANK_RECEIVE, communicator, options, to=array, peer=peer, tag=tag)
 
+    @spell_out(NodeOptions)
     def broadcast(self, communicator: Communicator, array: Any, root: int,
                   **options: Unpack[NodeOptions]) -> Node:
         """Adds a broadcast: the array of rank `root` comes to that of all others."""
@@ -163,17 +166,20 @@ class Communications(Owned):
             options["reads"] = array
         return self._communicate(lib.BRAID_RANK_BROADCAST, communicator, options, to=array, peer=root)
 
+    @spell_out(NodeOptions)
     def all_reduce(self, communicator: Communicator, array: Any, to: Any = None, reduction: str = "sum",
                    **options: Unpack[NodeOptions]) -> Node:
         """Adds a reduction, element by element, of the arrays of all ranks into `to` of each; without, in place."""
         return self._communicate(lib.BRAID_RANK_ALL_REDUCE, communicator, options, source=array,
                                  to=array if to is None else to, reduction=reduction)
 
+    @spell_out(NodeOptions)
     def all_gather(self, communicator: Communicator, array: Any, to: Any, **options: Unpack[NodeOptions]) -> Node:
         """Adds a gather: `to` of each has the arrays of all ranks, in their order."""
         return self._communicate(lib.BRAID_RANK_ALL_GATHER, communicator, options, source=array, to=to,
                                  parts=(1, len(communicator)))
 
+    @spell_out(NodeOptions)
     def reduce_scatter(self, communicator: Communicator, array: Any, to: Any, reduction: str = "sum",
                        **options: Unpack[NodeOptions]) -> Node:
         """Adds a reduction of arrays that have a part for each rank, which is given its own in `to`."""
@@ -200,6 +206,7 @@ class Communications(Owned):
         return Resource(self, Declared(name, (out.index, out.graph), nbytes=size,  # type: ignore[arg-type]
                                        alignment=alignment))
 
+    @spell_out(NodeOptions)
     def takes_part(self, **options: Unpack[NodeOptions]) -> bool:
         """Whether adding a node with these `reads`, `writes` and so on would do anything on this rank."""
         description = Description(self, "braid_empty *", None, options)  # type: ignore[arg-type]

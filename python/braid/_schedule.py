@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 from braid._binding import ffi, lib
 from braid._errors import check, refuse
 from braid._lifetime import Owned, Owner, run_deferred
-from braid._options import PlanOptions, fill_plan, read_struct
+from braid._options import PlanOptions, fill_plan, read_struct, spell_out
 from braid._text import capture, string, whole_text
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ Intervals = Sequence[Tuple[int, int]]
 class Schedule(Owned):
     """An immutable plan. In a notebook it shows itself as a timeline."""
 
+    @spell_out(PlanOptions)
     def __init__(self, graph: Graph, **options: Unpack[PlanOptions]):
         run_deferred()
         self._set_up(graph)
@@ -149,6 +150,7 @@ class Schedule(Owned):
     def _closed(self) -> bool:
         return self._owner.closed or (self._exec is not None and self._exec._owner.closed)
 
+    @spell_out(PlanOptions)
     def replan(self, **options: Unpack[PlanOptions]) -> Schedule:
         """Plans the same graph again, for instance after Graph.set_cost, in less than half the time. With
         options it is planned by those, else as this one was."""

@@ -8,6 +8,7 @@ from typing import Any, List
 from braid._binding import ffi, lib
 from braid._checks import check_native, check_reach
 from braid._device import Device
+from braid._errors import refuse
 from braid._graph import Graph
 from braid._interrupts import stray
 from braid._lifetime import run_deferred
@@ -45,6 +46,9 @@ def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0
     costs of its nodes are measured first, and set, unless `keep_costs`. Kernels and calls run as often as
     there is time for, thousands of times where a frame is short."""
     run_deferred()
+    if not isinstance(device, Device) or not isinstance(graph, Graph):
+        raise refuse(f"what is tuned is a graph on a device: tune(device, graph), and not "
+                     f"tune({type(device).__name__}, {type(graph).__name__})")
     check_reach(device, graph._kept)
     trials: List[Trial] = []
     user = ffi.new_handle(trials)

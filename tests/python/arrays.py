@@ -3,6 +3,7 @@
 
 The stand-in's device memory is the host's, so what a GPU library would own is played by NumPy."""
 import ctypes
+import sys
 import types
 
 import numpy as np
@@ -274,3 +275,28 @@ def test_a_fill_of_a_ctypes_array_sets_its_elements(device):
     graph.fill(numbers, 7)
     braid.Exec(device, graph).run()
     assert list(numbers) == [7, 7, 7]
+
+
+def count_lines(call):
+    """That Python runs in a call."""
+    count = [0]
+
+    def trace(frame, event, argument):
+        count[0] += event == "line"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(None)
+    return count[0]
+
+
+def test_adding_arrays_takes_linear_time():
+    lines = []
+    for num in (200, 400):
+        graph, arrays = braid.Graph(), [np.zeros(2) for _ in range(num)]
+        lines.append(count_lines(lambda: [graph.buffer(array) for array in arrays]))
+        lines[-1] += count_lines(lambda: [graph.host(print, reads=array[1:]) for array in arrays])
+    assert lines[1] < 2.2 * lines[0]

@@ -276,3 +276,45 @@ def test_what_is_given_lives_as_long_as_its_frames(device):
     frame.run()
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("dtype, first, second", [("f8", 1.5, -2.25), ("i8", 7, -(2**40) - 1), (">f8", 1.5, 3.0)])
+def test_a_fill_may_have_values_of_eight_bytes(device, dtype, first, second):
+    x, other = np.zeros(3000, dtype), np.zeros(2, dtype)
+    graph = braid.Graph()
+    fill = graph.fill(x, first, name="set")
+    after = graph.host(lambda: seen.append(x.copy()), reads=x)
+    seen = []
+    assert graph.plan().explain(fill, after).startswith("ordered by data in array 0") and fill.name == "set"
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert (seen[0] == first).all()
+    frame.set_fill(fill, second)
+    frame.run()
+    assert (seen[1] == second).all()
+    frame.set_fill(fill, first, other)
+    frame.run()
+    assert (other == first).all() and (x == second).all()
+    frame.close()
+
+
+def test_parameters_and_resources_reach_fills_of_eight_bytes(device):
+    x, y, seen = np.zeros(4), np.zeros(4), []
+    graph = braid.Graph()
+    level, where = graph.parameter("level", np.float64(2.5)), graph.parameter("where", y)
+    part = graph.transient("part", 32)
+    fill = graph.fill(x, 1.25, writes=y)
+    graph.use(level, fill, "value")
+    graph.use(where, fill, "to")
+    with pytest.raises(braid.InvalidArgumentError, match="fill 'fill' of 8 bytes is a kernel"):
+        graph.use(graph.parameter("num", np.uint64(1)), fill, "num_values")
+    graph.fill(part, np.float64(0.1))
+    graph.host(lambda memory: seen.extend(np.frombuffer(memory, "f8").tolist()), user=part, reads=part)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert y.tolist() == [2.5] * 4 and not x.any() and seen == [0.1] * 4
+    frame.set_param(level, 3.5)
+    frame.set_param(where, x)
+    frame.run()
+    assert x.tolist() == [3.5] * 4 and y.tolist() == [2.5] * 4
+    frame.close()

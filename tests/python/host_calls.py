@@ -115,3 +115,34 @@ def test_the_log_hears_of_failures():
     finally:
         braid.log_to(None)
     assert heard[0][0] == "BRAID_INVALID_ARGUMENT" and "abacus" in heard[0][1]
+
+
+def test_what_a_kernel_of_numba_raises_fails_the_wait(device):
+    pytest.importorskip("numba", reason="Numba is not installed (python3-numba)")
+    from braid.numba import kernel
+
+    @kernel("int64*, int64")
+    def divide(begin, end, x, by):
+        for i in range(begin, end):
+            if x[i] == 13:
+                raise ValueError("13 brings bad luck")
+            x[i] = x[i] // by
+
+    x = np.full(4, 12)
+    graph = braid.Graph()
+    node = graph.kernel(divide, 4, [x, 0], updates=x)
+    frame = braid.Exec(device, graph)
+    frame.launch()
+    with pytest.raises(braid.HostCallError, match="kernel 'divide' raised ZeroDivisionError: integer division") as raised:
+        frame.wait()
+    assert isinstance(raised.value.__cause__, ZeroDivisionError) and raised.value.failures[0].kind == "kernel"
+    frame.wait()  # it is told once
+    frame.set_arg(node, 1, 2)
+    x[2] = 13
+    frame.launch()
+    with pytest.raises(braid.HostCallError, match="kernel 'divide' raised ValueError: 13 brings bad luck"):
+        frame.wait_frame(1)
+    x[2] = 12
+    frame.run()
+    assert x[2] == 6
+    frame.close()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A wrong call raises before anything is lost, and the message names the thing."""
+import inspect
+import pydoc
+
 import numpy as np
 import pytest
 
@@ -48,10 +51,13 @@ LINES = [
     ("w.g.copy(w.x, [1, 2], name='half')", "source of copy 'half'"),
     ("w.g.copy(w.frozen, w.x, name='melt')", "node 'melt' changes 'array 2'"),
     ("w.g.fill(w.x, 'zero', name='wipe')", "fill 'wipe': 'zero'"),
-    ("w.g.fill(np.zeros(2), 2.0, name='wipe')", "fill 'wipe': 2.0 has 8 bytes that do not repeat"),
+    ("w.g.fill(np.zeros(9, 'u1')[1:].view('f8'), 2.0, name='wipe')", "fill 'wipe': 2.0 has 8 bytes that do not repeat"),
+    ("w.device.stream().fill(np.zeros(2), 2.0)", "a fill of a stream: 2.0 has 8 bytes"),
     ("w.g.fill(np.array([print]), 1, name='wipe')", "type '.O' has Python objects for elements"),
     ("w.g.copy(np.array([print]), w.x, name='half')", "type '.O' has Python objects for elements"),
     ("w.frame.run(frames=-1)", "not -1"),
+    ("braid.Exec(w.g, w.device)", r"Exec\(device, graph\), and not Exec\(Graph, Device\)"),
+    ("braid.tune(w.g, w.device)", r"tune\(device, graph\), and not tune\(Graph, Device\)"),
     ("w.g.plan(max_lanes=1).explain(w.node, w.stranger)", "is not in this schedule"),
     ("w.g.plan(policy='best')", "policy 'best' does not exist: there are default, max_concurrency"),
     ("w.frame.set_arg(w.node, 3, 1)", "'add_scaled' has 3 arguments, and no argument 3"),
@@ -89,12 +95,23 @@ def test_a_kernel_without_code_for_the_device_is_named(device):
         braid.Exec(device, graph)
 
 
-def test_options_that_do_not_exist_are_type_errors():
+def test_options_that_do_not_exist_are_type_errors(device):
     graph = braid.Graph()
     with pytest.raises(TypeError, match="read: no such option of nodes; there are name, reads"):
         graph.empty(read=3)
     with pytest.raises(TypeError, match="'lanes' is no option of plans"):
         graph.plan(lanes=3)
+    with pytest.raises(TypeError, match="'frame' is no option of execs: there are .*mode, .*frames"):
+        braid.Exec(device, graph, frame=2)
+
+
+def test_signatures_have_each_option():
+    for function, options in ((braid.Graph.kernel, ("reads", "cost_ns", "block")), (braid.Graph.plan, ("max_lanes",)),
+                              (braid.Exec, ("frames", "max_lanes")), (braid.Schedule.replan, ("effort",))):
+        signature = inspect.signature(function)
+        assert all(signature.parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in options)
+        assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values())
+    assert "reads: 'Things' = ..., " in pydoc.plain(pydoc.render_doc(braid.Graph.empty))
 
 
 def test_two_arrays_that_share_memory_unknown_to_us_are_refused():

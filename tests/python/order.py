@@ -7,6 +7,15 @@ import pytest
 
 import braid
 
+
+def test_a_node_that_is_found_again_is_equal():
+    graph, other = braid.Graph(), braid.Graph()
+    first, second, elsewhere = graph.empty(), graph.empty(), other.empty()
+    assert graph.nodes == [first, second] and first != second and first != elsewhere and first != 0
+    assert len({first, graph.nodes[0], second, elsewhere}) == 3
+    x = np.zeros(4)
+    assert graph.buffer(x) != graph.resource("list") and graph.range(graph.buffer(x), 0, 8) != graph.buffer(x)
+
 PATIENCE_S = 60
 
 
