@@ -21,6 +21,7 @@ from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes, spell_out
 from braid._schedule import Intervals, Schedule
+from braid._text import count
 from braid._timings import Timings, read_intervals, read_timings
 
 if TYPE_CHECKING:
@@ -449,4 +450,4 @@ class Exec(Owned):
 
     def __repr__(self) -> str:
         return "<braid.Exec, closed>" if self._owner.closed else \
-            f"<braid.Exec of {len(self.schedule._nodes)} nodes on {self.device.backend}>"
+            f"<braid.Exec of {count(len(self.schedule._nodes), 'node')} on {self.device.backend}>"

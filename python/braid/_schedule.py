@@ -11,7 +11,7 @@ from braid._binding import ffi, lib
 from braid._errors import check, refuse
 from braid._lifetime import Owned, Owner, run_deferred
 from braid._options import PlanOptions, fill_plan, read_struct, spell_out
-from braid._text import capture, string, whole_text
+from braid._text import capture, count, string, whole_text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -346,6 +346,5 @@ class Schedule(Owned):
         if self._closed:
             return "<braid.Schedule, closed>"
         info = self.info
-        counts = ((info.num_lanes, "lane"), (info.num_waits, "wait"))
-        text = ", ".join(f"{num} {word}{'' if num == 1 else 's'}" for num, word in counts)
-        return f"<braid.Schedule of {info.num_nodes} nodes: {text}>"
+        return (f"<braid.Schedule of {count(info.num_nodes, 'node')}: {count(info.num_lanes, 'lane')}, "
+                f"{count(info.num_waits, 'wait')}>")

@@ -31,6 +31,11 @@ def string(text: Any) -> str:
     return value
 
 
+def count(number: int, word: str) -> str:
+    """So many of something, in English."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def whole_text(write: Callable[[Any, int], Any]) -> str:
     """All of a text that C cuts to fit a buffer."""
     size = 1024

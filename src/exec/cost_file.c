@@ -199,8 +199,9 @@ static braid_status check(const char *path, const struct costs *costs, const bra
     if (!status && device)
         status = check_text(path, "device", costs->device, info.name);
     if (!status && costs->costs_ns.num != graph->nodes.num)
-        status = braid_error(BRAID_INVALID_ARGUMENT, "%s has %zu costs, and the graph %zu nodes",
-                             path, costs->costs_ns.num, graph->nodes.num);
+        status = braid_error(BRAID_INVALID_ARGUMENT, "%s has %zu cost%s, and the graph %zu node%s",
+                             path, costs->costs_ns.num, costs->costs_ns.num == 1 ? "" : "s",
+                             graph->nodes.num, graph->nodes.num == 1 ? "" : "s");
     return status ? status : check_sum(path, "costs_ns", &costs->costs_ns);
 }
 

@@ -167,10 +167,13 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown islands %d",
                            islands);
     int when_full = (int)options->when_full;
-    if (options->frames > EXEC_MOST_FRAMES || when_full < BRAID_FULL_QUEUES ||
-        when_full > BRAID_FULL_REFUSES)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: %u frames, when full %d",
-                           options->frames, when_full);
+    if (options->frames > EXEC_MOST_FRAMES)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_exec_create: %u frames in flight, and %d are the most",
+                           options->frames, (int)EXEC_MOST_FRAMES);
+    if (when_full < BRAID_FULL_QUEUES || when_full > BRAID_FULL_REFUSES)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown when_full %d",
+                           when_full);
     return options->schedule ? check_schedule(options->schedule, graph) : BRAID_OK;
 }
 

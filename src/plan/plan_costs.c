@@ -43,7 +43,8 @@ static braid_status check_range(const struct plan_graph *plan, struct plan_costs
     }
     if (overflow || sum > INT64_MAX)
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "the costs of %u nodes add up to more than 2^63 ns", plan->num_nodes);
+                           "the costs of %u node%s add up to more than 2^63 ns", plan->num_nodes,
+                           plan->num_nodes == 1 ? "" : "s");
     return BRAID_OK;
 }
 

@@ -110,15 +110,16 @@ void braid_explain_limit(struct plan_text *text, const struct braid_schedule *sc
     case BRAID_LIMITED_BY_RESOURCES:
         plan_text_add(text,
                       "limited by resources: %" PRIu64
-                      " pairs of nodes run one after the other for "
+                      " pair%s of nodes run%s one after the other for "
                       "what they access, though no data flows between them",
-                      counts.by_resource);
+                      counts.by_resource, counts.by_resource == 1 ? "" : "s",
+                      counts.by_resource == 1 ? "s" : "");
         break;
     case BRAID_LIMITED_BY_WAIT_COST:
         plan_text_add(text,
-                      "limited by what waits cost: %" PRIu64 " nodes run behind another of their "
+                      "limited by what waits cost: %" PRIu64 " node%s behind another of their "
                       "lane, since waiting on an idle lane would take as long",
-                      counts.by_waits);
+                      counts.by_waits, counts.by_waits == 1 ? " runs" : "s run");
         break;
     case BRAID_LIMITED_BY_PATH_AND_LANES:
         plan_text_add(text,

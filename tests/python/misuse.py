@@ -57,6 +57,7 @@ LINES = [
     ("w.g.copy(np.array([print]), w.x, name='half')", "type '.O' has Python objects for elements"),
     ("w.frame.run(frames=-1)", "not -1"),
     ("braid.Exec(w.g, w.device)", r"Exec\(device, graph\), and not Exec\(Graph, Device\)"),
+    ("braid.Exec(w.device, w.g, frames=17)", "17 frames in flight, and 16 are the most"),
     ("braid.tune(w.g, w.device)", r"tune\(device, graph\), and not tune\(Graph, Device\)"),
     ("w.g.plan(max_lanes=1).explain(w.node, w.stranger)", "is not in this schedule"),
     ("w.g.plan(policy='best')", "policy 'best' does not exist: there are default, max_concurrency"),
@@ -103,6 +104,14 @@ def test_options_that_do_not_exist_are_type_errors(device):
         graph.plan(lanes=3)
     with pytest.raises(TypeError, match="'frame' is no option of execs: there are .*mode, .*frames"):
         braid.Exec(device, graph, frame=2)
+
+
+def test_one_node_is_no_nodes(device):
+    graph = braid.Graph()
+    graph.empty()
+    with braid.Exec(device, graph) as frame:
+        assert repr(frame) == "<braid.Exec of 1 node on cpu>"
+        assert repr(frame.schedule) == "<braid.Schedule of 1 node: 1 lane, 0 waits>"
 
 
 def test_signatures_have_each_option():

@@ -46,7 +46,10 @@ BAD_FILES = [
     ("digraph {\n a [lane_hint=x];\n}", 2, "a whole number"),
     ("digraph {\n a [launch=\"1,1\"];\n}", 2, "8,1,1x256,1,1"),
     ("digraph {\n a [inside=1025];\n}", 2, "up to 1024"),
-    ("digraph {\n resources=\"x\"\n a [accesses=r1];\n}", 3, "by the number of a resource"),
+    ("digraph {\n resources=\"x\"\n a [accesses=r1];\n}", 3, "there is no resource 1: those in 'resources' are numbered from 0 to 0"),
+    ("digraph {\n a [accesses=r0];\n}", 2, "has no resources: its attribute 'resources' lists them"),
+    ("digraph {\n resources=\"x y\"\n a [to=2];\n}", 3, "node 'a' has to '2': there is no resource 2"),
+    ("digraph {\n resources=\"x y\"\n a [to=x];\n}", 3, "that is the number of a resource"),
     ("digraph {\n resources=\"x\"\n a [accesses=\"r0 q0\"];\n}", 3, "written as r0 w1"),
     ("digraph {\n resources=\"x:10 #0:5:6\" a\n}", 1, "resource 1, '#0:5:6'"),
     ("digraph {\n resources=\"x:0\" a\n}", 1, "NAME:BYTES"),
@@ -61,10 +64,12 @@ BAD_FILES = [
     ("digraph {\n parameters=\"p:4 q\" a\n}", 1, "parameter 1, 'q': a parameter is NAME:BYTES"),
     ("digraph {\n parameters=\"p:4097\" a\n}", 1, "of up to 4096 bytes"),
     ("digraph {\n a [args=\"8 0\"];\n}", 2, "arguments are numbers of bytes"),
-    ("digraph {\n a [args=\"@0\"];\n}", 2, "arguments are numbers of bytes"),
+    ("digraph {\n a [args=\"@x\"];\n}", 2, "arguments are numbers of bytes"),
+    ("digraph {\n resources=x a [args=\"4 @1\"];\n}", 2, "there is no resource 1"),
+    ("digraph {\n resources=x a [args=\"@99999999999\"];\n}", 2, "there is no resource 99999999999"),
     ("digraph {\n a [args=\"40000 40000\"];\n}", 2, "up to 65536 bytes in all"),
     ("digraph {\n a [grid_from=x];\n}", 2, "that is the number of a resource"),
-    ("digraph {\n a [kind=copy, to=0];\n}", 2, "that is the number of a resource"),
+    ("digraph {\n a [kind=copy, to=0];\n}", 2, "node 'a' has to '0': the graph has no resources"),
     ("digraph {\n a [kind=fill, value_bytes=3];\n}", 2, "it is 1, 2 or 4"),
     ("digraph {\n parameters=\"p:4\"\n a [uses=\"0:0:4=grib\"];\n}", 3, "uses are written as"),
     ("digraph {\n parameters=\"p:4\"\n a [uses=\"1:0:4=grid.x\"];\n}", 3, "uses are written as"),
@@ -86,6 +91,14 @@ def each_kind_of_bad_file_is_told():
         assert result.err.count("\n") == 1 and result.err.endswith("\n"), f"{text!r}: {result.err}"
         assert result.err.startswith(f"<stdin>:{line}: "), f"{text!r}: {result.err}"
         assert reason in result.err, f"{text!r}: {result.err}"
+
+
+def misspelt_attributes_are_told():
+    for name, meant in (("costs", "cost"), ("cots", None), ("Cost", "cost"), ("lanehint", "lane_hint"), ("labal", "label"),
+                        ("xlabel", None), ("color", None), ("prelude_off", "prelude_of")):
+        result = braid("plan", "-", text=f"digraph {{\n b\n a [{name}=4, cost=1]\n}}")
+        told = f"<stdin>:3: node 'a' has '{name}', which Braid ignores: is '{meant}' meant?\n" if meant else ""
+        assert result.status == 0 and result.err == told, result.err
 
 
 def the_line_names_the_file():
@@ -209,6 +222,7 @@ def outputs_that_cannot_be_written_are_told():
 if __name__ == "__main__":
     sys.exit(run([
         each_kind_of_bad_file_is_told,
+        misspelt_attributes_are_told,
         the_line_names_the_file,
         binary_files_are_refused,
         files_that_cannot_be_read_are_told,

@@ -10,6 +10,7 @@
 #include "dot_cost.h"
 #include "dot_label.h"
 #include "dot_line.h"
+#include "dot_unknown.h"
 
 enum exit_status dot_attribute_refuse(const struct dot_file *file, uint32_t node, const char *name,
                                       const char *text, const char *what)
@@ -214,6 +215,15 @@ static enum exit_status read_graph(struct dot_file *file, Agraph_t *graph)
     return status;
 }
 
+static void tell_unknown(const struct dot_file *file, Agraph_t *graph)
+{
+    enum { NUM = sizeof(attributes) / sizeof(attributes[0]) };
+    const char *names[NUM + 2] = { "prelude_of", "epilogue_of" };
+    for (size_t i = 0; i < NUM; i++)
+        names[i + 2] = attributes[i].name;
+    dot_unknown_tell(file, graph, names, NUM + 2);
+}
+
 enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph)
 {
     file->without_cost = file->num_nodes;
@@ -224,7 +234,9 @@ enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph)
         status = read_role(file, graph, "prelude_of", DOT_PRELUDE);
     if (status == EXIT_DONE)
         status = read_role(file, graph, "epilogue_of", DOT_EPILOGUE);
-    if (status == EXIT_DONE)
+    if (status == EXIT_DONE) {
         dot_cost_choose_unit(file);
+        tell_unknown(file, graph);
+    }
     return status;
 }

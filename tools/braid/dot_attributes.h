@@ -56,6 +56,10 @@ enum exit_status dot_blocks_count(struct dot_file *file);
 enum exit_status dot_attribute_refuse(const struct dot_file *file, uint32_t node, const char *name,
                                       const char *text, const char *what);
 
+// The same where it has the number of a resource that is not in the file.
+enum exit_status dot_resource_refuse(const struct dot_file *file, uint32_t node, const char *name,
+                                     const char *text, uint64_t resource);
+
 // A number at the beginning of *text, which is moved behind it.
 bool dot_number_read(const char **text, uint64_t *out_number);
 

@@ -216,6 +216,21 @@ static bool read_mode(const char **text, braid_access_mode *out_mode)
     return false;
 }
 
+enum exit_status dot_resource_refuse(const struct dot_file *file, uint32_t node, const char *name,
+                                     const char *text, uint64_t resource)
+{
+    char what[160];
+    if (file->num_resources == 0)
+        snprintf(what, sizeof(what),
+                 "the graph has no resources: its attribute 'resources' lists them");
+    else
+        snprintf(what, sizeof(what),
+                 "there is no resource %" PRIu64 ": those in 'resources' are numbered from 0 to "
+                 "%" PRIu32,
+                 resource, file->num_resources - 1);
+    return dot_attribute_refuse(file, node, name, text, what);
+}
+
 enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const char *text)
 {
     static const char what[] =
@@ -233,9 +248,11 @@ enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const c
         uint64_t resource = 0;
         braid_access_mode mode;
         bool is_read = read_mode(&next, &mode) && dot_number_read(&next, &resource) &&
-                       resource < file->num_resources && (!*next || strchr(" \n", *next));
+                       (!*next || strchr(" \n", *next));
         if (!is_read)
             return dot_attribute_refuse(file, node, "accesses", text, what);
+        if (resource >= file->num_resources)
+            return dot_resource_refuse(file, node, "accesses", text, resource);
         file->accesses[file->num_accesses++] = (struct dot_access){ (uint32_t)resource, mode };
     }
     return EXIT_DONE;

@@ -67,19 +67,12 @@ static bool is_at_end(const char *next)
 }
 
 // "@3", the address of a resource, or "8", so many bytes.
-static bool read_arg(const struct dot_file *file, const char **next, struct dot_arg *out_arg)
+static bool read_arg(const char **next, bool *out_is_address, uint64_t *out_number)
 {
-    uint64_t number = 0;
-    bool is_address = **next == '@';
-    *next += is_address;
-    if (!dot_number_read(next, &number) || !is_at_end(*next))
-        return false;
-    if (is_address) {
-        *out_arg = (struct dot_arg){ sizeof(void *), (uint32_t)number };
-        return number < file->num_resources;
-    }
-    *out_arg = (struct dot_arg){ (uint32_t)number, DOT_NONE };
-    return number > 0 && number <= DOT_MOST_ARG_BYTES;
+    *out_is_address = **next == '@';
+    *next += *out_is_address;
+    return dot_number_read(next, out_number) && is_at_end(*next) &&
+           (*out_is_address || (*out_number > 0 && *out_number <= DOT_MOST_ARG_BYTES));
 }
 
 enum exit_status dot_args_read(struct dot_file *file, uint32_t node, const char *text)
@@ -100,28 +93,32 @@ enum exit_status dot_args_read(struct dot_file *file, uint32_t node, const char 
     read->num_args = num;
     const char *next = text + strspn(text, " \n");
     for (uint32_t i = 0; i < num; i++, next += strspn(next, " \n")) {
-        struct dot_arg *arg = &file->args[file->num_args];
-        if (!read_arg(file, &next, arg) || (bytes += arg->bytes) > DOT_MOST_ARG_BYTES)
+        uint64_t number;
+        bool is_address;
+        if (!read_arg(&next, &is_address, &number))
             return dot_attribute_refuse(file, node, "args", text, what);
-        file->num_args++;
+        if (is_address && number >= file->num_resources)
+            return dot_resource_refuse(file, node, "args", text, number);
+        bytes += is_address ? (uint32_t)sizeof(void *) : (uint32_t)number;
+        if (bytes > DOT_MOST_ARG_BYTES)
+            return dot_attribute_refuse(file, node, "args", text, what);
+        file->args[file->num_args++] =
+            is_address ? (struct dot_arg){ sizeof(void *), (uint32_t)number }
+                       : (struct dot_arg){ (uint32_t)number, DOT_NONE };
     }
     return EXIT_DONE;
-}
-
-static bool read_resource(const struct dot_file *file, const char *text, uint32_t *out_resource)
-{
-    uint64_t number = 0;
-    if (!dot_number_read(&text, &number) || *text || number >= file->num_resources)
-        return false;
-    *out_resource = (uint32_t)number;
-    return true;
 }
 
 static enum exit_status read_end(struct dot_file *file, uint32_t node, const char *name,
                                  const char *text, uint32_t *out_resource)
 {
-    if (!read_resource(file, text, out_resource))
+    uint64_t number = 0;
+    const char *next = text;
+    if (!dot_number_read(&next, &number) || *next)
         return dot_attribute_refuse(file, node, name, text, "that is the number of a resource");
+    if (number >= file->num_resources)
+        return dot_resource_refuse(file, node, name, text, number);
+    *out_resource = (uint32_t)number;
     file->nodes[node].has_values = true;
     return EXIT_DONE;
 }

@@ -81,6 +81,14 @@ enum exit_status fail_in_file(const char *file, uint64_t line, const char *forma
     return EXIT_BAD_FILE;
 }
 
+void note_in_file(const char *file, uint64_t line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(file, line, format, arguments);
+    va_end(arguments);
+}
+
 enum exit_status fail_in_library(void)
 {
     return fail(EXIT_FAILED, "%s", braid_error_message());

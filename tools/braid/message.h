@@ -27,6 +27,10 @@ __attribute__((format(printf, 2, 3))) enum exit_status fail(enum exit_status sta
 __attribute__((format(printf, 3, 4))) enum exit_status fail_in_file(const char *file, uint64_t line,
                                                                     const char *format, ...);
 
+// Writes "FILE:LINE: MESSAGE" to standard error, about what is no mistake.
+__attribute__((format(printf, 3, 4))) void note_in_file(const char *file, uint64_t line,
+                                                        const char *format, ...);
+
 // Writes the library's message for this thread's latest failure and returns EXIT_FAILED.
 enum exit_status fail_in_library(void);
 

@@ -44,7 +44,8 @@ static void free_playing(struct graph_playing *playing)
 static braid_status instantiate(const struct gpu_backend *gpu, struct graph_playing *playing)
 {
     char what[96];
-    snprintf(what, sizeof(what), "instantiation of a graph of %u nodes", playing->num_nodes);
+    snprintf(what, sizeof(what), "instantiation of a graph of %u node%s", playing->num_nodes,
+             playing->num_nodes == 1 ? "" : "s");
     gpu_result result = gpu->api->graph_instantiate(&playing->executable, playing->graph, 0);
     if (result)
         playing->executable = NULL;
