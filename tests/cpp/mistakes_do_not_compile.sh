@@ -51,6 +51,14 @@ expect no "a parameter of another type" 'auto by = graph.parameter<double>("by")
 expect no "rows of another type" 'auto by = graph.parameter<float>("by"); exec.set_param_rows(by, std::vector<int>(2));'
 expect no "a kernel that takes an array by reference" 'braid::kernel<void(float (&)[4])> k("k"); (void)k;'
 expect no "a kernel that takes an owner" 'braid::kernel<void(owner)> k("k"); (void)k;'
+shape='a kernel is a function (const braid_blocks &, arguments by value...) that returns nothing'
+expect yes "lambdas and functions are kernels" 'struct some { void operator()(const braid_blocks &, int) const noexcept {} }; braid::kernel a("a", some()); braid::kernel b("b", [](const braid_blocks &) {}); braid::kernel c("c", +[](const braid_blocks &, float) {}); (void)a; (void)b; (void)c;'
+expect no "a kernel without blocks" 'braid::kernel wrong("wrong", [](float *, float) {}); (void)wrong;' "$shape"
+expect no "a kernel that returns something" 'braid::kernel wrong("wrong", [](const braid_blocks &) { return 1; }); (void)wrong;' "$shape"
+expect no "a kernel with auto" 'braid::kernel wrong("wrong", [](const braid_blocks &, auto) {}); (void)wrong;' "$shape"
+expect no "a kernel that changes itself" 'int n = 0; braid::kernel wrong("wrong", [n](const braid_blocks &) mutable { n++; }); (void)wrong;' "$shape"
+expect no "a kernel that is no function" 'braid::kernel wrong("wrong", 3); (void)wrong;' "$shape"
+expect no "a wrong kernel in a graph" 'braid::kernel wrong("wrong", [](float *) {}); graph.add(wrong, 4, braid::task(), x);' "$shape"
 expect no "a host call with an argument" 'graph.host(braid::task(), [](int) {});'
 expect no "a native call without a status" 'graph.native(braid::task(), [](braid_device *, braid_stream *) {});'
 expect no "a copied exec" 'braid::exec other = exec; (void)other;'

@@ -231,6 +231,10 @@ static void times_and_costs_are_read(braid::device &device)
     expect(exec.frame_timing(1).launch.start_ns <= exec.frame_timing(1).launch.end_ns);
     expect(exec.timing(first).median_ns <= exec.timing(first).most_ns);
     expect(exec.timed_by(first) != BRAID_TIMED_NOT && exec.lane_timing(0).num_nodes > 0);
+    auto planned = exec.schedule(), same = planned;
+    expect(planned.info().num_nodes == 2 && same.get() == planned.get());
+    expect(planned.get() == braid_exec_schedule(exec) && planned.steps().size() >= 2);
+    expect(planned.replan(graph).get() != planned.get());
     auto none = braid::checked::exec::create(device, *braid::checked::graph::create(), options);
     expect(!none->wait_timing(0));
     auto schedule = braid::schedule::plan(graph);
@@ -298,7 +302,11 @@ static void plans_can_be_read()
     auto b = graph.empty(braid::task("b").cost(1000).writes(list));
     auto schedule = braid::schedule::plan(graph);
     schedule.verify(graph);
-    expect(schedule.info().num_nodes == 2);
+    auto copy = schedule;
+    schedule = braid::schedule::plan(graph);
+    expect(copy.get() != schedule.get() && copy.info().num_nodes == 2);
+    schedule = std::move(copy);
+    expect(!copy.get() && schedule.info().num_nodes == 2);
     expect(schedule.steps().size() == 2 && schedule.steps()[0].node == a.index);
     expect(schedule.explain(a, b).find("list") != std::string::npos);
 #if __cplusplus >= 202002L

@@ -59,8 +59,7 @@ void dot_unknown_tell(const struct dot_file *file, Agraph_t *graph, const char *
         if (!node)
             continue;
         const struct dot_node *user = &file->nodes[dot_node_index(node)];
-        note_in_file(file->text.path,
-                     dot_line_of_attribute(&file->text, user->place, symbol->name),
+        note_in_file(file->text.path, dot_line_of_attribute(&file->text, user->place, symbol->name),
                      "node '%s' has '%s', which Braid ignores: is '%s' meant?", user->id,
                      symbol->name, near);
     }

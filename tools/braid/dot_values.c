@@ -102,9 +102,9 @@ enum exit_status dot_args_read(struct dot_file *file, uint32_t node, const char 
         bytes += is_address ? (uint32_t)sizeof(void *) : (uint32_t)number;
         if (bytes > DOT_MOST_ARG_BYTES)
             return dot_attribute_refuse(file, node, "args", text, what);
-        file->args[file->num_args++] =
-            is_address ? (struct dot_arg){ sizeof(void *), (uint32_t)number }
-                       : (struct dot_arg){ (uint32_t)number, DOT_NONE };
+        file->args[file->num_args++] = is_address
+                                           ? (struct dot_arg){ sizeof(void *), (uint32_t)number }
+                                           : (struct dot_arg){ (uint32_t)number, DOT_NONE };
     }
     return EXIT_DONE;
 }

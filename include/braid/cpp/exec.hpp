@@ -4,6 +4,7 @@
 #define BRAID_CPP_EXEC_HPP
 
 #include <braid/cpp/graph.hpp>
+#include <braid/cpp/schedule.hpp>
 #include <braid/device_group.h>
 #include <braid/exec.h>
 #include <braid/timings.h>
@@ -199,8 +200,7 @@ template <class Errors> class basic_exec
     result<std::vector<braid_interval>> intervals() const
     {
         braid_timings timings = {};
-        braid_schedule_info plan;
-        braid_schedule_get_info(schedule(), &plan);
+        const braid_schedule_info plan = schedule().info();
         std::vector<braid_interval> list;
         std::size_t num_frames = 0;
         braid_status status = braid_exec_get_timings(get(), &timings);
@@ -227,10 +227,10 @@ template <class Errors> class basic_exec
         return Errors::template from<braid_exec_options>(status, [&] { return way; });
     }
 
-    // Valid as long as the exec.
-    const braid_schedule *schedule() const
+    // The plan that it runs; to be used as long as the exec is there.
+    basic_schedule<Errors> schedule() const
     {
-        return braid_exec_schedule(get());
+        return basic_schedule<Errors>::lent(braid_exec_schedule(get()));
     }
     braid_exec_info info() const
     {

@@ -154,6 +154,10 @@ template <class Errors> class basic_graph
         return add_arguments(code, size, what,
                              detail::slot<Args>::of(std::forward<Values>(values))...);
     }
+    // Of what the compiler has refused as a kernel already.
+    template <class... Values>
+    result<kernel_node<>> add(const kernel<detail::no_kernel> &, const shape &, const task &,
+                              Values &&...);
     result<braid_node> copy(const task &what, place<void *> to, place<const void *> from,
                             std::uint64_t bytes)
     {

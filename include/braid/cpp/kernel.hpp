@@ -105,22 +105,46 @@ template <class... Args> class kernel<void(Args...)>
 
 namespace detail
 {
-template <class Call> struct body_of;
+struct no_kernel;
+
+template <class Call> struct arguments_of {
+    using type = no_kernel;
+};
 template <class Class, class... Args>
-struct body_of<void (Class::*)(const braid_blocks &, Args...) const> {
+struct arguments_of<void (Class::*)(const braid_blocks &, Args...) const> {
     using type = void(Args...);
 };
 template <class Class, class... Args>
-struct body_of<void (Class::*)(const braid_blocks &, Args...) const noexcept> {
+struct arguments_of<void (Class::*)(const braid_blocks &, Args...) const noexcept> {
+    using type = void(Args...);
+};
+
+// Of what has several call operators, or one that is a template, there is no one type.
+template <class Body, class = void> struct body_of : arguments_of<Body> {
+};
+template <class Body>
+struct body_of<Body, std::void_t<decltype(&Body::operator())>>
+    : arguments_of<decltype(&Body::operator())> {
+};
+template <class... Args> struct body_of<void (*)(const braid_blocks &, Args...)> {
     using type = void(Args...);
 };
 } // namespace detail
 
+// What is made of anything else: one line of the compiler's.
+template <> class kernel<detail::no_kernel>
+{
+  public:
+    template <class Body> kernel(const char *, const Body &)
+    {
+        static_assert(!sizeof(Body *),
+                      "a kernel is a function (const braid_blocks &, arguments by value...) that "
+                      "returns nothing: no auto among its parameters, and no 'mutable'");
+    }
+};
+
 // kernel("scale", [=](const braid_blocks &blocks, float *x, float factor) { ... }) knows its types.
-template <class Body>
-kernel(const char *, Body) -> kernel<typename detail::body_of<decltype(&Body::operator())>::type>;
-template <class... Args>
-kernel(const char *, void (*)(const braid_blocks &, Args...)) -> kernel<void(Args...)>;
+template <class Body> kernel(const char *, Body) -> kernel<typename detail::body_of<Body>::type>;
 
 } // namespace braid
 

@@ -9,10 +9,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 namespace braid
 {
 
+// A plan, which never changes; copies are the same one.
 template <class Errors> class basic_schedule
 {
     template <class T> using result = typename Errors::template result<T>;
@@ -24,8 +26,12 @@ template <class Errors> class basic_schedule
     {
         braid_schedule *schedule = nullptr;
         braid_status status = braid_schedule_create(graph, &options, &schedule);
-        return Errors::template from<basic_schedule>(status,
-                                                     [&] { return basic_schedule(schedule); });
+        return Errors::template from<basic_schedule>(status, [&] { return own(schedule); });
+    }
+    // A schedule that somebody else destroys, after the last use of this object and its copies.
+    static basic_schedule lent(const braid_schedule *schedule)
+    {
+        return basic_schedule({ schedule, [](const braid_schedule *) {} });
     }
     result<void> verify(const braid_graph *graph) const
     {
@@ -85,8 +91,7 @@ template <class Errors> class basic_schedule
     {
         braid_schedule *schedule = nullptr;
         braid_status status = braid_schedule_replan(get(), graph, options, &schedule);
-        return Errors::template from<basic_schedule>(status,
-                                                     [&] { return basic_schedule(schedule); });
+        return Errors::template from<basic_schedule>(status, [&] { return own(schedule); });
     }
     // A timeline to scale for browsers, and a trace for Perfetto and chrome://tracing.
     result<void> write_svg(std::FILE *file, const braid_timeline_options &options = {}) const
@@ -105,20 +110,25 @@ template <class Errors> class basic_schedule
         return Errors::template from<void>(braid_schedule_write_dot(get(), file), [] {});
     }
 
-    braid_schedule *get() const noexcept
+    const braid_schedule *get() const noexcept
     {
         return schedule_.get();
     }
-    operator braid_schedule *() const noexcept
+    operator const braid_schedule *() const noexcept
     {
         return get();
     }
 
   private:
-    explicit basic_schedule(braid_schedule *schedule) noexcept : schedule_(schedule)
+    static basic_schedule own(braid_schedule *schedule)
+    {
+        return basic_schedule({ schedule, braid_schedule_destroy });
+    }
+    explicit basic_schedule(std::shared_ptr<const braid_schedule> schedule) noexcept
+        : schedule_(std::move(schedule))
     {
     }
-    detail::owned<braid_schedule, braid_schedule_destroy> schedule_;
+    std::shared_ptr<const braid_schedule> schedule_;
 };
 
 } // namespace braid
