@@ -60,15 +60,6 @@ BRAID_API BRAID_MUST_CHECK braid_status
 braid_exec_create_on_group(braid_device_group *group, const braid_graph *graph,
                            const braid_exec_options *options, braid_exec **out_exec);
 
-// Says that the program has written a buffer of the graph whose replicas are kept
-// (braid_graph_keep_replicas): before the next frame they are filled from its home again, as it is
-// where that launch stands on its stream, and behind all frames launched before. Of other buffers
-// there is nothing to say, nor on one device. At first all of them are filled.
-// Errors: BRAID_INVALID_ARGUMENT (not a resource of the exec's graph; inside a host call, or a
-// native call of the exec).
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_changed(braid_exec *exec,
-                                                               braid_resource buffer);
-
 #ifdef __cplusplus
 }
 #endif

@@ -291,16 +291,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_home(braid_graph *graph,
                                                              braid_resource resource,
                                                              uint32_t place);
 
-// Has the replicas of a buffer on other devices kept from frame to frame (docs/places.md), instead
-// of made anew in each: weights, tables, and what frames alone change. From then on the program may
-// write the buffer between frames only if it says so by braid_exec_set_changed, before the next
-// launch; frames write it as they like, and leave it current at its home. Ranges of it are kept
-// too. It counts where the graph is planned for several devices; elsewhere there is nothing to
-// keep. Errors: BRAID_INVALID_ARGUMENT (not a buffer that was declared with its address, no
-// resource of the graph).
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_keep_replicas(braid_graph *graph,
-                                                                  braid_resource buffer);
-
 // Declares a named resource without bytes: a list, an allocator, RNG state.
 // Errors: BRAID_INVALID_ARGUMENT (empty name), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *graph,

@@ -81,10 +81,9 @@ struct braid_exec {
     struct memory_info memory;  // guarded by lock: what a frame's arenas have
     braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
     struct exec_arenas *stuck_arenas; // guarded by lock; see exec_scratch.c
-    struct placed *placed; // what the graph became on several places; NULL: it is as it was
-    struct exec_kept *kept_replicas; // NULL: there are none; its changes are guarded by lock
-    uint64_t *arena_begins;          // of each place, in the memory plan, and its end
-    void *version_memory;            // of the device, for versioned buffers without addresses
+    struct placed *placed;  // what the graph became on several places; NULL: it is as it was
+    uint64_t *arena_begins; // of each place, in the memory plan, and its end
+    void *version_memory;   // of the device, for versioned buffers without addresses
     uint64_t version_bytes;
     struct exec_edit *version_edits; // guarded by lock: room for all addresses of versions, and for
     const void **version_values;     // their values
@@ -127,9 +126,8 @@ braid_status braid_exec_check_lost(const braid_exec *exec);
 // The same, once it is known. Takes the lock.
 braid_status braid_exec_await_ends(braid_exec *exec);
 
-// Whether all frames have ended, and what fills kept replicas, as far as the device tells. With
-// `wait` it waits for them, twice where that fails. The exec is used by nobody else. `drained`: see
-// kept.h.
+// Whether all frames have ended, as far as the device tells. With `wait` it waits for them, twice
+// where that fails. The exec is used by nobody else. `drained`: see kept.h.
 bool braid_exec_is_idle(braid_exec *exec, bool wait, bool drained);
 
 // exec_create.c: makes all that depends on the player, or nothing. Errors: as braid_exec_create.
@@ -137,23 +135,8 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options,
                                      const struct player *player);
 
-// exec_create.c: on places, as braid_exec_create_on_group, but that the devices are not held open:
-// the exec may be a part of another, and is then freed with it.
-braid_status braid_exec_create_on(const struct places *places, const braid_graph *graph,
-                                  const braid_exec_options *options, braid_exec **out_exec);
 // exec_create.c: without waiting, half-made or not.
 void braid_exec_free(braid_exec *exec);
-
-// exec_kept.c. Before a launch on the stream, with the lock held: queues what fills the kept
-// replicas whose home was written, behind the frames so far. Errors: those of braid_exec_launch;
-// they are still to be filled, and where the end of what was queued is not known the exec's is not.
-braid_status braid_exec_fill_kept(braid_exec *exec, braid_stream *stream);
-// The exec that does so; NULL: there is none.
-braid_exec *braid_exec_get_fill(const braid_exec *exec);
-// Whether that is so, and the wait for it, within begin_wait and end_wait. Errors: those of
-// stream_synchronize.
-bool braid_exec_fill_is_unknown(const braid_exec *exec);
-braid_status braid_exec_await_fill(braid_exec *exec);
 
 // exec_choose.c: has the best player make it, of those that the options allow.
 // Errors: BRAID_UNSUPPORTED (there is none), as braid_exec_make_program.

@@ -8,7 +8,6 @@
 #include "exec/early.h"
 #include "exec/exec.h"
 #include "exec/exec_end.h"
-#include "exec/exec_kept.h"
 #include "exec/exec_memory.h"
 #include "exec/exec_part.h"
 #include "exec/exec_places.h"
@@ -187,7 +186,6 @@ void braid_exec_free(braid_exec *exec)
     braid_exec_drop_parts(exec);
     braid_exec_return_queues(exec);
     braid_exec_free_versions(exec);
-    braid_exec_free_kept_replicas(exec);
     for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++)
         free(exec->slots[i].more);
     free(exec->slots);
@@ -244,8 +242,6 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         return status;
     status = braid_exec_allocate_versions(exec, graph);
     if (!status)
-        status = braid_exec_allocate_kept(exec);
-    if (!status)
         status = braid_exec_lease_queues(exec);
     if (!status)
         status = braid_exec_add_end(exec, options);
@@ -290,8 +286,9 @@ static braid_status make_agreed(braid_exec *exec, const braid_graph *graph,
     return braid_exec_agree(exec, graph, false, status, &again);
 }
 
-braid_status braid_exec_create_on(const struct places *places, const braid_graph *graph,
-                                  const braid_exec_options *options, braid_exec **out_exec)
+// The exec holds its devices open until it is destroyed.
+static braid_status create_on(const struct places *places, const braid_graph *graph,
+                              const braid_exec_options *options, braid_exec **out_exec)
 {
     braid_status status = check_options(graph, options);
     if (status)
@@ -312,18 +309,9 @@ braid_status braid_exec_create_on(const struct places *places, const braid_graph
         return status;
     }
     exec->info.argument_bytes = exec->tasks.num_slot_bytes[TASK_SLOT_ARGUMENTS];
+    braid_places_hold(places, offsetof(braid_device, num_execs), 1);
     *out_exec = exec;
     return BRAID_OK;
-}
-
-// An exec of the program's own, which its devices are held open by until it is destroyed.
-static braid_status create_held(const struct places *places, const braid_graph *graph,
-                                const braid_exec_options *options, braid_exec **out_exec)
-{
-    braid_status status = braid_exec_create_on(places, graph, options, out_exec);
-    if (!status)
-        braid_places_hold(places, offsetof(braid_device, num_execs), 1);
-    return status;
 }
 
 braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
@@ -336,7 +324,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
                                                               : "out_exec");
     const struct places places = { .num = 1, .devices = { device } };
     braid_status status = braid_device_check("braid_exec_create", device);
-    return status ? status : create_held(&places, graph, options ? options : &defaults, out_exec);
+    return status ? status : create_on(&places, graph, options ? options : &defaults, out_exec);
 }
 
 braid_status braid_exec_create_on_group(braid_device_group *group, const braid_graph *graph,
@@ -353,5 +341,5 @@ braid_status braid_exec_create_on_group(braid_device_group *group, const braid_g
     braid_device_group_get_place_model(group, &model);
     if (!own.plan.places)
         own.plan.places = &model;
-    return create_held(&group->places, graph, &own, out_exec);
+    return create_on(&group->places, graph, &own, out_exec);
 }

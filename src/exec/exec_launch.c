@@ -178,10 +178,8 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
     braid_status status = braid_exec_claim_communicators(exec, num_frames);
     if (status)
         return status;
-    launch.status = braid_exec_fill_kept(exec, stream);
     launch.uses = device_stream_uses(stream);
-    if (!launch.status)
-        launch_frames(exec, &launch);
+    launch_frames(exec, &launch);
     braid_exec_watch_launched(exec);
     if (!launch.num_launched)
         braid_exec_unclaim_communicators(exec, num_frames);

@@ -32,11 +32,10 @@ static braid_status synchronize_lanes(braid_exec *exec)
     return status;
 }
 
-// Queues are the exec's, and can always be waited for. What fills kept replicas is on the caller's
-// stream.
+// Queues are the exec's, and can always be waited for.
 static bool has_queues(const braid_exec *exec)
 {
-    return exec->num_slots > 1 && !braid_exec_fill_is_unknown(exec);
+    return exec->num_slots > 1;
 }
 
 // Of frames before, on whatever streams they are.
@@ -61,8 +60,6 @@ static braid_status wait_for_last(braid_exec *exec, braid_stream *stream)
         status = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
     if (!status)
         status = synchronize_lanes(exec);
-    if (!status)
-        status = braid_exec_await_fill(exec);
     if (!status)
         status = settle_parts(exec);
     braid_exec_end_wait(exec);
@@ -101,9 +98,6 @@ braid_status braid_exec_check_lost(const braid_exec *exec)
 // On a device that is drained the frames' own streams have ended: those of the exec are left.
 static bool ask(braid_exec *exec, bool wait, bool drained)
 {
-    braid_exec *fill = braid_exec_get_fill(exec);
-    if (fill && !ask(fill, wait, drained))
-        return false;
     struct backend *backend = exec->device->backend;
     if (atomic_load(&exec->ends) != EXEC_ENDS_KNOWN && (!drained || synchronize_lanes(exec)))
         return false;

@@ -68,7 +68,6 @@ struct graph_resource {
     uint32_t frames_before; // how much earlier that frame was
     uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a graph that was placed
                             // (place/placed.h) also of what the plan or frames choose the memory of
-    bool is_kept;           // replicas of it outlive a frame
     braid_communicator *communicator; // of which the graph is a user; otherwise NULL
     uint32_t owner;                   // of it and of its ranges: which of `owners`, from 1; 0: none
 };

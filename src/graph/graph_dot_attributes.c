@@ -83,8 +83,6 @@ static void write_memory(const struct graph_resource *resource, FILE *file)
     if (resource->num_versions)
         fprintf(file, "*%" PRIu32, resource->num_versions);
     write_home(resource, file);
-    if (resource->is_kept)
-        fputs("+kept", file);
 }
 
 static void write_resource(const struct graph_drawing *drawing, uint32_t index, FILE *file)

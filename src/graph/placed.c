@@ -94,7 +94,6 @@ void braid_placed_release(struct placed *placed)
     braid_graph_destroy(placed->graph);
     braid_place_model_finish(&placed->model);
     free(placed->copies);
-    free(placed->entries);
     free(placed);
 }
 
@@ -108,12 +107,8 @@ static bool copy_parts(const struct placed *from, struct placed *to)
         .links = malloc(num * num * sizeof(*to->model.links)),
     };
     to->copies = braid_allocate_zeroed(from->num_copies, sizeof(*to->copies));
-    to->entries = braid_allocate_zeroed(from->num_entries, sizeof(*to->entries));
-    if (!to->model.speeds || !to->model.links || !to->copies || !to->entries)
+    if (!to->model.speeds || !to->model.links || !to->copies)
         return false;
-    to->num_entries = from->num_entries;
-    if (from->num_entries)
-        memcpy(to->entries, from->entries, from->num_entries * sizeof(*to->entries));
     memcpy(to->model.speeds, from->model.speeds, num * sizeof(*to->model.speeds));
     memcpy(to->model.links, from->model.links, num * num * sizeof(*to->model.links));
     if (from->num_copies)

@@ -28,18 +28,9 @@ struct placed_copy {
     bool is_return; // to the buffer's home, at the end of the frame
 };
 
-// A part of a replica that is kept, which has what its home has when a frame begins.
-struct placed_entry {
-    uint32_t buffer;   // as the program declared it
-    uint32_t resource; // the whole replica
-    uint32_t from, to; // places
-    uint64_t offset, bytes;
-};
-
 // The program's nodes and resources keep their numbers in `graph`, which has the id and version of
 // the program's graph, so that handles are good for both. Copies stand behind the nodes, replicas
-// behind the resources: transient buffers of the place that is their home, or, where they are kept,
-// buffers of one version, whose memory is the exec's. Accesses count in the
+// behind the resources: transient buffers of the place that is their home. Accesses count in the
 // order of graph->sequence, in which every edge goes forward. All nodes have a place.
 // Thread-safety: read only once made; the count of users is atomic.
 struct placed {
@@ -48,8 +39,6 @@ struct placed {
     struct place_model model;
     struct placed_copy *copies; // in the order of their nodes
     uint32_t num_copies;
-    struct placed_entry *entries;
-    uint32_t num_entries;
     uint64_t copy_bytes;
     uint64_t one_place_ns; // the makespan on the best place alone; 0: there is no such plan
 };

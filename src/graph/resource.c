@@ -150,36 +150,6 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
     return braid_graph_append_resource(graph, NULL, range, out_range);
 }
 
-// Whether it is a buffer whose memory the program named.
-static const char *what_else(const struct graph_resource *resource, uint32_t index)
-{
-    return !resource->bytes            ? "not a buffer"
-           : resource->is_scratch      ? "scratch"
-           : resource->alignment       ? "a transient buffer"
-           : resource->num_versions    ? "versioned"
-           : resource->buffer != index ? "a range"
-                                       : NULL;
-}
-
-braid_status braid_graph_keep_replicas(braid_graph *graph, braid_resource buffer)
-{
-    if (!graph)
-        return braid_error_null("braid_graph_keep_replicas", "graph");
-    if (buffer.graph != graph->id || buffer.index >= graph->resources.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_keep_replicas: resource %u of graph %u is not a resource "
-                           "of this graph",
-                           buffer.index, buffer.graph);
-    struct graph_resource *kept = &((struct graph_resource *)graph->resources.items)[buffer.index];
-    const char *what = what_else(kept, buffer.index);
-    if (what)
-        return braid_error(BRAID_INVALID_ARGUMENT, "'%s' is %s: replicas are kept of whole buffers",
-                           braid_names_at(&graph->names, kept->name), what);
-    kept->is_kept = true;
-    graph->version++;
-    return BRAID_OK;
-}
-
 braid_status braid_graph_set_home(braid_graph *graph, braid_resource resource, uint32_t place)
 {
     if (!graph)

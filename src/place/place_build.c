@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "graph/segments.h"
-#include "place/place_kept.h"
 #include "place/place_memory.h"
 
 struct build {
@@ -25,9 +24,7 @@ struct build {
     struct graph_segments segments;
     uint64_t *offsets;           // per segment: where it begins in its buffer
     uint64_t *valid;             // per segment: the places that have its last write, a bit each
-    uint64_t *began;             // likewise, when the frame begins
     struct array copies;         // struct placed_copy
-    struct array entries;        // struct placed_entry
     struct array copy_addresses; // struct graph_address
 };
 
@@ -339,17 +336,13 @@ static braid_status begin(struct build *build, const braid_place_model *model)
     size_t num = (size_t)build->segments.num_segments + 1;
     build->offsets = braid_allocate_zeroed(num, sizeof(*build->offsets));
     build->valid = braid_allocate_zeroed(num, sizeof(*build->valid));
-    build->began = braid_allocate_zeroed(num, sizeof(*build->began));
-    if (!status && (!build->offsets || !build->valid || !build->began))
+    if (!status && (!build->offsets || !build->valid))
         status = braid_error_no_memory("a graph with places");
     if (status)
         return status;
     find_offsets(build);
     find_valid(build);
-    status = braid_place_find_kept(build->user, build->plan, build->place_of, &build->segments,
-                                   build->valid);
-    memcpy(build->began, build->valid, num * sizeof(*build->began));
-    return status;
+    return BRAID_OK;
 }
 
 braid_status braid_place_build(const braid_graph *graph, const struct plan_graph *plan,
@@ -364,12 +357,7 @@ braid_status braid_place_build(const braid_graph *graph, const struct plan_graph
         status = return_home(&build);
     if (!status)
         status = bind_addresses(&build);
-    if (!status)
-        status = braid_place_list_entries(&build.memory, &build.segments, build.offsets,
-                                          build.began, &build.entries);
     if (build.placed) {
-        build.placed->entries = build.entries.items;
-        build.placed->num_entries = (uint32_t)build.entries.num;
         build.placed->copies = build.copies.items;
         build.placed->num_copies = (uint32_t)build.copies.num;
     }
@@ -378,7 +366,6 @@ braid_status braid_place_build(const braid_graph *graph, const struct plan_graph
     braid_array_finish(&build.copy_addresses);
     free(build.offsets);
     free(build.valid);
-    free(build.began);
     if (status)
         braid_placed_release(build.placed);
     else

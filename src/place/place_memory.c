@@ -69,20 +69,6 @@ static braid_status append(struct place_memory *memory, const char *name,
     return status;
 }
 
-// Its memory is found when there is an exec.
-static bool keep(braid_graph *graph, struct graph_resource *replica)
-{
-    void **version = braid_array_append(&graph->versions, 1, sizeof(*version));
-    if (!version)
-        return false;
-    *version = NULL;
-    replica->alignment = 0;
-    replica->num_versions = 1;
-    replica->first_version = (uint32_t)graph->versions.num - 1;
-    replica->versioned = (uint32_t)graph->resources.num;
-    return true;
-}
-
 static braid_status add_replica(struct place_memory *memory, uint32_t buffer, uint32_t place,
                                 uint32_t *out_index)
 {
@@ -94,8 +80,6 @@ static braid_status add_replica(struct place_memory *memory, uint32_t buffer, ui
         .home = place,
     };
     char name[256];
-    if (whole->is_kept && !keep(memory->graph, &replica))
-        return braid_error_no_memory("the replicas of a plan");
     snprintf(name, sizeof(name), "%.200s on device %u",
              braid_names_at(&memory->graph->names, whole->name), place);
     return append(memory, name, replica, out_index);

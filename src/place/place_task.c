@@ -31,8 +31,6 @@ static void fill_segments(struct place_task *task, const struct graph_segments *
         for (uint32_t s = segments->first[i]; s < segments->end[i]; s++) {
             task->segment_bytes[s] = offsets[s + 1] - offsets[s];
             task->home[s] = home < GRAPH_MOST_PLACES ? (uint8_t)(home + 1) : 0;
-            if (resource_at(graph, i)->is_kept && resource_at(graph, i)->buffer == i)
-                task->is_everywhere[s] = true;
         }
     }
 }
@@ -51,9 +49,6 @@ static void fill_uses(struct place_task *task, const struct graph_segments *segm
                 const struct graph_access *access = &accesses[node->first_access + k];
                 if (!is_tracked(task->graph, access->resource))
                     continue;
-                for (uint32_t s = segments->first[access->resource];
-                     s < segments->end[access->resource] && access->mode != BRAID_READ; s++)
-                    task->is_everywhere[s] = false;
                 task->uses[num++] = (struct place_use){
                     segments->first[access->resource], segments->end[access->resource],
                     graph_needs_data(task->graph, member, access), access->mode != BRAID_READ
@@ -99,15 +94,14 @@ static bool allocate(struct place_task *task, uint32_t num_segments)
     task->num_segments = num_segments;
     task->segment_bytes = braid_allocate_zeroed((size_t)num_segments + 1, sizeof(uint64_t));
     task->home = braid_allocate_zeroed((size_t)num_segments + 1, 1);
-    task->is_everywhere = braid_allocate_zeroed((size_t)num_segments + 1, sizeof(bool));
     task->uses = braid_allocate_zeroed(task->graph->accesses.num, sizeof(*task->uses));
     task->first_use = braid_allocate_zeroed(units + 1, sizeof(uint32_t));
     task->cost_ns = braid_allocate_zeroed(units * task->num_places, sizeof(uint64_t));
     task->allowed = braid_allocate_zeroed(units, sizeof(uint64_t));
     task->share = braid_allocate_zeroed(units, sizeof(uint32_t));
     task->edge_bytes = braid_allocate_zeroed(task->plan->num_edges, sizeof(uint64_t));
-    return task->segment_bytes && task->home && task->is_everywhere && task->uses &&
-           task->first_use && task->cost_ns && task->allowed && task->share && task->edge_bytes;
+    return task->segment_bytes && task->home && task->uses && task->first_use && task->cost_ns &&
+           task->allowed && task->share && task->edge_bytes;
 }
 
 static braid_status fill(struct place_task *task, const struct graph_segments *segments)
@@ -165,7 +159,6 @@ void braid_place_task_finish(struct place_task *task)
     braid_place_model_finish(&task->model);
     free(task->segment_bytes);
     free(task->home);
-    free(task->is_everywhere);
     free(task->uses);
     free(task->first_use);
     free(task->cost_ns);

@@ -45,8 +45,6 @@ bool braid_place_times_reset(struct place_times *times)
     for (uint32_t s = 0; s < task->num_segments; s++) {
         if (task->home[s])
             times->since_ns[(size_t)s * task->num_places + task->home[s] - 1] = 0;
-        for (uint32_t p = 0; p < task->num_places && task->is_everywhere[s]; p++)
-            times->since_ns[(size_t)s * task->num_places + p] = 0;
     }
     bool done = true;
     for (uint32_t i = 0; i < task->num_places && done; i++)

@@ -25,7 +25,6 @@ struct place_task {
     uint32_t num_segments;
     uint64_t *segment_bytes; // per segment
     uint8_t *home;           // per segment: 1 + the place that needs it at the end; 0: none
-    bool *is_everywhere;     // per segment: it is kept, and nobody writes it
     struct place_use *uses;  // unit by unit
     uint32_t *first_use;     // num_units + 1
     uint64_t *cost_ns;       // unit * num_places + place

@@ -46,11 +46,4 @@ static inline uint32_t *cells_held(const struct place_cells *cells, uint32_t pla
     return &cells->held[buffer->first_cell + cut - cells->first_cut[buffer->of]];
 }
 
-// Replicas that are kept: what the plan says that they have when a frame begins is put into the
-// cells, and when the frame has ended they must have what was written last.
-// Errors: BRAID_INTERNAL.
-braid_status braid_verify_entries_begin(const struct placed *placed, const braid_graph *program,
-                                        const struct place_cells *cells);
-braid_status braid_verify_entries_end(const struct placed *placed, const struct place_cells *cells);
-
 #endif

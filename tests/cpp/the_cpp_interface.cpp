@@ -322,7 +322,6 @@ static void several_devices_are_planned_for()
     auto graph = braid::graph::create();
     auto from = graph.buffer("in", in), to = graph.buffer("out", out);
     graph.set_home(to, BRAID_PLACE(1));
-    graph.keep_replicas(to);
     auto node =
         graph.add(add, 1, braid::task("add").reads(from).writes(to).on(BRAID_PLACE(1)), to, from);
     braid_place_model two = {};

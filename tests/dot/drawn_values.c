@@ -52,7 +52,6 @@ static void declare(struct values *values)
     check_ok(braid_graph_add_earlier_version(graph, buffers[VERSION], 2, &buffers[LONG_BEFORE]));
     check_ok(braid_graph_add_scratch(graph, "aligned scratch", 640, 1024, &values->scratch[1]));
     check_ok(braid_graph_add_buffer(graph, "known", (void *)0x10000, 256, &buffers[KNOWN]));
-    check_ok(braid_graph_keep_replicas(graph, buffers[KNOWN]));
     check_ok(braid_graph_add_resource(graph, "list", &values->list));
     static const char *const names[NUM_PARAMETERS] = { "position: 1%", "a b", "steps", "\"q\"" };
     for (int i = 0; i < NUM_PARAMETERS; i++)

@@ -154,7 +154,6 @@ static void graphs_refuse_null(void **state)
     refuses(braid_graph_add_resource(all->graph, "a", NULL), "out_resource");
     refuses(braid_graph_add_edge(NULL, all->node, all->node), "graph");
     refuses(braid_graph_set_cost(NULL, all->node, 1), "graph");
-    refuses(braid_graph_keep_replicas(NULL, (braid_resource){ 0 }), "graph");
     refuses(braid_graph_set_home(NULL, (braid_resource){ 0 }, BRAID_PLACE(0)), "graph");
     refuses(braid_graph_save_costs(NULL, all->device, "costs.json"), "graph");
     refuses(braid_graph_save_costs(all->graph, NULL, "costs.json"), "device");
@@ -375,7 +374,6 @@ static void execs_refuse_null(void **state)
     refuses(braid_exec_launch_many(NULL, NULL, 2), "exec");
     refuses(braid_exec_set_param_rows(NULL, (braid_parameter){ 0 }, NULL, 0), "exec");
     refuses(braid_exec_set_arg(NULL, all->node, 0, argument), "exec");
-    refuses(braid_exec_set_changed(NULL, (braid_resource){ 0 }), "exec");
     refuses(braid_exec_set_args(NULL, all->node, &argument, 1), "exec");
     refuses(braid_exec_set_grid(NULL, all->node, (braid_dim3){ 1, 1, 1 }), "exec");
     refuses(braid_exec_set_copy(NULL, all->node, NULL, NULL, 1), "exec");

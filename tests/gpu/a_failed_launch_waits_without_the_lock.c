@@ -7,14 +7,12 @@
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
-#include "gpu/replica.h"
 #include "support/asker.h"
 #include "support/check.h"
 
 // A frame that waits for a thread which, once its launch has failed, asks the exec and changes it.
 struct asked {
     struct frame frame;
-    struct replica replica; // with a group
     braid_node node;
     struct asker asker;
     sem_t may_end; // what the frame waits for
@@ -49,21 +47,12 @@ static void open_device(struct asked *asked)
     check_ok(frame_open(&asked->frame, "cuda"));
 }
 
-static void open_group(struct asked *asked)
-{
-    replica_need_second();
-    open_device(asked);
-    replica_open(&asked->replica, asked->frame.device);
-}
-
 static void finish(struct asked *asked)
 {
     asker_finish(&asked->asker);
     braid_exec_destroy(asked->frame.exec);
     asked->frame.exec = NULL;
-    replica_free(&asked->replica);
     frame_finish(&asked->frame);
-    replica_finish(&asked->replica);
     sem_destroy(&asked->may_end);
     check_nothing_is_left();
 }
@@ -82,26 +71,19 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
     sem_init(&asked->may_end, 0, 0);
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
-    braid_device_group *group = asked->replica.group;
-    if (group)
-        replica_add_reader(&asked->replica, graph, asked->frame.words);
-    check_ok(group ? braid_exec_create_on_group(group, graph, &options, &asked->frame.exec)
-                   : braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
+    check_ok(braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
     asked->asker.exec = asked->frame.exec;
     braid_graph_destroy(graph);
 }
 
 // Whichever call of the second launch fails.
-static bool check_asked(void (*open)(struct asked *asked), braid_exec_mode mode,
-                        uint32_t num_frames, int k)
+static bool check_asked(braid_exec_mode mode, uint32_t num_frames, int k)
 {
     struct asked asked;
     char rules[32];
-    open(&asked);
+    open_device(&asked);
     create_asked(&asked, mode, num_frames);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
-    if (asked.replica.group)
-        check_ok(braid_exec_set_changed(asked.frame.exec, asked.replica.weights));
     asker_start(&asked.asker, ask_and_end, &asked);
     snprintf(rules, sizeof(rules), "*:%d=999", k);
     long waits = standin_calls("cuStreamSynchronize");
@@ -121,23 +103,10 @@ static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(voi
     for (uint32_t num_frames = 1; num_frames <= 2; num_frames++) {
         int num_waits[2] = { 0 };
         for (int k = 1; k <= MOST_CALLS; k++) {
-            num_waits[0] += check_asked(open_device, BRAID_MODE_STREAMS, num_frames, k);
-            num_waits[1] += check_asked(open_device, BRAID_MODE_NATIVE, num_frames, k);
+            num_waits[0] += check_asked(BRAID_MODE_STREAMS, num_frames, k);
+            num_waits[1] += check_asked(BRAID_MODE_NATIVE, num_frames, k);
         }
         assert_true(num_waits[0] > 0 && num_waits[1] > 0);
-    }
-}
-
-// The frame before waits for a thread while the launch that fills a replica anew fails.
-static void a_launch_that_fills_replicas_waits_without_the_lock(void **state)
-{
-    enum { MOST_CALLS = 40 };
-    (void)state;
-    for (uint32_t num_frames = 1; num_frames <= 2; num_frames++) {
-        int num_waits = 0;
-        for (int k = 1; k <= MOST_CALLS; k++)
-            num_waits += check_asked(open_group, BRAID_MODE_STREAMS, num_frames, k);
-        assert_true(num_waits > 0);
     }
 }
 
@@ -403,7 +372,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec),
-        cmocka_unit_test(a_launch_that_fills_replicas_waits_without_the_lock),
         cmocka_unit_test(a_frame_that_cannot_be_awaited_is_lost),
         cmocka_unit_test(whether_what_is_kept_is_still_used),
         cmocka_unit_test(even_without_an_event_for_that),

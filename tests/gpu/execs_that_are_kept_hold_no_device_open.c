@@ -64,7 +64,7 @@ static void check(uint32_t num_frames)
     finish_both(&frame, &replica);
 }
 
-static void that_fills_a_replica(void **state)
+static void that_uses_a_second_device(void **state)
 {
     (void)state;
     check(1);
@@ -97,25 +97,10 @@ static void that_keeps_times(void **state)
     }
 }
 
-static long count_waits(struct frame *frame)
-{
-    long before = standin_calls("cuStreamWaitEvent");
-    check_ok(braid_exec_launch(frame->exec, frame->stream));
-    check_ok(braid_exec_wait(frame->exec));
-    return standin_calls("cuStreamWaitEvent") - before;
-}
-
 static void wait_for_gate(void *user)
 {
     while (sem_wait(user))
         continue;
-}
-
-static uint64_t num_leased(const struct frame *frame)
-{
-    braid_device_stats stats;
-    braid_device_get_stats(frame->device, &stats);
-    return stats.events_leased;
 }
 
 // The second is done with, but is there until the first is closed, or makes another exec.
@@ -262,50 +247,11 @@ static void while_another_is_kept_the_other_way(void **state)
     check_both_ways(true);
 }
 
-// Launches what fills the replica, behind the gate, and nothing of a frame.
-static void launch_the_fill_alone(struct frame *frame, struct replica *replica, sem_t *gate)
-{
-    char rule[64];
-    (void)count_waits(frame);
-    long without = count_waits(frame);
-    check_ok(braid_exec_set_changed(frame->exec, replica->weights));
-    long with = count_waits(frame);
-    check_ok(braid_exec_set_changed(frame->exec, replica->weights));
-    check_ok(braid_stream_host_call(frame->device, frame->stream, wait_for_gate, gate));
-    snprintf(rule, sizeof(rule), "cuStreamWaitEvent:%ld=999", with - without + 1);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
-    check_fails(braid_exec_launch(frame->exec, frame->stream), BRAID_DEVICE_ERROR,
-                "cuStreamWaitEvent");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
-}
-
-// The frames have ended then, and the exec stays all the same, until the replica is filled.
-static void while_it_fills_one(void **state)
-{
-    (void)state;
-    struct frame frame;
-    struct replica replica;
-    sem_t gate;
-    sem_init(&gate, 0, 0);
-    open_both(&frame, &replica, 1);
-    launch_the_fill_alone(&frame, &replica, &gate);
-    destroy_so_that_it_is_kept(&frame);
-    uint64_t num_kept = num_leased(&frame);
-    check_ok(frame_create_exec(&frame, BRAID_MODE_STREAMS));
-    braid_exec_destroy(frame.exec);
-    frame.exec = NULL;
-    assert_int_equal(num_leased(&frame), num_kept);
-    sem_post(&gate);
-    finish_both(&frame, &replica);
-    sem_destroy(&gate);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(that_fills_a_replica),
+        cmocka_unit_test(that_uses_a_second_device),
         cmocka_unit_test(that_keeps_times),
-        cmocka_unit_test(while_it_fills_one),
         cmocka_unit_test(whose_second_device_is_closed_first),
         cmocka_unit_test(whose_second_device_is_gone_with_it),
         cmocka_unit_test(whose_second_device_still_works),

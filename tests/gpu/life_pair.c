@@ -16,7 +16,6 @@ struct pair {
     braid_stream *stream;
     braid_node first;
     uint32_t c, out[3];
-    braid_resource weights; // whose replica is kept
     int num_host_calls;
 };
 
@@ -114,7 +113,7 @@ static void add_sum(braid_graph *graph, braid_resource to, braid_resource from, 
 
 // Word 0 of the first device is 3; word 0 of the second 3 + 3 + c; word 1 of the first twice that,
 // and 1; word 1 of the second 8. Word 2 of the second is twice that of the first, and 1: of those
-// the first is the program's, and its replica is kept.
+// the first is the program's.
 static void fill_graph(struct pair *pair, braid_graph *graph)
 {
     braid_resource buffers[6];
@@ -133,9 +132,7 @@ static void fill_graph(struct pair *pair, braid_graph *graph)
     check_ok(braid_graph_add_fill(graph, &fill, NULL));
     add_sum(graph, buffers[1], buffers[0], 0, BRAID_PLACE(1), &pair->first);
     add_sum(graph, buffers[2], buffers[1], 1, BRAID_PLACE(0), NULL);
-    check_ok(braid_graph_keep_replicas(graph, buffers[4]));
     add_sum(graph, buffers[5], buffers[4], 1, BRAID_PLACE(1), NULL);
-    pair->weights = buffers[4];
     const braid_native native = { BRAID_ACCESSES({ buffers[3], BRAID_WRITE }),
                                   .node.place = BRAID_PLACE(1), .call = fill_natively,
                                   .user_resource = buffers[3] };
@@ -169,7 +166,6 @@ static braid_status set_arg(struct pair *pair)
 
 static braid_status set_weights(struct pair *pair)
 {
-    check_ok(braid_exec_set_changed(pair->exec, pair->weights));
     return braid_stream_fill(pair->devices[0], pair->stream, pair->words[0] + 2, pair->c, 4, 1);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel on a second device that reads a kept replica of a word of the first.
+// A kernel on a second device that reads a replica of a word of the first.
 #include "gpu/replica.h"
 
 #include "standin/standin_control.h"
@@ -27,7 +27,6 @@ void replica_add_reader(struct replica *replica, braid_graph *graph, uint32_t *w
     uint32_t one = 1;
     check_ok(braid_graph_add_buffer(graph, "weights", word, 4, &replica->weights));
     check_ok(braid_graph_set_home(graph, replica->weights, BRAID_PLACE(0)));
-    check_ok(braid_graph_keep_replicas(graph, replica->weights));
     check_ok(braid_graph_add_buffer(graph, "out", replica->there, 4, &out));
     check_ok(braid_graph_set_home(graph, out, BRAID_PLACE(1)));
     const braid_access accesses[] = { { out, BRAID_WRITE }, { replica->weights, BRAID_READ } };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second device of the stand-in driver, with a kernel that reads a word of the first: a replica
-// of that is kept there, and filled before the first frame.
+// A second device of the stand-in driver, with a kernel that reads a word of the first, of which it
+// has a replica.
 #ifndef BRAID_TESTS_GPU_REPLICA_H
 #define BRAID_TESTS_GPU_REPLICA_H
 

@@ -58,8 +58,6 @@ void placed_model_make(struct placed_model *model, struct random *random, uint32
     model->num_nodes = 6 + random_below(random, PLACED_MOST_NODES - 6);
     for (uint32_t i = 0; i < model->num_buffers; i++)
         model->homes[i] = i ? random_below(random, num_places) : 0;
-    for (uint32_t i = 0; i < model->num_buffers - model->num_transients; i++)
-        model->is_kept[i] = random_chance(random, 40);
     for (uint32_t i = 0; i < model->num_nodes; i++)
         choose_node(model, random, &model->nodes[i], named);
     for (uint32_t i = 0; i < model->num_transients; i++) {
@@ -86,8 +84,6 @@ static void declare(const struct placed_model *model, uint32_t *const *addresses
         } else {
             check_ok(braid_graph_add_buffer(graph, name, addresses[i], bytes, &parts[0]));
             check_ok(braid_graph_set_home(graph, parts[0], BRAID_PLACE(model->homes[i])));
-            if (model->is_kept[i])
-                check_ok(braid_graph_keep_replicas(graph, parts[0]));
         }
         check_ok(braid_graph_add_range(graph, parts[0], 0, bytes / 2, &parts[1]));
         check_ok(braid_graph_add_range(graph, parts[0], bytes / 2, bytes / 2, &parts[2]));

@@ -33,7 +33,6 @@ struct placed_node {
 struct placed_model {
     uint32_t num_places, num_buffers, num_transients, num_nodes; // transients: the last buffers
     uint32_t homes[PLACED_MOST_BUFFERS];
-    bool is_kept[PLACED_MOST_BUFFERS];           // replicas of it outlive a frame
     braid_resource buffers[PLACED_MOST_BUFFERS]; // of the graph that was built last
     struct placed_node nodes[PLACED_MOST_NODES];
 };

@@ -14,11 +14,8 @@ import sys
 DECLARED = re.compile(r"BRAID_API\b[^;]*?\b(braid_\w+)\(")
 STRUCT = re.compile(r"typedef struct (braid_\w+) \{(.*?)\n\} \1;", re.DOTALL)
 BUNDLES = "the option prelude_of or epilogue_of of any node says it"
-KEPT = "replicas are of execs on several devices; what changed is said in C"
 WITHOUT = {
     "python/braid/*.py": {
-        "braid_exec_set_changed": KEPT,
-        "braid_graph_keep_replicas": KEPT,
         "braid_exec_set_args": "set_arg, one by one: a loop in Python costs more than the call",
         "braid_graph_add_prelude": BUNDLES,
         "braid_graph_add_epilogue": BUNDLES,

@@ -122,14 +122,9 @@ static bool read_memory(char *text, struct dot_resource *resource)
     return dot_number_read(&bytes, &resource->bytes) && !*bytes && resource->bytes > 0;
 }
 
-// "NAME:MEMORY@HOME+kept": all but the name may be missing.
+// "NAME:MEMORY@HOME": all but the name may be missing.
 static bool read_named(char *word, struct dot_resource *resource)
 {
-    static const char kept[] = "+kept";
-    char *end = word + strlen(word), *before = end - strlen(kept);
-    resource->is_kept = before > word && strcmp(before, kept) == 0;
-    if (resource->is_kept)
-        *before = '\0';
     const char *home = cut(word, '@');
     if (home && !read_home(home, resource))
         return false;
@@ -139,10 +134,8 @@ static bool read_named(char *word, struct dot_resource *resource)
     if (colon && !read_memory(colon + 1, resource))
         return false;
     dot_name_decode(word);
-    if ((resource->is_transient || resource->is_kept) && resource->bytes == 0)
+    if (resource->is_transient && resource->bytes == 0)
         return false; // what is no memory is not chosen
-    if (resource->is_kept && (resource->is_transient || resource->num_versions))
-        return false; // a frame's own
     resource->name = *word ? strdup(word) : NULL;
     return resource->name;
 }

@@ -214,8 +214,6 @@ static braid_status add_resource(struct task_graph *making, uint32_t index)
         status = braid_graph_add_resource(making->graph, resource->name, out);
     if (!status && resource->home)
         status = braid_graph_set_home(making->graph, *out, resource->home);
-    if (!status && resource->is_kept)
-        status = braid_graph_keep_replicas(making->graph, *out);
     return status;
 }
 

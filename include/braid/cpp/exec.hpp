@@ -148,12 +148,6 @@ template <class Errors> class basic_exec
         return Errors::template from<void>(braid_exec_set_scratch(get(), scratch, bytes), [] {});
     }
 
-    // The program has written a buffer of which graph::keep_replicas keeps replicas.
-    result<void> set_changed(braid_resource buffer) const
-    {
-        return Errors::template from<void>(braid_exec_set_changed(get(), buffer), [] {});
-    }
-
     result<void> set_enabled(braid_node node, bool enabled) const
     {
         return Errors::template from<void>(braid_exec_set_enabled(get(), node, enabled), [] {});

@@ -104,12 +104,6 @@ template <class Errors> class basic_graph
         return Errors::template from<void>(braid_graph_set_home(get(), resource, place), [] {});
     }
 
-    // The program then tells by basic_exec::set_changed when it has written the buffer.
-    result<void> keep_replicas(braid_resource buffer)
-    {
-        return Errors::template from<void>(braid_graph_keep_replicas(get(), buffer), [] {});
-    }
-
     // parameter<float>("dt"): a value for basic_exec::set_param.
     template <class T> result<typed_parameter<T>> parameter(const char *name)
     {
