@@ -48,7 +48,10 @@ static char *make_text(const struct gpu_backend *gpu, const struct variant *vari
 {
     const char *reason = NULL;
     char *text = NULL, *changed;
-    must(braid_gpu_compile(gpu, variant->kernel, true, &text));
+    const struct gpu_code code = { .source = variant->kernel->source };
+    struct gpu_compiled compiled;
+    must(braid_gpu_compile(gpu, variant->kernel->name, &code, true, &compiled));
+    text = compiled.image;
     if (variant->code->is_timed) {
         changed = checked(braid_gpu_ptx_with_stamps(text, &reason), reason);
         free(text);

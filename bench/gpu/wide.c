@@ -151,13 +151,14 @@ static void wait_for_native(void *user)
 static gpu_function load(const struct driver *driver, const braid_kernel *kernel,
                          gpu_module *module)
 {
-    char *image = NULL;
+    const struct gpu_code code = { .source = kernel->source };
+    struct gpu_compiled compiled;
     gpu_function function;
-    must(braid_gpu_compile(gpu_from(driver->backend), kernel, false, &image));
-    must_call(driver->api->module_load(module, image), "cuModuleLoadData");
+    must(braid_gpu_compile(gpu_from(driver->backend), kernel->name, &code, false, &compiled));
+    must_call(driver->api->module_load(module, compiled.image), "cuModuleLoadData");
     must_call(driver->api->module_function(&function, *module, kernel->name),
               "cuModuleGetFunction");
-    free(image);
+    free(compiled.image);
     return function;
 }
 

@@ -43,16 +43,24 @@ typedef struct braid_image {
     void *function; // an existing CUfunction or hipFunction_t, used instead of data; never unloaded
 } braid_image;
 
+// A text that source may include by its name, instead of a file.
+typedef struct braid_header {
+    const char *name; // as it stands in #include "name" or <name>
+    const char *text;
+} braid_header;
+
 // A kernel. The program owns it: it, and all it points to, must stay as they are until every graph
 // and exec that uses it is destroyed. Usually it is static const data.
-// Kernels that share one image pointer (or one source pointer) share one loaded module.
+// Kernels that share one image pointer share one loaded module, and so do kernels that share one
+// source pointer, if the pointers and counts of how it is compiled are equal as well.
 // Thread-safety: read only; any thread.
 typedef struct braid_kernel {
     const char *name;        // required: appears in messages and plans
     braid_cpu_function *cpu; // NULL: cannot run on the CPU
     const char *source; // CUDA C that is also HIP C++, compiled when an exec is created and kept on
                         // disk (braid_device_options.cache); or NULL.
-                        // Its entry must be declared extern "C" under the name above.
+                        // Its entry must be declared extern "C" under the name above, or be
+                        // named by name_expression.
     braid_image cuda;   // preferred to source on CUDA when given
     braid_image hip;    // preferred to source on HIP when given
     bool programmatic;  // CUDA: all threads of the kernel call griddepcontrol.wait before they read
@@ -61,6 +69,17 @@ typedef struct braid_kernel {
                         // it get it from Braid: see braid_exec_options.no_early_start.
     void *user; // CPU: handed to each call as blocks->user, for code that carries data along
                 // (a closure). Kernels that differ in nothing else are different kernels.
+
+    // How `source` is compiled. The CPU ignores all of it, and so does a device that has an image.
+    const char *const *options; // for NVRTC or hiprtc, one string each: "-DWIDTH=4". Braid adds the
+                                // architecture. An option that the compiler refuses is an error.
+    size_t num_options;
+    const char *const *include_folders; // where the compiler looks for what the source includes
+    size_t num_include_folders;
+    const braid_header *headers; // texts that the source may include by name
+    size_t num_headers;
+    const char *name_expression; // the entry as C++ names it, for templates and namespaces:
+                                 // "scale<float, 4>"; NULL: it is extern "C" under `name`
 } braid_kernel;
 
 // One argument: `bytes` bytes at `data`, copied during the call it is given to. Changing the

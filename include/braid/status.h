@@ -53,6 +53,12 @@ BRAID_API const char *braid_status_name(braid_status status);
 // Thread-safety: any thread; each thread has a message of its own.
 BRAID_API const char *braid_error_message(void);
 
+// All that a run-time compiler wrote about that failure, with its newlines and line numbers; "" for
+// other failures. The message has its beginning only. Valid until the next failing call on this
+// thread.
+// Thread-safety: any thread; each thread has details of its own.
+BRAID_API const char *braid_error_details(void);
+
 // Called with each error message when it is first written, on the thread that found it.
 typedef void braid_log_function(void *user, braid_status status, const char *message);
 

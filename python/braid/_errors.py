@@ -10,9 +10,11 @@ from braid._interrupts import raise_interrupt
 
 
 class Error(Exception):
-    """A call of Braid failed. `status` is the name of the C constant; the text says what was wrong."""
+    """A call of Braid failed. `status` is the name of the C constant; the text says what was wrong, and
+    `details` has all that a run-time compiler wrote about it."""
 
     status = ""
+    details = ""
 
 
 class InvalidArgumentError(Error, ValueError):
@@ -94,6 +96,7 @@ def make_error(status: int) -> Error:
     """The latest failure on this thread as an exception. New statuses are failures, too."""
     error = _TYPES.get(status, Error)(ffi.string(lib.braid_error_message()).decode("utf-8", "replace"))
     error.status = ffi.string(lib.braid_status_name(status)).decode()
+    error.details = ffi.string(lib.braid_error_details()).decode("utf-8", "replace")
     return error
 
 

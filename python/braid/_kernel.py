@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import collections
 import ctypes
-from typing import Any, Deque, List, Optional, Sequence, Tuple, Union
+import os
+from typing import Any, Deque, List, Mapping, Optional, Sequence, Tuple, Union
 
 from braid._binding import ffi
 from braid._errors import refuse
@@ -50,7 +51,9 @@ class Kernel:
     """A kernel, and its code for each kind of device; see braid_kernel. It never changes.
 
     `cpu` is a C function `void (const braid_blocks *blocks, void *const *args)`. `source` is CUDA C that is
-    also HIP C++, whose entry is declared extern "C" under the kernel's name. `cuda` and `hip` are images
+    also HIP C++, whose entry is declared extern "C" under the kernel's name, or named by `name_expression`
+    as C++ names it ("scale<float, 4>"). It is compiled with `options`, finds files in `include_folders`, and
+    `headers` has texts by the names that it may include. `cuda` and `hip` are images
     (PTX as text; cubin, fatbin or code object as bytes) with `cuda_entry` and `hip_entry` where these are
     named otherwise, or a CUfunction or hipFunction_t as an int. `types` are NumPy or ctypes types, or
     braid.Pointer, one for each argument: Python's own numbers are converted to them."""
@@ -58,7 +61,9 @@ class Kernel:
     def __init__(self, name: str, *, cpu: Any = None, source: Optional[str] = None,
                  types: Optional[Sequence[Any]] = None, cuda: Union[Image, int, None] = None,
                  cuda_entry: Optional[str] = None, hip: Union[Image, int, None] = None,
-                 hip_entry: Optional[str] = None, programmatic: bool = False):
+                 hip_entry: Optional[str] = None, programmatic: bool = False, options: Sequence[str] = (),
+                 include_folders: Sequence[str] = (), headers: Optional[Mapping[str, str]] = None,
+                 name_expression: Optional[str] = None):
         if not name:
             raise refuse("a kernel has no name")
         self.name = name
@@ -75,6 +80,15 @@ class Kernel:
         self._fill_image(self._struct.cuda, cuda, cuda_entry)
         self._fill_image(self._struct.hip, hip, hip_entry)
         self._struct.programmatic = programmatic
+        self._struct.options, self._struct.num_options = self._texts("options", options)
+        self._struct.include_folders, self._struct.num_include_folders = \
+            self._texts("include_folders", include_folders)
+        texts = ffi.new("braid_header[]", [(self._text(name), self._text(text))
+                                           for name, text in (headers or {}).items()])
+        self._keep.append(texts)
+        self._struct.headers, self._struct.num_headers = texts, len(texts)
+        if name_expression is not None:
+            self._struct.name_expression = self._text(name_expression)
 
     @staticmethod
     def of(kernel: Any) -> Kernel:
@@ -97,6 +111,13 @@ class Kernel:
         data = ffi.new("char[]", text.encode() if isinstance(text, str) else text)
         self._keep.append(data)
         return data
+
+    def _texts(self, what: str, texts: Sequence[str]) -> Tuple[Any, int]:
+        if isinstance(texts, str):
+            raise refuse(f"{what} of kernel '{self.name}' is one text: give a list of them")
+        array = ffi.new("const char *[]", [self._text(os.fspath(text)) for text in texts])
+        self._keep.append(array)
+        return array, len(array)
 
     def _fill_image(self, struct: Any, image: Union[Image, int, None], entry: Optional[str]) -> None:
         if isinstance(image, int):

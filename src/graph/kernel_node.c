@@ -49,6 +49,34 @@ static bool has_code(const braid_kernel *kernel)
            kernel->hip.data || kernel->hip.function;
 }
 
+static braid_status check_texts(const char *name, const braid_kernel *kernel, const char *what,
+                                const char *const *texts, size_t num)
+{
+    for (size_t i = 0; i < num; i++) {
+        if (!texts || !texts[i])
+            return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': %s %zu of kernel '%s' is NULL",
+                               name, what, i, kernel->name);
+    }
+    return BRAID_OK;
+}
+
+// How its source is compiled.
+static braid_status check_build(const char *name, const braid_kernel *kernel)
+{
+    braid_status status = check_texts(name, kernel, "option", kernel->options, kernel->num_options);
+    if (!status)
+        status = check_texts(name, kernel, "include folder", kernel->include_folders,
+                             kernel->num_include_folders);
+    for (size_t i = 0; i < kernel->num_headers && !status; i++) {
+        const braid_header *header = kernel->headers ? &kernel->headers[i] : NULL;
+        if (!header || !header->name || !header->text)
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "node '%s': header %zu of kernel '%s' has no name or no text", name,
+                               i, kernel->name);
+    }
+    return status;
+}
+
 static braid_status check_kernel(const char *name, const braid_kernel_node *launch)
 {
     if (!launch->kernel)
@@ -59,7 +87,7 @@ static braid_status check_kernel(const char *name, const braid_kernel_node *laun
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': kernel '%s' has no code for any device", name,
                            launch->kernel->name);
-    return BRAID_OK;
+    return check_build(name, launch->kernel);
 }
 
 static bool is_address(const braid_arg *arg)

@@ -27,7 +27,7 @@ struct nvrtc {
     nvrtc_result (*nvrtcGetPTX)(nvrtc_program program, char *code);
     nvrtc_result (*nvrtcGetProgramLogSize)(nvrtc_program program, size_t *out_num_bytes);
     nvrtc_result (*nvrtcGetProgramLog)(nvrtc_program program, char *log);
-    // The stand-in compiler has none of the next two: its kernels are extern "C".
+    // Older compilers have none of the next two.
     nvrtc_result (*nvrtcAddNameExpression)(nvrtc_program program, const char *expression);
     nvrtc_result (*nvrtcGetLoweredName)(nvrtc_program program, const char *expression,
                                         const char **out_name);

@@ -2,8 +2,10 @@
 // From CUDA C to the entries of its PTX, without compiling: only declarations are read.
 #include "kernels.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "expression.h"
 #include "tokens.h"
 #include "types.h"
 
@@ -19,6 +21,8 @@ struct reader {
     int c_blocks;   // extern "C" { blocks around here
     bool c_linkage; // the declaration began with extern "C"
     bool is_template;
+    struct tokens template_parameters;
+    const char *expression; // that names a kernel, or NULL
 };
 
 static void fail(struct reader *reader, int line, const char *message, struct token token)
@@ -88,17 +92,19 @@ static size_t read_parameters(struct reader *reader, size_t *bytes)
     return count < MAX_PARAMETERS ? count : MAX_PARAMETERS;
 }
 
+void kernels_lower(struct token function, char *name, size_t size)
+{
+    snprintf(name, size, "_Z%.*s", (int)function.length, function.start);
+}
+
 static void write_entry(struct reader *reader, struct token name, const size_t *bytes, size_t count)
 {
     char entry[256];
     bool plain = reader->c_linkage || reader->c_blocks > 0;
-    size_t length = name.length < 200 ? name.length : 200, at = 0;
-    if (!plain) { // as the real compiler: nobody finds it by its plain name
-        memcpy(entry, "_Z", 2);
-        at = 2;
-    }
-    memcpy(entry + at, name.start, length);
-    entry[at + length] = '\0';
+    if (plain)
+        snprintf(entry, sizeof(entry), "%.*s", (int)name.length, name.start);
+    else // as the real compiler: nobody finds it by its plain name
+        kernels_lower(name, entry, sizeof(entry));
     text_add(reader->ptx, "\n.visible .entry %s(", entry);
     for (size_t i = 0; i < count; i++) {
         bool number = bytes[i] <= 8 && (bytes[i] & (bytes[i] - 1)) == 0;
@@ -161,9 +167,14 @@ static void read_kernel(struct reader *reader)
         fail(reader, token.line, "__global__ without a function", name);
         return;
     }
-    if (reader->is_template)
+    bool is_named = expression_names(reader->expression, name);
+    struct types types = reader->types;
+    if (reader->is_template && is_named)
+        expression_bind(reader->expression, reader->template_parameters, &reader->types);
+    else if (reader->is_template)
         fail(reader, name.line, "the stand-in does not translate the template ", name);
     size_t count = read_parameters(reader, bytes);
+    reader->types = types;
     token = tokens_next(&reader->tokens);
     while (token_is_word(token)) { // attributes
         token = tokens_next(&reader->tokens);
@@ -214,9 +225,11 @@ static void read_close(struct reader *reader)
         end_declaration(reader);
 }
 
-bool kernels_translate(const char *source, const char *file, struct text *ptx, struct text *log)
+bool kernels_translate(const char *source, const char *file, const char *expression,
+                       struct text *ptx, struct text *log)
 {
     struct reader reader = { .tokens = { .at = source, .line = 1 }, .file = file };
+    reader.expression = expression;
     struct token token;
     reader.ptx = ptx;
     reader.log = log;
@@ -234,6 +247,7 @@ bool kernels_translate(const char *source, const char *file, struct text *ptx, s
             read_island_call(&reader);
         } else if (token_is(token, "template")) {
             reader.is_template = true;
+            expression_read_template(&reader.tokens, &reader.template_parameters);
         } else if (token_is(token, "{")) {
             reader.depth++;
         } else if (token_is(token, "}")) {

@@ -6,10 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expression.h"
+#include "includes.h"
 #include "kernels.h"
 
 struct _nvrtcProgram {
     char *source, *name;
+    struct headers headers;
+    char *expression; // NULL: none; the stand-in takes one
+    char lowered[256];
     struct text ptx, log;
     bool compiled;
 };
@@ -72,6 +77,20 @@ nvrtcResult nvrtcGetSupportedArchs(int *into)
     return NVRTC_SUCCESS;
 }
 
+static bool copy_headers(struct headers *headers, int num, const char *const *texts,
+                         const char *const *names)
+{
+    headers->texts = calloc((size_t)num + 1, sizeof(char *));
+    headers->names = calloc((size_t)num + 1, sizeof(char *));
+    bool copied = headers->texts != NULL && headers->names != NULL;
+    for (; copied && headers->num < num; headers->num++) {
+        headers->texts[headers->num] = strdup(texts[headers->num]);
+        headers->names[headers->num] = strdup(names[headers->num]);
+        copied = headers->texts[headers->num] != NULL && headers->names[headers->num] != NULL;
+    }
+    return copied;
+}
+
 nvrtcResult nvrtcCreateProgram(nvrtcProgram *out_program, const char *source, const char *name,
                                int num_headers, const char *const *headers,
                                const char *const *include_names)
@@ -87,7 +106,8 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *out_program, const char *source, co
         return NVRTC_ERROR_OUT_OF_MEMORY;
     program->source = strdup(source);
     program->name = strdup(name == NULL ? "default_program" : name);
-    if (program->source == NULL || program->name == NULL) {
+    bool copied = copy_headers(&program->headers, num_headers, headers, include_names);
+    if (program->source == NULL || program->name == NULL || !copied) {
         nvrtcDestroyProgram(&program);
         return NVRTC_ERROR_OUT_OF_MEMORY;
     }
@@ -101,6 +121,15 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
         return NVRTC_ERROR_INVALID_PROGRAM;
     text_finish(&(*program)->ptx);
     text_finish(&(*program)->log);
+    struct headers *headers = &(*program)->headers;
+    for (int i = 0; headers->texts && headers->names && (headers->texts[i] || headers->names[i]);
+         i++) {
+        free(headers->texts[i]);
+        free(headers->names[i]);
+    }
+    free(headers->texts);
+    free(headers->names);
+    free((*program)->expression);
     free((*program)->source);
     free((*program)->name);
     free(*program);
@@ -129,18 +158,57 @@ static int target_of(int num_options, const char *const *options)
     return target;
 }
 
-// BRAID_STANDIN_NVRTC_LOG=path: a line for each compilation, in one write, for several processes.
-static void log_compilation(const char *name)
+// BRAID_STANDIN_NVRTC_LOG=path: a line for each compilation, the name and the options, in one
+// write, for several processes.
+static void log_compilation(const char *name, int num_options, const char *const *options)
 {
     const char *path = getenv("BRAID_STANDIN_NVRTC_LOG");
-    char line[128];
+    struct text line = { 0 };
     FILE *file = path ? fopen(path, "a") : NULL;
     if (file == NULL)
         return;
-    snprintf(line, sizeof(line), "%.100s\n", name);
+    text_add(&line, "%.100s", name);
+    for (int i = 0; i < num_options; i++)
+        text_add(&line, " %s", options[i]);
+    text_add(&line, "\n");
     setvbuf(file, NULL, _IONBF, 0);
-    fputs(line, file);
+    if (!line.failed)
+        fputs(line.bytes, file);
     fclose(file);
+    text_finish(&line);
+}
+
+nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char *expression)
+{
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
+    if (program == NULL)
+        return NVRTC_ERROR_INVALID_PROGRAM;
+    if (program->compiled)
+        return NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION;
+    if (expression == NULL || program->expression != NULL)
+        return NVRTC_ERROR_INVALID_INPUT;
+    program->expression = strdup(expression);
+    return program->expression ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
+}
+
+nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char *expression, const char **out_name)
+{
+    nvrtcResult failure = failure_of(__func__);
+    if (failure != NVRTC_SUCCESS)
+        return failure;
+    if (program == NULL)
+        return NVRTC_ERROR_INVALID_PROGRAM;
+    if (!program->compiled)
+        return NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION;
+    if (expression == NULL || out_name == NULL)
+        return NVRTC_ERROR_INVALID_INPUT;
+    if (program->expression == NULL || strcmp(program->expression, expression) != 0)
+        return NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
+    kernels_lower(expression_base(expression), program->lowered, sizeof(program->lowered));
+    *out_name = program->lowered;
+    return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const char *const *options)
@@ -152,7 +220,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const cha
         return NVRTC_ERROR_INVALID_PROGRAM;
     if (num_options < 0 || (num_options > 0 && options == NULL))
         return NVRTC_ERROR_INVALID_INPUT;
-    log_compilation(program->name);
+    log_compilation(program->name, num_options, options);
     text_finish(&program->ptx);
     text_finish(&program->log);
     program->compiled = false;
@@ -162,9 +230,15 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const cha
     }
     text_add(&program->ptx, ".version 8.0\n.target sm_%d\n.address_size 64\n",
              target_of(num_options, options));
-    bool translated =
-        kernels_translate(program->source, program->name, &program->ptx, &program->log);
-    if (program->ptx.failed || program->log.failed)
+    struct text source = { 0 };
+    program->headers.num_options = num_options;
+    program->headers.options = options;
+    includes_expand(&program->headers, program->source, 0, &source);
+    bool translated = kernels_translate(source.bytes ? source.bytes : "", program->name,
+                                        program->expression, &program->ptx, &program->log);
+    bool failed = source.failed || program->ptx.failed || program->log.failed;
+    text_finish(&source);
+    if (failed)
         return NVRTC_ERROR_OUT_OF_MEMORY;
     program->compiled = translated;
     return translated ? NVRTC_SUCCESS : NVRTC_ERROR_COMPILATION;

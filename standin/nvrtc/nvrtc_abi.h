@@ -15,6 +15,8 @@
     X(NVRTC_ERROR_INVALID_OPTION, 5)                                                               \
     X(NVRTC_ERROR_COMPILATION, 6)                                                                  \
     X(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE, 7)                                                    \
+    X(NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION, 8)                                        \
+    X(NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION, 9)                                          \
     X(NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID, 10)                                                   \
     X(NVRTC_ERROR_INTERNAL_ERROR, 11)
 
@@ -36,6 +38,9 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *out_program, const char *source, co
                                const char *const *include_names);
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program);
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int num_options, const char *const *options);
+nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char *expression);
+nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char *expression,
+                                const char **out_name);
 nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *out_bytes);
 nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx);
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *out_bytes);

@@ -56,6 +56,23 @@ static braid::exec make_exec(braid::device &device, std::shared_ptr<std::atomic<
     return braid::exec::create(device, graph);
 }
 
+static void kernels_say_how_they_are_compiled()
+{
+    braid::kernel<void(float *)> kernel("scale");
+    kernel.source("text").name_expression("scale<float>");
+    for (int i = 0; i < 20; i++) // more than a vector has room for at first
+        kernel.option("-DN" + std::to_string(i)).include_folder("/folder" + std::to_string(i));
+    kernel.header("a.h", "text a").header("b.h", "text b");
+    const braid_kernel *made = kernel.get();
+    expect(made->num_options == 20 && made->num_include_folders == 20 && made->num_headers == 2);
+    expect(std::strcmp(made->options[0], "-DN0") == 0);
+    expect(std::strcmp(made->include_folders[19], "/folder19") == 0);
+    expect(std::strcmp(made->headers[0].name, "a.h") == 0);
+    expect(std::strcmp(made->headers[1].text, "text b") == 0);
+    expect(std::strcmp(made->name_expression, "scale<float>") == 0);
+    expect(braid::error(BRAID_DEVICE_ERROR, "none").details().empty());
+}
+
 static void execs_keep_what_they_run(braid::device &device)
 {
     auto counter = std::make_shared<std::atomic<int>>(0);
@@ -435,6 +452,7 @@ int main()
     auto device = braid::device::open("cpu", 2);
     expect(std::strcmp(device.info().backend, "cpu") == 0);
     kernels_take_typed_arguments(device);
+    kernels_say_how_they_are_compiled();
     execs_keep_what_they_run(device);
     every_kind_of_node_runs(device);
     nodes_take_memory_of_the_frame(device);

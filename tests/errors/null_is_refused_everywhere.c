@@ -317,6 +317,7 @@ static void what_is_of_no_object_takes_null(void **state)
     braid_log_set(NULL, NULL);
     assert_string_equal(braid_status_name((braid_status)-1), "unknown braid_status");
     assert_non_null(braid_error_message());
+    assert_string_equal(braid_error_details(), "");
     assert_non_null(braid_version());
     assert_true(braid_num_backends() > 0);
 }

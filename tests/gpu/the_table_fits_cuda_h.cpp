@@ -113,6 +113,8 @@ static void check_compiler_calls()
     COMPILER(text, nvrtcGetPTX);
     COMPILER(num_architectures, nvrtcGetNumSupportedArchs);
     COMPILER(architectures, nvrtcGetSupportedArchs);
+    COMPILER(add_expression, nvrtcAddNameExpression);
+    COMPILER(lowered_name, nvrtcGetLoweredName);
     COMPILER(version, nvrtcVersion);
     COMPILER(error_string, nvrtcGetErrorString);
 }

@@ -125,6 +125,8 @@ static void check_compiler_calls()
     COMPILER(log, hiprtcGetProgramLog);
     COMPILER(code_bytes, hiprtcGetCodeSize);
     COMPILER(code, hiprtcGetCode);
+    COMPILER(add_expression, hiprtcAddNameExpression);
+    COMPILER(lowered_name, hiprtcGetLoweredName);
     COMPILER(version, hiprtcVersion);
     COMPILER(error_string, hiprtcGetErrorString);
 }

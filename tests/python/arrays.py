@@ -90,6 +90,27 @@ def test_pageable_memory_is_refused_on_a_gpu(gpu):
     assert node.name == "k"
 
 
+def refused_text(gpu, **case):
+    """All that the compiler wrote of a kernel."""
+    graph, memory = braid.Graph(), gpu.allocate(4)
+    source = '#include "types.h"\nextern "C" __global__ void broken(element *x) {}'
+    graph.kernel(braid.Kernel("broken", source=source, **case), 1, [memory], updates=memory)
+    with pytest.raises(braid.DeviceError, match="kernel 'broken'") as caught:
+        braid.Exec(gpu, graph)
+    return caught.value.details
+
+
+def test_kernels_say_how_they_are_compiled(gpu):
+    """The compiler refuses each, and its message tells what reached it."""
+    known = {"types.h": "typedef int element;\n"}
+    assert "element" in refused_text(gpu, headers={"types.h": "// no element\n"})
+    assert "of a text\n" in refused_text(gpu, headers={"types.h": "#error of a text\n"})
+    assert "option" in refused_text(gpu, headers=known, options=["no option"])
+    refused_text(gpu, headers=known, name_expression="broken<1, 2>(")
+    with pytest.raises(braid.InvalidArgumentError, match="options of kernel 'k' is one text"):
+        braid.Kernel("k", source="", options="-DN=4")
+
+
 def test_copies_reach_the_device_and_come_back(gpu):
     memory, source, back = gpu.allocate(32), np.arange(4), np.zeros(4, int)
     with pytest.raises(braid.InvalidArgumentError, match="copy_to"):

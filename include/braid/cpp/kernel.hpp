@@ -6,11 +6,13 @@
 #include <braid/kernel.h>
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace braid
 {
@@ -23,7 +25,10 @@ inline constexpr bool is_argument_v =
 
 template <class... Args> struct kernel_state {
     braid_kernel kernel = {};
-    std::string name, source;
+    std::string name, source, expression;
+    std::deque<std::string> texts; // that stay where they are
+    std::vector<const char *> options, folders;
+    std::vector<braid_header> headers;
     std::function<void(const braid_blocks &, Args...)> body;
 };
 
@@ -77,6 +82,36 @@ template <class... Args> class kernel<void(Args...)>
     {
         state_->source = std::move(text);
         state_->kernel.source = state_->source.c_str();
+        return *this;
+    }
+    // How the source is compiled, see braid_kernel: an option more, a folder to look in, a text
+    // that the source may include by its name, and the entry as C++ names it, for templates.
+    kernel &option(std::string text)
+    {
+        state_->options.push_back(state_->texts.emplace_back(std::move(text)).c_str());
+        state_->kernel.options = state_->options.data();
+        state_->kernel.num_options = state_->options.size();
+        return *this;
+    }
+    kernel &include_folder(std::string path)
+    {
+        state_->folders.push_back(state_->texts.emplace_back(std::move(path)).c_str());
+        state_->kernel.include_folders = state_->folders.data();
+        state_->kernel.num_include_folders = state_->folders.size();
+        return *this;
+    }
+    kernel &header(std::string name, std::string text)
+    {
+        const char *kept = state_->texts.emplace_back(std::move(name)).c_str();
+        state_->headers.push_back({ kept, state_->texts.emplace_back(std::move(text)).c_str() });
+        state_->kernel.headers = state_->headers.data();
+        state_->kernel.num_headers = state_->headers.size();
+        return *this;
+    }
+    kernel &name_expression(std::string text)
+    {
+        state_->expression = std::move(text);
+        state_->kernel.name_expression = state_->expression.c_str();
         return *this;
     }
     kernel &cuda(const braid_image &image)

@@ -22,16 +22,22 @@ class error : public std::runtime_error
   public:
     explicit error(braid_status status, const std::string &message = braid_error_message())
         : std::runtime_error(std::string(braid_status_name(status)) + ": " + message),
-          status_(status)
+          status_(status), details_(braid_error_details())
     {
     }
     braid_status status() const noexcept
     {
         return status_;
     }
+    // As braid_error_details() when it was thrown.
+    const std::string &details() const noexcept
+    {
+        return details_;
+    }
 
   private:
     braid_status status_;
+    std::string details_;
 };
 
 namespace detail

@@ -265,6 +265,8 @@ struct gpu_compiler_api {
     gpu_result (*num_architectures)(int *count);                      // CUDA
     gpu_result (*architectures)(int *architectures);                  // CUDA
     gpu_result (*version)(int *major, int *minor);
+    gpu_result (*add_expression)(gpu_compilation program, const char *expression);
+    gpu_result (*lowered_name)(gpu_compilation program, const char *expression, const char **name);
     const char *(*error_string)(gpu_result result);
 };
 

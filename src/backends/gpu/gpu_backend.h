@@ -93,6 +93,17 @@ struct gpu_event {
     atomic_bool recorded;
 };
 
+// How source is compiled, as its kernel says it (braid_kernel). All zeros: in the plain way.
+struct gpu_build {
+    const char *const *options;
+    size_t num_options;
+    const char *const *folders;
+    size_t num_folders;
+    const braid_header *headers;
+    size_t num_headers;
+    const char *expression; // names the entry; NULL: the kernel's name does
+};
+
 // Where a kernel's code comes from: the program's own function, an image or source. What it is
 // lives while a graph uses it.
 struct gpu_code {
@@ -101,8 +112,9 @@ struct gpu_code {
     void *function;
     const void *image;  // to load
     const char *source; // to compile
-    bool stamped;       // changed to write its times, with parameters for that: gpu_ptx_stamps.h
-    bool reads_grid;    // changed to read its grid, likewise: gpu_ptx_grid.h
+    struct gpu_build build;
+    bool stamped;    // changed to write its times, with parameters for that: gpu_ptx_stamps.h
+    bool reads_grid; // changed to read its grid, likewise: gpu_ptx_grid.h
 };
 
 // A function of a loaded module, or the program's own. Shared and counted.
@@ -261,10 +273,18 @@ void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
 braid_status braid_gpu_find_own(struct gpu_backend *gpu, enum gpu_own_index index,
                                 gpu_function *out_function);
 
-// Compiles CUDA C for the device, on CUDA to PTX where text is wanted; *out_image is freed by the
-// caller.
-braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                               bool as_text, char **out_image);
+// What the run-time compiler made.
+struct gpu_compiled {
+    char *image;       // NULL: nothing; freed by who asked for it
+    const char *entry; // in the same memory: the name of the entry that an expression named, or ""
+};
+
+// Compiles the code's source for the device under the kernel's name, on CUDA to PTX where text is
+// wanted. Errors: BRAID_UNSUPPORTED (no compiler), BRAID_DEVICE_ERROR (it refuses the source or an
+// option; braid_error_details has all that it wrote), BRAID_NO_MEMORY.
+braid_status braid_gpu_compile(const struct gpu_backend *gpu, const char *name,
+                               const struct gpu_code *code, bool as_text,
+                               struct gpu_compiled *out_compiled);
 
 // The rest of the vtable, by file.
 braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,

@@ -6,68 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_code_reads.h"
 #include "base/disk_cache.h"
+#include "base/error.h"
 
 // Counted up whenever Braid does something else with what it reads.
-#define KEY_FORMAT "braid code 1"
-
-static const char *skip_space_and_comments(const char *at)
-{
-    for (;;) {
-        at += strspn(at, " \t\v\f\r\n");
-        if (at[0] != '/' || at[1] != '*')
-            return at;
-        const char *end = strstr(at + 2, "*/");
-        at = end ? end + 2 : at + strlen(at);
-    }
-}
-
-// Also where the directive stands in a comment or a string.
-static bool has_including_directive(const char *text)
-{
-    static const char *const words[] = { "include", "import", "embed" };
-    for (const char *at = text; *at; at++) {
-        size_t sign = *at == '#' ? 1 : at[0] == '%' && at[1] == ':' ? 2 : 0;
-        const char *word = sign ? skip_space_and_comments(at + sign) : "";
-        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-            if (strncmp(word, words[i], strlen(words[i])) == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
-// Lines that go on in the next one, joined; "\r\n" counts as one end.
-static char *join_lines(const char *source)
-{
-    char *text = malloc(strlen(source) + 1), *to = text;
-    if (!text)
-        return NULL;
-    while (*source) {
-        if (source[0] == '\\' && source[1] == '\n')
-            source += 2;
-        else if (source[0] == '\\' && source[1] == '\r' && source[2] == '\n')
-            source += 3;
-        else
-            *to++ = *source++;
-    }
-    *to = '\0';
-    return text;
-}
-
-// NVRTC finds files beside the process, so that the same text may come to something else tomorrow.
-// The last sign is another way to write a backslash.
-static bool depends_on_more(const char *source)
-{
-    static const char *const signs[] = { "__has_include", "__has_embed",   "__DATE__",
-                                         "__TIME__",      "__TIMESTAMP__", "\?\?/" };
-    char *text = join_lines(source);
-    bool depends = !text || has_including_directive(text);
-    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]) && !depends; i++)
-        depends = strstr(text, signs[i]) != NULL;
-    free(text);
-    return depends;
-}
+#define KEY_FORMAT "braid code 2"
 
 static const char *environment(const char *name)
 {
@@ -75,44 +19,65 @@ static const char *environment(const char *name)
     return value ? value : "";
 }
 
-// Parts that may hold anything stand behind their length, so that no two keys read alike.
-static void put(FILE *file, const char *what, const char *value)
+// hiprtc and NVRTC add what these hold to their options.
+static const char *const more_options[GPU_NUM_VENDORS][2] = {
+    [GPU_CUDA] = { "NVRTC_APPEND_FLAGS" },
+    [GPU_HIP] = { "HIPRTC_COMPILE_OPTIONS_APPEND", "HIPRTC_LINK_OPTIONS_APPEND" },
+};
+
+static void note_reason(const char *name, const char *reason)
 {
-    fprintf(file, "%s %zu %s\n", what, strlen(value), value);
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_error(
+        BRAID_UNSUPPORTED, "the compiled code of kernel '%s' is not kept: %s", name, reason);
+    braid_error_end_noted(&attempt, status);
+}
+
+// All parts of the key; false: it has none, and *out_reason may say why.
+static bool put_key(FILE *file, const struct gpu_backend *gpu, const struct gpu_code_inputs *inputs,
+                    const char **out_reason)
+{
+    enum gpu_vendor_index vendor = gpu->vendor->index;
+    for (int i = 0; i < 2 && more_options[vendor][i]; i++) {
+        if (*environment(more_options[vendor][i])) {
+            *out_reason = "the environment adds options to it";
+            return false;
+        }
+    }
+    fprintf(file, "%s\n%s\ndriver %d\n", KEY_FORMAT, gpu->vendor->name, gpu->version);
+    braid_gpu_put_part(file, "compiler", inputs->compiler);
+    braid_gpu_put_part(file, "device", gpu->architecture);
+    braid_gpu_put_part(file, "target", inputs->option);
+    braid_gpu_put_part(file, "name", inputs->name);
+    braid_gpu_put_part(file, "source", inputs->source);
+    if (inputs->build->expression)
+        braid_gpu_put_part(file, "entry", inputs->build->expression);
+    return braid_gpu_put_reads(file, inputs->source, inputs->build, vendor == GPU_CUDA, out_reason);
 }
 
 struct gpu_code_key braid_gpu_code_key(const struct gpu_backend *gpu,
                                        const struct gpu_code_inputs *inputs)
 {
     struct gpu_code_key key = { 0 };
-    if (!gpu->cache || !*inputs->compiler || depends_on_more(inputs->source))
-        return key;
-    FILE *file = open_memstream(&key.bytes, &key.num);
+    FILE *file = gpu->cache && *inputs->compiler ? open_memstream(&key.bytes, &key.num) : NULL;
     if (!file)
         return key;
-    fprintf(file, "%s\n%s\ndriver %d\n", KEY_FORMAT, gpu->vendor->name, gpu->version);
-    put(file, "compiler", inputs->compiler);
-    put(file, "device", gpu->architecture);
-    put(file, "option", inputs->option);
-    // hiprtc adds what these hold to its options.
-    if (gpu->vendor->index == GPU_HIP) {
-        put(file, "append", environment("HIPRTC_COMPILE_OPTIONS_APPEND"));
-        put(file, "link", environment("HIPRTC_LINK_OPTIONS_APPEND"));
-    }
-    put(file, "name", inputs->name);
-    put(file, "source", inputs->source);
-    bool failed = ferror(file);
-    if (fclose(file) || failed) {
+    const char *reason = NULL;
+    bool known = put_key(file, gpu, inputs, &reason), failed = ferror(file);
+    if (reason)
+        note_reason(inputs->name, reason);
+    if (fclose(file) || failed || !known) {
         free(key.bytes);
         key = (struct gpu_code_key){ 0 };
     }
     return key;
 }
 
-char *braid_gpu_code_read(const struct gpu_backend *gpu, const struct gpu_code_key *key)
+char *braid_gpu_code_read(const struct gpu_backend *gpu, const struct gpu_code_key *key,
+                          size_t *out_bytes)
 {
-    size_t bytes = 0;
-    return key->bytes ? braid_disk_cache_read(gpu->cache, key->bytes, key->num, &bytes) : NULL;
+    return key->bytes ? braid_disk_cache_read(gpu->cache, key->bytes, key->num, out_bytes) : NULL;
 }
 
 void braid_gpu_code_write(const struct gpu_backend *gpu, const struct gpu_code_key *key,

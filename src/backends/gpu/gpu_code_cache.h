@@ -9,6 +9,7 @@
 struct gpu_code_inputs {
     const char *compiler; // which one it is, and which version; "": not known
     const char *option, *name, *source;
+    const struct gpu_build *build;
 };
 
 // Its key in a disk cache.
@@ -17,13 +18,14 @@ struct gpu_code_key {
     size_t num;
 };
 
-// A source that may read other files or the time has no key, since its text does not say what comes
-// of it.
+// The files that the source may include are part of it. What may read something else has no key
+// (gpu_code_reads.h), and the log is told why, once for each text.
 struct gpu_code_key braid_gpu_code_key(const struct gpu_backend *gpu,
                                        const struct gpu_code_inputs *inputs);
 
 // As braid_disk_cache_read and _write with the device's cache.
-char *braid_gpu_code_read(const struct gpu_backend *gpu, const struct gpu_code_key *key);
+char *braid_gpu_code_read(const struct gpu_backend *gpu, const struct gpu_code_key *key,
+                          size_t *out_bytes);
 void braid_gpu_code_write(const struct gpu_backend *gpu, const struct gpu_code_key *key,
                           const char *image, size_t bytes);
 

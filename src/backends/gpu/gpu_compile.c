@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "backends/gpu/gpu_code_cache.h"
-
+#include "backends/gpu/gpu_program.h"
 #include "base/error.h"
 
 // The compiler's library, loaded once for the process.
@@ -22,12 +22,6 @@ struct compiler {
 static struct compiler compilers[GPU_NUM_VENDORS] = {
     [GPU_CUDA] = { .lock = PTHREAD_MUTEX_INITIALIZER },
     [GPU_HIP] = { .lock = PTHREAD_MUTEX_INITIALIZER },
-};
-
-// What to compile for: a device's own code, or text that the driver compiles further.
-struct target {
-    char option[96];
-    bool text;
 };
 
 static bool load_compiler(const struct gpu_backend *gpu, struct compiler *compiler)
@@ -57,8 +51,7 @@ static void identify(struct compiler *compiler)
              minor, (long long)file.st_size, (long long)file.st_mtime);
 }
 
-static const struct compiler *find_compiler(const struct gpu_backend *gpu,
-                                            const braid_kernel *kernel)
+static const struct compiler *find_compiler(const struct gpu_backend *gpu, const char *name)
 {
     struct compiler *compiler = &compilers[gpu->vendor->index];
     pthread_mutex_lock(&compiler->lock);
@@ -72,8 +65,8 @@ static const struct compiler *find_compiler(const struct gpu_backend *gpu,
     if (loaded)
         return compiler;
     braid_error(BRAID_UNSUPPORTED,
-                "kernel '%s' has only source for %s and there is no run-time compiler: %s",
-                kernel->name, gpu->label, compiler->reason);
+                "kernel '%s' has only source for %s and there is no run-time compiler: %s", name,
+                gpu->label, compiler->reason);
     return NULL;
 }
 
@@ -100,9 +93,9 @@ static gpu_result best_architecture(const struct gpu_compiler_api *api, int want
 // A compiler older than the device gives text for the newest architecture it knows, which the
 // driver compiles for the device.
 static gpu_result choose_target(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
-                                bool as_text, struct target *target)
+                                bool as_text, struct gpu_target *target)
 {
-    *target = (struct target){ .text = false };
+    *target = (struct gpu_target){ .text = false };
     if (gpu->vendor->index == GPU_HIP) {
         snprintf(target->option, sizeof(target->option), "--offload-arch=%s", gpu->architecture);
         return GPU_SUCCESS;
@@ -115,137 +108,53 @@ static gpu_result choose_target(const struct gpu_backend *gpu, const struct gpu_
     return result;
 }
 
-// The first lines of the compiler's log, on one line, as far as they fit.
-static void read_log(const struct gpu_compiler_api *api, gpu_compilation program, char *text,
-                     size_t size)
+static braid_status find_or_compile(const struct gpu_backend *gpu, const struct compiler *compiler,
+                                    const char *name, const struct gpu_code *code,
+                                    const struct gpu_target *target, char **out_block,
+                                    size_t *out_bytes)
 {
-    size_t bytes = 0;
-    *text = '\0';
-    if (api->log_bytes(program, &bytes) || bytes < 2)
-        return;
-    char *log = calloc(bytes + 1, 1);
-    if (log && api->log(program, log) == GPU_SUCCESS) {
-        for (char *c = log; *c; c++) {
-            if (*c == '\n' || *c == '\r')
-                *c = ' ';
-        }
-        snprintf(text, size, "%s", log);
-    }
-    free(log);
-}
-
-static gpu_result code_bytes(const struct gpu_compiler_api *api, gpu_compilation program,
-                             bool as_text, size_t *out_bytes)
-{
-    *out_bytes = 0;
-    return as_text ? api->text_bytes(program, out_bytes) : api->code_bytes(program, out_bytes);
-}
-
-static braid_status read_code(const struct gpu_compiler_api *api, gpu_compilation program,
-                              const braid_kernel *kernel, bool as_text, char **out_image,
-                              size_t *out_bytes)
-{
-    size_t bytes = 0;
-    gpu_result result = code_bytes(api, program, as_text, &bytes);
-    // A compiler without an assembler says that there are no bytes, and gives text.
-    if (result == GPU_SUCCESS && bytes == 0 && !as_text && api->text_bytes) {
-        as_text = true;
-        result = code_bytes(api, program, as_text, &bytes);
-    }
-    bool has_code = result == GPU_SUCCESS && bytes > 0;
-    char *image = has_code ? calloc(bytes + 1, 1) : NULL;
-    if (has_code && !image)
-        return braid_error_no_memory("a compiled kernel");
-    if (image)
-        result = as_text ? api->text(program, image) : api->code(program, image);
-    if (image && result == GPU_SUCCESS) {
-        *out_image = image;
-        *out_bytes = bytes;
+    const struct gpu_code_inputs inputs = { compiler->identity, target->option, name, code->source,
+                                            &code->build };
+    struct gpu_code_key key = braid_gpu_code_key(gpu, &inputs);
+    *out_block = braid_gpu_code_read(gpu, &key, out_bytes);
+    if (*out_block) {
+        free(key.bytes);
         return BRAID_OK;
     }
-    free(image);
-    return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' gave no code: %s", kernel->name,
-                       api->error_string(result));
-}
-
-static braid_status compile_program(const struct gpu_backend *gpu,
-                                    const struct gpu_compiler_api *api, gpu_compilation program,
-                                    const braid_kernel *kernel, const struct target *target,
-                                    char **out_image, size_t *out_bytes)
-{
-    const char *options[] = { target->option };
-    gpu_result result = api->compile(program, 1, options);
-    if (result) {
-        char log[800];
-        read_log(api, program, log, sizeof(log));
-        return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s, %s) failed: %s: %s",
-                           kernel->name, gpu->label, target->option, api->error_string(result),
-                           log);
-    }
-    return read_code(api, program, kernel, target->text, out_image, out_bytes);
-}
-
-// The code is there, or not: that does not change.
-static void note_kept(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
-                      const braid_kernel *kernel, gpu_result result)
-{
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = braid_error(
-        BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s): the compiler keeps its memory: %s",
-        kernel->name, gpu->label, api->error_string(result));
-    braid_error_end_noted(&attempt, status);
-}
-
-static braid_status compile(const struct gpu_backend *gpu, const struct gpu_compiler_api *api,
-                            const braid_kernel *kernel, const struct target *target,
-                            char **out_image, size_t *out_bytes)
-{
-    gpu_compilation program = NULL;
-    gpu_result result = api->create(&program, kernel->source, kernel->name, 0, NULL, NULL);
-    if (result)
-        return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s) failed: %s",
-                           kernel->name, gpu->label, api->error_string(result));
-    braid_status status = compile_program(gpu, api, program, kernel, target, out_image, out_bytes);
-    result = api->destroy(&program);
-    if (result)
-        note_kept(gpu, api, kernel, result);
-    return status;
-}
-
-static braid_status find_or_compile(const struct gpu_backend *gpu, const struct compiler *compiler,
-                                    const braid_kernel *kernel, const struct target *target,
-                                    char **out_image)
-{
-    const struct gpu_code_inputs inputs = { compiler->identity, target->option, kernel->name,
-                                            kernel->source };
-    struct gpu_code_key key = braid_gpu_code_key(gpu, &inputs);
-    char *image = braid_gpu_code_read(gpu, &key);
-    braid_status status = BRAID_OK;
-    if (!image) {
-        size_t bytes = 0;
-        status = compile(gpu, &compiler->api, kernel, target, &image, &bytes);
-        if (!status)
-            braid_gpu_code_write(gpu, &key, image, bytes);
-    }
+    braid_status status =
+        braid_gpu_program_compile(gpu, &compiler->api, name, code, target, out_block, out_bytes);
+    // A file that changed meanwhile may have been compiled as it was before or after.
+    struct gpu_code_key now =
+        key.bytes && !status ? braid_gpu_code_key(gpu, &inputs) : (struct gpu_code_key){ 0 };
+    if (now.bytes && now.num == key.num && memcmp(now.bytes, key.bytes, key.num) == 0)
+        braid_gpu_code_write(gpu, &key, *out_block, *out_bytes);
+    free(now.bytes);
     free(key.bytes);
-    if (!status)
-        *out_image = image;
     return status;
 }
 
-braid_status braid_gpu_compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                               bool as_text, char **out_image)
+braid_status braid_gpu_compile(const struct gpu_backend *gpu, const char *name,
+                               const struct gpu_code *code, bool as_text,
+                               struct gpu_compiled *out_compiled)
 {
-    const struct compiler *compiler = find_compiler(gpu, kernel);
+    const struct compiler *compiler = find_compiler(gpu, name);
     if (!compiler)
         return BRAID_UNSUPPORTED;
-    struct target target;
+    struct gpu_target target;
     gpu_result result = choose_target(gpu, &compiler->api, as_text, &target);
     if (result)
         return braid_error(BRAID_DEVICE_ERROR,
                            "compiling kernel '%s' (%s) failed: %s from asking what the compiler "
                            "can compile for",
-                           kernel->name, gpu->label, compiler->api.error_string(result));
-    return find_or_compile(gpu, compiler, kernel, &target, out_image);
+                           name, gpu->label, compiler->api.error_string(result));
+    char *block = NULL;
+    size_t bytes = 0;
+    braid_status status = find_or_compile(gpu, compiler, name, code, &target, &block, &bytes);
+    if (status)
+        return status;
+    const char *entry = block + bytes - 1; // the last of its strings
+    while (entry[-1])
+        entry--;
+    *out_compiled = (struct gpu_compiled){ block, entry };
+    return BRAID_OK;
 }

@@ -3,6 +3,7 @@
 #include "backends/gpu/gpu_island.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_island_maker.h"
@@ -19,9 +20,13 @@ const char *braid_gpu_island_grid_refusal(braid_dim3 grid)
 
 static const char *find_kernel_reason(const struct backend_task *task)
 {
+    static const struct gpu_build plain;
     braid_dim3 block = task->launch.block;
-    if (!gpu_kernel_from(task->launch.kernel)->code.source)
+    const struct gpu_code *code = &gpu_kernel_from(task->launch.kernel)->code;
+    if (!code->source)
         return "it has no source";
+    if (memcmp(&code->build, &plain, sizeof(plain)) != 0)
+        return "its source is compiled with options, headers or a name expression";
     if (task->launch.cluster.x)
         return "it has a cluster";
     if (task->launch.grid_from)

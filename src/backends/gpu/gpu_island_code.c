@@ -55,14 +55,14 @@ static void free_unused(struct gpu_backend *gpu, bool current)
 
 static braid_status load(struct gpu_backend *gpu, struct gpu_island_code *code)
 {
-    const braid_kernel source = { .name = "braid_island", .source = code->text };
+    const struct gpu_code source = { .source = code->text };
     const struct gpu_api *api = gpu->api;
-    char *image = NULL;
-    if (braid_gpu_compile(gpu, &source, false, &image))
+    struct gpu_compiled compiled;
+    if (braid_gpu_compile(gpu, "braid_island", &source, false, &compiled))
         return braid_error(BRAID_UNSUPPORTED, "an island cannot be compiled: %s",
                            braid_error_message());
-    gpu_result result = api->module_load(&code->module, image);
-    free(image);
+    gpu_result result = api->module_load(&code->module, compiled.image);
+    free(compiled.image);
     if (result) {
         code->module = NULL;
         return braid_gpu_check(gpu, result, &api->module_load, "loading an island");

@@ -75,13 +75,13 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     braid_status status = braid_gpu_module_acquire(gpu, kernel, code, &loaded->module);
     if (status)
         return status;
-    gpu_result result =
-        gpu->api->module_function(&loaded->function, loaded->module->handle, code->entry);
+    const char *entry = loaded->module->entry ? loaded->module->entry : code->entry;
+    gpu_result result = gpu->api->module_function(&loaded->function, loaded->module->handle, entry);
     loaded->base.waits_first = loaded->module->waits_first;
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[256];
-    snprintf(what, sizeof(what), "finding '%.90s' in the module of kernel '%.90s'", code->entry,
+    snprintf(what, sizeof(what), "finding '%.90s' in the module of kernel '%.90s'", entry,
              kernel->name);
     return braid_gpu_check(gpu, result, &gpu->api->module_function, what);
 }
@@ -252,7 +252,7 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
 static braid_status load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
                                  struct gpu_kernel **out_kernel)
 {
-    const braid_kernel named = { .name = kernel->entry, .source = kernel->code.source };
+    const braid_kernel named = { .name = kernel->entry };
     struct gpu_code code = kernel->code;
     if ((!code.image && !code.source) || code.reads_grid)
         return braid_error(

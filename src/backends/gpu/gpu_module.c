@@ -21,8 +21,33 @@ struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_k
             struct gpu_code){ .key = image->function, .entry = entry, .function = image->function };
     if (image->data)
         return (struct gpu_code){ .key = image->data, .entry = entry, .image = image->data };
-    return (
-        struct gpu_code){ .key = kernel->source, .entry = kernel->name, .source = kernel->source };
+    struct gpu_code code = { .key = kernel->source,
+                             .entry = kernel->name,
+                             .source = kernel->source };
+    code.build = (struct gpu_build){ kernel->options,         kernel->num_options,
+                                     kernel->include_folders, kernel->num_include_folders,
+                                     kernel->headers,         kernel->num_headers,
+                                     kernel->name_expression };
+    return code;
+}
+
+// The image, for the caller to free; the module takes the entry's name.
+static braid_status compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                            const struct gpu_code *code, bool as_text, struct gpu_module *module,
+                            char **out_image)
+{
+    struct gpu_compiled compiled;
+    braid_status status = braid_gpu_compile(gpu, kernel->name, code, as_text, &compiled);
+    if (status)
+        return status;
+    free(module->entry);
+    module->entry = *compiled.entry ? strdup(compiled.entry) : NULL;
+    if (*compiled.entry && !module->entry) {
+        free(compiled.image);
+        return braid_error_no_memory("a kernel's name");
+    }
+    *out_image = compiled.image;
+    return BRAID_OK;
 }
 
 bool braid_gpu_refuses_text(gpu_result result)
@@ -68,25 +93,24 @@ static braid_status load_waiting(const struct gpu_backend *gpu, const braid_kern
 // Text costs no more than machine code: then the driver assembles it, and keeps what it made. Where
 // the compiler fails it would fail for machine code too.
 static braid_status compile_waiting(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                    gpu_module *out_handle, bool *out_loaded)
+                                    const struct gpu_code *code, struct gpu_module *module)
 {
     char *text = NULL;
-    *out_loaded = false;
-    braid_status status = braid_gpu_compile(gpu, kernel, true, &text);
+    braid_status status = compile(gpu, kernel, code, true, module, &text);
     if (!status)
-        status = load_waiting(gpu, kernel, text, out_handle, out_loaded);
+        status = load_waiting(gpu, kernel, text, &module->handle, &module->waits_first);
     free(text);
     return status;
 }
 
 static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                     gpu_module *out_handle)
+                                     const struct gpu_code *code, struct gpu_module *module)
 {
     char *image = NULL;
-    braid_status status = braid_gpu_compile(gpu, kernel, false, &image);
+    braid_status status = compile(gpu, kernel, code, false, module, &image);
     if (status)
         return status;
-    status = load_image(gpu, kernel, image, out_handle);
+    status = load_image(gpu, kernel, image, &module->handle);
     free(image);
     return status;
 }
@@ -136,7 +160,7 @@ static braid_status load_changed(const struct gpu_backend *gpu, const braid_kern
                    ? load_changed_text(gpu, kernel, code, code->image, module)
                    : refuse_change(kernel, code, "it is machine code");
     char *text = NULL;
-    braid_status status = braid_gpu_compile(gpu, kernel, true, &text);
+    braid_status status = compile(gpu, kernel, code, true, module, &text);
     if (!status)
         status = load_changed_text(gpu, kernel, code, text, module);
     free(text);
@@ -150,13 +174,13 @@ static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel 
     if (code->stamped || code->reads_grid)
         return load_changed(gpu, kernel, code, module);
     if (may_start_early(gpu) && !code->image)
-        status = compile_waiting(gpu, kernel, &module->handle, &module->waits_first);
+        status = compile_waiting(gpu, kernel, code, module);
     else if (may_start_early(gpu) && braid_gpu_is_ptx(code->image))
         status = load_waiting(gpu, kernel, code->image, &module->handle, &module->waits_first);
     if (status || module->waits_first)
         return status;
     return code->image ? load_image(gpu, kernel, code->image, &module->handle)
-                       : compile_and_load(gpu, kernel, &module->handle);
+                       : compile_and_load(gpu, kernel, code, module);
 }
 
 static struct gpu_module *find_module(struct gpu_backend *gpu, const struct gpu_code *code)
@@ -200,6 +224,7 @@ static void unload_all(const struct gpu_backend *gpu, struct gpu_module *module,
         if (current)
             braid_gpu_check_freed(gpu, gpu->api->module_unload(module->handle),
                                   &gpu->api->module_unload, "unloading a module");
+        free(module->entry);
         free(module);
         module = next;
     }
@@ -224,6 +249,7 @@ braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kerne
     unload_all(gpu, take_retired(gpu, MAX_RETIRED), true);
     braid_status status = load_code(gpu, kernel, code, module);
     if (status) {
+        free(module->entry);
         free(module);
         return status;
     }

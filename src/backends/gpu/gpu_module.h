@@ -8,12 +8,15 @@
 #ifndef BRAID_BACKENDS_GPU_GPU_MODULE_H
 #define BRAID_BACKENDS_GPU_GPU_MODULE_H
 
+#include <string.h>
+
 #include "backends/gpu/gpu_backend.h"
 
 struct gpu_module {
     struct gpu_module *next;
     struct gpu_code code; // of one of its kernels: `entry` is not the module's
     gpu_module handle;
+    char *entry;         // as the compiler named what its source's expression names; NULL: none
     bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx.h
     uint32_t references; // guarded by gpu_backend.lock
 };
@@ -24,7 +27,8 @@ struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_k
 // Whether two are loaded once for both, but for their entries.
 static inline bool gpu_code_is_one(const struct gpu_code *a, const struct gpu_code *b)
 {
-    return a->key == b->key && a->stamped == b->stamped && a->reads_grid == b->reads_grid;
+    return a->key == b->key && a->stamped == b->stamped && a->reads_grid == b->reads_grid &&
+           memcmp(&a->build, &b->build, sizeof(a->build)) == 0;
 }
 
 // Whether a driver that answers so to text cannot take this text, or any: other text or machine

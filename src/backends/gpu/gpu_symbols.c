@@ -143,6 +143,9 @@ static const struct gpu_symbol compiler_rows[] = {
     { COMPILER_SLOT(num_architectures), MAY_CUDA("nvrtcGetNumSupportedArchs") },
     { COMPILER_SLOT(architectures), MAY_CUDA("nvrtcGetSupportedArchs") },
     { COMPILER_SLOT(version), MAY_CUDA("nvrtcVersion"), MAY_HIP("hiprtcVersion") },
+    { COMPILER_SLOT(add_expression), CUDA("nvrtcAddNameExpression"),
+      HIP("hiprtcAddNameExpression") },
+    { COMPILER_SLOT(lowered_name), CUDA("nvrtcGetLoweredName"), HIP("hiprtcGetLoweredName") },
     { COMPILER_SLOT(error_string), CUDA("nvrtcGetErrorString"), HIP("hiprtcGetErrorString") },
 };
 
