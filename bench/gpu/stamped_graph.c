@@ -35,29 +35,30 @@ static char *replace(char *text, const struct text_edit *edit)
     return made;
 }
 
-static char *checked(char *text, const char *reason)
+static char *checked(char *text, const struct ptx_reason *reason)
 {
     if (text)
         return text;
-    fprintf(stderr, "the text stays as it is: %s\n", reason ? reason : "out of memory");
+    fprintf(stderr, "the text stays as it is: %s\n",
+            *reason->text ? reason->text : "out of memory");
     exit(1);
 }
 
 // As Braid makes it: with times where they are kept, and waiting first.
 static char *make_text(const struct gpu_backend *gpu, const struct variant *variant)
 {
-    const char *reason = NULL;
+    struct ptx_reason reason;
     char *text = NULL, *changed;
     const struct gpu_code code = { .source = variant->kernel->source };
     struct gpu_compiled compiled;
     must(braid_gpu_compile(gpu, variant->kernel->name, &code, true, &compiled));
     text = compiled.image;
     if (variant->code->is_timed) {
-        changed = checked(braid_gpu_ptx_with_stamps(text, &reason), reason);
+        changed = checked(braid_gpu_ptx_with_stamps(text, &reason), &reason);
         free(text);
         text = changed;
     }
-    changed = checked(braid_gpu_ptx_with_early_start(text, &reason), reason);
+    changed = checked(braid_gpu_ptx_with_early_start(text, &reason), &reason);
     free(text);
     for (const struct text_edit *edit = variant->code->edits; edit->from; edit++)
         changed = replace(changed, edit);

@@ -7,20 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_ptx_read.h"
 #include "support/check.h"
 
-typedef char *text_changer(const char *text, const char **out_reason);
+typedef char *text_changer(const char *text, struct ptx_reason *out_reason);
 
 static inline void check_cut_off(const char *whole, text_changer *change)
 {
     for (size_t length = 0; length <= strlen(whole); length++) {
-        const char *reason = NULL;
+        struct ptx_reason reason;
         char *text = malloc(length + 1); // of this size, so that a sanitizer sees more
         assert_non_null(text);
         memcpy(text, whole, length);
         text[length] = '\0';
         char *changed = change(text, &reason);
-        assert_true(changed || reason);
+        assert_true(changed || *reason.text);
         free(changed);
         free(text);
     }

@@ -19,10 +19,11 @@
 
 static char *change(const char *text)
 {
-    const char *reason;
+    struct ptx_reason reason;
     char *changed = braid_gpu_ptx_with_read_grid(text, &reason);
     if (!changed)
-        fail_msg("'%s' is left alone, since %s", text, reason ? reason : "memory ran out");
+        fail_msg("'%s' is left alone, since %s", text,
+                 *reason.text ? reason.text : "memory ran out");
     return changed;
 }
 
@@ -42,10 +43,9 @@ static void check_text(const char *text, const char *const *parts)
 
 static void check_refused(const char *text, const char *expected)
 {
-    const char *reason = NULL;
+    struct ptx_reason reason;
     assert_null(braid_gpu_ptx_with_read_grid(text, &reason));
-    assert_non_null(reason);
-    assert_string_equal(reason, expected);
+    assert_string_equal(reason.text, expected);
 }
 
 static void every_entry_takes_one_parameter_more(void **state)

@@ -19,6 +19,7 @@ enum { CHAIN = 12, FRAMES = 30, LONG_NS = 5000 };
 static const char plain_image[] = PTX("sm_80", ENTRY("follow", ""));
 static const char old_image[] = PTX("sm_60", ENTRY("follow", ""));
 static const char hasty_image[] = PTX("sm_90", ENTRY("follow", HASTY));
+static const char strange_image[] = PTX("sm_90", ENTRY("follow", "\tponder.u32 %r1;\n"));
 static const char source[] = "extern \"C\" __global__ void follow(unsigned *at, unsigned i) {}";
 
 typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
@@ -41,8 +42,9 @@ static const braid_kernel kernels[] = {
     { .name = "follow", .cuda = { .data = hasty_image } },
     { .name = "follow", .cuda = { .data = hasty_image }, .programmatic = true },
     { .name = "follow", .cuda = { .data = old_image }, .programmatic = true },
+    { .name = "follow", .cuda = { .data = strange_image } },
 };
-enum { TEXT, SOURCE, OLD_TEXT, OWN_TEXT, HASTY_TEXT, CARELESS_TEXT };
+enum { TEXT, SOURCE, OLD_TEXT, OWN_TEXT, HASTY_TEXT, CARELESS_TEXT, STRANGE_TEXT };
 
 struct chain {
     braid_device *device;
@@ -227,6 +229,23 @@ static void a_programmatic_kernel_that_reads_its_grid_starts_in_order(void **sta
     close_chain(&chain);
 }
 
+static void note(void *user, braid_status status, const char *message)
+{
+    assert_int_equal(status, BRAID_UNSUPPORTED);
+    snprintf(user, 200, "%s", message);
+}
+
+static void a_text_with_an_unknown_instruction_is_loaded_as_it_is(void **state)
+{
+    (void)state;
+    char told[200] = "";
+    braid_log_set(note, told);
+    check_chain(STRANGE_TEXT, LONG_NS, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
+    braid_log_set(NULL, NULL);
+    assert_string_equal(told, "kernel 'follow' is loaded as it is: it has the instruction "
+                              "'ponder.u32', which Braid does not know");
+}
+
 static void a_large_kernel_starts_as_blocks_end(void **state)
 {
     (void)state;
@@ -264,20 +283,19 @@ static void a_driver_may_refuse_the_changed_text(void **state)
 
 static void check_text(const char *text, const char *expected)
 {
-    const char *reason;
+    struct ptx_reason reason;
     char *changed = braid_gpu_ptx_with_early_start(text, &reason);
     assert_non_null(changed);
-    assert_null(reason);
+    assert_string_equal(reason.text, "");
     assert_string_equal(changed, expected);
     free(changed);
 }
 
 static void check_refused(const char *text, const char *expected)
 {
-    const char *reason = NULL;
+    struct ptx_reason reason;
     assert_null(braid_gpu_ptx_with_early_start(text, &reason));
-    assert_non_null(reason);
-    assert_string_equal(reason, expected);
+    assert_string_equal(reason.text, expected);
 }
 
 // All that decides which threads of a timed kernel write is done by then.
@@ -299,7 +317,7 @@ static void timed_kernels_wait_between_deciding_and_the_clock(void **state)
                                          "@%braid_p bra",
                                          "%globaltimer",
                                          "mov.u32 %r1, %smid;" };
-    const char *reason;
+    struct ptx_reason reason;
     char *timed =
         braid_gpu_ptx_with_stamps(".version 7.0\n.target sm_80\n.entry a(.param .u64 x) { ret; }\n"
                                   ".entry b() { mov.u32 %r1, %smid; ret; }",
@@ -357,6 +375,7 @@ int main(void)
         cmocka_unit_test(other_text_stays_as_it_is),
         cmocka_unit_test(a_kernel_that_does_not_wait_is_seen),
         cmocka_unit_test(a_programmatic_kernel_that_reads_its_grid_starts_in_order),
+        cmocka_unit_test(a_text_with_an_unknown_instruction_is_loaded_as_it_is),
         cmocka_unit_test(a_large_kernel_starts_as_blocks_end),
         cmocka_unit_test(a_driver_may_refuse_the_changed_text),
         cmocka_unit_test(timed_kernels_wait_between_deciding_and_the_clock),

@@ -299,7 +299,7 @@ static void check_parts(const char *changed, const char *const *parts)
 
 static void check_text(const char *text, const char *const *parts)
 {
-    const char *reason;
+    struct ptx_reason reason;
     char *changed = braid_gpu_ptx_with_stamps(text, &reason);
     assert_non_null(changed);
     check_parts(changed, parts);
@@ -308,10 +308,9 @@ static void check_text(const char *text, const char *const *parts)
 
 static void check_refused(const char *text, const char *expected)
 {
-    const char *reason = NULL;
+    struct ptx_reason reason;
     assert_null(braid_gpu_ptx_with_stamps(text, &reason));
-    assert_non_null(reason);
-    assert_string_equal(reason, expected);
+    assert_string_equal(reason.text, expected);
 }
 
 #define HEAD ".version 7.0\n.target sm_80\n"

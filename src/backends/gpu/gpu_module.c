@@ -74,16 +74,27 @@ static braid_status load_image(const struct gpu_backend *gpu, const braid_kernel
     return status ? status : check_loaded(gpu, kernel, gpu->api->module_load(out_handle, image));
 }
 
+static void note_unknown(const braid_kernel *kernel, const struct ptx_reason *reason)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_error(BRAID_UNSUPPORTED, "kernel '%s' is loaded as it is: %s",
+                                      kernel->name, reason->text);
+    braid_error_end_noted(&attempt, status);
+}
+
 // The text with its kernels waiting first. *out_loaded false: it stays as it is, or the driver does
 // not take it, be it because its compiler is older than the text.
 static braid_status load_waiting(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                  const char *text, gpu_module *out_handle, bool *out_loaded)
 {
-    const char *reason = NULL;
+    struct ptx_reason reason;
     char *changed = braid_gpu_ptx_with_early_start(text, &reason);
     *out_loaded = false;
+    if (!changed && reason.is_unknown)
+        note_unknown(kernel, &reason);
     if (!changed)
-        return reason ? BRAID_OK : braid_error_no_memory("a kernel's text");
+        return *reason.text ? BRAID_OK : braid_error_no_memory("a kernel's text");
     gpu_result result = gpu->api->module_load(out_handle, changed);
     free(changed);
     *out_loaded = result == GPU_SUCCESS;
@@ -133,12 +144,12 @@ static braid_status load_changed_text(const struct gpu_backend *gpu, const braid
                                       const struct gpu_code *code, const char *text,
                                       struct gpu_module *module)
 {
-    const char *reason = NULL;
+    struct ptx_reason reason;
     char *changed = code->reads_grid ? braid_gpu_ptx_with_read_grid(text, &reason)
                                      : braid_gpu_ptx_with_stamps(text, &reason);
     if (!changed)
-        return reason ? refuse_change(kernel, code, reason)
-                      : braid_error_no_memory("a kernel's text");
+        return *reason.text ? refuse_change(kernel, code, reason.text)
+                            : braid_error_no_memory("a kernel's text");
     braid_status status = BRAID_OK;
     if (may_start_early(gpu))
         status = load_waiting(gpu, kernel, changed, &module->handle, &module->waits_first);

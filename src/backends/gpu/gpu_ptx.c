@@ -2,14 +2,12 @@
 // Changing PTX so that its kernels may be launched before what they wait for has ended.
 #include "backends/gpu/gpu_ptx.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_edit.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
-#include "backends/gpu/gpu_ptx_words.h"
 
-enum { OLDEST_TARGET = 70, EARLY_TARGET = 90 };
+enum { OLDEST_TARGET = 70, EARLY_TARGET = 90, EARLY_VERSION = 708 };
 
 static const char start[] = "\n\tgriddepcontrol.wait;\n";
 
@@ -18,90 +16,48 @@ bool braid_gpu_is_ptx(const char *image)
     return braid_ptx_word_is(braid_ptx_next_word(&image), ".version");
 }
 
-struct editor {
-    struct gpu_edits edits;
-    const char *reason; // why the text stays as it is
-    bool refused;
-};
-
-static void refuse(struct editor *editor, const char *reason)
+static const char *find_reason(const struct ptx *ptx)
 {
-    editor->refused = true;
-    editor->reason = reason;
+    if (ptx->facts & PTX_GRID_CONTROL)
+        return "it uses griddepcontrol itself";
+    if (ptx->facts & PTX_CLUSTER)
+        return "it uses clusters";
+    if (ptx->target.length && !braid_ptx_word_begins(ptx->target, "sm_"))
+        return "its target is not of the form sm_N";
+    if (ptx->target.length && braid_ptx_target(ptx) < OLDEST_TARGET)
+        return "it is for a device before sm_70";
+    return NULL;
 }
 
-// .version 6.4: griddepcontrol came with 7.8.
-static void read_version(struct editor *editor, const char **text)
+static void edit(const struct ptx *ptx, struct gpu_edits *edits)
 {
-    struct ptx_word version = braid_ptx_next_word(text);
-    char *end = NULL;
-    long major = strtol(version.at, &end, 10);
-    long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
-    if (major < 7 || (major == 7 && minor < 8))
-        braid_gpu_edit(&editor->edits, version.at, version.at + version.length, "7.8");
-}
-
-// .target sm_80, debug
-static void read_target(struct editor *editor, const char **text)
-{
-    struct ptx_word target = braid_ptx_next_word(text);
-    if (!braid_ptx_word_begins(target, "sm_")) {
-        refuse(editor, "its target is not of the form sm_N");
-        return;
+    const struct ptx_word version = ptx->version, target = ptx->target;
+    if (version.length && braid_ptx_version(ptx) < EARLY_VERSION) // griddepcontrol came with it
+        braid_gpu_edit(edits, version.at, version.at + version.length, "7.8");
+    if (target.length && braid_ptx_target(ptx) < EARLY_TARGET)
+        braid_gpu_edit(edits, target.at, target.at + target.length, "sm_90");
+    for (size_t i = 0; i < ptx->functions.num; i++) {
+        const struct ptx_function *function = &ptx_functions(ptx)[i];
+        const char *at = function->is_entry && function->body
+                             ? braid_gpu_ptx_behind_decision(function->body)
+                             : NULL;
+        if (at)
+            braid_gpu_edit(edits, at, at, start);
     }
-    long number = strtol(target.at + 3, NULL, 10);
-    if (number < OLDEST_TARGET)
-        refuse(editor, "it is for a device before sm_70");
-    else if (number < EARLY_TARGET)
-        braid_gpu_edit(&editor->edits, target.at, target.at + target.length, "sm_90");
 }
 
-// From behind .entry to behind the brace that opens the body, or the semicolon of a declaration.
-static void read_entry(struct editor *editor, const char **text)
+char *braid_gpu_ptx_with_early_start(const char *text, struct ptx_reason *out_reason)
 {
-    struct ptx_word word = braid_ptx_next_word(text);
-    int depth = 0;
-    while (word.length > 0 &&
-           !(depth == 0 && (braid_ptx_word_is(word, "{") || braid_ptx_word_is(word, ";")))) {
-        depth += braid_ptx_word_is(word, "(") - braid_ptx_word_is(word, ")");
-        if (braid_ptx_word_begins(word, ".reqnctapercluster") ||
-            braid_ptx_word_begins(word, ".explicitcluster") ||
-            braid_ptx_word_begins(word, ".maxclusterrank"))
-            refuse(editor, "it uses clusters");
-        word = braid_ptx_next_word(text);
-    }
-    if (!braid_ptx_word_is(word, "{"))
-        return;
-    const char *at = braid_gpu_ptx_behind_decision(*text);
-    braid_gpu_edit(&editor->edits, at, at, start);
-}
-
-static void look_at(struct editor *editor, struct ptx_word word, const char **text)
-{
-    if (braid_ptx_word_is(word, ".version"))
-        read_version(editor, text);
-    else if (braid_ptx_word_is(word, ".target"))
-        read_target(editor, text);
-    else if (braid_ptx_word_is(word, ".entry"))
-        read_entry(editor, text);
-    else if (braid_ptx_word_begins(word, "griddepcontrol"))
-        refuse(editor, "it uses griddepcontrol itself");
-    else if (braid_ptx_word_begins(word, "barrier.cluster") ||
-             braid_ptx_word_begins(word, "%cluster"))
-        refuse(editor, "it uses clusters");
-}
-
-char *braid_gpu_ptx_with_early_start(const char *text, const char **out_reason)
-{
-    struct editor editor = { 0 };
-    const char *at = text;
-    struct ptx_word word = braid_ptx_next_word(&at);
-    while (word.length > 0 && !editor.refused) {
-        look_at(&editor, word, &at);
-        word = braid_ptx_next_word(&at);
-    }
-    char *made = editor.refused ? NULL : braid_gpu_apply_edits(&editor.edits, text);
-    braid_gpu_edits_finish(&editor.edits);
-    *out_reason = editor.reason;
+    struct ptx ptx;
+    if (!braid_ptx_read(text, &ptx, out_reason))
+        return NULL;
+    struct gpu_edits edits = { 0 };
+    const char *reason = find_reason(&ptx);
+    if (!reason)
+        edit(&ptx, &edits);
+    char *made = reason ? NULL : braid_gpu_apply_edits(&edits, text);
+    braid_ptx_refuse(out_reason, "%s", reason ? reason : "");
+    braid_gpu_edits_finish(&edits);
+    braid_ptx_finish(&ptx);
     return made;
 }

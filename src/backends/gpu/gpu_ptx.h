@@ -15,15 +15,17 @@
 
 #include <stdbool.h>
 
+#include "backends/gpu/gpu_ptx_read.h"
+
 // Whether an image is PTX text.
 bool braid_gpu_is_ptx(const char *image);
 
 // The same text with the instruction at the start of every entry, for the caller to free; NULL
-// where it stays as it is: then *out_reason says why in a few words (a constant), or is NULL when
-// memory ran out. It stays where the text uses griddepcontrol or clusters itself, or is for a
-// device before sm_70, whose threads kept step in a way that raising the target would change. Text
-// for sm_70 to sm_89, or of a PTX version before 7.8, has both raised to what the instruction
-// needs: the driver must accept it, or be given the original.
-char *braid_gpu_ptx_with_early_start(const char *text, const char **out_reason);
+// where it stays as it is: then *out_reason says why, or is empty when memory ran out. It stays
+// where the text uses griddepcontrol or clusters itself, or is for a device before sm_70, whose
+// threads kept step in a way that raising the target would change. Text for sm_70 to sm_89, or of a
+// PTX version before 7.8, has both raised to what the instruction needs: the driver must accept it,
+// or be given the original.
+char *braid_gpu_ptx_with_early_start(const char *text, struct ptx_reason *out_reason);
 
 #endif

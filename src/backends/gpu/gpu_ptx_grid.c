@@ -2,11 +2,7 @@
 // Changing PTX so that its kernels read their grid from memory.
 #include "backends/gpu/gpu_ptx_grid.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "backends/gpu/gpu_edit.h"
-#include "backends/gpu/gpu_ptx_words.h"
 
 #define PARAMETER ".param .u64 braid_grid_from"
 
@@ -27,94 +23,65 @@ static const char begin[] = "\n\t.reg .pred %braid_beyond;\n"
                             "\tld.param.u64 %braid_from, [braid_grid_from];\n" READ("", "x")
                                 READ("+4", "y") READ("+8", "z");
 
-struct grid_editor {
-    struct gpu_edits edits;
-    const char *reason;
-};
-
-// A word outside of entries, or inside of one.
-static void look_at(struct grid_editor *editor, struct ptx_word word, bool in_entry)
+// The word of the statement in place of which the grid that was read stands.
+static const char *find_grid(struct ptx_word word)
 {
     static const struct {
         const char *word, *with;
     } grid[] = { { "%nctaid.x", "%braid_grid_x" },
                  { "%nctaid.y", "%braid_grid_y" },
                  { "%nctaid.z", "%braid_grid_z" } };
-    if (braid_ptx_word_begins(word, "%cluster") || braid_ptx_word_begins(word, "%ncluster") ||
-        braid_ptx_word_begins(word, "barrier.cluster"))
-        editor->reason = "it uses clusters";
-    if (!braid_ptx_word_begins(word, "%nctaid"))
-        return;
-    for (int i = 0; i < 3 && in_entry; i++) {
-        if (!braid_ptx_word_is(word, grid[i].word))
+    for (int i = 0; i < 3; i++) {
+        if (braid_ptx_word_is(word, grid[i].word))
+            return grid[i].with;
+    }
+    return NULL;
+}
+
+// Returns why it cannot be done, or NULL.
+static const char *edit_statement(const struct ptx_function *function,
+                                  const struct ptx_statement *statement, struct gpu_edits *edits)
+{
+    const char *at = statement->begin;
+    while (at < statement->end) {
+        struct ptx_word word = braid_ptx_next_word(&at);
+        if (at > statement->end || !braid_ptx_word_begins(word, "%nctaid"))
             continue;
-        braid_gpu_edit(&editor->edits, word.at, word.at + word.length, grid[i].with);
-        return;
+        const char *with = find_grid(word);
+        if (!function->is_entry)
+            return "a function of it reads the grid";
+        if (!with)
+            return "it reads its grid in an unknown way";
+        braid_gpu_edit(edits, word.at, word.at + word.length, with);
     }
-    editor->reason = in_entry ? "it reads its grid in an unknown way"
-                              : "a function of it reads "
-                                "the grid";
+    return NULL;
 }
 
-// Behind those of the entry, from behind its name.
-static void add_parameter(struct grid_editor *editor, const char **text)
+static const char *edit_function(const struct ptx *ptx, const struct ptx_function *function,
+                                 struct gpu_edits *edits)
 {
-    const char *ahead = *text;
-    if (!braid_ptx_word_is(braid_ptx_next_word(&ahead), "(")) {
-        braid_gpu_edit(&editor->edits, *text, *text, "(" PARAMETER ")\n");
-        return;
-    }
-    bool empty = true;
-    struct ptx_word word = braid_ptx_next_word(&ahead);
-    for (; word.length && !braid_ptx_word_is(word, ")"); word = braid_ptx_next_word(&ahead))
-        empty = false;
-    braid_gpu_edit(&editor->edits, word.at, word.at, empty ? PARAMETER : ", " PARAMETER);
-    *text = ahead;
+    const char *reason = NULL;
+    if (function->is_entry)
+        braid_ptx_add_parameters(edits, function, PARAMETER);
+    if (function->is_entry && function->body)
+        braid_gpu_edit(edits, function->body, function->body, begin);
+    for (size_t i = 0; i < function->num && !reason; i++)
+        reason = edit_statement(function, &ptx_statements(ptx, function)[i], edits);
+    return reason;
 }
 
-// From behind the brace that opens it to behind the one that closes it.
-static void read_body(struct grid_editor *editor, const char **text)
+char *braid_gpu_ptx_with_read_grid(const char *text, struct ptx_reason *out_reason)
 {
-    braid_gpu_edit(&editor->edits, *text, *text, begin);
-    for (int depth = 1; depth > 0 && !editor->reason;) {
-        struct ptx_word word = braid_ptx_next_word(text);
-        if (word.length == 0)
-            return;
-        depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
-        look_at(editor, word, true);
-    }
-}
-
-static void read_entry(struct grid_editor *editor, const char **text)
-{
-    braid_ptx_next_word(text); // its name
-    add_parameter(editor, text);
-    struct ptx_word word = braid_ptx_next_word(text);
-    while (word.length && !braid_ptx_word_is(word, "{") && !braid_ptx_word_is(word, ";")) {
-        if (braid_ptx_word_begins(word, ".reqnctapercluster") ||
-            braid_ptx_word_begins(word, ".explicitcluster") ||
-            braid_ptx_word_begins(word, ".maxclusterrank"))
-            editor->reason = "it uses clusters";
-        word = braid_ptx_next_word(text);
-    }
-    if (braid_ptx_word_is(word, "{"))
-        read_body(editor, text);
-}
-
-char *braid_gpu_ptx_with_read_grid(const char *text, const char **out_reason)
-{
-    struct grid_editor editor = { 0 };
-    const char *at = text;
-    struct ptx_word word = braid_ptx_next_word(&at);
-    while (word.length > 0 && !editor.reason) {
-        if (braid_ptx_word_is(word, ".entry"))
-            read_entry(&editor, &at);
-        else
-            look_at(&editor, word, false);
-        word = braid_ptx_next_word(&at);
-    }
-    char *made = editor.reason ? NULL : braid_gpu_apply_edits(&editor.edits, text);
-    braid_gpu_edits_finish(&editor.edits);
-    *out_reason = editor.reason;
+    struct ptx ptx;
+    if (!braid_ptx_read(text, &ptx, out_reason))
+        return NULL;
+    struct gpu_edits edits = { 0 };
+    const char *reason = ptx.facts & PTX_CLUSTER ? "it uses clusters" : NULL;
+    for (size_t i = 0; i < ptx.functions.num && !reason; i++)
+        reason = edit_function(&ptx, &ptx_functions(&ptx)[i], &edits);
+    char *made = reason ? NULL : braid_gpu_apply_edits(&edits, text);
+    braid_ptx_refuse(out_reason, "%s", reason ? reason : "");
+    braid_gpu_edits_finish(&edits);
+    braid_ptx_finish(&ptx);
     return made;
 }

@@ -8,9 +8,11 @@
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_GRID_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_GRID_H
 
+#include "backends/gpu/gpu_ptx_read.h"
+
 // The same text so changed, for the caller to free; NULL where it stays as it is: then *out_reason
-// says why in a few words (a constant), or is NULL when memory ran out. It stays where a function
+// says why, or is empty when memory ran out. It stays where a function
 // reads the grid, or where clusters are used, which surplus blocks would leave incomplete.
-char *braid_gpu_ptx_with_read_grid(const char *text, const char **out_reason);
+char *braid_gpu_ptx_with_read_grid(const char *text, struct ptx_reason *out_reason);
 
 #endif

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_edit.h"
-#include "backends/gpu/gpu_ptx_words.h"
 
 #define PARAMETERS ".param .u64 braid_stamps, .param .u32 braid_mask"
 
 // activemask came with PTX 6.2.
-#define OLDEST_VERSION "6.2"
+#define VERSION "6.2"
+enum { OLDEST_VERSION = 602 };
 
 #define REGISTERS "\t.reg .pred %braid_p;\n\t.reg .b32 %braid_i<2>;\n\t.reg .b64 %braid_t<2>;\n"
 
@@ -64,81 +64,34 @@ struct mark {
 struct stamper {
     struct gpu_edits edits;
     struct mark *marks; // of the entry at hand
-    size_t num_marks, room;
+    size_t num_marks;
     const char *reason;
-    bool refused, failed;
 };
 
-static void refuse(struct stamper *stamper, const char *reason)
+static bool is_exit(const struct ptx_statement *statement)
 {
-    stamper->refused = true;
-    stamper->reason = reason;
+    return statement->kind == PTX_INSTRUCTION && (statement->facts & PTX_EXIT);
 }
 
-static void add_mark(struct stamper *stamper, enum mark_kind kind, struct ptx_word label)
+static struct mark make_mark(const struct ptx_statement *statement)
 {
-    if (stamper->num_marks == stamper->room) {
-        size_t room = stamper->room ? 2 * stamper->room : 64;
-        struct mark *marks = realloc(stamper->marks, room * sizeof(*marks));
-        stamper->failed |= !marks;
-        if (!marks)
-            return;
-        stamper->marks = marks;
-        stamper->room = room;
-    }
-    stamper->marks[stamper->num_marks++] = (struct mark){ kind, label };
-}
-
-// Also what only threads of one warp meet at, and calls, since functions may have any of them.
-static bool is_barrier(struct ptx_word word)
-{
-    if (braid_ptx_word_begins(word, "bar.") || braid_ptx_word_begins(word, "barrier") ||
-        braid_ptx_word_begins(word, "call") || braid_ptx_word_begins(word, "mbarrier"))
-        return true;
-    for (size_t i = 0; i + 5 <= word.length; i++)
-        if (memcmp(word.at + i, ".sync", 5) == 0)
-            return true;
-    return false;
-}
-
-static bool is_exit(struct ptx_word word)
-{
-    return braid_ptx_word_is(word, "ret") || braid_ptx_word_is(word, "ret.uni") ||
-           braid_ptx_word_is(word, "exit");
+    const char *at = statement->word.at + statement->word.length;
+    bool is_plain =
+        braid_ptx_word_is(statement->word, "bra") || braid_ptx_word_is(statement->word, "bra.uni");
+    if (statement->kind == PTX_LABEL)
+        return (struct mark){ MARK_LABEL, statement->word };
+    if (is_exit(statement))
+        return (struct mark){ .kind = MARK_EXIT };
+    if (statement->facts & PTX_BRANCH)
+        return (struct mark){ MARK_BRANCH,
+                              is_plain ? braid_ptx_next_word(&at) : (struct ptx_word){ 0 } };
+    // Also what only threads of one warp meet at, and calls, since functions may have any of them.
+    return (struct mark){ .kind = statement->facts & PTX_SYNC ? MARK_BARRIER : MARK_OTHER };
 }
 
 static bool same_word(struct ptx_word a, struct ptx_word b)
 {
     return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
-}
-
-static struct ptx_word peek(const char *text)
-{
-    return braid_ptx_next_word(&text);
-}
-
-// One word of a body; `first`: it begins a statement.
-static void read_word(struct stamper *stamper, struct ptx_word word, const char **text, bool first,
-                      int depth)
-{
-    static const struct ptx_word several = { 0 };
-    if (is_exit(word)) {
-        add_mark(stamper, MARK_EXIT, several);
-        braid_gpu_edit(&stamper->edits, word.at, word.at + word.length, "bra braid_end");
-        if (depth > 1)
-            refuse(stamper, "it ends inside a block of its own");
-    } else if (braid_ptx_word_is(word, "bra") || braid_ptx_word_is(word, "bra.uni")) {
-        add_mark(stamper, MARK_BRANCH, braid_ptx_next_word(text));
-    } else if (braid_ptx_word_begins(word, "brx")) {
-        add_mark(stamper, MARK_BRANCH, several);
-    } else if (is_barrier(word)) {
-        add_mark(stamper, MARK_BARRIER, several);
-    } else if (first && braid_ptx_word_is(peek(*text), ":")) {
-        add_mark(stamper, MARK_LABEL, word);
-        braid_ptx_next_word(text);
-    } else if (first && !braid_ptx_word_begins(word, ".")) {
-        add_mark(stamper, MARK_OTHER, several);
-    }
 }
 
 // The place of the label that a branch goes to; the end where it is not known.
@@ -186,80 +139,60 @@ static bool may_leave_barriers(const struct stamper *stamper)
     return false;
 }
 
-// From behind the brace that opens it to behind the one that closes it.
-static void read_body(struct stamper *stamper, const char **text)
+static void edit_exits(struct stamper *stamper, const struct ptx_function *function,
+                       const struct ptx_statement *statements)
 {
-    stamper->num_marks = 0;
-    braid_gpu_edit(&stamper->edits, *text, *text, decide);
-    braid_gpu_edit(&stamper->edits, *text, *text, begin);
-    bool first = true;
-    for (int depth = 1; !stamper->refused;) {
-        struct ptx_word word = braid_ptx_next_word(text);
-        if (word.length == 0)
-            return;
-        bool opens = braid_ptx_word_is(word, "{"), closes = braid_ptx_word_is(word, "}");
-        depth += opens - closes;
-        if (depth == 0) {
-            braid_gpu_edit(&stamper->edits, word.at, word.at, end);
-            break;
-        }
-        if (!opens && !closes)
-            read_word(stamper, word, text, first, depth);
-        bool labelled = (*text)[-1] == ':';
-        first = opens || closes || labelled || braid_ptx_word_is(word, ";");
+    for (size_t i = 0; i < function->num; i++) {
+        const struct ptx_statement *statement = &statements[i];
+        if (statement->kind == PTX_LABEL || statement->kind == PTX_INSTRUCTION)
+            stamper->marks[stamper->num_marks++] = make_mark(statement);
+        if (!is_exit(statement))
+            continue;
+        braid_gpu_edit(&stamper->edits, statement->word.at,
+                       statement->word.at + statement->word.length, "bra braid_end");
+        if (statement->depth > 1)
+            stamper->reason = "it ends inside a block of its own";
     }
-    if (!stamper->refused && may_leave_barriers(stamper))
-        refuse(stamper, "threads of it end while others meet at a barrier");
 }
 
-// Parameters behind those of an entry, from behind its name.
-static void add_parameters(struct stamper *stamper, const char **text)
+static void edit_entry(struct stamper *stamper, const struct ptx_function *function,
+                       const struct ptx_statement *statements)
 {
-    const char *ahead = *text;
-    if (!braid_ptx_word_is(braid_ptx_next_word(&ahead), "(")) {
-        braid_gpu_edit(&stamper->edits, *text, *text, "(" PARAMETERS ")\n");
+    braid_ptx_add_parameters(&stamper->edits, function, PARAMETERS);
+    if (!function->body)
         return;
+    braid_gpu_edit(&stamper->edits, function->body, function->body, decide);
+    braid_gpu_edit(&stamper->edits, function->body, function->body, begin);
+    stamper->num_marks = 0;
+    edit_exits(stamper, function, statements);
+    braid_gpu_edit(&stamper->edits, function->body_end, function->body_end, end);
+    if (!stamper->reason && may_leave_barriers(stamper))
+        stamper->reason = "threads of it end while others meet at a barrier";
+}
+
+static const char *find_reason(const struct ptx *ptx, const struct ptx_function *function)
+{
+    if (braid_ptx_word_begins(function->name, "cudaLaunchDevice") ||
+        braid_ptx_word_begins(function->name, "cudaCDP"))
+        return "it launches kernels itself";
+    for (size_t i = 0; i < function->num && !function->is_entry; i++) {
+        if (braid_ptx_word_is(ptx_statements(ptx, function)[i].word, "exit"))
+            return "a function of it ends threads";
     }
-    bool empty = true;
-    struct ptx_word word = braid_ptx_next_word(&ahead);
-    for (; word.length && !braid_ptx_word_is(word, ")"); word = braid_ptx_next_word(&ahead))
-        empty = false;
-    braid_gpu_edit(&stamper->edits, word.at, word.at, empty ? PARAMETERS : ", " PARAMETERS);
-    *text = ahead;
+    return NULL;
 }
 
-static void read_entry(struct stamper *stamper, const char **text)
+static void edit(struct stamper *stamper, const struct ptx *ptx)
 {
-    braid_ptx_next_word(text); // its name
-    add_parameters(stamper, text);
-    struct ptx_word word = braid_ptx_next_word(text);
-    while (word.length && !braid_ptx_word_is(word, "{") && !braid_ptx_word_is(word, ";"))
-        word = braid_ptx_next_word(text);
-    if (braid_ptx_word_is(word, "{"))
-        read_body(stamper, text);
-}
-
-static void read_version(struct stamper *stamper, const char **text)
-{
-    struct ptx_word version = braid_ptx_next_word(text);
-    char *rest = NULL;
-    long major = strtol(version.at, &rest, 10);
-    long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
-    if (major < 6 || (major == 6 && minor < 2))
-        braid_gpu_edit(&stamper->edits, version.at, version.at + version.length, OLDEST_VERSION);
-}
-
-static void look_at(struct stamper *stamper, struct ptx_word word, const char **text)
-{
-    if (braid_ptx_word_is(word, ".version"))
-        read_version(stamper, text);
-    else if (braid_ptx_word_is(word, ".entry"))
-        read_entry(stamper, text);
-    else if (braid_ptx_word_is(word, "exit"))
-        refuse(stamper, "a function of it ends threads");
-    else if (braid_ptx_word_begins(word, "cudaLaunchDevice") ||
-             braid_ptx_word_begins(word, "cudaCDP"))
-        refuse(stamper, "it launches kernels itself");
+    struct ptx_word version = ptx->version;
+    if (version.length && braid_ptx_version(ptx) < OLDEST_VERSION)
+        braid_gpu_edit(&stamper->edits, version.at, version.at + version.length, VERSION);
+    for (size_t i = 0; i < ptx->functions.num && !stamper->reason; i++) {
+        const struct ptx_function *function = &ptx_functions(ptx)[i];
+        stamper->reason = find_reason(ptx, function);
+        if (!stamper->reason && function->is_entry)
+            edit_entry(stamper, function, ptx_statements(ptx, function));
+    }
 }
 
 const char *braid_gpu_ptx_behind_decision(const char *body)
@@ -268,19 +201,20 @@ const char *braid_gpu_ptx_behind_decision(const char *body)
     return strncmp(body, decide, length) == 0 ? body + length : body;
 }
 
-char *braid_gpu_ptx_with_stamps(const char *text, const char **out_reason)
+char *braid_gpu_ptx_with_stamps(const char *text, struct ptx_reason *out_reason)
 {
+    struct ptx ptx;
     struct stamper stamper = { 0 };
-    const char *at = text;
-    struct ptx_word word = braid_ptx_next_word(&at);
-    while (word.length > 0 && !stamper.refused) {
-        look_at(&stamper, word, &at);
-        word = braid_ptx_next_word(&at);
-    }
+    if (!braid_ptx_read(text, &ptx, out_reason))
+        return NULL;
+    stamper.marks = calloc(ptx.statements.num + 1, sizeof(*stamper.marks));
+    if (stamper.marks)
+        edit(&stamper, &ptx);
     char *made =
-        stamper.refused || stamper.failed ? NULL : braid_gpu_apply_edits(&stamper.edits, text);
+        stamper.reason || !stamper.marks ? NULL : braid_gpu_apply_edits(&stamper.edits, text);
+    braid_ptx_refuse(out_reason, "%s", stamper.reason ? stamper.reason : "");
     braid_gpu_edits_finish(&stamper.edits);
     free(stamper.marks);
-    *out_reason = stamper.reason;
+    braid_ptx_finish(&ptx);
     return made;
 }

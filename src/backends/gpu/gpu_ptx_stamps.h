@@ -16,6 +16,8 @@
 
 #include <stdint.h>
 
+#include "backends/gpu/gpu_ptx_read.h"
+
 // What a kernel of the changed text writes; zeroed before.
 struct gpu_stamp {
     uint64_t not_begun; // the complement of the time
@@ -28,8 +30,8 @@ enum {
 };
 
 // The same text with the code in every entry, for the caller to free; NULL where it stays as it is:
-// then *out_reason says why in a few words (a constant), or is NULL when memory ran out.
-char *braid_gpu_ptx_with_stamps(const char *text, const char **out_reason);
+// then *out_reason says why, or is empty when memory ran out.
+char *braid_gpu_ptx_with_stamps(const char *text, struct ptx_reason *out_reason);
 
 // Where a kernel may wait before it begins: from behind the brace of an entry's body, behind the
 // code above that only decides which thread writes the begin, where it stands there.

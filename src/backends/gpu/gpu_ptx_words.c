@@ -39,8 +39,8 @@ struct ptx_word braid_ptx_next_word(const char **text)
         end += 1 + strcspn(end + 1, "\"");
         end += *end == '"';
     } else if (in_word(*end)) {
-        while (in_word(*end))
-            end++;
+        while (in_word(*end) || (end[0] == ':' && end[1] == ':'))
+            end += *end == ':' ? 2 : 1;
     } else if (*end) {
         end++;
     }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// A word of the text (letters, digits, and . _ $ %), a string, or one other character.
+// A word of the text (letters, digits, and . _ $ % ::), a string, or one other character.
 struct ptx_word {
     const char *at;
     size_t length;

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX as functions of statements, and what their instructions do.
+#include "backends/gpu/gpu_ptx_read.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_edit.h"
+
+struct reader {
+    struct ptx *ptx;
+    const char *at; // behind the words that were read
+    struct ptx_reason *reason;
+    bool failed; // and the reason is set
+};
+
+void braid_ptx_refuse(struct ptx_reason *reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason->text, sizeof(reason->text), format, arguments);
+    va_end(arguments);
+}
+
+static void refuse(struct reader *reader, const char *reason)
+{
+    reader->failed = true;
+    braid_ptx_refuse(reader->reason, "%s", reason);
+}
+
+static struct ptx_word next(struct reader *reader)
+{
+    return braid_ptx_next_word(&reader->at);
+}
+
+static struct ptx_word peek(const struct reader *reader)
+{
+    const char *at = reader->at;
+    return braid_ptx_next_word(&at);
+}
+
+// ---- statements ----
+
+// Behind the semicolon that ends what was begun, or at the brace that closes its block. Facts that
+// follow from its operands.
+static unsigned skip_statement(struct reader *reader)
+{
+    unsigned facts = 0;
+    int depth = 0;
+    for (struct ptx_word word = peek(reader); word.length; word = peek(reader)) {
+        depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
+        if (depth < 0)
+            break;
+        next(reader);
+        if (depth == 0 && braid_ptx_word_is(word, ";"))
+            break;
+        if (braid_ptx_word_begins(word, "%cluster") || braid_ptx_word_begins(word, "%ncluster"))
+            facts |= PTX_CLUSTER;
+    }
+    return facts;
+}
+
+// Lines with where the source is end without a semicolon.
+static void skip_directive(struct reader *reader, struct ptx_word word)
+{
+    if (braid_ptx_word_is(word, ".loc") || braid_ptx_word_is(word, ".file"))
+        reader->at += strcspn(reader->at, "\n");
+    else
+        skip_statement(reader);
+}
+
+static void read_instruction(struct reader *reader, struct ptx_statement *statement)
+{
+    statement->kind = PTX_INSTRUCTION;
+    if (!braid_ptx_facts_of(statement->word, &statement->facts)) {
+        int length = statement->word.length < 60 ? (int)statement->word.length : 60;
+        reader->failed = reader->reason->is_unknown = true;
+        braid_ptx_refuse(reader->reason, "it has the instruction '%.*s', which Braid does not know",
+                         length, statement->word.at);
+    }
+    statement->facts |= skip_statement(reader);
+}
+
+// The statement that begins with the word.
+static void read_statement(struct reader *reader, struct ptx_word word,
+                           struct ptx_statement *statement)
+{
+    *statement = (struct ptx_statement){ .word = word, .begin = word.at };
+    if (braid_ptx_word_is(word, "{")) {
+        statement->kind = PTX_OPEN;
+    } else if (braid_ptx_word_is(word, "}")) {
+        statement->kind = PTX_CLOSE;
+    } else if (braid_ptx_word_begins(word, ".")) {
+        statement->kind = PTX_DIRECTIVE;
+        statement->facts = braid_ptx_word_is(word, ".shared") ? PTX_SHARED : 0;
+        skip_directive(reader, word);
+    } else if (braid_ptx_word_is(word, "@")) {
+        statement->word = next(reader);
+        if (braid_ptx_word_is(statement->word, "!"))
+            next(reader);
+        statement->word = next(reader);
+        read_instruction(reader, statement);
+    } else if (braid_ptx_word_is(peek(reader), ":")) {
+        statement->kind = PTX_LABEL;
+        next(reader);
+    } else if (braid_ptx_word_is(word, ";")) {
+        statement->kind = PTX_DIRECTIVE; // an empty one
+    } else {
+        read_instruction(reader, statement);
+    }
+    statement->end = reader->at;
+}
+
+// From behind the brace that opens it to behind the one that closes it.
+static void read_body(struct reader *reader, struct ptx_function *function)
+{
+    struct ptx *ptx = reader->ptx;
+    function->body = reader->at;
+    function->first = ptx->statements.num;
+    for (int depth = 1; depth > 0 && !reader->failed;) {
+        struct ptx_word word = next(reader);
+        struct ptx_statement *statement;
+        if (word.length == 0) {
+            refuse(reader, "it ends inside of a function");
+            return;
+        }
+        function->body_end = word.at;
+        depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
+        if (depth == 0)
+            break;
+        statement = braid_array_append(&ptx->statements, 1, sizeof(*statement));
+        if (!statement) {
+            refuse(reader, "");
+            return;
+        }
+        read_statement(reader, word, statement);
+        statement->depth = depth;
+        function->facts |= statement->facts;
+        function->num++;
+    }
+}
+
+// ---- functions ----
+
+// Parameters that begin here, if the next word opens them.
+static void read_parameters(struct reader *reader, struct ptx_function *function)
+{
+    if (!braid_ptx_word_is(peek(reader), "("))
+        return;
+    next(reader);
+    function->parameters = reader->at;
+    struct ptx_word word = next(reader);
+    while (word.length && !braid_ptx_word_is(word, ")"))
+        word = next(reader);
+    function->parameters_end = word.at;
+}
+
+// From behind .entry or .func. A function's results stand before its name.
+static void read_function(struct reader *reader, bool is_entry)
+{
+    struct ptx_function function = { .is_entry = is_entry };
+    if (!is_entry)
+        read_parameters(reader, &function);
+    function.parameters = NULL;
+    function.name = next(reader);
+    function.name_end = reader->at;
+    read_parameters(reader, &function);
+    struct ptx_word word = next(reader);
+    while (word.length && !braid_ptx_word_is(word, "{") && !braid_ptx_word_is(word, ";")) {
+        if (braid_ptx_word_begins(word, ".reqnctapercluster") ||
+            braid_ptx_word_begins(word, ".explicitcluster") ||
+            braid_ptx_word_begins(word, ".maxclusterrank"))
+            function.facts |= PTX_CLUSTER;
+        word = next(reader);
+    }
+    if (word.length == 0)
+        refuse(reader, "it ends inside of a function");
+    if (braid_ptx_word_is(word, "{"))
+        read_body(reader, &function);
+    struct ptx_function *place =
+        reader->failed ? NULL : braid_array_append(&reader->ptx->functions, 1, sizeof(function));
+    if (!place && !reader->failed)
+        refuse(reader, "");
+    if (!place)
+        return;
+    *place = function;
+    reader->ptx->facts |= function.facts;
+}
+
+// Of debugging information: braces with numbers.
+static void skip_section(struct reader *reader)
+{
+    struct ptx_word word = next(reader);
+    while (word.length && !braid_ptx_word_is(word, "}"))
+        word = next(reader);
+}
+
+static void read_outside(struct reader *reader, struct ptx_word word)
+{
+    struct ptx *ptx = reader->ptx;
+    if (braid_ptx_word_is(word, ".version")) {
+        ptx->version = next(reader);
+    } else if (braid_ptx_word_is(word, ".target")) {
+        ptx->target = next(reader);
+    } else if (braid_ptx_word_is(word, ".entry") || braid_ptx_word_is(word, ".func")) {
+        read_function(reader, braid_ptx_word_is(word, ".entry"));
+    } else if (braid_ptx_word_is(word, ".file") || braid_ptx_word_is(word, ".loc")) {
+        skip_directive(reader, word);
+    } else if (braid_ptx_word_is(word, ".section")) {
+        skip_section(reader);
+    } else if (braid_ptx_word_is(word, ".global") || braid_ptx_word_is(word, ".const") ||
+               braid_ptx_word_is(word, ".shared") || braid_ptx_word_is(word, ".tex")) {
+        ptx->facts |= braid_ptx_word_is(word, ".shared") ? PTX_SHARED
+                      : braid_ptx_word_is(word, ".tex")  ? PTX_TEXTURE
+                                                         : 0;
+        skip_statement(reader);
+    }
+}
+
+bool braid_ptx_read(const char *text, struct ptx *out_ptx, struct ptx_reason *out_reason)
+{
+    struct reader reader = { .ptx = out_ptx, .at = text, .reason = out_reason };
+    *out_ptx = (struct ptx){ .text = text };
+    *out_reason = (struct ptx_reason){ 0 };
+    for (struct ptx_word word = next(&reader); word.length && !reader.failed; word = next(&reader))
+        read_outside(&reader, word);
+    if (reader.failed)
+        braid_ptx_finish(out_ptx);
+    return !reader.failed;
+}
+
+void braid_ptx_finish(struct ptx *ptx)
+{
+    braid_array_finish(&ptx->functions);
+    braid_array_finish(&ptx->statements);
+}
+
+// ---- numbers ----
+
+int braid_ptx_version(const struct ptx *ptx)
+{
+    int major = 0, minor = 0;
+    if (ptx->version.length)
+        sscanf(ptx->version.at, "%d.%d", &major, &minor);
+    return major * 100 + minor;
+}
+
+int braid_ptx_target(const struct ptx *ptx)
+{
+    int number = 0;
+    if (braid_ptx_word_begins(ptx->target, "sm_"))
+        sscanf(ptx->target.at, "sm_%d", &number);
+    return number;
+}
+
+// ---- for passes ----
+
+void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
+                              const char *more)
+{
+    const char *at = function->parameters_end, *inside = function->parameters;
+    if (!inside) {
+        braid_gpu_edit(edits, function->name_end, function->name_end, "(");
+        braid_gpu_edit(edits, function->name_end, function->name_end, more);
+        braid_gpu_edit(edits, function->name_end, function->name_end, ")\n");
+        return;
+    }
+    if (!braid_ptx_word_is(braid_ptx_next_word(&inside), ")"))
+        braid_gpu_edit(edits, at, at, ", ");
+    braid_gpu_edit(edits, at, at, more);
+}

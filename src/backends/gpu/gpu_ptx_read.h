@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX as functions of statements, and what their instructions do.
+//
+// Nothing is copied: all words point into the text, and a pass over it is a list of edits
+// (gpu_edit.h). A text with an instruction that is not in the table is refused, since nobody knows
+// what a change would do to it.
+#ifndef BRAID_BACKENDS_GPU_GPU_PTX_READ_H
+#define BRAID_BACKENDS_GPU_GPU_PTX_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backends/gpu/gpu_ptx_words.h"
+#include "base/array.h"
+
+// Why a text stays as it is.
+struct ptx_reason {
+    char text[160];  // "": memory ran out
+    bool is_unknown; // it has an instruction that the reader does not know
+};
+
+// What a statement, a function or a module does.
+enum ptx_facts {
+    PTX_BARRIER = 1 << 0,  // meets at a barrier of the block
+    PTX_WARP = 1 << 1,     // talks within a warp
+    PTX_ATOMIC = 1 << 2,   // changes memory atomically
+    PTX_VOLATILE = 1 << 3, // may look at what others write meanwhile: volatile, acquire, fences
+    PTX_TEXTURE = 1 << 4,  // textures and surfaces
+    PTX_TRAP = 1 << 5,     // may stop the whole device
+    PTX_EXIT = 1 << 6,     // ret and exit
+    PTX_BRANCH = 1 << 7,
+    PTX_CALL = 1 << 8,
+    PTX_CLUSTER = 1 << 9,
+    PTX_GRID_CONTROL = 1 << 10, // griddepcontrol
+    PTX_ASYNC = 1 << 11,        // copies that end later, and barriers for those
+    PTX_SHARED = 1 << 12,       // declares shared memory
+    PTX_SYNC = 1 << 13,         // waits for other threads of the warp or block, or calls what may
+};
+
+enum ptx_kind { PTX_OPEN, PTX_CLOSE, PTX_LABEL, PTX_DIRECTIVE, PTX_INSTRUCTION };
+
+// Of a body: a brace, a label with its colon, a directive, or an instruction with its guard.
+struct ptx_statement {
+    enum ptx_kind kind;
+    struct ptx_word word;    // the label, directive or instruction
+    const char *begin, *end; // with guard and semicolon
+    unsigned facts;
+    int depth; // of blocks around it, from 1
+};
+
+struct ptx_function {
+    struct ptx_word name;
+    bool is_entry;
+    const char *name_end;       // where parameters go that has none
+    const char *parameters;     // behind their parenthesis; NULL: it has none
+    const char *parameters_end; // at the parenthesis that closes them
+    const char *body,
+        *body_end;     // behind its brace, and at the one that closes it; NULL: declared only
+    size_t first, num; // of its statements
+    unsigned facts;    // of all of them, and of its directives
+};
+
+struct ptx {
+    const char *text;
+    struct ptx_word version, target; // length 0: there is none
+    struct array functions, statements;
+    unsigned facts; // of all functions
+};
+
+// False: *out_reason says why, and there is nothing to finish.
+bool braid_ptx_read(const char *text, struct ptx *out_ptx, struct ptx_reason *out_reason);
+void braid_ptx_finish(struct ptx *ptx);
+
+static inline struct ptx_function *ptx_functions(const struct ptx *ptx)
+{
+    return ptx->functions.items;
+}
+
+static inline struct ptx_statement *ptx_statements(const struct ptx *ptx,
+                                                   const struct ptx_function *function)
+{
+    return (struct ptx_statement *)ptx->statements.items + function->first;
+}
+
+// What an instruction does; false: it is in no table.
+bool braid_ptx_facts_of(struct ptx_word instruction, unsigned *out_facts);
+
+struct gpu_edits;
+// Parameters behind those of an entry.
+void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
+                              const char *more);
+
+// 7.8 of .version as 708; 90 of .target sm_90a.
+int braid_ptx_version(const struct ptx *ptx);
+int braid_ptx_target(const struct ptx *ptx);
+
+__attribute__((format(printf, 2, 3))) void braid_ptx_refuse(struct ptx_reason *reason,
+                                                            const char *format, ...);
+
+#endif

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX of nvcc, clang, Triton and Numba is read without a gap, and is changed to texts that the
+// assembler takes, or left alone for a reason that is known here.
+//
+// Arguments: the folder with the texts, and the assembler (ptxas), if there is one.
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_grid.h"
+#include "backends/gpu/gpu_ptx_stamps.h"
+#include "support/check.h"
+
+enum { NUM_PASSES = 3, MOST_PATH = 300 };
+
+typedef char *pass(const char *text, struct ptx_reason *out_reason);
+
+static pass *const passes[NUM_PASSES] = { braid_gpu_ptx_with_early_start, braid_gpu_ptx_with_stamps,
+                                          braid_gpu_ptx_with_read_grid };
+
+#define DEPENDS "it uses griddepcontrol itself"
+#define CLUSTERS "it uses clusters"
+#define LEAVES "threads of it end while others meet at a barrier"
+
+// How many entries each has, and why a pass leaves it alone; NULL: the pass changes it.
+static const struct {
+    const char *name;
+    unsigned entries;
+    const char *reasons[NUM_PASSES];
+} texts[] = {
+    { "clang_O0_60", 2, { "it is for a device before sm_70" } },
+    { "clang_O2_80", 2, { NULL } },
+    { "numba_reverse_80", 1, { NULL } },
+    { "numba_scale_80", 1, { NULL } },
+    { "nvcc_common_75", 9, { NULL } },
+    { "nvcc_common_80_lines", 9, { NULL } },
+    { "nvcc_modern_100", 4, { DEPENDS, NULL, CLUSTERS } },
+    { "nvcc_modern_90", 4, { DEPENDS, NULL, CLUSTERS } },
+    { "nvcc_modern_90_debug", 4, { DEPENDS, NULL, CLUSTERS } },
+    { "triton_add_90", 1, { NULL } },
+    { "triton_product_90", 1, { NULL } },
+    { "triton_softmax_80", 1, { NULL } },
+};
+
+enum { NUM_TEXTS = sizeof(texts) / sizeof(texts[0]) };
+
+static const char *folder, *assembler;
+
+static char *read_text(const char *name)
+{
+    char path[MOST_PATH];
+    snprintf(path, sizeof(path), "%s/%s.ptx", folder, name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    size_t bytes = (size_t)ftell(file);
+    rewind(file);
+    char *text = calloc(bytes + 1, 1);
+    assert_non_null(text);
+    assert_int_equal(fread(text, 1, bytes, file), bytes);
+    fclose(file);
+    return text;
+}
+
+// Between two statements are spaces and comments only.
+static void check_gap(const char *from, const char *to)
+{
+    const char *at = from;
+    struct ptx_word word = braid_ptx_next_word(&at);
+    if (from > to || (word.length && word.at < to))
+        fail_msg("'%.*s' is in no statement", (int)(to > from ? to - from : 20), from);
+}
+
+// The function, written again from its statements, is what it was.
+static void check_written(const struct ptx *ptx, const struct ptx_function *function)
+{
+    const struct ptx_statement *statements = ptx_statements(ptx, function);
+    const char *at = function->body;
+    for (size_t i = 0; i < function->num; i++) {
+        check_gap(at, statements[i].begin);
+        assert_true(statements[i].end > statements[i].begin);
+        assert_true(statements[i].word.at >= statements[i].begin);
+        at = statements[i].end;
+        if (statements[i].kind == PTX_INSTRUCTION)
+            assert_int_equal(at[-1], ';');
+    }
+    check_gap(at, function->body_end);
+    assert_int_equal(*function->body_end, '}');
+}
+
+static void texts_are_read_without_a_gap(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NUM_TEXTS; i++) {
+        char *text = read_text(texts[i].name);
+        struct ptx ptx;
+        struct ptx_reason reason;
+        if (!braid_ptx_read(text, &ptx, &reason))
+            fail_msg("%s: %s", texts[i].name, reason.text);
+        unsigned entries = 0;
+        for (size_t j = 0; j < ptx.functions.num; j++) {
+            const struct ptx_function *function = &ptx_functions(&ptx)[j];
+            entries += function->is_entry;
+            if (function->body)
+                check_written(&ptx, function);
+        }
+        assert_int_equal(entries, texts[i].entries);
+        assert_true(braid_ptx_version(&ptx) >= 400 && braid_ptx_target(&ptx) >= 60);
+        braid_ptx_finish(&ptx);
+        free(text);
+    }
+}
+
+static const struct ptx_function *find(const struct ptx *ptx, const char *name)
+{
+    for (size_t i = 0; i < ptx->functions.num; i++) {
+        if (braid_ptx_word_is(ptx_functions(ptx)[i].name, name) && ptx_functions(ptx)[i].body)
+            return &ptx_functions(ptx)[i];
+    }
+    fail_msg("%s is not there", name);
+    return NULL;
+}
+
+static void facts_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *name;
+        unsigned has, has_not;
+    } cases[] = {
+        { "nvcc_common_75", "saxpy", PTX_EXIT | PTX_BRANCH,
+          PTX_BARRIER | PTX_WARP | PTX_ATOMIC | PTX_SHARED | PTX_VOLATILE | PTX_CALL },
+        { "nvcc_common_75", "sum", PTX_BARRIER | PTX_WARP | PTX_ATOMIC | PTX_SHARED, PTX_TRAP },
+        { "nvcc_common_75", "product", PTX_BARRIER | PTX_SHARED, PTX_WARP | PTX_ATOMIC },
+        { "nvcc_common_75", "calls", PTX_CALL, PTX_BARRIER },
+        { "nvcc_common_75", "choice", PTX_TRAP, PTX_BARRIER | PTX_CALL },
+        { "nvcc_common_75", "settle", PTX_VOLATILE | PTX_WARP | PTX_ATOMIC, PTX_BARRIER },
+        { "nvcc_common_75", "groups", PTX_BARRIER, PTX_SHARED },
+        { "nvcc_modern_90", "tail", PTX_GRID_CONTROL, PTX_CLUSTER },
+        { "nvcc_modern_90", "near", PTX_CLUSTER | PTX_SHARED, PTX_BARRIER },
+        { "nvcc_modern_90", "copies", PTX_ASYNC | PTX_BARRIER | PTX_ATOMIC, PTX_CLUSTER },
+        { "nvcc_modern_90", "multiply", PTX_WARP, PTX_BARRIER },
+        { "clang_O2_80", "turn", PTX_BARRIER | PTX_TRAP | PTX_ATOMIC | PTX_CALL, PTX_WARP },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = read_text(cases[i].text);
+        struct ptx ptx;
+        struct ptx_reason reason;
+        assert_true(braid_ptx_read(text, &ptx, &reason));
+        unsigned facts = find(&ptx, cases[i].name)->facts;
+        if ((facts & cases[i].has) != cases[i].has || (facts & cases[i].has_not))
+            fail_msg("%s of %s: facts %#x", cases[i].name, cases[i].text, facts);
+        braid_ptx_finish(&ptx);
+        free(text);
+    }
+}
+
+static char *apply(const char *name, int which, const char *text)
+{
+    struct ptx_reason reason;
+    char *changed = passes[which](text, &reason);
+    const char *expected = NULL;
+    for (size_t i = 0; i < NUM_TEXTS; i++) {
+        if (strcmp(texts[i].name, name) == 0)
+            expected = texts[i].reasons[which];
+    }
+    if (changed && expected)
+        fail_msg("%s: pass %d changes it", name, which);
+    if (!changed && (!expected || strcmp(reason.text, expected) != 0))
+        fail_msg("%s: pass %d leaves it alone: %s", name, which, reason.text);
+    return changed;
+}
+
+static void texts_are_changed_or_left_alone(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NUM_TEXTS; i++) {
+        char *text = read_text(texts[i].name);
+        for (int which = 0; which < NUM_PASSES; which++)
+            free(apply(texts[i].name, which, text));
+        free(text);
+    }
+}
+
+static void assemble(const char *name, const char *text)
+{
+    char path[] = "/tmp/braid-ptx-XXXXXX", command[2 * MOST_PATH];
+    struct ptx ptx;
+    struct ptx_reason reason;
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    assert_true(braid_ptx_read(text, &ptx, &reason));
+    int target = braid_ptx_target(&ptx);
+    bool is_special = isalpha((unsigned char)ptx.target.at[ptx.target.length - 1]);
+    snprintf(command, sizeof(command), "'%s' -O0 -arch=sm_%d%s %s -o /dev/null", assembler,
+             target < 75 ? 75 : target, is_special ? "a" : "", path); // the oldest that it knows
+    braid_ptx_finish(&ptx);
+    if (system(command))
+        fail_msg("%s is not assembled: see %s", name, path);
+    assert_int_equal(unlink(path), 0);
+}
+
+// Each change by itself, and an early start after each other one, as modules are loaded.
+static void changed_texts_are_assembled(void **state)
+{
+    (void)state;
+    if (!assembler)
+        skip_because("there is no ptxas");
+    for (size_t i = 0; i < NUM_TEXTS; i++) {
+        char *text = read_text(texts[i].name);
+        for (int which = 0; which < NUM_PASSES; which++) {
+            char *changed = apply(texts[i].name, which, text);
+            char *early = changed && which ? apply(texts[i].name, 0, changed) : NULL;
+            if (early || changed)
+                assemble(texts[i].name, early ? early : changed);
+            free(early);
+            free(changed);
+        }
+        free(text);
+    }
+}
+
+static void an_unknown_instruction_is_named(void **state)
+{
+    (void)state;
+    struct ptx_reason reason;
+    for (int which = 0; which < NUM_PASSES; which++) {
+        assert_null(
+            passes[which](".version 8.0\n.target sm_90\n.entry a()\n{\n\tadd.u32 %r1, %r1, 1;"
+                          "\n\t@!%p1 ponder.u32 %r1;\n\tret;\n}\n",
+                          &reason));
+        assert_string_equal(reason.text,
+                            "it has the instruction 'ponder.u32', which Braid does not know");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    folder = argc > 1 ? argv[1] : ".";
+    assembler = argc > 2 ? argv[2] : NULL;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_read_without_a_gap),
+        cmocka_unit_test(facts_are_told),
+        cmocka_unit_test(texts_are_changed_or_left_alone),
+        cmocka_unit_test(changed_texts_are_assembled),
+        cmocka_unit_test(an_unknown_instruction_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
