@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// One entry of PTX as an array of instructions, ready to run.
+#ifndef BRAID_STANDIN_PTX_CODE_H
+#define BRAID_STANDIN_PTX_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../nvrtc/text.h"
+
+enum { CODE_MOST_OPERANDS = 6, CODE_MOST_PARTS = 8, CODE_MOST_VECTOR = 4, CODE_WORD = 128 };
+
+// s32, u64, f32, b16 or pred.
+struct type {
+    char kind; // 's', 'u', 'f', 'b' or 'p'; 0: no type
+    int bits;  // 1 of a predicate
+};
+
+enum operand_kind {
+    OPERAND_REGISTER, // index; of all threads' registers
+    OPERAND_NUMBER,   // value
+    OPERAND_SPECIAL,  // index, of the special registers
+    OPERAND_LABEL,    // index: of an instruction, once all are read
+    OPERAND_TARGETS,  // index, of a list of labels
+    OPERAND_VECTOR,   // parts
+};
+
+struct operand {
+    enum operand_kind kind;
+    size_t index;
+    uint64_t value; // of [index + value] too
+    bool negated;   // !%p
+    size_t num_parts;
+    size_t parts[CODE_MOST_VECTOR]; // registers; SIZE_MAX: _
+};
+
+enum space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM };
+
+struct instruction {
+    int operation; // of the table
+    int line;
+    char parts[CODE_MOST_PARTS][12]; // of the opcode behind its first
+    size_t num_parts;
+    struct type type, other; // the last and the one before it
+    enum space space;
+    int width;    // of .v2 and .v4, or 1
+    size_t guard; // SIZE_MAX: none
+    bool guard_negated;
+    struct operand operands[CODE_MOST_OPERANDS];
+    size_t num_operands;
+};
+
+struct targets {
+    size_t labels[64]; // instructions
+    size_t num;
+};
+
+struct code {
+    struct instruction *instructions;
+    size_t num, num_registers;
+    struct targets *targets;
+    size_t num_targets;
+    size_t shared_bytes, local_bytes, param_bytes; // static; 16 bytes aligned
+    unsigned char *globals;                        // the module's variables
+    size_t global_bytes;
+};
+
+// Reads an entry of the text; false: it is not there, or is not understood, and why, with the line,
+// is in `error`.
+bool code_read(const char *text, const char *entry, struct code *out_code, struct text *error);
+void code_finish(struct code *code);
+
+// The rows of the table of operations, by the first part of the opcode; -1: not known.
+int operations_find(const char *name);
+
+bool code_has_part(const struct instruction *instruction, const char *part);
+
+// The operation on values of its type; false: it is none of those.
+bool arithmetic_run(const struct instruction *instruction, const uint64_t *values,
+                    uint64_t *out_result);
+
+enum special {
+    SPECIAL_TID,
+    SPECIAL_NTID = 3,
+    SPECIAL_CTAID = 6,
+    SPECIAL_NCTAID = 9,
+    SPECIAL_LANEID = 12,
+    SPECIAL_SMID,
+    SPECIAL_TIMER,
+    SPECIAL_CLOCK,
+    SPECIAL_WARPID,
+    SPECIAL_DYNAMIC_SHARED,
+};
+
+#endif

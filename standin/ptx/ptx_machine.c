@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread reads and writes: operands, memory, atomics.
+#include <string.h>
+#include <time.h>
+
+#include "operations.h"
+#include "ptx_machine.h"
+
+void machine_fail(struct run *run, const struct thread *thread, const char *why)
+{
+    const struct instruction *instruction = &run->code->instructions[thread->at];
+    if (!run->failed)
+        text_add(run->error, "line %d: %s", instruction->line, why);
+    run->failed = true;
+}
+
+// ---- operands ----
+
+static uint64_t read_special(const struct run *run, const struct thread *thread, size_t index)
+{
+    struct timespec time;
+    switch (index) {
+    case SPECIAL_LANEID:
+        return thread->index % WARP;
+    case SPECIAL_WARPID:
+        return thread->index / WARP;
+    case SPECIAL_SMID:
+        return thread->block->ctaid[0] % 4;
+    case SPECIAL_TIMER:
+    case SPECIAL_CLOCK:
+        clock_gettime(CLOCK_MONOTONIC, &time);
+        return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    case SPECIAL_DYNAMIC_SHARED:
+        return run->code->shared_bytes;
+    default:
+        return index >= SPECIAL_NCTAID  ? run->grid->grid[index - SPECIAL_NCTAID]
+               : index >= SPECIAL_CTAID ? thread->block->ctaid[index - SPECIAL_CTAID]
+               : index >= SPECIAL_NTID  ? run->grid->block[index - SPECIAL_NTID]
+                                        : thread->tid[index];
+    }
+}
+
+uint64_t machine_read(const struct run *run, const struct thread *thread,
+                      const struct operand *operand)
+{
+    uint64_t value = operand->value;
+    if (operand->kind == OPERAND_REGISTER)
+        value = thread->registers[operand->index];
+    else if (operand->kind == OPERAND_SPECIAL)
+        value = read_special(run, thread, operand->index);
+    return operand->negated ? !(value & 1) : value;
+}
+
+void machine_write(struct thread *thread, const struct operand *operand, uint64_t value)
+{
+    if (operand->kind == OPERAND_REGISTER)
+        thread->registers[operand->index] = value;
+}
+
+// ---- memory ----
+
+static unsigned char *find_memory(const struct run *run, const struct thread *thread,
+                                  const struct instruction *instruction,
+                                  const struct operand *operand)
+{
+    uint64_t address = operand->value;
+    if (operand->kind == OPERAND_REGISTER)
+        address += thread->registers[operand->index];
+    else if (operand->kind == OPERAND_SPECIAL)
+        address += read_special(run, thread, operand->index);
+    switch (instruction->space) {
+    case SPACE_SHARED:
+        return thread->block->shared + (uint32_t)address;
+    case SPACE_LOCAL:
+        return thread->local + (uint32_t)address;
+    case SPACE_PARAM:
+        return (unsigned char *)(uintptr_t)run->grid->arguments + address;
+    default:
+        return (unsigned char *)(uintptr_t)address;
+    }
+}
+
+static uint64_t load(const unsigned char *from, const struct type *type)
+{
+    uint64_t value = 0;
+    memcpy(&value, from, (size_t)type->bits / 8); // little-endian, as the device is
+    if (type->kind == 's' && type->bits < 64)
+        value = (uint64_t)((int64_t)(value << (64 - type->bits)) >> (64 - type->bits));
+    return value;
+}
+
+void machine_load(const struct run *run, struct thread *thread,
+                  const struct instruction *instruction)
+{
+    const struct operand *to = &instruction->operands[0];
+    const unsigned char *from = find_memory(run, thread, instruction, &instruction->operands[1]);
+    if (to->kind != OPERAND_VECTOR)
+        machine_write(thread, to, load(from, &instruction->type));
+    for (size_t i = 0; i < to->num_parts; i++)
+        if (to->parts[i] != SIZE_MAX)
+            thread->registers[to->parts[i]] =
+                load(from + i * (size_t)instruction->type.bits / 8, &instruction->type);
+}
+
+void machine_store(const struct run *run, struct thread *thread,
+                   const struct instruction *instruction)
+{
+    const struct operand *from = &instruction->operands[1];
+    unsigned char *to = find_memory(run, thread, instruction, &instruction->operands[0]);
+    size_t bytes = (size_t)instruction->type.bits / 8;
+    uint64_t value = from->kind == OPERAND_VECTOR ? 0 : machine_read(run, thread, from);
+    if (from->kind != OPERAND_VECTOR)
+        memcpy(to, &value, bytes);
+    for (size_t i = 0; i < from->num_parts; i++)
+        memcpy(to + i * bytes, &thread->registers[from->parts[i]], bytes);
+}
+
+// What an atomic operation leaves in memory that held `old`.
+static uint64_t combine(const struct instruction *instruction, uint64_t old, uint64_t a, uint64_t b)
+{
+    static const struct {
+        const char *part;
+        int operation;
+    } names[] = { { "add", OP_add }, { "min", OP_min }, { "max", OP_max },
+                  { "and", OP_and }, { "or", OP_or },   { "xor", OP_xor } };
+    struct instruction plain = *instruction;
+    const uint64_t values[4] = { old, a };
+    uint64_t result = a;
+    uint64_t most = instruction->type.bits == 64 ? UINT64_MAX : UINT32_MAX;
+    if (code_has_part(instruction, "cas"))
+        return ((old ^ a) & most) == 0 ? b : old;
+    if (code_has_part(instruction, "inc"))
+        return (old & most) >= (a & most) ? 0 : old + 1;
+    if (code_has_part(instruction, "dec"))
+        return old == 0 || (old & most) > (a & most) ? a : old - 1;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        plain.operation = names[i].operation;
+        plain.num_parts = 0;
+        if (code_has_part(instruction, names[i].part))
+            arithmetic_run(&plain, values, &result);
+    }
+    return result;
+}
+
+void machine_atomic(const struct run *run, struct thread *thread,
+                    const struct instruction *instruction)
+{
+    bool gives = instruction->operation == OP_atom;
+    const struct operand *operands = instruction->operands + gives;
+    unsigned char *at = find_memory(run, thread, instruction, &operands[0]);
+    struct type bits = { 'b', instruction->type.bits };
+    uint64_t old = load(at, &bits);
+    uint64_t value = combine(instruction, old, machine_read(run, thread, &operands[1]),
+                             machine_read(run, thread, &operands[2]));
+    memcpy(at, &value, (size_t)bits.bits / 8);
+    if (gives)
+        machine_write(thread, &instruction->operands[0], old);
+}
+
+// Shared and local memory have addresses of their own, and are somewhere in the one of all.
+uint64_t machine_address(const struct thread *thread, const struct instruction *instruction,
+                         uint64_t value)
+{
+    const unsigned char *base = instruction->space == SPACE_SHARED  ? thread->block->shared
+                                : instruction->space == SPACE_LOCAL ? thread->local
+                                                                    : NULL;
+    bool to = code_has_part(instruction, "to");
+    return to ? value - (uintptr_t)base : value + (uintptr_t)base;
+}

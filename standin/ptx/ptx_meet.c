@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where threads wait for each other: barriers of a block, and of the threads of a warp.
+#include <string.h>
+
+#include "operations.h"
+#include "ptx_machine.h"
+
+static void release_barrier(struct block *block, size_t index)
+{
+    struct barrier *barrier = &block->barriers[index];
+    for (unsigned i = 0; i < block->num; i++)
+        if (block->threads[i].state == AT_BARRIER && block->threads[i].barrier == index)
+            block->threads[i].state = RUNS;
+    *barrier = (struct barrier){ 0 };
+}
+
+static void check_barriers(struct block *block)
+{
+    for (size_t i = 0; i < NUM_BARRIERS; i++) {
+        struct barrier *barrier = &block->barriers[i];
+        unsigned wanted = barrier->wanted ? barrier->wanted : block->num - block->ended;
+        if (barrier->arrived && barrier->arrived >= wanted)
+            release_barrier(block, i);
+    }
+}
+
+void machine_barrier(struct run *run, struct thread *thread, const struct instruction *instruction)
+{
+    uint64_t index = machine_read(run, thread, &instruction->operands[0]);
+    unsigned wanted = instruction->num_operands > 1
+                          ? (unsigned)machine_read(run, thread, &instruction->operands[1])
+                          : 0;
+    if (index >= NUM_BARRIERS || wanted % WARP || code_has_part(instruction, "red")) {
+        machine_fail(run, thread, "a barrier that there is not");
+        return;
+    }
+    struct barrier *barrier = &thread->block->barriers[index];
+    if (barrier->arrived && barrier->wanted != wanted) {
+        machine_fail(run, thread, "threads meet at one barrier with different counts");
+        return;
+    }
+    barrier->arrived++;
+    barrier->wanted = wanted;
+    if (!code_has_part(instruction, "arrive")) {
+        thread->state = AT_BARRIER;
+        thread->barrier = index;
+    }
+    check_barriers(thread->block);
+}
+
+static struct thread *lane_of(const struct thread *thread, unsigned lane)
+{
+    unsigned index = thread->index / WARP * WARP + lane;
+    return index < thread->block->num ? &thread->block->threads[index] : NULL;
+}
+
+// shfl.sync.MODE d|p, a, b, c
+static uint64_t shuffle(const struct run *run, const struct thread *thread,
+                        const struct instruction *instruction, bool *out_inside)
+{
+    unsigned lane = thread->index % WARP;
+    uint64_t b = machine_read(run, thread, &instruction->operands[2]);
+    uint64_t c = machine_read(run, thread, &instruction->operands[3]);
+    unsigned segment = (unsigned)(c >> 8 & 31), clamp = (unsigned)(c & 31), by = (unsigned)(b & 31);
+    unsigned most = (lane & segment) | (clamp & ~segment), least = lane & segment, from;
+    if (code_has_part(instruction, "up")) {
+        from = lane - by;
+        *out_inside = (int)from >= (int)most;
+    } else if (code_has_part(instruction, "down")) {
+        from = lane + by;
+        *out_inside = from <= most;
+    } else {
+        from = code_has_part(instruction, "bfly") ? lane ^ by : least | (by & ~segment);
+        *out_inside = from <= most;
+    }
+    const struct thread *other = lane_of(thread, *out_inside ? from : lane);
+    return machine_read(run, other ? other : thread, &instruction->operands[1]);
+}
+
+static uint64_t vote(const struct run *run, const struct thread *thread,
+                     const struct instruction *instruction)
+{
+    uint32_t ballot = 0, all = thread->mask;
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        const struct thread *other = lane_of(thread, lane);
+        bool counts = other && (all >> lane & 1);
+        if (counts && (machine_read(run, other, &instruction->operands[1]) & 1))
+            ballot |= UINT32_C(1) << lane;
+    }
+    if (code_has_part(instruction, "ballot"))
+        return ballot;
+    return code_has_part(instruction, "all") ? ballot == all : ballot != 0;
+}
+
+static uint64_t meet(const struct run *run, const struct thread *thread,
+                     const struct instruction *instruction, bool *out_inside)
+{
+    *out_inside = true;
+    if (instruction->operation == OP_shfl)
+        return shuffle(run, thread, instruction, out_inside);
+    return instruction->operation == OP_vote ? vote(run, thread, instruction) : 0;
+}
+
+// All that the mask names are here: first all read, then all write and go on.
+static void release_warp(const struct run *run, struct thread *thread)
+{
+    const struct instruction *instruction = &run->code->instructions[thread->at];
+    uint64_t results[WARP] = { 0 };
+    bool inside[WARP];
+    uint32_t mask = thread->mask;
+    for (unsigned lane = 0; lane < WARP; lane++)
+        if (mask >> lane & 1)
+            results[lane] = meet(run, lane_of(thread, lane), instruction, &inside[lane]);
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        if (!(mask >> lane & 1))
+            continue;
+        struct thread *other = lane_of(thread, lane);
+        const struct operand *to = &instruction->operands[0];
+        if (to->kind == OPERAND_VECTOR) {
+            other->registers[to->parts[0]] = results[lane];
+            other->registers[to->parts[1]] = inside[lane];
+        } else if (instruction->operation == OP_shfl || instruction->operation == OP_vote) {
+            machine_write(other, to, results[lane]);
+        }
+        other->state = RUNS;
+        other->at++;
+    }
+}
+
+void machine_warp(struct run *run, struct thread *thread, const struct operand *mask)
+{
+    uint32_t wanted = (uint32_t)machine_read(run, thread, mask), all = 0;
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        const struct thread *other = lane_of(thread, lane);
+        all |= (uint32_t)(other && other->state != ENDED) << lane;
+    }
+    thread->state = AT_WARP;
+    thread->mask = wanted & all;
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        const struct thread *other = thread->mask >> lane & 1 ? lane_of(thread, lane) : NULL;
+        if (other && (other->state != AT_WARP || other->at != thread->at))
+            return;
+    }
+    for (unsigned lane = 0; lane < WARP; lane++)
+        if (thread->mask >> lane & 1)
+            lane_of(thread, lane)->mask = thread->mask;
+    release_warp(run, thread);
+}
+
+void machine_end(struct thread *thread)
+{
+    thread->state = ENDED;
+    thread->block->ended++;
+    check_barriers(thread->block);
+}

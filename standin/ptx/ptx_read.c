@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the text of an entry to its instructions.
+#include <stdlib.h>
+#include <string.h>
+
+#include "operations.h"
+#include "ptx_reader.h"
+
+int operations_find(const char *name)
+{
+#define NAME_OPERATION(name) #name,
+    static const char *const names[] = { OPERATIONS(NAME_OPERATION) };
+#undef NAME_OPERATION
+    for (int i = 0; i < NUM_OPERATIONS; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static void leave_scope(struct reader *reader)
+{
+    while (reader->num_names > 0 && reader->names[reader->num_names - 1].scope == reader->scope &&
+           reader->names[reader->num_names - 1].kind != NAME_LABEL)
+        reader->num_names--;
+    reader->scope--;
+}
+
+// ---- instructions ----
+
+static void read_opcode(struct reader *reader, const char *word, struct instruction *instruction)
+{
+    static const struct {
+        const char *name;
+        enum space space;
+    } spaces[] = { { "global", SPACE_GLOBAL },      { "shared", SPACE_SHARED },
+                   { "shared::cta", SPACE_SHARED }, { "const", SPACE_GLOBAL },
+                   { "local", SPACE_LOCAL },        { "param", SPACE_PARAM } };
+    char copy[CODE_WORD], *save = NULL;
+    memcpy(copy, word, strlen(word) + 1);
+    char *part = strtok_r(copy, ".", &save);
+    instruction->operation = part ? operations_find(part) : -1;
+    if (instruction->operation < 0)
+        reader_fail(reader, "the stand-in does not know", word);
+    instruction->width = 1;
+    while (part && (part = strtok_r(NULL, ".", &save))) {
+        struct type type = reader_type(part);
+        if (type.kind == 'f' && type.bits < 32)
+            reader_fail(reader, "the stand-in has no numbers of", part);
+        if (type.kind) {
+            instruction->other = instruction->type;
+            instruction->type = type;
+        }
+        for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+            if (strcmp(part, spaces[i].name) == 0)
+                instruction->space = spaces[i].space;
+        if (strcmp(part, "v2") == 0 || strcmp(part, "v4") == 0)
+            instruction->width = part[1] - '0';
+        if (instruction->num_parts < CODE_MOST_PARTS &&
+            strlen(part) < sizeof(instruction->parts[0]))
+            memcpy(instruction->parts[instruction->num_parts++], part, strlen(part) + 1);
+    }
+}
+
+static void read_instruction(struct reader *reader, char *word)
+{
+    struct instruction instruction = { .line = reader->line, .guard = SIZE_MAX };
+    if (word[0] == '@') {
+        struct operand guard = { 0 };
+        reader_operand(reader, &guard);
+        instruction.guard = guard.index;
+        instruction.guard_negated = guard.negated;
+        reader_next(reader, word);
+    }
+    read_opcode(reader, word, &instruction);
+    while (!reader->failed && !reader_next_is(reader, ";") && *reader->at) {
+        if (instruction.num_operands == CODE_MOST_OPERANDS)
+            reader_fail(reader, "too many operands of", word);
+        else
+            reader_operand(reader, &instruction.operands[instruction.num_operands++]);
+        reader_next_is(reader, ",");
+    }
+    struct code *code = reader->code;
+    if (code->num == reader->capacity) {
+        reader->capacity = reader->capacity ? 2 * reader->capacity : 256;
+        struct instruction *more =
+            realloc(code->instructions, reader->capacity * sizeof(*code->instructions));
+        if (more == NULL) {
+            reader_fail(reader, "no memory at", word);
+            return;
+        }
+        code->instructions = more;
+    }
+    code->instructions[code->num++] = instruction;
+}
+
+static void read_targets(struct reader *reader, const char *label)
+{
+    struct code *code = reader->code;
+    struct targets *more = realloc(code->targets, (code->num_targets + 1) * sizeof(*more));
+    char word[CODE_WORD];
+    if (more == NULL) {
+        reader_fail(reader, "no memory at", label);
+        return;
+    }
+    code->targets = more;
+    struct targets *targets = &more[code->num_targets];
+    *targets = (struct targets){ 0 };
+    do {
+        size_t index = 0;
+        const struct name *name = reader_find_name(reader, reader_next(reader, word), &index);
+        if (!name || targets->num == 64)
+            reader_fail(reader, "no label:", word);
+        else
+            targets->labels[targets->num++] = index;
+    } while (reader_next_is(reader, ","));
+    reader_next_is(reader, ";");
+    for (size_t i = 0; i < reader->num_names; i++) {
+        if (reader->names[i].kind == NAME_LABEL && strcmp(reader->names[i].text, label) == 0) {
+            reader->names[i].num = 1;
+            reader->names[i].index = code->num_targets;
+        }
+    }
+    code->num_targets++;
+}
+
+static void read_directive(struct reader *reader, const char *word)
+{
+    if (strcmp(word, ".reg") == 0)
+        reader_registers(reader);
+    else if (strcmp(word, ".shared") == 0)
+        reader_variable(reader, NAME_SHARED, &reader->code->shared_bytes);
+    else if (strcmp(word, ".local") == 0)
+        reader_variable(reader, NAME_LOCAL, &reader->code->local_bytes);
+    else if (strcmp(word, ".loc") == 0)
+        reader->at += strcspn(reader->at, "\n");
+    else if (strcmp(word, ".pragma") == 0)
+        reader_skip_past(reader, ";");
+    else
+        reader_fail(reader, "the stand-in does not know", word);
+    reader_next_is(reader, ";");
+}
+
+static void read_body(struct reader *reader)
+{
+    char word[CODE_WORD];
+    reader->scope = 1;
+    while (!reader->failed && reader->scope > 0) {
+        reader_next(reader, word);
+        if (!*word)
+            reader_fail(reader, "the text ends in", "the entry");
+        else if (word[0] == '{')
+            reader->scope++;
+        else if (word[0] == '}')
+            leave_scope(reader);
+        else if (word[0] == '.')
+            read_directive(reader, word);
+        else if (word[0] != '@' && reader_next_is(reader, ":")) {
+            if (reader_next_is(reader, ".branchtargets"))
+                read_targets(reader, word);
+        } else if (word[0] != ';')
+            read_instruction(reader, word);
+    }
+}
+
+// Labels stand for the number of the instruction behind them. They are found before anything is
+// read: a label is a word with a colon that begins a statement.
+static void find_labels(struct reader reader, struct reader *to)
+{
+    char word[CODE_WORD];
+    size_t number = 0;
+    int depth = 1;
+    while (depth > 0 && *reader_next(&reader, word)) {
+        bool is_brace = (word[0] == '{' || word[0] == '}');
+        if (is_brace) {
+            depth += word[0] == '{' ? 1 : -1;
+            continue;
+        }
+        if (word[0] == '.' && strcmp(word, ".loc") == 0) {
+            reader.at += strcspn(reader.at, "\n");
+            continue;
+        }
+        if (word[0] != '@' && word[0] != '.' && reader_next_is(&reader, ":")) {
+            reader_add_name(to, word, NAME_LABEL, number, 0);
+            continue;
+        }
+        if (word[0] != '.' && word[0] != ';')
+            number++;
+        while (word[0] != ';' && *reader_next(&reader, word))
+            ;
+    }
+}
+
+// ---- modules ----
+
+static void read_outside(struct reader *reader, const char *word)
+{
+    if (strcmp(word, ".shared") == 0)
+        reader_variable(reader, NAME_SHARED, &reader->code->shared_bytes);
+    else if (strcmp(word, ".global") == 0 || strcmp(word, ".const") == 0)
+        reader_variable(reader, NAME_GLOBAL, &reader->code->global_bytes);
+}
+
+static void skip_function(struct reader *reader)
+{
+    char word[CODE_WORD];
+    int depth = 0;
+    while (*reader_next(reader, word)) {
+        depth += (word[0] == '{') - (word[0] == '}');
+        if (depth == 0 && (word[0] == '}' || word[0] == ';'))
+            return;
+    }
+}
+
+static bool find_entry(struct reader *reader, const char *entry)
+{
+    char word[CODE_WORD];
+    while (!reader->failed && *reader_next(reader, word)) {
+        if (strcmp(word, ".func") == 0) {
+            skip_function(reader);
+        } else if (strcmp(word, ".entry") == 0) {
+            if (strcmp(reader_next(reader, word), entry) == 0)
+                return true;
+            skip_function(reader);
+        } else {
+            read_outside(reader, word);
+        }
+    }
+    if (!reader->failed)
+        reader_fail(reader, "there is no entry", entry);
+    return false;
+}
+
+static void read_entry(struct reader *reader)
+{
+    struct code *code = reader->code;
+    char word[CODE_WORD];
+    code->globals = calloc(code->global_bytes + 16, 1);
+    reader_parameters(reader);
+    while (*reader_next(reader, word) && word[0] != '{')
+        ;
+    if (!code->globals)
+        reader_fail(reader, "no memory at", "the entry");
+    find_labels(*reader, reader);
+    read_body(reader);
+    code->shared_bytes = (code->shared_bytes + 15) / 16 * 16;
+}
+
+bool code_read(const char *text, const char *entry, struct code *out_code, struct text *error)
+{
+    struct reader reader = { .at = text, .line = 1, .code = out_code, .error = error };
+    *out_code = (struct code){ 0 };
+    reader.names = calloc(MOST_NAMES, sizeof(*reader.names));
+    if (reader.names == NULL)
+        return false;
+    if (find_entry(&reader, entry))
+        read_entry(&reader);
+    free(reader.names);
+    if (reader.failed)
+        code_finish(out_code);
+    return !reader.failed;
+}
+
+void code_finish(struct code *code)
+{
+    free(code->instructions);
+    free(code->targets);
+    free(code->globals);
+    *code = (struct code){ 0 };
+}

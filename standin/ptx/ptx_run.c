@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs an entry: all threads of all blocks by turns, a few instructions each.
+#include <stdlib.h>
+#include <string.h>
+
+#include "operations.h"
+#include "ptx_machine.h"
+
+enum { MOST_TURN = 12, MOST_ROUNDS = 100000 };
+
+// ---- instructions ----
+
+static void jump(struct run *run, struct thread *thread, const struct instruction *instruction)
+{
+    const struct operand *to = &instruction->operands[0];
+    if (instruction->operation == OP_bra && to->kind == OPERAND_LABEL) {
+        thread->at = to->index;
+        return;
+    }
+    const struct operand *list = &instruction->operands[1];
+    uint64_t which = machine_read(run, thread, to);
+    if (list->kind != OPERAND_TARGETS || which >= run->code->targets[list->index].num)
+        machine_fail(run, thread, "a branch to no label");
+    else
+        thread->at = run->code->targets[list->index].labels[which];
+}
+
+static void compute(struct run *run, struct thread *thread, const struct instruction *instruction)
+{
+    uint64_t values[4] = { 0 }, result = 0;
+    const struct operand *to = &instruction->operands[0];
+    for (size_t i = 1; i < instruction->num_operands && i <= 4; i++)
+        values[i - 1] = machine_read(run, thread, &instruction->operands[i]);
+    if (!arithmetic_run(instruction, values, &result))
+        machine_fail(run, thread, "an operation that the stand-in does not have");
+    else if (to->kind == OPERAND_VECTOR) { // setp p|q
+        thread->registers[to->parts[0]] = result & 1;
+        thread->registers[to->parts[1]] = !(result & 1);
+    } else
+        machine_write(thread, to, result);
+}
+
+// mov of a vector packs or unpacks equal parts.
+static void move(struct run *run, struct thread *thread, const struct instruction *instruction)
+{
+    const struct operand *to = &instruction->operands[0], *from = &instruction->operands[1];
+    size_t num = to->kind == OPERAND_VECTOR ? to->num_parts : from->num_parts;
+    int bits = num ? instruction->type.bits / (int)num : 0;
+    uint64_t value = from->kind == OPERAND_VECTOR ? 0 : machine_read(run, thread, from);
+    for (size_t i = 0; from->kind == OPERAND_VECTOR && i < num; i++)
+        value |= (thread->registers[from->parts[i]] & ((UINT64_C(1) << bits) - 1))
+                 << i * (size_t)bits;
+    if (to->kind != OPERAND_VECTOR)
+        machine_write(thread, to, value);
+    for (size_t i = 0; to->kind == OPERAND_VECTOR && i < num; i++)
+        if (to->parts[i] != SIZE_MAX)
+            thread->registers[to->parts[i]] =
+                value >> i * (size_t)bits & ((UINT64_C(1) << bits) - 1);
+}
+
+// False: the thread stays at its instruction, or has gone elsewhere.
+static bool run_control(struct run *run, struct thread *thread,
+                        const struct instruction *instruction)
+{
+    switch (instruction->operation) {
+    case OP_bra:
+    case OP_brx:
+        jump(run, thread, instruction);
+        return false;
+    case OP_ret:
+    case OP_exit:
+        machine_end(thread);
+        return false;
+    case OP_trap:
+        machine_fail(run, thread, "a trap");
+        return false;
+    case OP_shfl:
+        machine_warp(run, thread, &instruction->operands[4]);
+        return false;
+    case OP_vote:
+        machine_warp(run, thread, &instruction->operands[2]);
+        return false;
+    case OP_bar:
+    case OP_barrier:
+        if (code_has_part(instruction, "warp")) {
+            machine_warp(run, thread, &instruction->operands[0]);
+            return false;
+        }
+        machine_barrier(run, thread, instruction);
+        return true;
+    default:
+        return true;
+    }
+}
+
+static void run_data(struct run *run, struct thread *thread, const struct instruction *instruction)
+{
+    switch (instruction->operation) {
+    case OP_ld:
+    case OP_ldu:
+        machine_load(run, thread, instruction);
+        break;
+    case OP_st:
+        machine_store(run, thread, instruction);
+        break;
+    case OP_atom:
+    case OP_red:
+        machine_atomic(run, thread, instruction);
+        break;
+    case OP_mov:
+        move(run, thread, instruction);
+        break;
+    case OP_cvta:
+        machine_write(thread, &instruction->operands[0],
+                      machine_address(thread, instruction,
+                                      machine_read(run, thread, &instruction->operands[1])));
+        break;
+    case OP_activemask: // threads of a warp may always run one by one
+        machine_write(thread, &instruction->operands[0], UINT64_C(1) << thread->index % WARP);
+        break;
+    case OP_bar:
+    case OP_barrier:
+    case OP_membar:
+    case OP_fence:
+    case OP_nanosleep:
+    case OP_griddepcontrol:
+    case OP_prefetch:
+        break;
+    default:
+        compute(run, thread, instruction);
+    }
+}
+
+static void step(struct run *run, struct thread *thread)
+{
+    const struct code *code = run->code;
+    if (thread->at >= code->num) {
+        machine_end(thread);
+        return;
+    }
+    const struct instruction *instruction = &code->instructions[thread->at];
+    bool skips = instruction->guard != SIZE_MAX &&
+                 (thread->registers[instruction->guard] & 1) == instruction->guard_negated;
+    if (!skips && !run_control(run, thread, instruction))
+        return;
+    if (!skips)
+        run_data(run, thread, instruction);
+    thread->at++;
+}
+
+// ---- all threads ----
+
+static uint64_t next_random(struct run *run)
+{
+    run->random = run->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return run->random >> 33;
+}
+
+static bool turn(struct run *run, struct thread *thread)
+{
+    uint64_t num = 1 + next_random(run) % MOST_TURN;
+    bool ran = thread->state == RUNS;
+    for (uint64_t i = 0; i < num && thread->state == RUNS && !run->failed; i++)
+        step(run, thread);
+    return ran;
+}
+
+static bool run_round(struct run *run)
+{
+    bool ran = false;
+    for (size_t i = 0; i < run->num_blocks && !run->failed; i++) {
+        struct block *block = &run->blocks[i];
+        unsigned first = (unsigned)(next_random(run) % block->num);
+        for (unsigned j = 0; j < block->num && block->ended < block->num; j++)
+            ran |= turn(run, &block->threads[(first + j) % block->num]);
+    }
+    return ran;
+}
+
+static void run_all(struct run *run)
+{
+    bool ran = true;
+    for (long rounds = 0; ran && !run->failed; rounds++) {
+        ran = run_round(run);
+        if (rounds == MOST_ROUNDS)
+            machine_fail(run, &run->blocks[0].threads[0], "it does not end");
+    }
+    for (size_t i = 0; i < run->num_blocks && !run->failed; i++)
+        for (unsigned j = 0; j < run->blocks[i].num; j++)
+            if (run->blocks[i].threads[j].state != ENDED)
+                machine_fail(run, &run->blocks[i].threads[j], "threads wait for each other");
+}
+
+static bool create_block(struct run *run, struct block *block, size_t index)
+{
+    const struct grid *grid = run->grid;
+    const struct code *code = run->code;
+    const unsigned *size = grid->block;
+    block->num = size[0] * size[1] * size[2];
+    block->ctaid[0] = (unsigned)(index % grid->grid[0]);
+    block->ctaid[1] = (unsigned)(index / grid->grid[0] % grid->grid[1]);
+    block->ctaid[2] = (unsigned)(index / grid->grid[0] / grid->grid[1]);
+    block->shared = calloc(code->shared_bytes + grid->shared_bytes + 16, 1);
+    block->threads = calloc(block->num, sizeof(*block->threads));
+    if (!block->shared || !block->threads)
+        return false;
+    memset(block->shared, 0xa5, code->shared_bytes + grid->shared_bytes);
+    for (unsigned i = 0; i < block->num; i++) {
+        struct thread *thread = &block->threads[i];
+        *thread = (struct thread){ .index = i, .block = block };
+        thread->tid[0] = i % size[0];
+        thread->tid[1] = i / size[0] % size[1];
+        thread->tid[2] = i / size[0] / size[1];
+        thread->registers = calloc(code->num_registers + 1, sizeof(*thread->registers));
+        thread->local = calloc(code->local_bytes + 16, 1);
+        if (!thread->registers || !thread->local)
+            return false;
+    }
+    return true;
+}
+
+static void destroy_block(struct block *block)
+{
+    for (unsigned i = 0; block->threads && i < block->num; i++) {
+        free(block->threads[i].registers);
+        free(block->threads[i].local);
+    }
+    free(block->threads);
+    free(block->shared);
+}
+
+bool code_run(const struct code *code, const struct grid *grid, struct text *error)
+{
+    struct run run = { .code = code, .grid = grid, .error = error, .random = grid->seed };
+    run.num_blocks = (size_t)grid->grid[0] * grid->grid[1] * grid->grid[2];
+    run.blocks = calloc(run.num_blocks, sizeof(*run.blocks));
+    bool created = run.blocks != NULL;
+    for (size_t i = 0; created && i < run.num_blocks; i++)
+        created = create_block(&run, &run.blocks[i], i);
+    if (created)
+        run_all(&run);
+    else
+        text_add(error, "no memory");
+    for (size_t i = 0; run.blocks && i < run.num_blocks; i++)
+        destroy_block(&run.blocks[i]);
+    free(run.blocks);
+    return created && !run.failed;
+}

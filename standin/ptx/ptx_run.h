@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs an entry: all threads of all blocks by turns, a few instructions each.
+#ifndef BRAID_STANDIN_PTX_RUN_H
+#define BRAID_STANDIN_PTX_RUN_H
+
+#include "ptx_code.h"
+
+struct grid {
+    unsigned grid[3], block[3], shared_bytes;
+    const void *arguments; // packed, as the entry's parameters lie
+    uint64_t seed;         // of the order in which threads run
+};
+
+// False: it could not be run to its end, and why is in `error`: a trap, an operation that is not
+// known, threads that wait for each other, or too many instructions.
+bool code_run(const struct code *code, const struct grid *grid, struct text *error);
+
+#endif

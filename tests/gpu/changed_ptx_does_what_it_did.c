@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels compiled by nvcc run on the stand-in's interpreter of PTX, as they are and changed by
+// each pass: the results are those of plain C, and a pass adds what it is for.
+//
+// Argument: the folder with the texts.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_grid.h"
+#include "backends/gpu/gpu_ptx_stamps.h"
+#include "standin/ptx/ptx_run.h"
+#include "support/check.h"
+
+enum { MOST_PATH = 300, SEEDS = 4, NUM = 1000 };
+
+static char *text; // nvcc_common_75.ptx
+
+typedef char *pass(const char *text, struct ptx_reason *out_reason);
+
+// What the passes add behind a kernel's own parameters; see their headers.
+static struct gpu_stamp stamps[4 * GPU_STAMPS_APART];
+static uint32_t *grid_words;
+
+static const struct variant {
+    const char *name;
+    pass *change;
+} variants[] = { { "as it is", NULL },
+                 { "early", braid_gpu_ptx_with_early_start },
+                 { "timed", braid_gpu_ptx_with_stamps },
+                 { "reading its grid", braid_gpu_ptx_with_read_grid } };
+
+enum { NUM_VARIANTS = sizeof(variants) / sizeof(variants[0]), TIMED = 2, READING = 3 };
+
+static int begin(void **state)
+{
+    const char *folder = *state;
+    char path[MOST_PATH];
+    snprintf(path, sizeof(path), "%s/nvcc_common_75.ptx", folder);
+    FILE *file = fopen(path, "rb");
+    size_t room = 1 << 16;
+    text = calloc(room, 1);
+    if (!file || !text || fread(text, 1, room - 1, file) == 0)
+        return 1;
+    return fclose(file);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    free(text);
+    return 0;
+}
+
+struct launch {
+    const char *entry;
+    unsigned grid[3], block[3], shared_bytes;
+    struct {
+        const void *data;
+        size_t bytes;
+    } args[8];
+};
+
+static size_t put(unsigned char *to, size_t at, const void *data, size_t bytes)
+{
+    at = (at + bytes - 1) / bytes * bytes;
+    memcpy(to + at, data, bytes);
+    return at + bytes;
+}
+
+// False: it failed, and why is in `error`.
+static bool run_text(const char *changed, const struct launch *launch, int variant, uint64_t seed,
+                     struct text *error)
+{
+    unsigned char arguments[256] = { 0 };
+    size_t at = 0;
+    struct code code;
+    struct gpu_stamp *first = stamps;
+    const uint32_t mask = 3;
+    for (int i = 0; launch->args[i].data; i++)
+        at = put(arguments, at, launch->args[i].data, launch->args[i].bytes);
+    if (variant == TIMED) {
+        at = put(arguments, at, &first, sizeof(first));
+        put(arguments, at, &mask, sizeof(mask));
+    } else if (variant == READING) {
+        put(arguments, at, &grid_words, sizeof(grid_words));
+    }
+    struct grid grid = { .arguments = arguments,
+                         .shared_bytes = launch->shared_bytes,
+                         .seed = seed };
+    memcpy(grid.grid, launch->grid, sizeof(grid.grid));
+    memcpy(grid.block, launch->block, sizeof(grid.block));
+    if (variant == READING)
+        grid.grid[0] += 2; // surplus blocks, which return
+    if (!code_read(changed, launch->entry, &code, error))
+        return false;
+    bool ran = code_run(&code, &grid, error);
+    code_finish(&code);
+    return ran;
+}
+
+static void check_stamps(int variant)
+{
+    uint64_t begun = 0, ended = 0;
+    for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++) {
+        begun = stamps[i].not_begun > begun ? stamps[i].not_begun : begun;
+        ended = stamps[i].ended > ended ? stamps[i].ended : ended;
+    }
+    assert_int_equal(begun != 0, variant == TIMED);
+    assert_int_equal(ended != 0, variant == TIMED);
+    if (variant == TIMED)
+        assert_true(~begun <= ended);
+}
+
+// Runs it changed in one way.
+static void run(const struct launch *launch, int variant, uint64_t seed)
+{
+    uint32_t words[3] = { launch->grid[0], launch->grid[1], launch->grid[2] };
+    struct ptx_reason reason;
+    struct text error = { 0 };
+    grid_words = words;
+    memset(stamps, 0, sizeof(stamps));
+    char *changed = variants[variant].change ? variants[variant].change(text, &reason) : NULL;
+    assert_true(changed || !variants[variant].change);
+    if (!run_text(changed ? changed : text, launch, variant, seed, &error))
+        fail_msg("%s, %s: %s", launch->entry, variants[variant].name, error.bytes);
+    check_stamps(variant);
+    free(changed);
+}
+
+#define EACH_WAY(variant, seed)                                                                    \
+    for (int variant = 0; variant < NUM_VARIANTS; variant++)                                       \
+        for (uint64_t seed = 1; seed <= SEEDS; seed++)
+
+#define ARG(variable)                                                                              \
+    {                                                                                              \
+        &(variable), sizeof(variable)                                                              \
+    }
+
+static void elements_are_scaled(void **state)
+{
+    (void)state;
+    static float x[NUM], y[NUM + 64], *px = x, *py = y;
+    const float factor = 3;
+    const unsigned num = NUM - 7;
+    const struct launch launch = {
+        "saxpy", { 8, 1, 1 }, { 128, 1, 1 }, 0, { ARG(py), ARG(px), ARG(factor), ARG(num) }
+    };
+    EACH_WAY(variant, seed)
+    {
+        for (int i = 0; i < NUM; i++) {
+            x[i] = (float)i;
+            y[i] = 1;
+        }
+        run(&launch, variant, seed);
+        for (int i = 0; i < NUM; i++)
+            assert_true(y[i] == (i < (int)num ? 1 + 3 * (float)i : 1));
+    }
+}
+
+// Shuffles, a barrier, shared memory, an atomic sum, and a loop over the grid that was read.
+static void all_are_summed(void **state)
+{
+    (void)state;
+    static float in[NUM], out, *pin = in, *pout = &out;
+    const int num = NUM;
+    const struct launch launch = {
+        "sum", { 3, 1, 1 }, { 64, 1, 1 }, 0, { ARG(pout), ARG(pin), ARG(num) }
+    };
+    for (int i = 0; i < NUM; i++)
+        in[i] = (float)(i % 10);
+    EACH_WAY(variant, seed)
+    {
+        out = 0;
+        run(&launch, variant, seed);
+        assert_true(out == 4500);
+    }
+}
+
+static void matrices_are_multiplied(void **state)
+{
+    (void)state;
+    enum { SIDE = 32 };
+    static float a[SIDE][SIDE], b[SIDE][SIDE], c[SIDE][SIDE];
+    float *pa = a[0], *pb = b[0], *pc = c[0];
+    const int side = SIDE;
+    const struct launch launch = {
+        "product", { 2, 2, 1 }, { 16, 16, 1 }, 0, { ARG(pc), ARG(pa), ARG(pb), ARG(side) }
+    };
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        pa[i] = (float)(i % 7);
+        pb[i] = (float)(i % 5);
+    }
+    EACH_WAY(variant, seed)
+    {
+        memset(c, 0, sizeof(c));
+        run(&launch, variant, seed);
+        for (int i = 0; i < SIDE; i++)
+            for (int j = 0; j < SIDE; j++) {
+                float sum = 0;
+                for (int k = 0; k < SIDE; k++)
+                    sum += a[i][k] * b[k][j];
+                assert_true(c[i][j] == sum);
+            }
+    }
+}
+
+// Dynamic shared memory and atomics in it.
+static void values_are_counted(void **state)
+{
+    (void)state;
+    static unsigned bins[256], *pbins = bins;
+    static unsigned char data[NUM], *pdata = data;
+    const unsigned num = NUM;
+    const struct launch launch = {
+        "histogram", { 1, 1, 1 }, { 96, 1, 1 }, sizeof(bins), { ARG(pbins), ARG(pdata), ARG(num) }
+    };
+    for (int i = 0; i < NUM; i++)
+        data[i] = (unsigned char)(i * i);
+    EACH_WAY(variant, seed)
+    {
+        unsigned expected[256] = { 0 };
+        for (int i = 0; i < NUM; i++)
+            expected[data[i]]++;
+        memset(bins, 0, sizeof(bins));
+        run(&launch, variant, seed);
+        assert_memory_equal(bins, expected, sizeof(bins));
+    }
+}
+
+// A branch to one of several places, a return from inside, and a trap.
+static void branches_are_taken(void **state)
+{
+    (void)state;
+    int out[9], *pout = out, kind;
+    const struct launch launch = {
+        "choice", { 1, 1, 1 }, { 1, 1, 1 }, 0, { ARG(pout), ARG(kind) }
+    };
+    EACH_WAY(variant, seed)
+    {
+        for (kind = 0; kind <= 8; kind++) {
+            int expected[9] = { 5, 0, 6, 0, 9, 8, 0, 0, -1 };
+            memcpy(out, expected, sizeof(out));
+            if (kind == 7)
+                continue;
+            run(&launch, variant, seed);
+            expected[0] = kind == 0 ? 3 : 5;
+            expected[1] = kind == 1 ? 35 : 0;
+            expected[2] = kind == 2 ? 6 ^ 0x55 : 6;
+            expected[3] = kind == 3 ? 2 : 0;
+            expected[4] = kind == 4 ? 32 : 9;
+            expected[5] = kind == 5 ? (int)0x90000000 : 8;
+            expected[6] = kind == 6 ? 4 : 0;
+            expected[8] = kind == 5 ? -1 : kind;
+            assert_memory_equal(out, expected, sizeof(out));
+        }
+    }
+    struct text error = { 0 };
+    kind = 7;
+    assert_false(run_text(text, &launch, 0, 1, &error));
+    assert_non_null(strstr(error.bytes, "a trap"));
+    text_finish(&error);
+}
+
+// Threads that wait for what never comes, and what is not known, are errors with their line.
+static void mistakes_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *told;
+    } cases[] = {
+        { "setp.eq.u32 %p, %tid.x, 0;\n@%p bar.sync 1, 64;\nret;\n",
+          "threads wait for each other" },
+        { "tex.1d.v4.f32.s32 {%r, %r, %r, %r}, [t, {%r}];\nret;\n",
+          "does not know 'tex.1d.v4.f32.s32'" },
+        { "bra nowhere;\n", "'nowhere'" },
+        { "bar.sync 1, %tid.x;\nret;\n", "a barrier that there is not" },
+        { "mov.u32 %r, 1;\n", "the text ends in 'the entry'" },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char made[500];
+        struct text error = { 0 };
+        bool is_cut = strcmp(cases[i].told, "the text ends in 'the entry'") == 0;
+        const struct launch launch = { .entry = "a", .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+        snprintf(
+            made, sizeof(made),
+            ".version 8.0\n.target sm_80\n.entry a()\n{\n.reg .pred %%p;\n.reg .b32 %%r;\n%s%s",
+            cases[i].body, is_cut ? "" : "}\n");
+        assert_false(run_text(made, &launch, 0, 1, &error));
+        if (!strstr(error.bytes, cases[i].told) || strncmp(error.bytes, "line ", 5) != 0)
+            fail_msg("%s", error.bytes);
+        text_finish(&error);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    void *folder = argc > 1 ? argv[1] : ".";
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate_setup_teardown(elements_are_scaled, begin, end, folder),
+        cmocka_unit_test_prestate_setup_teardown(all_are_summed, begin, end, folder),
+        cmocka_unit_test_prestate_setup_teardown(matrices_are_multiplied, begin, end, folder),
+        cmocka_unit_test_prestate_setup_teardown(values_are_counted, begin, end, folder),
+        cmocka_unit_test_prestate_setup_teardown(branches_are_taken, begin, end, folder),
+        cmocka_unit_test_prestate_setup_teardown(mistakes_are_told, begin, end, folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
