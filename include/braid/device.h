@@ -86,11 +86,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
 // the device stays open and all of them usable, and it can be closed once they are gone. The status
 // may be left unread; the log callback sees the message all the same. Wrapped streams are the
 // program's: what was queued on one of them has to have ended before, unless it is the null stream.
-// A device whose work cannot be told to have ended, since the driver fails to answer, is kept with
-// all that it holds, and the program is done with it. A device that a kept exec of several devices
-// uses (see status.h) is done with, too, once its own work has ended; but what it holds is freed
-// with that exec: when the first of them is closed, or before.
-// Errors: BRAID_BUSY, BRAID_INVALID_ARGUMENT (inside a host call), BRAID_DEVICE_ERROR (kept).
+// A device that has failed (see status.h) is closed like any other.
+// Errors: BRAID_BUSY, BRAID_INVALID_ARGUMENT (inside a host call).
 BRAID_API braid_status braid_device_close(braid_device *device);
 
 typedef struct braid_device_info {

@@ -110,9 +110,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
                                                           braid_exec **out_exec);
 
 // Waits for this exec's own launches in flight, and for nothing else, then frees it; freeing the
-// memory of transient buffers may wait for other work, as braid_memory_free does. Where the
-// driver fails to tell that they have ended, the exec is kept (see status.h); they may still run
-// then, and a program that has to know calls braid_exec_wait before.
+// memory of transient buffers may wait for other work, as braid_memory_free does.
 BRAID_API void braid_exec_destroy(braid_exec *exec);
 
 // Runs one frame: it starts after all earlier work on `stream` and later work on `stream` starts
@@ -122,9 +120,8 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // the CPU backend, or the driver, take more memory for them.
 // If a launch fails, what was queued is joined to `stream`, or waited for where that fails as well,
 // and the message names the node; the exec can be launched again. Until such a launch returns,
-// waits of other threads wait for it, and query says BRAID_NOT_READY. Where the waiting fails too,
-// the frame is lost: waits for the exec fail until it has been launched again on the same stream,
-// which then blocks the host until that frame has ended.
+// waits of other threads wait for it, and query says BRAID_NOT_READY. If the waiting fails too, the
+// device has failed (see status.h).
 // A stream that is being captured into a graph of the program's own (CUDA, HIP) is refused before
 // anything is queued, and the capture goes on: use Braid's graph instead, with native calls.
 // Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device),

@@ -24,11 +24,14 @@ extern "C" {
 //   functions that return no status do nothing to a NULL output, and answer for a NULL object as
 //   for an empty one: 0, NULL, "" or a struct of zeros; destroy functions take NULL;
 // - in a process with more rights than its user (setuid), Braid reads no environment variable;
-// - destroying, freeing and closing are safe whatever the driver answers. Where a call that waits
-//   fails, it is made a second time. What still cannot be told to be idle is kept, not freed: what
-//   belongs to an exec until a later exec is made or destroyed or the device is closed and it can
-//   be told, and for good where it never can. Calls that return nothing say so to the log
-//   (braid_log_set) and leave the message of the latest failure as it is.
+// - a device that has failed stays failed: each later call on it, and on its streams, events and
+//   execs, returns BRAID_DEVICE_ERROR with the first error in the message. A device has failed if
+//   the driver reports an error that it repeats for every later call (an illegal address, for
+//   example), or if work can neither be recorded nor awaited. Other errors leave the device usable;
+// - destroying, freeing and closing free all host memory and release what the driver still accepts.
+//   If a call that waits fails, it is made a second time; if that fails too, the device has failed.
+//   Calls that return nothing say so to the log (braid_log_set) and leave the message of the latest
+//   failure as it is.
 typedef enum braid_status {
     BRAID_OK = 0,
     BRAID_INVALID_ARGUMENT = 1, // an argument is wrong; the message names it
@@ -37,7 +40,8 @@ typedef enum braid_status {
     BRAID_UNAVAILABLE = 4,      // no such backend or device here; the message says what was tried
     BRAID_UNSUPPORTED = 5,      // this device or mode cannot do it; the message says why
     BRAID_NOT_READY = 6,        // a query: the work has not ended yet (no message is written)
-    BRAID_DEVICE_ERROR = 7,     // the driver or a native call reported a failure
+    BRAID_DEVICE_ERROR = 7,     // the driver or a native call reported a failure, or the device
+                                // has failed before
     BRAID_IO_ERROR = 8,         // a file could not be written or read
     BRAID_INTERNAL = 9,         // Braid broke one of its own laws; please report it
     BRAID_BUSY = 10,            // still in use; the message says by what

@@ -41,9 +41,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, void *native,
                                                           braid_stream **out_stream);
 
-// Waits for the stream's work, then frees it. Where the driver fails to tell that it has ended, the
-// stream is kept until the device is closed (see status.h). A wrapped stream is only unwrapped,
-// without waiting. No other call on the stream may be under way then.
+// Waits for the stream's work, then frees it. A wrapped stream is only unwrapped, without waiting.
+// No other call on the stream may be under way then.
 BRAID_API void braid_stream_destroy(braid_stream *stream);
 
 // The CUstream or hipStream_t; on the CPU the braid_stream itself.
@@ -119,7 +118,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_host_call(braid_device *dev
                                                                void *user);
 
 // Stream-ordered allocation: the memory may be used by work queued later on the stream, and after
-// the free is queued no more. Errors: BRAID_UNSUPPORTED (the message says why), BRAID_NO_MEMORY.
+// the free is queued no more. If the device has failed (see status.h), a free reports that, and the
+// memory is given up. Errors: BRAID_UNSUPPORTED (the message says why), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_allocate(braid_device *device,
                                                               braid_stream *stream, uint64_t bytes,
                                                               void **out_memory);

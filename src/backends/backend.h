@@ -16,17 +16,19 @@
 // - arguments were checked by the caller: no NULL where none is allowed, no zero sizes;
 // - a NULL struct backend_stream means the device's default stream;
 // - an entry that fails writes the message (error.h) and leaves nothing half-made;
-// - destroying, freeing, unloading: what cannot be told to have ended is kept, not freed; what
-// fails
-//   is said to the log alone, and the thread's message stays;
+// - destroying, freeing, unloading: host memory is freed whatever the driver answers; a failure is
+//   said to the log alone, once for a device that failed, and the thread's message stays;
+// - an error after which the driver fails every call on the device is noted in `failure`;
 // - the ordering laws hold: a wait captures the event's latest record when it is queued.
 
 struct backend_ops;
+struct failure; // base/failure.h
 struct player;
 
 // An opened device. Backends embed it first.
 struct backend {
     const struct backend_ops *ops;
+    struct failure *failure; // of the device; NULL while it is being opened
 };
 
 // Likewise what a backend hands out, of which it alone knows more than this.
@@ -102,12 +104,7 @@ struct backend_ops {
     // How programs can be played on it, best first, ended by NULL; see program/player.h.
     const struct player *const *players;
 
-    // Optional: waits for all work that came through the backend, but for that on wrapped streams.
-    // Fails, after a line in the log, where that cannot be told to have ended: then the backend is
-    // not closed.
-    braid_status (*drain)(struct backend *backend);
-    // Frees everything, the struct included, behind the backend's own work: where there is a drain,
-    // it has succeeded.
+    // Waits for the backend's own work, then frees everything, the struct included.
     void (*close)(struct backend *backend);
     void (*get_info)(struct backend *backend, braid_device_info *out_info);
     // What ordering costs on streams; of other ways the players know.

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "device/device.h"
-#include "device/kept.h"
 
 enum { NUM_REMEMBERED = 64 };
 
@@ -28,7 +27,7 @@ static void remember(braid_device *device)
     free(oldest);
 }
 
-braid_status braid_device_check(const char *function, const braid_device *device)
+braid_status braid_device_check_open(const char *function, const braid_device *device)
 {
     if (device_is_open(device))
         return BRAID_OK;
@@ -36,6 +35,21 @@ braid_status braid_device_check(const char *function, const braid_device *device
         return braid_error_null(function, "device");
     return braid_error(BRAID_INVALID_ARGUMENT, "%s: the device (%s) was closed", function,
                        device->label);
+}
+
+braid_status braid_device_check(const char *function, const braid_device *device)
+{
+    braid_status status = braid_device_check_open(function, device);
+    if (status || !failure_is_noted(&device->failure))
+        return status;
+    return braid_error(BRAID_DEVICE_ERROR, "%s: %s failed before: %.600s", function, device->label,
+                       device->failure.message);
+}
+
+braid_status braid_device_fail(braid_device *device)
+{
+    braid_failure_note(&device->failure);
+    return BRAID_DEVICE_ERROR;
 }
 
 // Adds ", 2 streams" to a list of what is left.
@@ -70,73 +84,22 @@ static braid_status check_unused(braid_device *device)
                        left);
 }
 
-// Of a device whose own work has ended.
-static braid_status close_now(braid_device *device)
-{
-    braid_status status = braid_device_finish_pools(device);
-    if (status)
-        return status;
-    device->backend->ops->close(device->backend);
-    pthread_mutex_destroy(&device->lock);
-    remember(device);
-    return BRAID_OK;
-}
-
-void braid_device_borrow(braid_device *device)
-{
-    pthread_mutex_lock(&device->lock);
-    device->num_borrowed++;
-    pthread_mutex_unlock(&device->lock);
-}
-
-// Whether the device is to be closed with that.
-static bool give_back(braid_device *device)
-{
-    pthread_mutex_lock(&device->lock);
-    bool closes = --device->num_borrowed == 0 && device->closes_later;
-    pthread_mutex_unlock(&device->lock);
-    return closes;
-}
-
-// Where the device is closed with that, nobody is left to return a failure to.
-void braid_device_give_back(braid_device *device)
-{
-    if (!give_back(device))
-        return;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_error_end_noted(&attempt, close_now(device));
-}
-
-// Its own work is awaited here, whoever borrows it: what gives it back later does so on any thread,
-// for which a call of the program's may wait. What it keeps goes here, too, since devices may
-// borrow from each other; so that none of them closes this one meanwhile, it is borrowed by its
-// closing. One that has to be kept stays so.
-static braid_status close_once_unborrowed(braid_device *device)
-{
-    pthread_mutex_lock(&device->lock);
-    device->num_borrowed++;
-    device->closes_later = true;
-    pthread_mutex_unlock(&device->lock);
-    braid_status status = braid_device_end_work(device);
-    if (status)
-        return status;
-    return give_back(device) ? close_now(device) : BRAID_OK;
-}
-
 braid_status braid_device_close(braid_device *device)
 {
     if (!device)
         return BRAID_OK;
-    braid_status status = braid_device_check("braid_device_close", device);
+    braid_status status = braid_device_check_open("braid_device_close", device);
     if (!status)
         status = braid_inside_check("braid_device_close", NULL);
     if (!status)
         status = check_unused(device);
     if (status)
         return status;
-    // Where it is kept, too: the program is done with it.
     if (atomic_exchange(&device->is_closed, true)) // by another thread, meanwhile
-        return braid_device_check("braid_device_close", device);
-    return close_once_unborrowed(device);
+        return braid_device_check_open("braid_device_close", device);
+    braid_device_empty_pools(device);
+    device->backend->ops->close(device->backend);
+    pthread_mutex_destroy(&device->lock);
+    remember(device);
+    return BRAID_OK;
 }

@@ -51,6 +51,7 @@ braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
         return braid_error_no_memory("a device");
     }
     device->backend = backend;
+    backend->failure = &device->failure;
     device->ordinal = ordinal;
     snprintf(device->label, sizeof(device->label), "%s:%u", backend->ops->name, ordinal);
     pthread_mutex_init(&device->lock, NULL);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "backends/backend.h"
+#include "base/failure.h"
 #include "device/pool.h"
 
 struct braid_device {
@@ -22,10 +23,7 @@ struct braid_device {
     uint64_t num_execs; // guarded by lock; what the program holds besides streams and events
     uint64_t num_allocations;
     uint64_t num_groups;
-    struct kept *kept;            // see kept.h; guarded by lock, as are the next two
-    uint64_t num_borrowed;        // by what other devices keep, and while it is being closed
-    bool closes_later;            // once it is not borrowed any more
-    braid_device *next_abandoned; // see kept.c
+    struct failure failure; // once noted, the device stays failed
 };
 
 struct braid_stream {
@@ -92,8 +90,14 @@ static inline bool device_is_open(const braid_device *device)
     return device && !atomic_load_explicit(&device->is_closed, memory_order_relaxed);
 }
 
-// Errors: BRAID_INVALID_ARGUMENT where the device is NULL or was closed.
+// Errors: BRAID_INVALID_ARGUMENT if the device is NULL or was closed.
+braid_status braid_device_check_open(const char *function, const braid_device *device);
+
+// The same, and BRAID_DEVICE_ERROR with the first error if the device has failed.
 braid_status braid_device_check(const char *function, const braid_device *device);
+
+// The device has failed, for the reason in this thread's message. Returns BRAID_DEVICE_ERROR.
+braid_status braid_device_fail(braid_device *device);
 
 // The same, and where the stream is of another device.
 braid_status braid_device_check_stream(const char *function, const braid_device *device,

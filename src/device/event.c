@@ -69,7 +69,7 @@ static braid_status check_event(const char *function, const braid_event *event)
 {
     if (!event)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: event is NULL", function);
-    return BRAID_OK;
+    return braid_device_check(function, event->device);
 }
 
 braid_status braid_event_record(braid_event *event, braid_stream *stream)
@@ -123,6 +123,9 @@ braid_status braid_event_elapsed(braid_event *start, braid_event *end, uint64_t 
                            !out_ns                        ? "out_ns is NULL"
                            : start->device != end->device ? "the events are of two devices"
                                                           : "an event was made without timing");
+    braid_status status = braid_device_check("braid_event_elapsed", start->device);
+    if (status)
+        return status;
     struct backend *backend = start->device->backend;
     return backend->ops->event_elapsed(backend, start->backend, end->backend, out_ns);
 }

@@ -21,6 +21,9 @@ static braid_status check_device(braid_device *const *devices, size_t index)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_device_group_create: device %zu (%s) was closed", index,
                            device->label);
+    braid_status status = braid_device_check("braid_device_group_create", device);
+    if (status)
+        return status;
     if (strcmp(device->backend->ops->name, first->backend->ops->name) != 0)
         return braid_error(
             BRAID_INVALID_ARGUMENT,

@@ -50,9 +50,23 @@ braid_status braid_stream_allocate(braid_device *device, braid_stream *stream, u
     return status;
 }
 
+// If the driver does not accept it, the memory is gone with the device.
+static void free_of_failed(braid_device *device, braid_stream *stream, void *memory)
+{
+    struct error_attempt attempt;
+    const struct backend_ops *ops = device->backend->ops;
+    braid_error_begin_attempt(&attempt);
+    if (ops->stream_free)
+        (void)ops->stream_free(device->backend, device_backend_stream(stream), memory);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    braid_device_hold(device, &device->num_allocations, -1);
+}
+
 braid_status braid_stream_free(braid_device *device, braid_stream *stream, void *memory)
 {
     braid_status status = braid_device_check_stream("braid_stream_free", device, stream);
+    if (status == BRAID_DEVICE_ERROR && memory)
+        free_of_failed(device, stream, memory);
     if (status || !memory)
         return status;
     const struct backend_ops *ops = device->backend->ops;

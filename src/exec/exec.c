@@ -5,14 +5,6 @@
 #include "base/error.h"
 #include "base/inside.h"
 
-// Also refuses what would wait for itself.
-static braid_status check_exec(const char *function, const braid_exec *exec)
-{
-    if (!exec)
-        return braid_error_null(function, "exec");
-    return braid_inside_check(function, exec);
-}
-
 static bool has_islands(const braid_exec *exec)
 {
     return exec->player->find_running && exec->slots[0].playing->num_islands;
@@ -29,22 +21,49 @@ static braid_status add_running(const braid_exec *exec, braid_status status)
     return braid_error(status, "%.400s; %s", braid_error_message(), text);
 }
 
+bool braid_exec_has_failed(const braid_exec *exec)
+{
+    bool has_failed = failure_is_noted(&exec->device->failure);
+    for (uint32_t i = 1; i < exec->places.num && !has_failed; i++)
+        has_failed = failure_is_noted(&exec->places.devices[i]->failure);
+    return has_failed;
+}
+
+braid_status braid_exec_check_devices(const char *function, const braid_exec *exec)
+{
+    if (!braid_exec_has_failed(exec))
+        return BRAID_OK;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->places.num && !status; i++)
+        status = braid_device_check(function, exec->places.devices[i]);
+    if (has_islands(exec))
+        status = add_running(exec, status);
+    braid_error_end_attempt(&attempt, status);
+    return status;
+}
+
+braid_status braid_exec_check(const char *function, const braid_exec *exec)
+{
+    if (!exec)
+        return braid_error_null(function, "exec");
+    braid_status status = braid_inside_check(function, exec);
+    return status ? status : braid_exec_check_devices(function, exec);
+}
+
 // A launch is often the first to hear that a frame before it broke the device.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status)
 {
-    struct backend *backend = exec->device->backend;
-    if (status != BRAID_DEVICE_ERROR || !has_islands(exec))
+    if (status != BRAID_DEVICE_ERROR || !has_islands(exec) ||
+        !failure_is_noted(&exec->device->failure))
         return status;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    bool broken = backend->ops->event_query(backend, exec->slots[0].done->backend) == status;
-    braid_error_end_attempt(&attempt, BRAID_OK);
-    return broken ? add_running(exec, status) : status;
+    return add_running(exec, status);
 }
 
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)
 {
-    braid_status status = check_exec(function, exec);
+    braid_status status = braid_exec_check(function, exec);
     if (!status)
         status = braid_device_check_stream(function, exec->device, stream);
     return status;
@@ -67,22 +86,28 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     if (status)
         return status;
     braid_exec_begin_launch(exec);
-    status = braid_exec_find_lost(exec, stream);
-    if (!status)
-        status = braid_exec_make_room(exec);
+    status = braid_exec_make_room(exec);
     if (!status)
         status = braid_exec_explain_launch(exec, braid_exec_launch_frames(exec, stream, 1, false));
+    braid_exec_await_unrecorded(exec, stream);
     braid_exec_end_launch(exec);
+    return status;
+}
+
+static braid_status ask_frames(braid_exec *exec, braid_status (*ask)(struct backend *backend,
+                                                                     struct backend_event *event))
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
+        status = ask(exec->device->backend, exec->slots[i].done->backend);
     return status;
 }
 
 static braid_status ask_all(braid_exec *exec, braid_status (*ask)(struct backend *backend,
                                                                   struct backend_event *event))
 {
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = ask(exec->device->backend, exec->slots[i].done->backend);
-    return status ? status : braid_exec_probe_places(exec);
+    braid_status status = ask_frames(exec, ask);
+    return status ? status : braid_exec_parts_wait(exec->parts, exec);
 }
 
 // Asks for the end of the last frame. Where the device failed, the message also tells what was
@@ -105,39 +130,42 @@ static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct bac
 // Where no launch has been made meanwhile.
 void braid_exec_settle(braid_exec *exec)
 {
-    if (exec->tasks.num_communicators == 0)
+    if (exec->tasks.num_communicators == 0 && !exec->parts)
         return;
     pthread_mutex_lock(&exec->lock);
-    if (exec->is_unsettled && !exec->is_waiting &&
-        !ask_all(exec, exec->device->backend->ops->event_query))
-        braid_exec_settle_communicators(exec);
+    // While another thread waits, the parts are its own.
+    if (!exec->is_waiting && (exec->is_unsettled || braid_exec_parts_are_unsettled(exec->parts)) &&
+        !ask_frames(exec, exec->device->backend->ops->event_query)) {
+        if (exec->is_unsettled)
+            braid_exec_settle_communicators(exec);
+        (void)braid_exec_await_frames(exec);
+    }
     pthread_mutex_unlock(&exec->lock);
 }
 
 braid_status braid_exec_wait(braid_exec *exec)
 {
-    braid_status status = check_exec("braid_exec_wait", exec);
+    braid_status status = braid_exec_check("braid_exec_wait", exec);
     if (status)
         return status;
     status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
-    braid_status lost = status ? status : braid_exec_await_ends(exec);
+    if (!status)
+        status = braid_exec_await_launch("braid_exec_wait", exec);
     if (!status)
         braid_exec_settle(exec);
-    if (!status)
-        status = braid_exec_check_ranks(exec);
-    return status ? status : lost;
+    return status ? status : braid_exec_check_ranks(exec);
 }
 
 braid_status braid_exec_query(braid_exec *exec)
 {
     if (!exec)
         return braid_error_null("braid_exec_query", "exec");
-    braid_status status = ask_for_end(exec, exec->device->backend->ops->event_query);
+    braid_status status = braid_exec_check_devices("braid_exec_query", exec);
+    if (!status)
+        status = ask_for_end(exec, exec->device->backend->ops->event_query);
     if (!status)
         status = braid_exec_check_ranks(exec);
-    if (!status && atomic_load(&exec->ends) == EXEC_ENDS_AWAITED)
-        status = BRAID_NOT_READY;
-    return status ? status : braid_exec_check_lost(exec);
+    return !status && atomic_load(&exec->is_unrecorded) ? BRAID_NOT_READY : status;
 }
 
 // Without the lock, as query is: native calls ask on the thread that launches, which has it.
@@ -167,32 +195,32 @@ static braid_status ask_for_frame(const char *function, braid_exec *exec, uint64
     if (!awaits_places || num - frame <= exec->num_slots)
         status = ask(exec->device->backend, slot->done->backend);
     if (!status)
-        status = braid_exec_probe_places(exec);
+        status = braid_exec_parts_wait(exec->parts, exec);
     return status ? status : braid_exec_check_ranks(exec);
 }
 
 braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
 {
     uint64_t num = 0;
-    braid_status status = check_exec("braid_exec_wait_frame", exec);
+    braid_status status = braid_exec_check("braid_exec_wait_frame", exec);
     if (!status)
         status = ask_for_frame("braid_exec_wait_frame", exec, frame,
                                exec->device->backend->ops->event_synchronize, &num);
     // Of all but the last one the end is known: a launch that waits may wait for the caller.
-    return status || frame + 1 < num ? status : braid_exec_await_ends(exec);
+    return status || frame + 1 < num ? status
+                                     : braid_exec_await_launch("braid_exec_wait_frame", exec);
 }
 
 braid_status braid_exec_query_frame(braid_exec *exec, uint64_t frame)
 {
     uint64_t num = 0;
-    braid_status status = check_exec("braid_exec_query_frame", exec);
+    braid_status status = braid_exec_check("braid_exec_query_frame", exec);
     if (!status)
         status = ask_for_frame("braid_exec_query_frame", exec, frame,
                                exec->device->backend->ops->event_query, &num);
     if (status || frame + 1 < num)
         return status;
-    return atomic_load(&exec->ends) == EXEC_ENDS_AWAITED ? BRAID_NOT_READY
-                                                         : braid_exec_check_lost(exec);
+    return atomic_load(&exec->is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
 }
 
 const braid_schedule *braid_exec_schedule(const braid_exec *exec)

@@ -8,8 +8,8 @@
 
 #include <braid/exec.h>
 
-#include "device/kept.h"
 #include "exec/exec_params.h"
+#include "exec/exec_part.h"
 #include "graph/extents.h"
 #include "memory/memory_plan.h"
 #include "program/player.h"
@@ -48,15 +48,6 @@ struct frame_slot {
     braid_event *began_behind;
 };
 
-// What is known of the ends of its frames; see exec_lost.c.
-enum exec_ends {
-    EXEC_ENDS_KNOWN,   // `done` of the slots stand for them
-    EXEC_ENDS_AWAITED, // not for the latest, which its launch waits for before it returns
-    EXEC_ENDS_LOST,    // nor could that one be awaited
-};
-
-struct exec_part; // exec_part.h
-
 struct exec_communicator {
     braid_communicator *communicator;
     uint32_t num; // operations in a frame
@@ -65,9 +56,7 @@ struct exec_communicator {
 struct braid_exec {
     braid_device *device; // of place 0, on whose streams it is launched
     struct places places;
-    braid_event **probes; // of all places but 0, leased, never recorded: what they answer tells
-                          // whether the device still works
-    uint32_t graph_id;    // whose node handles it takes
+    uint32_t graph_id; // whose node handles it takes
     braid_schedule *schedule;
     struct tasks tasks;
     struct extents extents; // of the graph, for copies and fills that change
@@ -98,37 +87,25 @@ struct braid_exec {
     pthread_cond_t has_waited;
     pthread_mutex_t info_lock; // guards what of info tells of memory
     braid_exec_info info;      // otherwise constant once the exec is made
-    struct kept kept;          // once destroyed, where its frames could not be told to have ended
-    atomic_int ends;           // enum exec_ends; written under lock
+    // Nothing is recorded for the end of the frame at hand, so its launch waits for it. Written
+    // under lock.
+    atomic_bool is_unrecorded;
     struct exec_communicator *communicators; // one a communicator of the graph
     struct rank_watch watch;                 // of frames on a device
     bool is_watched;
-    braid_ranks *ranks;        // where a device makes the operations; else NULL
-    bool has_met;              // all of them have said whether operations can be connected
-    braid_status parted;       // why not
-    bool is_unsettled;         // guarded by lock: a launch with communicators failed
-    braid_stream *lost_stream; // guarded by lock: of the frame whose end is not known; once it is
-                               // lost only compared: it may be gone
+    braid_ranks *ranks;  // where a device makes the operations; else NULL
+    bool has_met;        // all of them have said whether operations can be connected
+    braid_status parted; // why not
+    bool is_unsettled;   // guarded by lock: a launch with communicators failed
 };
 
-// exec_lost.c. Within a launch: nothing stands for the end of what was just queued on `stream`,
-// so the launch waits for it at its end. Where that fails as well, the frame is lost.
-void braid_exec_lose(braid_exec *exec, braid_stream *stream);
-// That wait, and telling the program of frames that nobody told of. The message stays.
-void braid_exec_await_unknown(braid_exec *exec);
-
-// Before a launch on `stream`: waits for a lost frame, if it was on this stream too. Errors:
-// BRAID_DEVICE_ERROR, and the frame is still lost.
-braid_status braid_exec_find_lost(braid_exec *exec, braid_stream *stream);
-
-// BRAID_DEVICE_ERROR where a frame is lost.
-braid_status braid_exec_check_lost(const braid_exec *exec);
-// The same, once it is known. Takes the lock.
-braid_status braid_exec_await_ends(braid_exec *exec);
-
-// Whether all frames have ended, as far as the device tells. With `wait` it waits for them, twice
-// where that fails. The exec is used by nobody else. `drained`: see kept.h.
-bool braid_exec_is_idle(braid_exec *exec, bool wait, bool drained);
+// exec.c: whether one of its devices has failed.
+bool braid_exec_has_failed(const braid_exec *exec);
+// Whether the exec may be used: it is not NULL, its devices work, and the call would not
+// wait for itself. If a device has failed, the message has the first error, and what was running
+// then. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+braid_status braid_exec_check(const char *function, const braid_exec *exec);
+braid_status braid_exec_check_devices(const char *function, const braid_exec *exec);
 
 // exec_create.c: makes all that depends on the player, or nothing. Errors: as braid_exec_create.
 braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
@@ -145,10 +122,6 @@ braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph
 // The first of these players that a mode allows, or the end of the list.
 const struct player *const *braid_exec_find_player(const struct player *const *players,
                                                    braid_exec_mode mode);
-
-// exec_places.c. Behind a frame that has ended on place 0: whether the other devices still work. A
-// device that broke names itself. Errors: BRAID_DEVICE_ERROR.
-braid_status braid_exec_probe_places(const braid_exec *exec);
 
 // exec_change.c
 // Room for any one change, by parameters and calls. Errors: BRAID_NO_MEMORY, and freed with the
@@ -179,8 +152,20 @@ void braid_exec_end_launch(braid_exec *exec);
 // wait for a thread that asks or changes it. There is still no other launch.
 void braid_exec_begin_wait(braid_exec *exec);
 void braid_exec_end_wait(braid_exec *exec);
-// Such a wait, for the ends of all frames. Errors: those of event_synchronize.
+// Such a wait, for the ends of all frames, which then settles parts. Errors: those of
+// event_synchronize.
 braid_status braid_exec_await_frames(braid_exec *exec);
+// Behind a launch on `stream`, which is under way: if nothing is recorded for the end of its frame,
+// waits for that. If the wait fails, the device has failed. The thread's message stays.
+void braid_exec_await_unrecorded(braid_exec *exec, braid_stream *stream);
+// Waits for another launch that waits so. Takes the lock. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_exec_await_launch(const char *function, braid_exec *exec);
+// A wait that nothing can replace has failed, for the reason in the thread's message: so has the
+// device, unless another one of the exec's has. Returns BRAID_DEVICE_ERROR.
+braid_status braid_exec_fail(braid_exec *exec, const char *what);
+// Waits for each of the exec's own streams, if some fail for the others. Errors: those of
+// stream_synchronize.
+braid_status braid_exec_synchronize(braid_exec *exec);
 
 // exec_frames.c. Sees to it that there is a place for the next frame. Errors: BRAID_BUSY (see
 // braid_exec_when_full), BRAID_DEVICE_ERROR.
@@ -206,7 +191,7 @@ void braid_exec_free_versions(braid_exec *exec);
 // number. Errors: those of braid_exec_change; then the slot has those that it had.
 braid_status braid_exec_turn_versions(braid_exec *exec, struct frame_slot *slot, uint64_t number);
 
-// Behind the last launch's end: settles communicators whose launch failed. Takes the lock.
+// Behind the last launch's end: settles what failed launches have left. Takes the lock.
 void braid_exec_settle(braid_exec *exec);
 
 // exec_launch.c: queues frames that the player launches at once, with the lock held, and records

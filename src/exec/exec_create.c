@@ -9,7 +9,6 @@
 #include "exec/exec.h"
 #include "exec/exec_end.h"
 #include "exec/exec_memory.h"
-#include "exec/exec_part.h"
 #include "exec/exec_places.h"
 #include "exec/exec_times.h"
 #include "exec/islands.h"
@@ -146,7 +145,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     exec->info.mode = player->mode;
     bool has_queues = exec->num_slots > 1;
     exec->info.num_streams = 0;
-    exec->info.num_events = exec->probes ? exec->places.num - 1 : 0;
+    exec->info.num_events = exec->placed ? exec->places.num - 1 : 0; // probes
     for (uint32_t i = 0; i < exec->num_slots; i++) {
         exec->info.num_streams += exec->slots[i].playing->num_streams + has_queues;
         exec->info.num_events += exec->slots[i].playing->num_events + 1 + has_queues; // `done`
@@ -183,14 +182,14 @@ void braid_exec_free(braid_exec *exec)
     finish_program(exec);
     braid_exec_free_stuck_arenas(exec);
     braid_tasks_finish(&exec->tasks);
-    braid_exec_drop_parts(exec);
+    braid_exec_drop_parts(&exec->parts, exec);
     braid_exec_return_queues(exec);
     braid_exec_free_versions(exec);
     for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++)
         free(exec->slots[i].more);
     free(exec->slots);
     free(exec->arena_begins);
-    braid_exec_leave_places(exec);
+    braid_placed_release(exec->placed);
     braid_exec_params_finish(&exec->params);
     braid_extents_finish(&exec->extents);
     free(exec->communicators);
@@ -245,7 +244,7 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_lease_queues(exec);
     if (!status)
         status = braid_exec_add_end(exec, options);
-    return status ? status : braid_exec_lease_probes(exec);
+    return status ? status : braid_exec_add_probes(exec);
 }
 
 // The graph that is planned is the one that was placed, where there are several places.
@@ -296,7 +295,6 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     braid_exec *exec = calloc(1, sizeof(*exec));
     if (!exec)
         return braid_error_no_memory("an exec");
-    braid_exec_free_kept_of(places);
     exec->device = places->devices[0];
     exec->places = *places;
     exec->graph_id = graph->id;

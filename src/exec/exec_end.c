@@ -2,28 +2,31 @@
 // The part that tells the program when a frame has ended.
 #include "exec/exec_end.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
-#include "exec/exec_part.h"
 
 struct exec_end {
     struct exec_part part;
     braid_frame_function *call;
     void *user;
-    uint64_t num_ended; // frames told of; touched by what tells of them alone
+    _Atomic uint64_t num_begun; // frames told of
+    _Atomic uint64_t num_told;  // calls that have ended, written last by each
 };
 
-// Frames end in the order of launches, and so are told of: the count needs no lock.
+// Frames end in the order of launches, and so are told of.
 static void tell_end(void *user)
 {
     struct exec_end *end = user;
     struct inside inside;
     braid_inside_begin(&inside, "a frame's callback", NULL);
-    end->call(end->num_ended++, end->user);
+    end->call(atomic_fetch_add(&end->num_begun, 1), end->user);
     braid_inside_end(&inside);
+    atomic_fetch_add_explicit(&end->num_told, 1, memory_order_release);
 }
 
 // The callback is behind the one of the frame before, on whatever stream that was. A queue of the
@@ -48,9 +51,11 @@ static braid_status queue_call(struct exec_end *end, braid_exec *exec,
 static braid_status after_launch(struct exec_part *part, braid_exec *exec,
                                  const struct exec_launch *launch)
 {
-    if (launch->status || !launch->num_launched)
+    if (!launch->num_launched)
         return BRAID_OK;
-    braid_status status = queue_call((struct exec_end *)part, exec, launch);
+    braid_status status =
+        launch->status ? BRAID_OK : queue_call((struct exec_end *)part, exec, launch);
+    part->is_unsettled = launch->status || status;
     if (!status)
         return BRAID_OK;
     return braid_error(status,
@@ -63,14 +68,20 @@ static braid_status after_launch(struct exec_part *part, braid_exec *exec,
 static void settle(struct exec_part *part, braid_exec *exec)
 {
     struct exec_end *end = (struct exec_end *)part;
-    while (end->num_ended < exec->num_frames)
+    while (atomic_load(&end->num_begun) < exec->num_frames)
         tell_end(end);
 }
 
+// If the device has failed, a call may still run on a thread of the driver.
 static void finish(struct exec_part *part, braid_exec *exec)
 {
+    struct exec_end *end = (struct exec_end *)part;
+    const struct timespec pause = { .tv_nsec = 50000 };
     (void)exec;
-    free(part);
+    while (atomic_load_explicit(&end->num_told, memory_order_acquire) <
+           atomic_load(&end->num_begun))
+        nanosleep(&pause, NULL);
+    free(end);
 }
 
 static const struct exec_part_ops ops = {
@@ -90,6 +101,6 @@ braid_status braid_exec_add_end(braid_exec *exec, const braid_exec_options *opti
     *end = (struct exec_end){ .part.ops = &ops,
                               .call = options->on_frame_end,
                               .user = options->on_frame_end_user };
-    braid_exec_add_part(exec, &end->part);
+    braid_exec_add_part(&exec->parts, &end->part);
     return BRAID_OK;
 }

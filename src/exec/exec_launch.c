@@ -12,7 +12,6 @@
 #include "base/inside.h"
 #include "base/ranges.h"
 #include "exec/exec.h"
-#include "exec/exec_part.h"
 
 static braid_status wait(braid_exec *exec, braid_stream *stream, const braid_event *event)
 {
@@ -85,8 +84,8 @@ static braid_status play(braid_exec *exec, struct exec_launch *launch)
             : exec->player->launch(slot->playing, launch->queue, &result);
     ranges_end();
     braid_inside_end(&inside);
-    if (result.lost)
-        braid_exec_lose(exec, launch->queue);
+    if (result.unjoined)
+        atomic_store(&exec->is_unrecorded, true);
     launch->queued = !status || result.queued;
     launch->num_launched = status ? 0 : launch->num_frames;
     exec->num_frames += launch->num_launched;
@@ -96,6 +95,11 @@ static braid_status play(braid_exec *exec, struct exec_launch *launch)
 static braid_status order_end(braid_exec *exec, struct exec_launch *launch)
 {
     return launch->slot->queue ? wait(exec, launch->queue, launch->before->done) : BRAID_OK;
+}
+
+static braid_status tell_parts(braid_exec *exec, struct exec_launch *launch)
+{
+    return braid_exec_parts_after(exec->parts, exec, launch);
 }
 
 // If the end of a frame cannot be recorded, nothing could wait for it later: the stream may belong
@@ -127,7 +131,7 @@ static void then(braid_exec *exec, struct exec_launch *launch,
     if (launch->status)
         braid_error_end_attempt(&attempt, BRAID_OK);
     if (status && launch->queued)
-        braid_exec_lose(exec, launch->queue);
+        atomic_store(&exec->is_unrecorded, true);
     launch->status = launch->status ? launch->status : status;
 }
 
@@ -145,7 +149,7 @@ static void note_uses(struct exec_launch *launch)
 // standing for them.
 static void launch_frames(braid_exec *exec, struct exec_launch *launch)
 {
-    launch->status = braid_exec_parts_before(exec, launch);
+    launch->status = braid_exec_parts_before(exec->parts, exec, launch);
     if (!launch->status)
         launch->status = braid_exec_turn_versions(exec, launch->slot, launch->first);
     if (!launch->status)
@@ -154,7 +158,7 @@ static void launch_frames(braid_exec *exec, struct exec_launch *launch)
         launch->status = play(exec, launch);
     if (launch->queued)
         then(exec, launch, order_end);
-    then(exec, launch, braid_exec_parts_after);
+    then(exec, launch, tell_parts);
     if (launch->queued)
         then(exec, launch, record_end);
     note_uses(launch);

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
-#include "exec/exec_part.h"
 
 static bool has_rows(const struct exec_params *params)
 {
@@ -69,7 +68,7 @@ static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t nu
 {
     bool in_rows = has_rows(&exec->params);
     uint32_t most = 1;
-    bool differ = exec->version_period > 1 || braid_exec_parts_need_each_frame(exec);
+    bool differ = exec->version_period > 1 || braid_exec_parts_need_each_frame(exec->parts);
     if (exec->player->most_frames && exec->num_slots == 1 && !differ)
         most = exec->player->most_frames(exec->slots[0].playing, in_rows);
     for (size_t done = 0; done < num_frames;) {
@@ -91,8 +90,6 @@ static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t nu
 static braid_status launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames)
 {
     braid_status status = braid_exec_check_stream(exec, stream);
-    if (!status)
-        status = braid_exec_find_lost(exec, stream);
     if (status)
         return status;
     struct error_attempt attempt;
@@ -118,6 +115,7 @@ braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size
     if (!status) {
         status = launch_many(exec, stream, num_frames);
         use_rows_up(&exec->params);
+        braid_exec_await_unrecorded(exec, stream);
     }
     braid_exec_end_launch(exec);
     return status;

@@ -3,27 +3,26 @@
 #include "exec/exec_part.h"
 
 #include "base/error.h"
-#include "exec/exec.h"
 
-void braid_exec_add_part(braid_exec *exec, struct exec_part *part)
+void braid_exec_add_part(struct exec_part **parts, struct exec_part *part)
 {
-    struct exec_part **link = &exec->parts;
+    struct exec_part **link = parts;
     while (*link)
         link = &(*link)->next;
     *link = part;
 }
 
-struct exec_part *braid_exec_find_part(const braid_exec *exec, const struct exec_part_ops *ops)
+struct exec_part *braid_exec_find_part(struct exec_part *part, const struct exec_part_ops *ops)
 {
-    struct exec_part *part = exec->parts;
     while (part && part->ops != ops)
         part = part->next;
     return part;
 }
 
-void braid_exec_drop_part(braid_exec *exec, const struct exec_part_ops *ops)
+void braid_exec_drop_part(struct exec_part **parts, braid_exec *exec,
+                          const struct exec_part_ops *ops)
 {
-    struct exec_part **link = &exec->parts;
+    struct exec_part **link = parts;
     while (*link && (*link)->ops != ops)
         link = &(*link)->next;
     struct exec_part *part = *link;
@@ -33,24 +32,25 @@ void braid_exec_drop_part(braid_exec *exec, const struct exec_part_ops *ops)
     part->ops->finish(part, exec);
 }
 
-void braid_exec_drop_parts(braid_exec *exec)
+void braid_exec_drop_parts(struct exec_part **parts, braid_exec *exec)
 {
-    while (exec->parts)
-        braid_exec_drop_part(exec, exec->parts->ops);
+    while (*parts)
+        braid_exec_drop_part(parts, exec, (*parts)->ops);
 }
 
-bool braid_exec_parts_need_each_frame(const braid_exec *exec)
+bool braid_exec_parts_need_each_frame(const struct exec_part *parts)
 {
     bool needs = false;
-    for (const struct exec_part *part = exec->parts; part; part = part->next)
+    for (const struct exec_part *part = parts; part; part = part->next)
         needs |= part->ops->frame_by_frame;
     return needs;
 }
 
-braid_status braid_exec_parts_before(braid_exec *exec, const struct exec_launch *launch)
+braid_status braid_exec_parts_before(struct exec_part *parts, braid_exec *exec,
+                                     const struct exec_launch *launch)
 {
     braid_status status = BRAID_OK;
-    for (struct exec_part *part = exec->parts; part; part = part->next) {
+    for (struct exec_part *part = parts; part; part = part->next) {
         if (!status && part->ops->before_launch)
             status = part->ops->before_launch(part, exec, launch);
         part->has_begun = !status;
@@ -59,11 +59,12 @@ braid_status braid_exec_parts_before(braid_exec *exec, const struct exec_launch 
 }
 
 // Of two failures the first tells what happened.
-braid_status braid_exec_parts_after(braid_exec *exec, struct exec_launch *launch)
+braid_status braid_exec_parts_after(struct exec_part *parts, braid_exec *exec,
+                                    const struct exec_launch *launch)
 {
     struct error_attempt attempt;
     braid_status first = BRAID_OK;
-    for (struct exec_part *part = exec->parts; part; part = part->next) {
+    for (struct exec_part *part = parts; part; part = part->next) {
         if (!part->has_begun || !part->ops->after_launch)
             continue;
         braid_status status = part->ops->after_launch(part, exec, launch);
@@ -77,20 +78,28 @@ braid_status braid_exec_parts_after(braid_exec *exec, struct exec_launch *launch
     return first;
 }
 
-braid_status braid_exec_parts_wait(braid_exec *exec)
+braid_status braid_exec_parts_wait(struct exec_part *parts, braid_exec *exec)
 {
     braid_status status = BRAID_OK;
-    for (struct exec_part *part = exec->parts; part && !status; part = part->next) {
+    for (struct exec_part *part = parts; part && !status; part = part->next) {
         if (part->ops->wait)
             status = part->ops->wait(part, exec);
     }
     return status;
 }
 
-void braid_exec_parts_settle(braid_exec *exec)
+bool braid_exec_parts_are_unsettled(const struct exec_part *part)
 {
-    for (struct exec_part *part = exec->parts; part; part = part->next) {
-        if (part->ops->settle)
+    while (part && !part->is_unsettled)
+        part = part->next;
+    return part;
+}
+
+void braid_exec_parts_settle(struct exec_part *parts, braid_exec *exec)
+{
+    for (struct exec_part *part = parts; part; part = part->next) {
+        if (part->is_unsettled)
             part->ops->settle(part, exec);
+        part->is_unsettled = false;
     }
 }

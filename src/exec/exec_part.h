@@ -43,8 +43,8 @@ struct exec_part_ops {
     // By a wait or query that found that all frames have ended. It does not block, and it may run
     // on several threads. Errors: what the part knows of these frames.
     braid_status (*wait)(struct exec_part *part, braid_exec *exec);
-    // If a launch failed, once all frames have ended, without the lock and with no launch under
-    // way.
+    // Once all frames have ended, if the part is unsettled. No launch is under way, and the lock is
+    // not held.
     void (*settle)(struct exec_part *part, braid_exec *exec);
     // Frees the part. No frame is in flight.
     void (*finish)(struct exec_part *part, braid_exec *exec);
@@ -55,23 +55,30 @@ struct exec_part {
     const struct exec_part_ops *ops;
     struct exec_part *next;
     bool has_begun; // in the launch at hand
+    // Guarded by the exec's lock. after_launch sets it if a failed launch has left something: the
+    // next launch waits for all frames, and settles it before.
+    bool is_unsettled;
 };
 
-// The exec owns the part from then on.
-void braid_exec_add_part(braid_exec *exec, struct exec_part *part);
+// A list of parts is an exec's, which owns them from then on.
+void braid_exec_add_part(struct exec_part **parts, struct exec_part *part);
 // NULL: the exec has no such part.
-struct exec_part *braid_exec_find_part(const braid_exec *exec, const struct exec_part_ops *ops);
+struct exec_part *braid_exec_find_part(struct exec_part *parts, const struct exec_part_ops *ops);
 // Finishes the part, if there is one.
-void braid_exec_drop_part(braid_exec *exec, const struct exec_part_ops *ops);
-void braid_exec_drop_parts(braid_exec *exec);
+void braid_exec_drop_part(struct exec_part **parts, braid_exec *exec,
+                          const struct exec_part_ops *ops);
+void braid_exec_drop_parts(struct exec_part **parts, braid_exec *exec);
 
 // Whether some part has each frame launched by itself.
-bool braid_exec_parts_need_each_frame(const braid_exec *exec);
+bool braid_exec_parts_need_each_frame(const struct exec_part *parts);
 
 // Each calls an operation of all parts. Errors: those of the first part that fails.
-braid_status braid_exec_parts_before(braid_exec *exec, const struct exec_launch *launch);
-braid_status braid_exec_parts_after(braid_exec *exec, struct exec_launch *launch);
-braid_status braid_exec_parts_wait(braid_exec *exec);
-void braid_exec_parts_settle(braid_exec *exec);
+braid_status braid_exec_parts_before(struct exec_part *parts, braid_exec *exec,
+                                     const struct exec_launch *launch);
+braid_status braid_exec_parts_after(struct exec_part *parts, braid_exec *exec,
+                                    const struct exec_launch *launch);
+braid_status braid_exec_parts_wait(struct exec_part *parts, braid_exec *exec);
+bool braid_exec_parts_are_unsettled(const struct exec_part *parts);
+void braid_exec_parts_settle(struct exec_part *parts, braid_exec *exec);
 
 #endif

@@ -8,13 +8,13 @@
 //
 // An event says that its stream has come to it, not that what other devices did before was right: a
 // device that breaks tells so only when it is asked itself. So each has an event that is never
-// recorded, which is asked where a frame has ended.
+// recorded: its probe, which waits ask when a frame has ended.
 #include "exec/exec_places.h"
 
-#include "base/array.h"
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "base/node_text.h"
-#include "device/kept.h"
 #include "place/place.h"
 #include "plan/cost_model.h"
 
@@ -95,42 +95,46 @@ braid_status braid_exec_place(braid_exec *exec, const braid_graph *graph,
     return status || !exec->placed ? status : check_placed(options);
 }
 
-braid_status braid_exec_lease_probes(braid_exec *exec)
+// Of all places but 0, leased, never recorded.
+struct exec_probes {
+    struct exec_part part;
+    braid_event *events[MOST_PLACES];
+};
+
+static braid_status wait(struct exec_part *part, braid_exec *exec)
+{
+    const struct exec_probes *probes = (const struct exec_probes *)part;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 1; i < exec->places.num && !status; i++) {
+        struct backend *backend = exec->places.devices[i]->backend;
+        status = backend->ops->event_query(backend, probes->events[i]->backend);
+    }
+    return status;
+}
+
+static void finish(struct exec_part *part, braid_exec *exec)
+{
+    struct exec_probes *probes = (struct exec_probes *)part;
+    for (uint32_t i = 1; i < exec->places.num; i++) {
+        if (probes->events[i])
+            braid_device_return_event(exec->places.devices[i], probes->events[i]);
+    }
+    free(probes);
+}
+
+static const struct exec_part_ops ops = { .wait = wait, .finish = finish };
+
+braid_status braid_exec_add_probes(braid_exec *exec)
 {
     if (!exec->placed)
         return BRAID_OK;
-    uint32_t num = exec->places.num;
-    exec->probes = braid_allocate_zeroed(num, sizeof(*exec->probes));
-    if (!exec->probes)
+    struct exec_probes *probes = calloc(1, sizeof(*probes));
+    if (!probes)
         return braid_error_no_memory("an exec");
+    probes->part.ops = &ops;
+    braid_exec_add_part(&exec->parts, &probes->part);
     braid_status status = BRAID_OK;
-    for (uint32_t i = 1; i < num && !status; i++)
-        status = braid_device_lease_event(exec->places.devices[i], &exec->probes[i]);
+    for (uint32_t i = 1; i < exec->places.num && !status; i++)
+        status = braid_device_lease_event(exec->places.devices[i], &probes->events[i]);
     return status;
-}
-
-void braid_exec_leave_places(braid_exec *exec)
-{
-    for (uint32_t i = 1; exec->probes && i < exec->places.num; i++) {
-        if (exec->probes[i])
-            braid_device_return_event(exec->places.devices[i], exec->probes[i]);
-    }
-    free(exec->probes);
-    braid_placed_release(exec->placed);
-}
-
-braid_status braid_exec_probe_places(const braid_exec *exec)
-{
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 1; exec->probes && i < exec->places.num && !status; i++) {
-        struct backend *backend = exec->places.devices[i]->backend;
-        status = backend->ops->event_query(backend, exec->probes[i]->backend);
-    }
-    return status;
-}
-
-void braid_exec_free_kept_of(const struct places *places)
-{
-    for (uint32_t i = 0; i < places->num; i++)
-        braid_device_free_kept(places->devices[i]);
 }

@@ -10,12 +10,7 @@
 // BRAID_INVALID_ARGUMENT (a schedule for more places than there are), those of braid_graph_place.
 braid_status braid_exec_place(braid_exec *exec, const braid_graph *graph,
                               const braid_exec_options *options);
-void braid_exec_leave_places(braid_exec *exec);
-
-// Leases what is asked for a device's health. Errors: as lease_event.
-braid_status braid_exec_lease_probes(braid_exec *exec);
-
-// Frees what has become idle of all devices.
-void braid_exec_free_kept_of(const struct places *places);
+// Adds the part by which waits ask whether the other devices still work. Errors: as lease_event.
+braid_status braid_exec_add_probes(braid_exec *exec);
 
 #endif

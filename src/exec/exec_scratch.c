@@ -34,9 +34,7 @@ struct growth {
 static braid_status check(const braid_exec *exec, braid_resource scratch, uint64_t bytes)
 {
     static const char function[] = "braid_exec_set_scratch";
-    if (!exec)
-        return braid_error_null(function, "exec");
-    braid_status status = braid_inside_check(function, exec);
+    braid_status status = braid_exec_check(function, exec);
     if (status)
         return status;
     const braid_graph *graph = exec->scratch_graph;
@@ -319,10 +317,9 @@ braid_status braid_exec_set_scratch(braid_exec *exec, braid_resource scratch, ui
         return status;
     struct growth growth = { .exec = exec, .num_places = exec_num_places(exec) };
     braid_exec_begin_launch(exec);
-    status = braid_exec_check_lost(exec);
     const struct graph_resource *resources = exec->scratch_graph->resources.items;
     uint64_t before = resources[scratch.index].bytes;
-    if (!status && bytes > before) {
+    if (bytes > before) {
         set_bytes(exec, scratch.index, bytes);
         status = grow(&growth);
         if (status)

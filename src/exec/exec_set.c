@@ -16,9 +16,7 @@ struct setter {
 static braid_status begin(const char *function, braid_exec *exec, braid_node node,
                           struct setter *out_setter)
 {
-    if (!exec)
-        return braid_error_null(function, "exec");
-    braid_status status = braid_inside_check(function, exec);
+    braid_status status = braid_exec_check(function, exec);
     if (status)
         return status;
     if (node.graph != exec->graph_id || node.index >= exec->tasks.num)

@@ -95,16 +95,16 @@ braid_status braid_exec_add_times(braid_exec *exec, uint32_t num_frames)
     if (!times)
         return braid_error_no_memory("the times of frames");
     *times = (struct exec_times){ .part.ops = &ops, .room = num_frames };
-    braid_exec_add_part(exec, &times->part);
+    braid_exec_add_part(&exec->parts, &times->part);
     return fill(exec, num_frames, times);
 }
 
 void braid_exec_drop_times(braid_exec *exec)
 {
-    braid_exec_drop_part(exec, &ops);
+    braid_exec_drop_part(&exec->parts, exec, &ops);
 }
 
 struct exec_times *braid_exec_get_times(const braid_exec *exec)
 {
-    return (struct exec_times *)braid_exec_find_part(exec, &ops);
+    return (struct exec_times *)braid_exec_find_part(exec->parts, &ops);
 }

@@ -22,7 +22,7 @@ static braid_status check(const braid_exec *exec, const braid_graph *graph)
     if (graph->id != exec->graph_id)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: the exec was made of another graph",
                            function);
-    return braid_inside_check(function, exec);
+    return braid_exec_check(function, exec);
 }
 
 static braid_status run_frames(braid_exec *exec, uint32_t num_frames)

@@ -24,7 +24,7 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
 {
     if (!exec || !out)
         return braid_error_null(function, exec ? "the output" : "exec");
-    braid_status status = braid_inside_check(function, exec);
+    braid_status status = braid_exec_check(function, exec);
     if (status)
         return status;
     struct exec_times *times = braid_exec_get_times(exec);
@@ -33,9 +33,7 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
                            "%s: the exec keeps no times: braid_exec_options.profile is 0",
                            function);
     braid_exec_begin_launch(exec);
-    status = braid_exec_check_lost(exec);
-    if (!status)
-        status = braid_exec_read_times(exec, times);
+    status = braid_exec_read_times(exec, times);
     if (status)
         braid_exec_end_launch(exec);
     return status;

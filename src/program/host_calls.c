@@ -3,6 +3,7 @@
 #include "program/host_calls.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/inside.h"
@@ -12,6 +13,7 @@ static void run(void *user)
 {
     struct host_call *call = user;
     struct inside inside;
+    atomic_fetch_add(&call->num_begun, 1);
     braid_inside_begin(&inside, "a host call", NULL);
     call->work.call(call->work.user);
     braid_inside_end(&inside);
@@ -71,6 +73,7 @@ braid_status braid_host_call_put(struct host_calls *calls, struct work_host work
     call->work = work;
     call->launched_before = num_launches;
     call->num_launched = 0;
+    atomic_init(&call->num_begun, 0);
     atomic_init(&call->num_run, 0);
     task->host = (struct work_host){ .call = run, .user = call, .is_blocking = work.is_blocking };
     return BRAID_OK;
@@ -91,9 +94,18 @@ void braid_host_call_replace(struct host_calls *calls, uint64_t num_launches,
     append(calls, call);
 }
 
+static void free_call(struct host_call *call)
+{
+    const struct timespec pause = { .tv_nsec = 50000 };
+    while (call && atomic_load_explicit(&call->num_run, memory_order_acquire) <
+                       atomic_load(&call->num_begun))
+        nanosleep(&pause, NULL);
+    free(call);
+}
+
 void braid_host_call_discard(const struct backend_task *task)
 {
-    free(task->host.user);
+    free_call(task->host.user);
 }
 
 struct work_host braid_host_call_work(const struct backend_task *task)
@@ -105,6 +117,6 @@ struct work_host braid_host_call_work(const struct backend_task *task)
 void braid_host_calls_finish(struct host_calls *calls)
 {
     while (calls->first)
-        free(take_first(calls));
+        free_call(take_first(calls));
     calls->last = NULL;
 }

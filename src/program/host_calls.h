@@ -14,6 +14,7 @@ struct host_call {
     struct work_host work;
     // Of frames of its slot: launched before it came, and, once it is replaced, launched with it.
     uint64_t launched_before, num_launched;
+    _Atomic uint64_t num_begun;
     _Atomic uint64_t num_run; // written last by the call: then it may be used anew
 };
 
@@ -38,7 +39,8 @@ void braid_host_call_discard(const struct backend_task *task);
 
 struct work_host braid_host_call_work(const struct backend_task *task);
 
-// No frame is in flight.
+// No frame is in flight, or the device has failed: calls that still run on a thread of the driver
+// are awaited.
 void braid_host_calls_finish(struct host_calls *calls);
 
 #endif

@@ -35,8 +35,8 @@ struct stage {
 
 // What a launch left behind, also where it failed. Zeroed before.
 struct play_result {
-    bool queued; // something was queued; false only with an error
-    bool lost;   // and of that, something could not be joined to the stream: it is to be awaited
+    bool queued;   // something was queued; false only with an error
+    bool unjoined; // and of that, something is not joined to the stream: it is to be awaited
 };
 
 // Calls are made with the exec's lock held, or before and after anyone else knows the exec.
@@ -103,8 +103,8 @@ struct player {
                                 bool in_rows, struct play_result *out_result);
     // Optional: after the device failed, adds what was running in islands, as far as can be told.
     void (*find_running)(const struct playing *playing, struct running *running);
-    // Optional: waits for streams of its own, and, as those that it was given have ended, for what
-    // no stream tells of.
+    // Optional: waits for each stream of its own, if some fail for the others, and, as those that
+    // it was given have ended, for what no stream tells of.
     braid_status (*synchronize)(struct playing *playing);
     // No launch is in flight.
     void (*destroy)(struct playing *playing);

@@ -205,8 +205,8 @@ static void note_end(uint64_t frame, void *user)
     check_fails(braid_exec_launch(ends->exec, NULL), BRAID_INVALID_ARGUMENT, "callback");
 }
 
-// One call of a launch fails, or that and all behind it, so that the frame's end is not known until
-// the next launch on the same stream.
+// One call of a launch fails, or that and all behind it. If the frame cannot be awaited either, the
+// device has failed, and nobody is told of that frame.
 static bool check_ends(struct fixture *fixture, const struct ends *ends, int k, bool fails_on)
 {
     for (int i = 0; i < 4; i++)
@@ -218,11 +218,15 @@ static bool check_ends(struct fixture *fixture, const struct ends *ends, int k, 
     fixture->trace.fail_at = 0;
     fixture->trace.fails_on = false;
     assert_true(!status == !fixture->trace.failed);
-    for (int i = 0; i < 4; i++)
-        check_ok(braid_exec_launch(fixture->exec, fixture->streams[0]));
-    check_ok(braid_exec_wait(fixture->exec));
+    bool device_failed = braid_exec_launch(fixture->exec, fixture->streams[0]) != BRAID_OK;
+    assert_true(fails_on || !device_failed);
+    if (device_failed)
+        check_fails(braid_exec_wait(fixture->exec), BRAID_DEVICE_ERROR,
+                    "neither recorded nor awaited");
+    else
+        check_ok(braid_exec_wait(fixture->exec));
     assert_true(ends->in_order);
-    assert_int_equal(ends->next, braid_exec_num_frames(fixture->exec));
+    assert_true(ends->next == braid_exec_num_frames(fixture->exec) || device_failed);
     return status != BRAID_OK;
 }
 
@@ -290,39 +294,52 @@ static braid_status wait_for_one_who_asks(void *user)
     return BRAID_OK;
 }
 
-static void lose_a_frame(struct fixture *fixture)
+static void check_failed(braid_status status)
 {
-    fixture->trace.num_calls = 0;
-    fixture->trace.fail_at = 2;
-    fixture->trace.while_waiting = cannot_wait;
-    check_fails(braid_exec_launch(fixture->exec, fixture->streams[0]), BRAID_DEVICE_ERROR,
-                "planted failure of event_record");
-    fixture->trace.fail_at = 0;
+    check_fails(status, BRAID_DEVICE_ERROR,
+                "failed before: the end of a frame on trace:0 can be neither recorded nor awaited: "
+                "planted failure of a wait");
 }
 
-static void a_lost_frame_may_wait_for_who_uses_the_exec(void **state)
+// Each later call says so, and all is freed.
+static void a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device(void **state)
 {
     (void)state;
-    for (int many = 0; many < 2; many++) {
-        struct fixture fixture = { 0 };
-        set_up(&fixture, BRAID_MODE_NATIVE, 2);
-        fixture.trace.user = &fixture;
-        lose_a_frame(&fixture);
-        check_fails(braid_exec_launch(fixture.exec, fixture.streams[1]), BRAID_DEVICE_ERROR,
-                    "only a launch on the same stream");
-        check_fails(braid_exec_launch(fixture.exec, fixture.streams[0]), BRAID_DEVICE_ERROR,
-                    "planted failure of a wait");
-        fixture.trace.while_waiting = wait_for_one_who_asks;
-        fixture.answer = BRAID_DEVICE_ERROR; // it is still lost
-        if (many)
-            check_ok(braid_exec_launch_many(fixture.exec, fixture.streams[0], 2));
-        else
-            check_ok(braid_exec_launch(fixture.exec, fixture.streams[0]));
-        assert_int_equal(fixture.num_waits, 1);
-        check_ok(braid_exec_query(fixture.exec));
-        braid_exec_destroy(fixture.exec);
-        tear_down(&fixture);
-    }
+    struct fixture fixture = { 0 };
+    braid_event *event = NULL;
+    braid_graph *graph = make_graph(1, NULL);
+    braid_exec *other = NULL;
+    set_up(&fixture, BRAID_MODE_NATIVE, 2);
+    check_ok(braid_event_create(fixture.device, NULL, &event));
+    fixture.trace.num_calls = 0;
+    fixture.trace.fail_at = 2;
+    fixture.trace.while_waiting = cannot_wait;
+    check_fails(braid_exec_launch(fixture.exec, fixture.streams[0]), BRAID_DEVICE_ERROR,
+                "planted failure of event_record");
+    fixture.trace.fail_at = 0;
+    fixture.trace.while_waiting = NULL;
+    int num_calls = fixture.trace.num_calls;
+    check_failed(braid_exec_launch(fixture.exec, fixture.streams[0]));
+    check_failed(braid_exec_launch_many(fixture.exec, fixture.streams[1], 2));
+    check_failed(braid_exec_wait(fixture.exec));
+    check_failed(braid_exec_wait_frame(fixture.exec, 0));
+    check_failed(braid_exec_wait_until(fixture.exec, 1));
+    check_failed(braid_exec_query(fixture.exec));
+    check_failed(braid_exec_query_frame(fixture.exec, 0));
+    check_failed(braid_exec_set_enabled(fixture.exec, fixture.node, true));
+    check_failed(braid_exec_create(fixture.device, graph, NULL, &other));
+    check_failed(braid_stream_synchronize(fixture.device, fixture.streams[0]));
+    check_failed(braid_stream_wait(fixture.streams[0], event));
+    check_failed(braid_event_record(event, NULL));
+    check_failed(braid_event_synchronize(event));
+    assert_int_equal(fixture.trace.num_calls, num_calls);
+    braid_exec_destroy(fixture.exec);
+    braid_event_destroy(event);
+    braid_graph_destroy(graph);
+    for (int i = 0; i < 2; i++)
+        braid_stream_destroy(fixture.streams[i]);
+    check_ok(braid_device_close(fixture.device));
+    assert_int_equal(fixture.trace.live_streams + fixture.trace.live_events, 0);
 }
 
 // Every call of a launch fails once. Where the launch then waits itself for what it has queued, the
@@ -382,25 +399,20 @@ static braid_status start_another_launch(void *user)
 static void launches_wait_for_one_that_waits_for_its_frame(void **state)
 {
     (void)state;
-    for (int is_lost = 0; is_lost < 2; is_lost++) {
-        struct fixture fixture;
-        set_up(&fixture, BRAID_MODE_NATIVE, 2);
-        fixture.trace.user = &fixture;
-        if (is_lost)
-            lose_a_frame(&fixture);
-        fixture.trace.while_waiting = start_another_launch;
-        fixture.trace.num_calls = 0;
-        fixture.trace.fail_at = is_lost ? 0 : 2;
-        int from = fixture.trace.num_entries;
-        braid_status status = braid_exec_launch(fixture.exec, fixture.streams[0]);
-        assert_true(is_lost ? !status : status == BRAID_DEVICE_ERROR);
-        assert_int_equal(pthread_join(fixture.thread, NULL), 0);
-        assert_int_equal(trace_count(&fixture.trace, TRACE_STREAM_SYNCHRONIZE, from), 1);
-        assert_int_equal(trace_count(&fixture.trace, TRACE_PROGRAM_LAUNCH, from), 2);
-        check_ok(braid_exec_query(fixture.exec));
-        braid_exec_destroy(fixture.exec);
-        tear_down(&fixture);
-    }
+    struct fixture fixture;
+    set_up(&fixture, BRAID_MODE_NATIVE, 2);
+    fixture.trace.user = &fixture;
+    fixture.trace.while_waiting = start_another_launch;
+    fixture.trace.num_calls = 0;
+    fixture.trace.fail_at = 2;
+    int from = fixture.trace.num_entries;
+    check_fails(braid_exec_launch(fixture.exec, fixture.streams[0]), BRAID_DEVICE_ERROR, "");
+    assert_int_equal(pthread_join(fixture.thread, NULL), 0);
+    assert_int_equal(trace_count(&fixture.trace, TRACE_STREAM_SYNCHRONIZE, from), 1);
+    assert_int_equal(trace_count(&fixture.trace, TRACE_PROGRAM_LAUNCH, from), 2);
+    check_ok(braid_exec_query(fixture.exec));
+    braid_exec_destroy(fixture.exec);
+    tear_down(&fixture);
 }
 
 // A thread that waits for a frame which counts, and of which nothing is recorded yet.
@@ -461,7 +473,7 @@ int main(void)
         cmocka_unit_test(a_frame_whose_end_cannot_be_recorded_is_awaited_at_once),
         cmocka_unit_test(every_frame_that_counts_is_told_of_by_its_number),
         cmocka_unit_test(the_first_failure_of_a_launch_is_the_one_it_reports),
-        cmocka_unit_test(a_lost_frame_may_wait_for_who_uses_the_exec),
+        cmocka_unit_test(a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device),
         cmocka_unit_test(a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec),
         cmocka_unit_test(launches_wait_for_one_that_waits_for_its_frame),
         cmocka_unit_test(a_frame_is_awaited_by_what_its_launch_records),

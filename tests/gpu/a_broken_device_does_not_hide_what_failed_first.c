@@ -8,13 +8,13 @@
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
 
-enum { ILLEGAL_ADDRESS = 700 };
+enum { UNKNOWN_ERROR = 999, ILLEGAL_ADDRESS = 700 };
 
-// Launches with the nth call of any function failing, and those after it too with "+".
-static braid_status launch_failing(struct frame *frame, long nth, const char *later_too)
+// Launches with the nth call of any function failing, and with "+" those after it too.
+static braid_status launch_failing(struct frame *frame, long nth, const char *later_too, int code)
 {
     char rule[64];
-    snprintf(rule, sizeof(rule), "*:%ld%s=%d", nth, later_too, ILLEGAL_ADDRESS);
+    snprintf(rule, sizeof(rule), "*:%ld%s=%d", nth, later_too, code);
     assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
     braid_status status = braid_exec_launch(frame->exec, frame->stream);
     assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
@@ -31,29 +31,62 @@ static void note_what_failed(char *out_text, size_t size)
     *end = '\0';
 }
 
+static void open_and_run(struct frame *frame, braid_exec_mode mode)
+{
+    reset_standin();
+    check_ok(frame_open(frame, "cuda"));
+    check_ok(frame_create_exec(frame, mode));
+    check_ok(frame_run(frame, 1));
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device); // of the stand-in
+int cuDevicePrimaryCtxRelease(int device);
+int cuCtxSetCurrent(void *context);
+int cuCtxSynchronize(void);
+
+// What was queued before the failure runs on: the stand-in's driver is as well as before.
+static void await_driver(void)
+{
+    void *context = NULL;
+    assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), 0);
+    assert_int_equal(cuCtxSetCurrent(context), 0);
+    assert_int_equal(cuCtxSynchronize(), 0);
+    assert_int_equal(cuCtxSetCurrent(NULL), 0);
+    assert_int_equal(cuDevicePrimaryCtxRelease(0), 0);
+}
+
+// A device of its own, since it stays failed.
+static void break_from_call(long nth, braid_exec_mode mode, char *out_text, size_t size)
+{
+    struct frame frame;
+    open_and_run(&frame, mode);
+    check_fails(launch_failing(&frame, nth, "+", ILLEGAL_ADDRESS), BRAID_DEVICE_ERROR, "");
+    note_what_failed(out_text, size);
+    check_fails(braid_exec_wait(frame.exec), BRAID_DEVICE_ERROR, "failed before");
+    check_fails(frame_run(&frame, 1), BRAID_DEVICE_ERROR, "failed before");
+    await_driver();
+    frame_finish(&frame);
+}
+
 // Returns how many failures named a node.
 static int break_at_each_call(braid_exec_mode mode)
 {
     struct frame frame;
     int num_named = 0;
     char expected[512], found[512];
-    reset_standin();
-    check_ok(frame_open(&frame, "cuda"));
-    check_ok(frame_create_exec(&frame, mode));
-    check_ok(frame_run(&frame, 1));
+    open_and_run(&frame, mode);
     long calls = standin_calls("*");
     check_ok(braid_exec_launch(frame.exec, frame.stream));
     calls = standin_calls("*") - calls;
     check_ok(braid_exec_wait(frame.exec));
     for (long nth = 1; nth <= calls; nth++) {
-        if (launch_failing(&frame, nth, "") == BRAID_OK)
+        if (launch_failing(&frame, nth, "", UNKNOWN_ERROR) == BRAID_OK)
             continue; // what was current before is not: nobody is told
         note_what_failed(expected, sizeof(expected));
-        check_fails(launch_failing(&frame, nth, "+"), BRAID_DEVICE_ERROR, "");
-        note_what_failed(found, sizeof(found));
+        check_ok(frame_run(&frame, 1));
+        break_from_call(nth, mode, found, sizeof(found));
         assert_string_equal(found, expected);
         num_named += strchr(found, '\'') != NULL;
-        check_ok(frame_run(&frame, 1)); // a frame that could not be awaited is, now
     }
     check_ok(frame_run(&frame, 7));
     check_ok(frame_read(&frame));

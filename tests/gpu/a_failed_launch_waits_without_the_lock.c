@@ -47,14 +47,19 @@ static void open_device(struct asked *asked)
     check_ok(frame_open(&asked->frame, "cuda"));
 }
 
-static void finish(struct asked *asked)
+static void finish_all(struct asked *asked)
 {
-    asker_finish(&asked->asker);
     braid_exec_destroy(asked->frame.exec);
     asked->frame.exec = NULL;
     frame_finish(&asked->frame);
     sem_destroy(&asked->may_end);
     check_nothing_is_left();
+}
+
+static void finish(struct asked *asked)
+{
+    asker_finish(&asked->asker);
+    finish_all(asked);
 }
 
 static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_frames)
@@ -110,14 +115,13 @@ static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(voi
     }
 }
 
-// Where that wait fails too the frame is lost, and nobody is told of it, until a launch on the same
-// stream has waited for it.
-static void check_lost(uint32_t num_frames, const char *rules)
+// If that wait fails too, the device has failed, and nobody is told of the frame.
+static void check_failed(uint32_t num_frames, const char *rules)
 {
     struct asked asked;
     open_device(&asked);
     create_asked(&asked, BRAID_MODE_NATIVE, num_frames);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         sem_post(&asked.may_end);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
     check_ok(braid_exec_wait(asked.frame.exec));
@@ -126,19 +130,19 @@ static void check_lost(uint32_t num_frames, const char *rules)
                 "the frame's callback could not be queued");
     fail_calls(NULL);
     check_fails(braid_exec_wait(asked.frame.exec), BRAID_DEVICE_ERROR, "neither recorded nor");
+    check_fails(braid_exec_launch(asked.frame.exec, asked.frame.stream), BRAID_DEVICE_ERROR,
+                "neither recorded nor");
     assert_int_equal(asked.asker.num_ended, 1);
-    check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
-    check_ok(braid_exec_wait(asked.frame.exec));
-    assert_int_equal(asked.asker.num_ended, 3);
-    finish(&asked);
+    sem_destroy(&asked.asker.has_failed);
+    finish_all(&asked);
 }
 
-static void a_frame_that_cannot_be_awaited_is_lost(void **state)
+static void a_frame_that_cannot_be_awaited_fails_its_device(void **state)
 {
     (void)state;
-    check_lost(1, "cuLaunchHostFunc:1=999,cuEventSynchronize:1=999");
-    check_lost(1, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
-    check_lost(2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
+    check_failed(1, "cuLaunchHostFunc:1=999,cuEventSynchronize:1=999");
+    check_failed(1, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
+    check_failed(2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
 }
 
 enum { NUM_KEPT = 6 };
@@ -372,7 +376,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec),
-        cmocka_unit_test(a_frame_that_cannot_be_awaited_is_lost),
+        cmocka_unit_test(a_frame_that_cannot_be_awaited_fails_its_device),
         cmocka_unit_test(whether_what_is_kept_is_still_used),
         cmocka_unit_test(even_without_an_event_for_that),
         cmocka_unit_test(which_frames_have_ended),

@@ -138,8 +138,6 @@ static void memory_of_execs_that_went_is_used_again(void **state)
 }
 
 static const braid_exec_options whole = { .islands = BRAID_ISLANDS_WHOLE };
-static const braid_exec_options stretches = { .mode = BRAID_MODE_NATIVE,
-                                              .islands = BRAID_ISLANDS_ALWAYS };
 
 // Of the same code, so that nothing else frees it.
 static void memory_that_is_kept_goes_where_it_is_missing(void **state)
@@ -167,45 +165,6 @@ static void memory_that_is_kept_goes_where_it_is_missing(void **state)
     check_nothing_is_left();
 }
 
-// From whichever call of its destruction on the device is out of reach.
-static bool destroy_out_of_reach(const braid_exec_options *options, long nth)
-{
-    braid_device *device;
-    braid_exec *exec;
-    braid_graph *graph = make_chain(4);
-    char rule[64];
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    check_ok(braid_exec_create(device, graph, options, &exec));
-    check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_wait(exec));
-    snprintf(rule, sizeof(rule), "cuCtxGetCurrent:%ld+=999", nth);
-    long before = standin_calls("cuCtxGetCurrent");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
-    braid_exec_destroy(exec);
-    bool failed = standin_calls("cuCtxGetCurrent") - before >= nth;
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
-    check_ok(braid_exec_create(device, graph, options, &exec));
-    check_ok(braid_exec_launch(exec, NULL));
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    braid_device_close(device);
-    check_nothing_is_left();
-    return failed;
-}
-
-static void execs_that_go_while_the_device_is_out_of_reach_leave_nothing(void **state)
-{
-    (void)state;
-    long num = 0;
-    for (long nth = 1; destroy_out_of_reach(&whole, nth); nth++)
-        num++;
-    for (long nth = 1; destroy_out_of_reach(&stretches, nth); nth++)
-        num++;
-    print_message("summary: %ld places\n", num);
-    assert_true(num >= 4);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,7 +172,6 @@ int main(void)
         cmocka_unit_test(many_images_do_not_stay_loaded),
         cmocka_unit_test(memory_of_execs_that_went_is_used_again),
         cmocka_unit_test(memory_that_is_kept_goes_where_it_is_missing),
-        cmocka_unit_test(execs_that_go_while_the_device_is_out_of_reach_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

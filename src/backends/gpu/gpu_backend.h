@@ -66,8 +66,6 @@ struct gpu_backend {
     struct gpu_module *retired;            // guarded by lock; see gpu_module.h
     uint32_t num_retired;                  // guarded by lock
     struct gpu_kernel *kernels;            // guarded by lock
-    struct gpu_stream *kept;               // guarded by lock; see braid_gpu_drain
-    struct gpu_left *left;                 // guarded by lock; see braid_gpu_leave_for_later
     struct gpu_left_memory *island_memory; // guarded by lock; see gpu_island_memory.h
     struct gpu_staging *free_staging;      // guarded by lock; see gpu_detour.c
     uint32_t num_free_staging;             // guarded by lock
@@ -84,7 +82,6 @@ struct gpu_backend {
 struct gpu_stream {
     struct backend_stream base;
     gpu_stream handle;
-    struct gpu_stream *next; // among those kept
 };
 
 struct gpu_event {
@@ -187,26 +184,17 @@ braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct gpu_scop
 // Tried again where it fails; a second failure is only logged.
 void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope);
 
-// For what returns nothing: makes the device current, tried again where it fails. False: it could
-// not be, which is logged, and what was to be freed is left for later. Else what others left is
-// destroyed first.
+// For calls that return nothing: makes the device current, tried again if it fails. False: both
+// failed, which is logged. The device has failed then, and the driver keeps what was to be freed.
 bool braid_gpu_enter_to_free(struct gpu_backend *gpu, struct gpu_scope *scope, const char *what);
 
-// Notes what is to be destroyed by the next call that destroys something; NULL is nothing.
-enum gpu_left_kind {
-    GPU_LEFT_EVENT,
-    GPU_LEFT_MEMORY,
-    GPU_LEFT_HOST_MEMORY,
-    GPU_LEFT_EXECUTABLE,
-    GPU_LEFT_GRAPH,
-};
-void braid_gpu_leave_for_later(struct gpu_backend *gpu, enum gpu_left_kind kind, void *handle);
-// `current`: whether the device is. Where it is not, the driver keeps them.
-void braid_gpu_free_left(struct gpu_backend *gpu, bool current);
-
-// Logs the failure of a call that frees; the thread's message stays as it is.
+// Logs the failure of a call that frees, unless the device had failed before. The thread's message
+// stays as it is.
 void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                            const char *what);
+// The same for a wait that nothing can replace. If it failed, so has the device.
+void braid_gpu_check_awaited(const struct gpu_backend *gpu, gpu_result result, const void *slot,
+                             const char *what);
 
 // Turns a result into a status. `slot` is the address of the called slot in gpu->api: it names the
 // call in the message "WHAT (cuda:0) failed: NAME (number) from CALL: text".
@@ -292,7 +280,8 @@ braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
 braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
                                    struct backend_stream **out_stream);
 void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
-braid_status braid_gpu_drain(struct backend *backend);
+// While the device is current.
+void braid_gpu_await_default_stream(const struct gpu_backend *gpu);
 void *braid_gpu_stream_native(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stream *stream);

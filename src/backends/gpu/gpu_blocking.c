@@ -23,9 +23,9 @@ struct gpu_flag {
     struct gpu_staging *memory; // the word, which is the driver's too
     uint32_t num_users;         // detours
     struct backend_detour *spare;
-    uint64_t num_queued;         // on streams
-    _Atomic uint64_t num_handed; // there, by the driver's thread to ours
-    bool goes_on;                // there: nothing waits for the last one
+    uint64_t num_queued;            // on streams
+    _Atomic uint64_t num_under_way; // handed to a thread of ours, which writes it last
+    bool goes_on;                   // on streams: nothing waits for the last one
     bool in_graph;
     gpu_node call; // in a graph: what hands the call over
 };
@@ -36,12 +36,14 @@ static _Atomic uint64_t *word_of(const struct gpu_flag *flag)
     return flag->memory->memory;
 }
 
-// As soon as the word is written the detour may be another call's, and both may be gone.
+// As soon as the word is written the detour may be another call's.
 static void end_call(void *owner, void *user)
 {
     const struct backend_detour *detour = user;
+    struct gpu_flag *flag = detour->flag;
     (void)owner;
-    atomic_fetch_add_explicit(word_of(detour->flag), 1, memory_order_release);
+    atomic_fetch_add_explicit(word_of(flag), 1, memory_order_release);
+    atomic_fetch_sub_explicit(&flag->num_under_way, 1, memory_order_release);
 }
 
 static void make_call(void *user)
@@ -54,10 +56,9 @@ static void make_call(void *user)
 static void hand_over(void *user)
 {
     struct backend_detour *detour = user;
+    atomic_fetch_add_explicit(&detour->flag->num_under_way, 1, memory_order_relaxed);
     if (detour->flag->in_graph)
         atomic_store_explicit(word_of(detour->flag), 0, memory_order_release);
-    else
-        atomic_fetch_add_explicit(&detour->flag->num_handed, 1, memory_order_relaxed);
     if (braid_blockers_run(&detour->gpu->blockers, detour))
         return;
     make_call(detour);
@@ -113,8 +114,7 @@ struct backend_detour *braid_gpu_take_spare(const struct backend_detour *detour)
 static void await_calls(const struct gpu_flag *flag)
 {
     const struct timespec pause = { .tv_nsec = 50000 };
-    while (atomic_load_explicit(word_of(flag), memory_order_acquire) <
-           atomic_load_explicit(&flag->num_handed, memory_order_relaxed))
+    while (atomic_load_explicit(&flag->num_under_way, memory_order_acquire))
         nanosleep(&pause, NULL);
 }
 
@@ -131,12 +131,13 @@ bool braid_gpu_task_goes_on(struct backend *backend, const struct backend_task *
     return flag->goes_on;
 }
 
-// No frame uses it.
+// No frame uses it. If the device has failed, a call may still run on a thread of ours.
 void braid_gpu_leave_flag(const struct backend_detour *detour)
 {
     struct gpu_flag *flag = detour->flag;
     if (!flag || --flag->num_users > 0)
         return;
+    await_calls(flag);
     while (flag->spare) {
         struct backend_detour *spare = flag->spare;
         flag->spare = spare->next;

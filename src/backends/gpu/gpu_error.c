@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/failure.h"
 #include "base/node_text.h"
 
 braid_status braid_gpu_status(gpu_result result)
@@ -31,6 +32,30 @@ static const char *call_name(const struct gpu_backend *gpu, const void *slot)
     return braid_gpu_symbol_name(&braid_gpu_symbols, gpu->vendor->index, offset);
 }
 
+// Errors after which the driver fails every call on the device. CUDA and HIP number them alike.
+static bool stays(gpu_result result)
+{
+    enum {
+        ECC = 214,
+        NVLINK = 220,
+        ILLEGAL_ADDRESS = 700,
+        LAUNCH_TIMEOUT = 702,
+        CONTEXT_IS_DESTROYED = 709,
+        ASSERT = 710,
+        HARDWARE_STACK = 714,
+        LAUNCH_FAILED = 719
+    };
+    return result == ECC || result == NVLINK || result == ILLEGAL_ADDRESS ||
+           result == LAUNCH_TIMEOUT || result == CONTEXT_IS_DESTROYED || result == ASSERT ||
+           (result >= HARDWARE_STACK && result <= LAUNCH_FAILED);
+}
+
+static void note(const struct gpu_backend *gpu)
+{
+    if (gpu->base.failure)
+        braid_failure_note(gpu->base.failure);
+}
+
 static braid_status report(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                            const char *what, const char *where, const char *detail)
 {
@@ -38,9 +63,13 @@ static braid_status report(const struct gpu_backend *gpu, gpu_result result, con
     gpu->vendor->describe(gpu->api, result, &name, &text);
     if (detail && *detail)
         text = detail;
-    return braid_error(braid_gpu_status(result), "%s (%s) failed: %s (%d) from %s%s%s", what, where,
-                       name ? name : "unknown error", result, call_name(gpu, slot),
-                       text ? ": " : "", text ? text : "");
+    braid_status status =
+        braid_error(braid_gpu_status(result), "%s (%s) failed: %s (%d) from %s%s%s", what, where,
+                    name ? name : "unknown error", result, call_name(gpu, slot), text ? ": " : "",
+                    text ? text : "");
+    if (stays(result))
+        note(gpu);
+    return status;
 }
 
 braid_status braid_gpu_check(const struct gpu_backend *gpu, gpu_result result, const void *slot,
@@ -94,9 +123,12 @@ braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *sc
         return BRAID_OK;
     const char *name = NULL, *text = NULL;
     gpu->vendor->describe(gpu->api, result, &name, &text);
-    return braid_error(BRAID_DEVICE_ERROR,
-                       "%s (%s) failed: %s (%d) when the device was made current", what, gpu->label,
-                       name ? name : "unknown error", result);
+    braid_status status =
+        braid_error(BRAID_DEVICE_ERROR, "%s (%s) failed: %s (%d) when the device was made current",
+                    what, gpu->label, name ? name : "unknown error", result);
+    if (stays(result))
+        note(gpu);
+    return status;
 }
 
 // The call in between is done by now, so it cannot be the one that fails.
@@ -123,30 +155,47 @@ braid_status braid_gpu_end(const struct gpu_call *call, gpu_result result, const
     return braid_gpu_check(call->gpu, result, slot, call->what);
 }
 
-static bool enter_noted(const struct gpu_backend *gpu, struct gpu_scope *scope, const char *what)
+static bool has_failed(const struct gpu_backend *gpu)
 {
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = braid_gpu_enter(gpu, scope, what);
-    braid_error_end_noted(&attempt, status);
-    return status == BRAID_OK;
+    return gpu->base.failure && failure_is_noted(gpu->base.failure);
 }
 
 bool braid_gpu_enter_to_free(struct gpu_backend *gpu, struct gpu_scope *scope, const char *what)
 {
+    struct error_attempt attempt;
     *scope = (struct gpu_scope){ 0 };
-    if (gpu->vendor->enter(gpu, scope) != GPU_SUCCESS && !enter_noted(gpu, scope, what))
-        return false;
-    braid_gpu_free_left(gpu, true);
-    return true;
+    if (gpu->vendor->enter(gpu, scope) == GPU_SUCCESS)
+        return true;
+    bool told = has_failed(gpu);
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_gpu_enter(gpu, scope, what);
+    if (status)
+        note(gpu);
+    braid_error_end_noted(&attempt, told ? BRAID_OK : status);
+    return status == BRAID_OK;
+}
+
+static void tell_freed(const struct gpu_backend *gpu, gpu_result result, const void *slot,
+                       const char *what, bool fails_device)
+{
+    struct error_attempt attempt;
+    if (result == GPU_SUCCESS || has_failed(gpu))
+        return;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = report(gpu, result, slot, what, gpu->label, NULL);
+    if (fails_device)
+        note(gpu);
+    braid_error_end_noted(&attempt, status);
 }
 
 void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                            const char *what)
 {
-    if (result == GPU_SUCCESS)
-        return;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_error_end_noted(&attempt, report(gpu, result, slot, what, gpu->label, NULL));
+    tell_freed(gpu, result, slot, what, false);
+}
+
+void braid_gpu_check_awaited(const struct gpu_backend *gpu, gpu_result result, const void *slot,
+                             const char *what)
+{
+    tell_freed(gpu, result, slot, what, true);
 }

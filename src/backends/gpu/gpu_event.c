@@ -63,8 +63,6 @@ void braid_gpu_event_destroy(struct backend *backend, struct backend_event *base
         braid_gpu_check_freed(gpu, gpu->api->event_destroy(event->handle), &gpu->api->event_destroy,
                               what);
         braid_gpu_leave(gpu, &scope);
-    } else {
-        braid_gpu_leave_for_later(gpu, GPU_LEFT_EVENT, event->handle);
     }
     free(event);
 }

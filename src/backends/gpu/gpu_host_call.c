@@ -16,7 +16,7 @@ struct gpu_host_record {
     struct gpu_backend *gpu;
     gpu_host_function *call;
     void *user;
-    bool is_callback; // which the driver makes in any case
+    bool is_callback; // it runs, or the driver makes it in any case
 };
 
 static void insert(struct gpu_host_record **list, struct gpu_host_record *record)
@@ -91,10 +91,19 @@ gpu_result braid_gpu_host_call_by_callback(struct gpu_backend *gpu, gpu_stream s
     return result;
 }
 
+static void note_running(struct gpu_host_record *record)
+{
+    pthread_mutex_lock(&record->gpu->record_lock);
+    record->is_callback = true;
+    record->gpu->num_callbacks++;
+    pthread_mutex_unlock(&record->gpu->record_lock);
+}
+
 static void call_marked(void *user)
 {
     struct gpu_host_record *record = user;
     struct inside inside;
+    note_running(record);
     braid_inside_begin(&inside, "a host call", NULL);
     record->call(record->user);
     braid_inside_end(&inside);
@@ -123,7 +132,8 @@ static void free_records(struct gpu_host_record *record)
     }
 }
 
-// All streams are idle. A function that is queued still never runs: work before it failed.
+// All streams are idle, or the device has failed. A function that is queued still never runs: work
+// before it failed.
 void braid_gpu_host_records_finish(struct gpu_backend *gpu)
 {
     pthread_mutex_lock(&gpu->record_lock);

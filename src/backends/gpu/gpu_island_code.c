@@ -91,7 +91,6 @@ static braid_status create(struct gpu_backend *gpu, char *text, struct gpu_islan
         free(text);
         return braid_error_no_memory("the code of an island");
     }
-    braid_gpu_free_left(gpu, true); // graphs of what is unloaded go before it
     braid_gpu_island_memory_free(gpu, true);
     if (count_unused(gpu) >= MOST_UNUSED)
         free_unused(gpu, true);

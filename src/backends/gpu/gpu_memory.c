@@ -38,13 +38,8 @@ void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *me
     static const char what[] = "release of memory";
     const struct gpu_api *api = gpu->api;
     struct gpu_scope scope;
-    if (!memory)
+    if (!memory || !braid_gpu_enter_to_free(gpu, &scope, what))
         return;
-    if (!braid_gpu_enter_to_free(gpu, &scope, what)) {
-        bool host = kind == BRAID_MEMORY_HOST;
-        braid_gpu_leave_for_later(gpu, host ? GPU_LEFT_HOST_MEMORY : GPU_LEFT_MEMORY, memory);
-        return;
-    }
     if (kind == BRAID_MEMORY_HOST)
         braid_gpu_check_freed(gpu, api->host_free(memory), &api->host_free, what);
     else

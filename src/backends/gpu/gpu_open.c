@@ -180,6 +180,8 @@ static void gpu_close(struct backend *backend)
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_scope scope;
     bool current = braid_gpu_enter_to_free(gpu, &scope, what);
+    if (current)
+        braid_gpu_await_default_stream(gpu);
     for (int i = 0; i < GPU_NUM_OWN && current; i++) {
         if (gpu->own[i].module)
             braid_gpu_check_freed(gpu, gpu->api->module_unload(gpu->own[i].module),
@@ -190,7 +192,6 @@ static void gpu_close(struct backend *backend)
     braid_gpu_staging_finish(gpu, current);
     if (current)
         braid_gpu_leave(gpu, &scope);
-    braid_gpu_free_left(gpu, false);
     braid_gpu_host_records_finish(gpu);
     if (gpu->vendor->close_device)
         gpu->vendor->close_device(gpu);
@@ -223,7 +224,6 @@ static braid_status call_current(struct backend *backend, braid_status (*call)(v
 
 // The same for every vendor but for the name.
 static const struct backend_ops common_ops = {
-    .drain = braid_gpu_drain,
     .close = gpu_close,
     .get_info = get_info,
     .get_cost_model = get_cost_model,

@@ -49,91 +49,38 @@ braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
     return BRAID_OK;
 }
 
-// Waits for the stream's work, twice where that fails: who asked cannot be told, and goes on as if
-// all had ended. False, after a line in the log, where neither could tell.
-static bool is_idle(const struct gpu_backend *gpu, gpu_stream stream, const char *what)
+// Waits for the stream's work, twice if that fails. If neither wait can tell that the work has
+// ended, the device has failed.
+static void await_to_free(const struct gpu_backend *gpu, gpu_stream stream, const char *what)
 {
     gpu_result result = gpu->api->stream_synchronize(stream);
     if (result)
         result = gpu->api->stream_synchronize(stream);
-    braid_gpu_check_freed(gpu, result, &gpu->api->stream_synchronize, what);
-    return result == GPU_SUCCESS;
+    braid_gpu_check_awaited(gpu, result, &gpu->api->stream_synchronize, what);
 }
 
-static void destroy_idle(const struct gpu_backend *gpu, struct gpu_stream *stream)
-{
-    braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream->handle), &gpu->api->stream_destroy,
-                          "destruction of a stream");
-    free(stream);
-}
-
-static void keep(struct gpu_backend *gpu, struct gpu_stream *stream)
-{
-    pthread_mutex_lock(&gpu->lock);
-    stream->next = gpu->kept;
-    gpu->kept = stream;
-    pthread_mutex_unlock(&gpu->lock);
-}
-
-// The driver's own destroy returns at once and lets the work go on, so this waits for it first. A
-// stream whose work cannot be told to have ended is kept.
+// The driver's own destroy returns at once and lets the work go on, so this waits for it first.
 void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *base)
 {
     static const char what[] = "waiting for a stream that is destroyed";
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_stream *stream = gpu_stream_from(base);
     struct gpu_scope scope;
-    if (!stream)
-        return;
-    if (base->wrapped) {
-        free(stream);
-        return;
+    if (stream && !base->wrapped && braid_gpu_enter_to_free(gpu, &scope, what)) {
+        await_to_free(gpu, stream->handle, what);
+        braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream->handle),
+                              &gpu->api->stream_destroy, "destruction of a stream");
+        braid_gpu_leave(gpu, &scope);
     }
-    if (!braid_gpu_enter_to_free(gpu, &scope, what)) {
-        keep(gpu, stream);
-        return;
-    }
-    if (is_idle(gpu, stream->handle, what))
-        destroy_idle(gpu, stream);
-    else
-        keep(gpu, stream);
-    braid_gpu_leave(gpu, &scope);
+    free(stream);
 }
 
-static bool drain_kept(struct gpu_backend *gpu, const char *what)
+// What Braid queued is on its own streams, which are gone, and on the default stream. The program's
+// own streams have ended before the device is closed.
+void braid_gpu_await_default_stream(const struct gpu_backend *gpu)
 {
-    pthread_mutex_lock(&gpu->lock);
-    struct gpu_stream *stream = gpu->kept;
-    gpu->kept = NULL;
-    pthread_mutex_unlock(&gpu->lock);
-    bool idle = true;
-    while (stream) {
-        struct gpu_stream *next = stream->next;
-        if (is_idle(gpu, stream->handle, what)) {
-            destroy_idle(gpu, stream);
-        } else {
-            keep(gpu, stream);
-            idle = false;
-        }
-        stream = next;
-    }
-    return idle;
-}
-
-// What Braid queued is on its own streams, which are gone but for those kept, and on the default
-// stream. The program's own streams have ended before the device is closed.
-braid_status braid_gpu_drain(struct backend *backend)
-{
-    static const char what[] = "waiting for the work of a device that is closed";
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
-    if (!braid_gpu_enter_to_free(gpu, &scope, what))
-        return BRAID_DEVICE_ERROR;
-    bool idle = drain_kept(gpu, what);
     if (atomic_load_explicit(&gpu->default_stream_used, memory_order_relaxed))
-        idle = is_idle(gpu, NULL, what) && idle;
-    braid_gpu_leave(gpu, &scope);
-    return idle ? BRAID_OK : BRAID_DEVICE_ERROR;
+        await_to_free(gpu, NULL, "waiting for the work of a device that is closed");
 }
 
 void *braid_gpu_stream_native(struct backend *backend, struct backend_stream *stream)

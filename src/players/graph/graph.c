@@ -276,9 +276,6 @@ static void destroy(struct playing *base)
     if (braid_gpu_enter_to_free(gpu, &scope, "destruction of a program")) {
         destroy_handles(gpu, playing);
         braid_gpu_leave(gpu, &scope);
-    } else { // the one noted last goes first
-        braid_gpu_leave_for_later(gpu, GPU_LEFT_GRAPH, playing->graph);
-        braid_gpu_leave_for_later(gpu, GPU_LEFT_EXECUTABLE, playing->executable);
     }
     free_playing(playing);
 }

@@ -69,17 +69,12 @@ void braid_island_graph_destroy(struct island_graph *graph, bool current)
     if (!graph)
         return;
     const struct gpu_api *api = graph->gpu->api;
-    if (!current) { // the one noted last goes first
-        braid_gpu_leave_for_later(graph->gpu, GPU_LEFT_GRAPH, graph->graph);
-        braid_gpu_leave_for_later(graph->gpu, GPU_LEFT_EXECUTABLE, graph->executable);
-    } else {
-        if (graph->executable)
-            braid_gpu_check_freed(graph->gpu, api->executable_destroy(graph->executable),
-                                  &api->executable_destroy, what);
-        if (graph->graph)
-            braid_gpu_check_freed(graph->gpu, api->graph_destroy(graph->graph), &api->graph_destroy,
-                                  what);
-    }
+    if (current && graph->executable)
+        braid_gpu_check_freed(graph->gpu, api->executable_destroy(graph->executable),
+                              &api->executable_destroy, what);
+    if (current && graph->graph)
+        braid_gpu_check_freed(graph->gpu, api->graph_destroy(graph->graph), &api->graph_destroy,
+                              what);
     free(graph);
 }
 

@@ -17,7 +17,7 @@ struct island_graph;
 braid_status braid_island_graph_create(struct gpu_backend *gpu, const struct backend_launch *launch,
                                        struct island_graph **out_graph);
 // Of nothing that is in flight; NULL is destroyed to no effect. What cannot be destroyed now,
-// because the device is not current, is left for later.
+// because the device is not current, stays with the driver.
 void braid_island_graph_destroy(struct island_graph *graph, bool current);
 
 // Tells that the arguments of the launch, or its kernel, are others from now on. NULL: nobody asks.

@@ -242,16 +242,18 @@ static void await_rest(struct streams_playing *streams)
 static braid_status synchronize(struct playing *playing)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < streams->num_lanes && !status; i++) {
+    braid_status first = BRAID_OK;
+    for (uint32_t i = 0; i < streams->num_lanes; i++) {
         const struct stream_lane *lane = &streams->lanes[i];
         struct backend *backend = lane->device->backend;
+        braid_status status = BRAID_OK;
         if (i != streams->callers && lane->stream)
             status = backend->ops->stream_synchronize(backend, lane->stream->backend);
+        first = first ? first : status;
     }
-    if (!status)
+    if (!first)
         await_rest(streams);
-    return status;
+    return first;
 }
 
 static void get_cost_model(struct backend *backend, braid_cost_model *out_model)

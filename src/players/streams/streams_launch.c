@@ -34,18 +34,18 @@ static braid_status fork_lanes(struct streams_playing *streams, braid_stream *st
 // A lane that cannot be joined by an event is left for the exec to wait for: the caller's later
 // work must not overtake it.
 static braid_status join_lane(struct streams_playing *streams, braid_stream *stream,
-                              const struct stream_lane *lane, bool *out_lost)
+                              const struct stream_lane *lane, bool *out_unjoined)
 {
     braid_status status = record(lane->join, lane->stream);
     if (!status)
         status = wait(streams, stream, lane->join);
-    *out_lost = *out_lost || status;
+    *out_unjoined = *out_unjoined || status;
     return status;
 }
 
 // After a failure every lane is joined, since any step may be its last.
 static braid_status join_lanes(struct streams_playing *streams, braid_stream *stream, bool all,
-                               bool *out_lost)
+                               bool *out_unjoined)
 {
     struct error_attempt attempt; // begun by the first failure, which is the one to tell
     braid_status first = BRAID_OK;
@@ -53,7 +53,7 @@ static braid_status join_lanes(struct streams_playing *streams, braid_stream *st
         const struct stream_lane *lane = &streams->lanes[i];
         if (!lane->join || (!lane->needs_join && !all))
             continue;
-        braid_status status = join_lane(streams, stream, lane, out_lost);
+        braid_status status = join_lane(streams, stream, lane, out_unjoined);
         if (!status || first)
             continue;
         first = status;
@@ -208,13 +208,13 @@ braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
     out_result->queued = true;
     braid_status status = submit_frame(streams, stream);
     if (!status) {
-        status = join_lanes(streams, stream, false, &out_result->lost);
+        status = join_lanes(streams, stream, false, &out_result->unjoined);
         return status || !streams->times ? status : braid_streams_times_end(streams, stream);
     }
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    (void)join_lanes(streams, stream, true, &out_result->lost);
+    (void)join_lanes(streams, stream, true, &out_result->unjoined);
     braid_error_end_attempt(&attempt, BRAID_OK);
-    out_result->lost = out_result->lost || streams->going_on_there;
+    out_result->unjoined = out_result->unjoined || streams->going_on_there;
     return status;
 }
