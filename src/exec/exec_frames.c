@@ -74,7 +74,7 @@ static braid_status order_nodes(braid_exec *exec, const braid_graph *graph,
     braid_status status = braid_program_order_frames(&exec->program, links->items, links->num);
     if (!status)
         status = braid_program_verify_frames(&exec->program, graph, num_proven(exec, graph));
-    exec->info.num_frame_waits = (uint32_t)braid_program_num_frame_waits(&exec->program);
+    exec->info.num_frame_waits = exec->program.num_frame_waits;
     return status;
 }
 

@@ -30,7 +30,7 @@ static bool allocate(struct drawing *drawing)
     drawing->is_critical = braid_allocate_zeroed(num_nodes, sizeof(bool));
     drawing->lane_before = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
     drawing->lane_reason = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
-    drawing->waiter = braid_allocate_zeroed(schedule->num_steps, sizeof(uint32_t));
+    drawing->waiter = braid_allocate_zeroed(schedule->program.num_ops, sizeof(uint32_t));
     return drawing->critical_next && drawing->is_critical && drawing->lane_before &&
            drawing->lane_reason && drawing->waiter;
 }
@@ -84,8 +84,8 @@ static bool find_waiters(struct drawing *drawing)
     uint32_t *next_run = braid_allocate_zeroed(schedule->info.num_lanes, sizeof(*next_run));
     if (!next_run)
         return false;
-    for (size_t i = schedule->num_steps; i-- > 0;) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = schedule->program.num_ops; i-- > 0;) {
+        const braid_step *step = &schedule->program.ops[i];
         if (step->kind == BRAID_STEP_RUN)
             next_run[step->lane] = step->node;
         else if (step->kind == BRAID_STEP_WAIT)
@@ -262,12 +262,12 @@ static void write_lane_edges(struct drawing *drawing, uint32_t lane)
 static void write_waits(struct drawing *drawing)
 {
     const braid_schedule *schedule = drawing->schedule;
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        const braid_step *step = &schedule->program.ops[i];
         if (step->kind != BRAID_STEP_WAIT)
             continue;
         write_edge(drawing, step->node, drawing->waiter[i]);
-        fprintf(drawing->file, "style=dashed, xlabel=\"e%" PRIu32 "\"];\n", step->event);
+        fprintf(drawing->file, "style=dashed, xlabel=\"p%" PRIu32 "\"];\n", step->position);
     }
 }
 
@@ -315,8 +315,6 @@ static void write_summary(const struct drawing *drawing)
     write_count(file, info->num_waits, "wait");
     fputs(" for ", file);
     write_count(file, info->num_records, "record");
-    fputs(" on ", file);
-    write_count(file, info->num_events, "event");
     fputs("; makespan ", file);
     braid_dot_write_time(file, info->makespan_ns);
     fputs(", bound ", file);

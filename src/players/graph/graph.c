@@ -146,12 +146,10 @@ static braid_status find_max_fan_out(const struct program *program, uint32_t *ou
     if (!num_edges)
         return braid_error_no_memory("a program");
     for (size_t i = 0; i < program->num_ops; i++) {
-        const struct program_op *op = &program->ops[i];
+        const braid_step *op = &program->ops[i];
         uint32_t task = GRAPH_NONE;
-        if (op->kind == PROGRAM_WAIT)
-            task = program->positions[op->index].task;
-        else if (op->kind == PROGRAM_PUBLISH_FRAME)
-            task = program->frame_positions[op->index].task;
+        if (op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_RECORD_FRAME)
+            task = op->node;
         if (task != GRAPH_NONE && ++num_edges[task] > max)
             max = num_edges[task];
     }

@@ -50,12 +50,12 @@ static void capture_tasks(const struct stage *stage, struct cpu_program *program
 {
     unsigned char *memory = program->arena;
     for (size_t i = 0; i < stage->program->num_ops; i++) {
-        const struct program_op *op = &stage->program->ops[i];
-        if (op->kind != PROGRAM_RUN)
+        const braid_step *op = &stage->program->ops[stage->program->lane_ops[i]];
+        if (!program_runs(stage->program, op))
             continue;
-        const struct backend_task *task = &stage->frame->tasks[op->index];
-        memory = braid_cpu_task_capture(task, memory, &works[op->index]);
-        program->changing[op->index].values = braid_cpu_task_values(task, &works[op->index]);
+        const struct backend_task *task = &stage->frame->tasks[op->node];
+        memory = braid_cpu_task_capture(task, memory, &works[op->node]);
+        program->changing[op->node].values = braid_cpu_task_values(task, &works[op->node]);
     }
 }
 
