@@ -81,7 +81,7 @@ static bool find_waits(struct timeline *timeline)
     size_t num = timeline->num_waits;
     for (size_t i = schedule->program.num_ops; i-- > 0;) {
         const braid_step *step = &schedule->program.ops[i];
-        if (step->kind == BRAID_STEP_RUN)
+        if (program_has_node(step))
             next_run[step->lane] = step->node;
         else if (step->kind == BRAID_STEP_WAIT)
             timeline->waits[--num] =

@@ -98,7 +98,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
 
 static bool orders_frames(const braid_exec *exec)
 {
-    return exec->player->orders_frames &&
+    return exec->player->orders_frames && !exec->program.num_bodies &&
            exec->player->orders_frames(exec->device->backend, exec->placed);
 }
 

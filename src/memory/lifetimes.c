@@ -134,18 +134,13 @@ static void walk_steps(const braid_schedule *schedule, const braid_graph *graph,
         const braid_step *step = &schedule->program.ops[i];
         uint32_t *clock = clocks->lanes + step->lane * num_lanes;
         uint32_t *position = clocks->positions + step->position * num_lanes;
-        switch (step->kind) {
-        case BRAID_STEP_RUN:
+        if (program_has_node(step))
             walk_node(lifetimes, graph, step, clock, i);
-            break;
-        case BRAID_STEP_RECORD:
+        else if (step->kind == BRAID_STEP_RECORD)
             memcpy(position, clock, num_lanes * sizeof(*position));
-            break;
-        case BRAID_STEP_WAIT:
+        else
             for (size_t lane = 0; lane < num_lanes; lane++)
                 clock[lane] = position[lane] > clock[lane] ? position[lane] : clock[lane];
-            break;
-        }
     }
 }
 

@@ -57,8 +57,22 @@ bool braid_program_list_lanes(struct program *program)
     return done;
 }
 
+const struct program *braid_program_find_body(const struct program *program, uint32_t node)
+{
+    for (uint32_t i = 0; i < program->num_bodies; i++) {
+        if (program->bodies[i].node == node)
+            return &program->bodies[i];
+    }
+    return NULL;
+}
+
 void braid_program_free(struct program *program)
 {
+    for (uint32_t i = 0; i < program->num_bodies; i++) {
+        program->bodies[i].kinds = NULL;
+        braid_program_free(&program->bodies[i]);
+    }
+    free(program->bodies);
     free(program->ops);
     free(program->lanes);
     free(program->lane_ops);

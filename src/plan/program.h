@@ -15,7 +15,9 @@
 
 #include "base/work.h"
 
-// Operations are the public steps. Two more kinds order frames that overlap, see program_frames.h:
+// Operations are the public steps, and more kinds:
+#define PROGRAM_ENTER ((braid_step_kind)15) // plays body `position`, whose region is `node`
+// Two order frames that overlap, see program_frames.h:
 #define PROGRAM_RECORD_FRAME ((braid_step_kind)16) // a frame position, for later frames
 #define PROGRAM_AWAIT_FRAME ((braid_step_kind)17)  // `position` is an index into frame_waits
 
@@ -56,6 +58,8 @@ struct program_island {
 
 struct tasks;
 
+// Of the frame, or of a region inside it: that has lanes and positions of its own, and ends when
+// all its lanes have ended. Nodes have the numbers of the graph everywhere.
 struct program {
     braid_step *ops; // in issue order
     size_t num_ops;
@@ -64,8 +68,13 @@ struct program {
     uint32_t *lane_ops; // indices of operations, lane by lane
     struct program_position *positions;
     uint32_t num_positions;
-    uint8_t *kinds; // by node: enum work_kind
+    uint8_t *kinds; // by node: enum work_kind; a body's are the frame's
     uint32_t num_nodes;
+    uint32_t region; // of the graph; GRAPH_NONE: the frame
+    uint32_t node;   // that a region is from outside
+    uint32_t times;  // how often it is played when it is entered
+    struct program *bodies;
+    uint32_t num_bodies;
 
     // An exec's, which shares the rest with its schedule unless it owns operations.
     const struct tasks *tasks;      // by node index; they outlive the program
@@ -83,6 +92,12 @@ struct program {
 static inline bool program_runs(const struct program *program, const braid_step *op)
 {
     return op->kind == BRAID_STEP_RUN && program->kinds[op->node] != WORK_EMPTY;
+}
+
+// Whether an operation is a node of its region: what runs, and what is entered.
+static inline bool program_has_node(const braid_step *op)
+{
+    return op->kind == BRAID_STEP_RUN || op->kind == PROGRAM_ENTER;
 }
 
 // The i-th operation of a lane.
@@ -113,6 +128,9 @@ static inline uint32_t program_frames_before(const struct program *program, cons
 {
     return op->kind == PROGRAM_AWAIT_FRAME ? program->frame_waits[op->position].frames_before : 0;
 }
+
+// The body that a node enters; NULL: it is no region of this one.
+const struct program *braid_program_find_body(const struct program *program, uint32_t node);
 
 // Lists the operations by lane and says which lanes the frame forks to and joins; `lanes` has their
 // places. False: no memory.

@@ -6,6 +6,7 @@
 #include "base/dot.h"
 #include "base/error.h"
 #include "plan/schedule.h"
+#include "plan/schedule_dot_regions.h"
 
 #define NO_IDLE_LANE (PLAN_NONE - 1)
 #define CRITICAL_LOOK "color=\"#c0392b\", penwidth=2.6"
@@ -86,7 +87,7 @@ static bool find_waiters(struct drawing *drawing)
         return false;
     for (size_t i = schedule->program.num_ops; i-- > 0;) {
         const braid_step *step = &schedule->program.ops[i];
-        if (step->kind == BRAID_STEP_RUN)
+        if (program_has_node(step))
             next_run[step->lane] = step->node;
         else if (step->kind == BRAID_STEP_WAIT)
             drawing->waiter[i] = next_run[step->lane];
@@ -171,7 +172,15 @@ static void write_unit(const struct drawing *drawing, uint32_t unit, bool shows_
     const struct plan_graph *graph = drawing->schedule->graph;
     uint32_t size = plan_unit_size(graph, unit);
     if (size == 1) {
-        write_node(drawing, plan_unit_member(graph, unit, 0), "        ");
+        uint32_t node = plan_unit_member(graph, unit, 0);
+        const struct program *body = braid_program_find_body(&drawing->schedule->program, node);
+        if (body)
+            fprintf(drawing->file, "subgraph cluster_region_%" PRIu32 " {\n", node);
+        write_node(drawing, node, "        ");
+        if (body) {
+            braid_dot_write_body(drawing->file, drawing->schedule, body);
+            fputs("}\n", drawing->file);
+        }
         return;
     }
     fprintf(drawing->file, "        subgraph cluster_bundle_%" PRIu32 " {\n", unit);

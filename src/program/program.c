@@ -37,6 +37,22 @@ static uint32_t *find_islands(const braid_schedule *schedule, uint32_t lane, uin
     return calls;
 }
 
+// The schedule's bodies with tasks.
+static bool copy_bodies(struct program *program)
+{
+    const struct program *from = program->bodies;
+    bool done = true;
+    program->bodies = NULL;
+    if (program->num_bodies)
+        program->bodies = braid_allocate_zeroed(program->num_bodies, sizeof(*program->bodies));
+    for (uint32_t i = 0; program->bodies && i < program->num_bodies; i++) {
+        program->bodies[i] = from[i];
+        program->bodies[i].tasks = program->tasks;
+        done = copy_bodies(&program->bodies[i]) && done;
+    }
+    return done && (program->bodies || !program->num_bodies);
+}
+
 braid_status braid_program_create(const braid_schedule *schedule, const struct tasks *tasks,
                                   struct program *out_program)
 {
@@ -45,9 +61,8 @@ braid_status braid_program_create(const braid_schedule *schedule, const struct t
     program.tasks = tasks;
     program.islands = braid_allocate_zeroed(num, sizeof(*program.islands));
     program.island_calls = braid_allocate_zeroed(num ? program.num_nodes : 0, sizeof(uint32_t));
-    if (!program.islands || !program.island_calls) {
-        free(program.islands);
-        free(program.island_calls);
+    if (!copy_bodies(&program) || !program.islands || !program.island_calls) {
+        braid_program_finish(&program);
         return braid_error_no_memory("the program of an exec");
     }
     uint32_t *calls = program.island_calls;
@@ -59,6 +74,9 @@ braid_status braid_program_create(const braid_schedule *schedule, const struct t
 
 void braid_program_finish(struct program *program)
 {
+    for (uint32_t i = 0; program->bodies && i < program->num_bodies; i++)
+        braid_program_finish(&program->bodies[i]);
+    free(program->bodies);
     free(program->islands);
     free(program->island_calls);
     free(program->frame_positions);

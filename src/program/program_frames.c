@@ -129,6 +129,7 @@ static bool rewrite(struct frame_waits *frames)
         to = old;
     }
     to.island_calls = NULL; // the program's, whichever it is
+    to.bodies = NULL;
     braid_program_finish(&to);
     return done;
 }

@@ -19,24 +19,6 @@
 #define LANES_CHANGE 4
 #define FEWEST_LANES 16
 
-static bool sort_edges(struct verify *verify)
-{
-    const struct graph_edge *edges = graph_edges(verify->graph);
-    size_t num_edges = verify->graph->edges.num;
-    size_t num_nodes = verify->num_nodes;
-    verify->pred_first = plan_allocate_zeroed(num_nodes + 1, sizeof(uint32_t));
-    verify->preds = plan_allocate(num_edges, sizeof(uint32_t));
-    if (!verify->pred_first || !verify->preds)
-        return false;
-    for (size_t i = 0; i < num_edges; i++)
-        verify->pred_first[(size_t)edges[i].to + 2]++;
-    for (size_t i = 1; i < num_nodes + 2; i++)
-        verify->pred_first[i] += verify->pred_first[i - 1];
-    for (size_t i = 0; i < num_edges; i++)
-        verify->preds[verify->pred_first[(size_t)edges[i].to + 1]++] = edges[i].from;
-    return true;
-}
-
 // An operation of a frame, with its numbers among those of all frames. Frame positions come behind
 // positions. False: it does nothing here, since no frame follows, or the frame that it would await
 // comes before the first.
@@ -109,7 +91,7 @@ static bool allocate_verify(struct verify *verify, size_t most_words)
     verify->last_run = malloc((num_lanes + 1) * sizeof(uint32_t));
     verify->spots = plan_allocate_zeroed(num_nodes, sizeof(*verify->spots));
     return verify->lane_clocks && verify->positions && verify->num_run && verify->last_run &&
-           verify->spots && sort_edges(verify) &&
+           verify->spots && braid_verify_find_edges(verify) &&
            braid_verify_clocks_init(&verify->clocks, verify->num_known, most_words);
 }
 
@@ -148,9 +130,9 @@ static braid_status check_step(const struct verify *verify, const braid_step *st
         wrong = "lane";
     else if (step->node >= verify->num_nodes)
         wrong = "node";
-    else if (step->kind != BRAID_STEP_RUN && step->position >= verify->num_positions)
+    else if (!program_has_node(step) && step->position >= verify->num_positions)
         wrong = "position";
-    else if (step->kind > BRAID_STEP_WAIT)
+    else if (step->kind > BRAID_STEP_WAIT && step->kind != PROGRAM_ENTER)
         wrong = "kind";
     if (!wrong)
         return BRAID_OK;
@@ -189,6 +171,9 @@ static braid_status walk_run(struct verify *verify, const braid_step *step,
                              struct verify_accesses *accesses)
 {
     uint32_t node = step->node, lane = step->lane;
+    if (!verify_is_here(verify, node))
+        return braid_error(BRAID_INTERNAL, "the plan runs node %s in another region",
+                           braid_verify_name(verify, node).text);
     if (verify->spots[node].turn)
         return braid_error(BRAID_INTERNAL, "the plan runs node %s twice",
                            braid_verify_name(verify, node).text);
@@ -252,7 +237,7 @@ static braid_status walk_step(struct verify *verify, const braid_step *step, siz
                               struct verify_accesses *accesses)
 {
     braid_status status = check_step(verify, step, index);
-    if (!status && step->kind == BRAID_STEP_RUN)
+    if (!status && program_has_node(step))
         status = walk_run(verify, step, accesses);
     if (!status && step->kind == BRAID_STEP_RECORD)
         status = walk_record(verify, step);
@@ -275,7 +260,7 @@ static braid_status walk_steps(struct verify *verify, struct verify_accesses *ac
     if (status)
         return status;
     for (uint32_t i = 0; i < verify->num_nodes; i++) {
-        if (verify->spots[i].turn == 0)
+        if (verify->spots[i].turn == 0 && verify_is_here(verify, i))
             return braid_error(BRAID_INTERNAL, "the plan does not run node %s",
                                braid_verify_name(verify, i).text);
     }
@@ -300,7 +285,7 @@ static braid_status check_hints(const struct verify *verify)
     struct array list = { 0 };
     const struct graph_node *nodes = graph_nodes(verify->graph);
     for (uint32_t i = 0; i < verify->num_nodes; i++) {
-        if (!nodes[i].lane_hint)
+        if (!nodes[i].lane_hint || !verify_is_here(verify, i))
             continue;
         struct hinted *item = braid_array_append(&list, 1, sizeof(*item));
         if (!item) {
@@ -370,6 +355,7 @@ braid_status braid_verify_steps(const struct program *program, const braid_graph
             .program = program,
             .graph = graph,
             .num_frames = num_frames,
+            .region = program->region,
             .num_nodes = graph_num_nodes(graph),
             .num_lanes = num_lanes,
             .num_positions = (program->num_positions + program->num_frame_positions) * num_frames,

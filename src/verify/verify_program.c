@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "graph/regions.h"
 #include "verify/unroll.h"
 #include "verify/verify.h"
 
@@ -106,12 +107,72 @@ static braid_status check_islands(const struct program *program)
     return BRAID_OK;
 }
 
+// From outside a region is a node that accesses all that its body does: what is ordered against it
+// is ordered against each node inside.
+static braid_status check_access(const braid_graph *graph, uint32_t node,
+                                 const struct graph_access *inner)
+{
+    const struct graph_node *outer = &graph_nodes(graph)[node];
+    const struct graph_access *accesses = graph->accesses.items;
+    for (uint32_t i = 0; i < outer->num_accesses; i++) {
+        const struct graph_access *access = &accesses[outer->first_access + i];
+        if (access->resource == inner->resource &&
+            (access->mode == inner->mode || access->mode == BRAID_READ_WRITE))
+            return BRAID_OK;
+    }
+    return braid_error(BRAID_INTERNAL, "the region of node %u '%s' accesses more than that node",
+                       node, braid_graph_name(graph, node));
+}
+
+static braid_status check_body(const struct program *body, const braid_graph *graph)
+{
+    const struct graph_access *accesses = graph->accesses.items;
+    const struct graph_region *region = &graph_regions(graph)[body->region];
+    braid_status status = BRAID_OK;
+    for (uint32_t i = region->first; i < region->first + region->num && !status; i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        for (uint32_t k = 0; k < node->num_accesses && !status; k++)
+            status = check_access(graph, region->node, &accesses[node->first_access + k]);
+    }
+    return status ? status : braid_program_verify(body, graph, NULL);
+}
+
+// Each body is entered once, where its region's node is. One run of it is behind the one before,
+// since it ends when all its lanes have ended: so they need no proof of their own.
+static braid_status check_bodies(const struct program *program, const braid_graph *graph)
+{
+    uint32_t num = 0;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < program->num_ops && !status; i++) {
+        const braid_step *op = &program->ops[i];
+        bool enters = op->kind == PROGRAM_ENTER;
+        const struct program *body = enters ? &program->bodies[op->position] : NULL;
+        bool is_right = !enters || (op->position == num++ && num <= program->num_bodies &&
+                                    body->region < graph->regions.num &&
+                                    graph_regions(graph)[body->region].node == op->node &&
+                                    body->node == op->node);
+        if (!is_right)
+            return braid_error(BRAID_INTERNAL, "node %u '%s' enters another region", op->node,
+                               braid_graph_name(graph, op->node));
+        if (enters)
+            status = check_body(body, graph);
+    }
+    if (!status && num != program->num_bodies)
+        status = braid_error(BRAID_INTERNAL, "a region of the program is not entered");
+    for (uint32_t i = 0; i < graph->regions.num && program->region == GRAPH_NONE && !status; i++)
+        if (program->num_bodies == 0)
+            status = braid_error(BRAID_INTERNAL, "the program enters no region");
+    return status;
+}
+
 braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
                                   const struct memory_plan *memory)
 {
     braid_status status = braid_verify_steps(program, graph, memory, 1, VERIFY_MOST_WORDS);
     if (!status)
         status = check_tables(program, graph);
+    if (!status && (graph->regions.num || program->num_bodies))
+        status = check_bodies(program, graph);
     return status ? status : check_islands(program);
 }
 

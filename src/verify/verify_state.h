@@ -6,6 +6,7 @@
 #include "base/node_text.h"
 #include "graph/graph.h"
 #include "graph/links.h"
+#include "graph/regions.h"
 #include "plan/program.h"
 #include "verify/verify_clocks.h"
 
@@ -29,6 +30,7 @@ struct verify {
     const struct program *program;
     const braid_graph *graph; // of all frames
     uint32_t num_frames;
+    uint32_t region; // whose nodes are proved; those inside them are proved by themselves
     uint32_t num_nodes, num_lanes, num_positions; // of all frames
     uint32_t first_known, num_known;
     struct verify_clocks clocks;
@@ -54,11 +56,21 @@ static inline bool verify_is_ordered(const struct verify *verify, uint32_t befor
     return verify_num_ended(&verify->clocks, verify->lane_clocks[lane], known) >= spot->turn;
 }
 
+static inline bool verify_is_here(const struct verify *verify, uint32_t node)
+{
+    return !verify->graph->regions.num ||
+           braid_graph_region_of(verify->graph, node) == verify->region;
+}
+
 // Where a node's bundle stands in the order in which accesses count.
 static inline uint32_t verify_turn_of_unit(const struct verify *verify, uint32_t node)
 {
     return verify->units.unit_of ? verify->units.unit_of[node] : node;
 }
+
+// Sorts the edges between nodes of the region at hand by the node that they lead to. False: no
+// memory.
+bool braid_verify_find_edges(struct verify *verify);
 
 struct node_text braid_verify_name(const struct verify *verify, uint32_t node);
 

@@ -95,6 +95,13 @@ static void emit_frame_step(struct compiler *compiler, const braid_step *op)
                    });
 }
 
+static void emit_enter(struct compiler *compiler, const braid_step *op)
+{
+    struct cpu_program *body = compiler->program->bodies[op->position];
+    for (uint32_t i = 0; i < compiler->from->bodies[op->position].times; i++)
+        emit(compiler, (struct cpu_step){ .kind = CPU_STEP_ENTER, .body = body });
+}
+
 static void emit_lane(struct compiler *compiler, uint32_t lane)
 {
     const struct program *from = compiler->from;
@@ -106,6 +113,8 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
             continue;
         if (op->kind == BRAID_STEP_RUN)
             emit_run(compiler, op->node);
+        else if (op->kind == PROGRAM_ENTER)
+            emit_enter(compiler, op);
         else if (op->kind == BRAID_STEP_WAIT)
             emit_wait(compiler, &from->positions[op->position]);
         else if (op->kind != BRAID_STEP_RECORD)
@@ -155,6 +164,8 @@ braid_status braid_cpu_program_compile(const struct stage *stage, const struct c
     uint32_t num_frames = stage->num_profiled;
     uint32_t num_tasks = from->tasks->num;
     size_t most_steps = from->num_ops + from->num_lanes; // and their ends
+    for (uint32_t i = 0; i < from->num_bodies; i++)
+        most_steps += from->bodies[i].times;
     size_t *op_of_step = NULL;
     if (num_frames && !(op_of_step = braid_allocate_zeroed(most_steps, sizeof(*op_of_step))))
         return braid_error_no_memory("the times of frames");
