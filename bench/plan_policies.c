@@ -57,14 +57,14 @@ static void add_braid(const braid_graph *graph, uint32_t lanes, struct row *rows
     struct plan_costs costs;
     plan_check(braid_plan_costs_create(schedule->graph, graph, &options, NULL, &costs));
     uint32_t num = 0;
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        if (schedule->steps[i].kind == BRAID_STEP_RUN)
-            placement.issued[num++] = schedule->steps[i].node;
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        if (schedule->program.ops[i].kind == BRAID_STEP_RUN)
+            placement.issued[num++] = schedule->program.ops[i].node;
     }
     struct policy_result result = policy_simulate(schedule->graph, &costs, &placement);
     if (result.fewest != info.num_waits || result.makespan_ns != info.makespan_ns)
         abort(); // the simulator and the planner disagree
-    add(&rows[BRAID], info.makespan_ns, info.bound_ns, info.num_waits, info.num_events);
+    add(&rows[BRAID], info.makespan_ns, info.bound_ns, info.num_waits, result.fewest_events);
     add(&rows[BRAID_CACHED], info.makespan_ns, info.bound_ns, result.cached, result.cached_events);
     add(&rows[BRAID_CROSSING], info.makespan_ns, info.bound_ns, result.crossing,
         result.crossing_events);

@@ -67,24 +67,19 @@ static void queue_task(const struct mpm_by_hand *hand, const struct backend_task
 static void queue(const struct mpm_by_hand *hand, braid_stream *stream)
 {
     const struct program *program = &hand->exec->program;
-    struct program_walk walk;
-    const struct program_op *op;
-    if (!braid_program_walk_begin(program, &walk))
-        abort();
     must(braid_event_record(hand->begin, stream));
     for (int m = 0; m < MPM_NUM_MATERIALS; m++) {
         wait_for(hand->streams[m], hand->begin);
         must(braid_event_record(hand->seen[m], hand->streams[m]));
     }
-    while ((op = program_walk_next(program, &walk))) {
-        if (op->kind == PROGRAM_RUN)
-            queue_task(hand, &hand->exec->slots[0].frame.tasks[op->index]);
+    for (size_t i = 0; i < program->num_ops; i++) {
+        if (program_runs(program, &program->ops[i]))
+            queue_task(hand, &hand->exec->slots[0].frame.tasks[program->ops[i].node]);
     }
     for (int m = 0; m < MPM_NUM_MATERIALS; m++) {
         must(braid_event_record(hand->ends[m], hand->streams[m]));
         wait_for(stream, hand->ends[m]);
     }
-    braid_program_walk_end(&walk);
 }
 
 void mpm_by_hand_launch(struct mpm_by_hand *hand)

@@ -45,8 +45,8 @@ void mpm_report_plan(const struct mpm_run *run)
     const braid_node pair[] = { run->frame.updates[MPM_WATER], run->frame.fade_foam };
     CHECK(braid_schedule_explain(schedule, pair, 2, reason, sizeof(reason)));
     printf("plan       %" PRIu32 " nodes on %" PRIu32 " lanes, %" PRIu64 " waits, %" PRIu64
-           " records, %" PRIu32 " events\n",
-           plan.num_nodes, plan.num_lanes, plan.num_waits, plan.num_records, plan.num_events);
+           " records\n",
+           plan.num_nodes, plan.num_lanes, plan.num_waits, plan.num_records);
     printf("predicted  %" PRIu64 " us a frame, bound %" PRIu64 " us, one lane %" PRIu64 " us\n",
            plan.makespan_ns / 1000, plan.bound_ns / 1000, plan.one_lane_ns / 1000);
     printf("mode       %s\n", info.reason);

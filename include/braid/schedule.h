@@ -131,19 +131,21 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_replan(const braid_schedu
 
 BRAID_API void braid_schedule_destroy(braid_schedule *schedule);
 
-// One step of a lane. Steps of all lanes stand in one issue order: submitting them one by one in
-// that order is correct on any device that keeps the ordering laws.
+// One step of a lane: an operation of the program that an exec plays. Steps of all lanes stand in
+// one issue order: submitting them one by one in that order is correct on any device that keeps the
+// ordering laws.
 typedef enum braid_step_kind {
     BRAID_STEP_RUN = 0,    // run `node`
-    BRAID_STEP_RECORD = 1, // record event object `event`: `node` has ended
-    BRAID_STEP_WAIT = 2,   // wait for event object `event`: the end of `node` on another lane
+    BRAID_STEP_RECORD = 1, // record `position`: `node` and all before it on the lane has ended
+    BRAID_STEP_WAIT = 2,   // wait for `position` of another lane: the end of `node` there
 } braid_step_kind;
 
 typedef struct braid_step {
     braid_step_kind kind;
     uint32_t lane;
-    uint32_t node;  // index of the node run, recorded or waited for
-    uint32_t event; // record and wait: which event object; objects are reused after their last wait
+    uint32_t node;     // index of the node run, recorded or waited for
+    uint32_t position; // record and wait: each position is recorded once; they count from 0 in
+                       // issue order. Otherwise 0.
 } braid_step;
 
 // All steps in issue order; valid as long as the schedule.
@@ -166,8 +168,7 @@ typedef struct braid_schedule_info {
     uint32_t num_nodes;
     uint32_t num_lanes;
     uint64_t num_waits;
-    uint64_t num_records;        // one for each distinct node waited on
-    uint32_t num_events;         // event objects, after reuse
+    uint64_t num_records;        // positions: one for each distinct node waited on
     uint32_t num_serialisations; // pairs that the graph leaves free and the plan does not
     uint64_t makespan_ns;        // planned, with the cost model
     uint64_t bound_ns;           // max(critical path, work / lanes allowed): no plan

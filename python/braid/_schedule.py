@@ -41,7 +41,6 @@ class ScheduleInfo:
     num_lanes: int
     num_waits: int
     num_records: int
-    num_events: int
     num_serialisations: int
     makespan_ns: int
     bound_ns: int
@@ -79,7 +78,7 @@ class Step(NamedTuple):
     kind: str
     lane: int
     node: int
-    event: int
+    position: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +180,7 @@ class Schedule(Owned):
         def read(pointer: Any) -> List[Step]:
             num = ffi.new("size_t *")
             steps = lib.braid_schedule_steps(pointer, num)
-            return [Step(_STEPS.get(steps[i].kind, "?"), steps[i].lane, steps[i].node, steps[i].event)
+            return [Step(_STEPS.get(steps[i].kind, "?"), steps[i].lane, steps[i].node, steps[i].position)
                     for i in range(num[0])]
 
         steps: List[Step] = self._call(read)
@@ -327,7 +326,7 @@ class Schedule(Owned):
         return {
             "braid": string(lib.braid_version()), "format": 2, "kind": "plan", "nodes": info.num_nodes,
             "guessed": info.num_guessed, "lanes": [[ids[node.index] for node in lane] for lane in self.lanes],
-            "waits": waits, "records": info.num_records, "events": info.num_events,
+            "waits": waits, "records": info.num_records,
             "makespan": info.makespan_ns, "bound": info.bound_ns,
             "critical_path": [ids[node.index] for node in self.critical_path],
             "tasks": [{"id": id_, "name": name, "lane": place.lane, "start": place.start_ns, "end": place.end_ns}

@@ -178,8 +178,8 @@ static void write_lanes(const struct svg *svg)
         braid_svg_write_rectangle(svg, "row", SVG_LEFT, y, SVG_WIDE, svg->row_height);
         fputs("/>", file);
         write_text_at(svg, "lane", SVG_LEFT - 10, y + svg->row_height / 2 + 4);
-        if (svg->timeline->schedule->lane_place)
-            fprintf(file, "dev %u, ", svg->timeline->schedule->lane_place[lane]);
+        if (svg->timeline->schedule->graph->place_of)
+            fprintf(file, "dev %u, ", schedule_lane_place(svg->timeline->schedule, lane));
         fprintf(file, "lane %" PRIu32 " <tspan class=\"busy\">%u %%</tspan></text>\n", lane,
                 busy_percent(svg->timeline, lane));
     }

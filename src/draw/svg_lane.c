@@ -54,6 +54,28 @@ static void write_label(const struct svg *svg, const char *name, double x, doubl
     fputs(*next ? "\xe2\x80\xa6</text>" : "</text>", svg->file);
 }
 
+// The first run of a region, with its lanes inside the height of the region's node.
+static void write_body(const struct svg *svg, const struct program *body, double top, double height)
+{
+    const braid_schedule *schedule = svg->timeline->schedule;
+    double row = height / (body->num_lanes ? body->num_lanes : 1);
+    for (size_t i = 0; i < body->num_ops; i++) {
+        const braid_step *op = &body->ops[i];
+        if (!program_has_node(op))
+            continue;
+        const struct program *inner = braid_program_find_body(body, op->node);
+        uint64_t start_ns = schedule->start_ns[op->node];
+        double x = braid_svg_x(svg, start_ns), y = top + op->lane * row;
+        double end = braid_svg_x(svg, start_ns + schedule->cost_ns[op->node]);
+        braid_svg_write_rectangle(svg, "node inside", x, y, end - x > 0.75 ? end - x : 0.75, row);
+        fputs("><title>", svg->file);
+        braid_text_write_xml(svg->file, braid_schedule_node_name(schedule, op->node));
+        fputs("</title></rect>\n", svg->file);
+        if (inner)
+            write_body(svg, inner, y, row);
+    }
+}
+
 static void write_node(const struct svg *svg, uint32_t node, const braid_interval *interval)
 {
     enum { LEAST_LABEL = 36 };
@@ -82,6 +104,9 @@ static void write_node(const struct svg *svg, uint32_t node, const braid_interva
     if (width >= LEAST_LABEL && svg->row_height >= 20)
         write_label(svg, name, x, y, width);
     fputc('\n', svg->file);
+    const struct program *body = braid_program_find_body(&timeline->schedule->program, node);
+    if (body && !timeline->options.intervals) // of a plan
+        write_body(svg, body, y + svg->row_height / 3, svg->row_height * 2 / 3);
 }
 
 static void write_block(const struct svg *svg, struct block *block, uint32_t lane)

@@ -33,7 +33,7 @@ static void write_wait(const struct svg *svg, const struct timeline_wait *wait)
     braid_svg_write_number(svg, braid_svg_x(svg, to.start_ns));
     fputc(' ', svg->file);
     braid_svg_write_number(svg, braid_svg_lane_y(svg, lane_of[wait->to]) + (goes_down ? 0 : edge));
-    fprintf(svg->file, "\"><title>e%" PRIu32 "</title></path>\n", wait->event);
+    fprintf(svg->file, "\"><title>position %" PRIu32 "</title></path>\n", wait->position);
 }
 
 void braid_svg_write_waits(const struct svg *svg)

@@ -79,13 +79,13 @@ static bool find_waits(struct timeline *timeline)
         return false;
     timeline->num_waits = schedule->info.num_waits;
     size_t num = timeline->num_waits;
-    for (size_t i = schedule->num_steps; i-- > 0;) {
-        const braid_step *step = &schedule->steps[i];
-        if (step->kind == BRAID_STEP_RUN)
+    for (size_t i = schedule->program.num_ops; i-- > 0;) {
+        const braid_step *step = &schedule->program.ops[i];
+        if (program_has_node(step))
             next_run[step->lane] = step->node;
         else if (step->kind == BRAID_STEP_WAIT)
             timeline->waits[--num] =
-                (struct timeline_wait){ step->node, next_run[step->lane], step->event };
+                (struct timeline_wait){ step->node, next_run[step->lane], step->position };
     }
     free(next_run);
     return true;

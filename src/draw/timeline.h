@@ -11,7 +11,7 @@
 
 struct timeline_wait {
     uint32_t from, to; // nodes: `to` waits for the end of `from`
-    uint32_t event;
+    uint32_t position;
 };
 
 struct timeline {

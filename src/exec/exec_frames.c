@@ -74,7 +74,7 @@ static braid_status order_nodes(braid_exec *exec, const braid_graph *graph,
     braid_status status = braid_program_order_frames(&exec->program, links->items, links->num);
     if (!status)
         status = braid_program_verify_frames(&exec->program, graph, num_proven(exec, graph));
-    exec->info.num_frame_waits = (uint32_t)braid_program_num_frame_waits(&exec->program);
+    exec->info.num_frame_waits = exec->program.num_frame_waits;
     return status;
 }
 
@@ -98,7 +98,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
 
 static bool orders_frames(const braid_exec *exec)
 {
-    return exec->player->orders_frames &&
+    return exec->player->orders_frames && !exec->program.num_bodies &&
            exec->player->orders_frames(exec->device->backend, exec->placed);
 }
 

@@ -94,13 +94,13 @@ static bool choose_vertices(struct telling *telling)
         telling->is_behind[i] = is_operation(telling->graph, i);
         telling->vertex_of[i] = telling->is_behind[i] ? 0 : GRAPH_NONE;
     }
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        if (schedule->steps[i].kind == BRAID_STEP_RUN)
-            visit_edges(telling, places[schedule->steps[i].node], mark_behind);
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        if (schedule->program.ops[i].kind == BRAID_STEP_RUN)
+            visit_edges(telling, places[schedule->program.ops[i].node], mark_behind);
     }
-    for (size_t i = schedule->num_steps; i-- > 0;) {
-        if (schedule->steps[i].kind == BRAID_STEP_RUN)
-            visit_edges(telling, places[schedule->steps[i].node], mark_ahead);
+    for (size_t i = schedule->program.num_ops; i-- > 0;) {
+        if (schedule->program.ops[i].kind == BRAID_STEP_RUN)
+            visit_edges(telling, places[schedule->program.ops[i].node], mark_ahead);
     }
     for (uint32_t i = 0; i < num; i++) {
         bool needed = telling->vertex_of[i] != GRAPH_NONE && telling->is_behind[i];

@@ -8,23 +8,20 @@
 #include "base/error.h"
 #include "exec/exec.h"
 
-// The last operation before `op` on the lane that has times; SIZE_MAX: there is none.
-static size_t find_timed_before(const struct program *program, uint32_t lane, size_t op)
-{
-    size_t first = program->lanes[lane].first_op;
-    while (op > first && program->ops[op - 1].kind == PROGRAM_PUBLISH)
-        op--;
-    return op > first ? op - 1 : SIZE_MAX;
-}
-
+// A node without work has the times of the last operation before it on its lane that has some;
+// SIZE_MAX: there is none.
 static void find_ops(const struct program *program, size_t *op_of_node)
 {
-    for (size_t i = 0; i < program->num_ops; i++)
-        if (program->ops[i].kind == PROGRAM_RUN)
-            op_of_node[program->ops[i].index] = i;
-    for (uint32_t i = 0; i < program->num_empties; i++) {
-        const struct program_empty *empty = &program->empties[i];
-        op_of_node[empty->task] = find_timed_before(program, empty->lane, empty->op);
+    for (uint32_t lane = 0; lane < program->num_lanes; lane++) {
+        size_t timed = SIZE_MAX;
+        for (size_t i = 0; i < program->lanes[lane].num_ops; i++) {
+            const braid_step *op = program_lane_op(program, lane, i);
+            if (program_runs(program, op) || op->kind == BRAID_STEP_WAIT ||
+                op->kind == PROGRAM_AWAIT_FRAME)
+                timed = (size_t)(op - program->ops);
+            if (op->kind == BRAID_STEP_RUN)
+                op_of_node[op->node] = timed;
+        }
     }
 }
 

@@ -67,16 +67,9 @@ static braid_spread find_op_spread(const struct exec_times *times, size_t op)
     return find_spread(times);
 }
 
-static bool is_wait(const struct program_op *op)
+static bool is_wait(const braid_step *op)
 {
-    return op->kind == PROGRAM_WAIT || op->kind == PROGRAM_AWAIT_FRAME;
-}
-
-static const struct program_position *waited_for(const struct program *program,
-                                                 const struct program_op *op)
-{
-    return op->kind == PROGRAM_WAIT ? &program->positions[op->index]
-                                    : &program->frame_positions[op->index];
+    return op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_AWAIT_FRAME;
 }
 
 static uint64_t count_waits(const struct program *program)
@@ -225,18 +218,17 @@ static uint64_t mean_frame(const struct exec_times *times)
 static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
 {
     const struct program *program = &exec->program;
-    size_t first = program->lanes[lane].first_op, num = program->lanes[lane].num_ops;
     braid_lane_timing timing = { .waited_for = BRAID_NO_NODE };
-    for (size_t i = first; i < first + num; i++) {
-        const struct program_op *op = &program->ops[i];
-        uint64_t mean_ns = mean_of_op(braid_exec_get_times(exec), i);
-        if (op->kind == PROGRAM_RUN) {
+    for (size_t i = 0; i < program->lanes[lane].num_ops; i++) {
+        const braid_step *op = program_lane_op(program, lane, i);
+        uint64_t mean_ns = mean_of_op(braid_exec_get_times(exec), (size_t)(op - program->ops));
+        if (program_runs(program, op)) {
             timing.num_nodes++;
             timing.busy_ns += mean_ns;
         } else if (is_wait(op)) {
             timing.waiting_ns += mean_ns;
             if (mean_ns > timing.waited_for_ns) {
-                timing.waited_for = waited_for(program, op)->task;
+                timing.waited_for = op->node;
                 timing.waited_for_ns = mean_ns;
             }
         }
@@ -263,38 +255,30 @@ braid_status braid_exec_get_lane_timing(braid_exec *exec, uint32_t lane,
     return status;
 }
 
-// The operation that is the wait of an index; SIZE_MAX: there is none.
+// The wait of an index, lane by lane, in lane_ops; SIZE_MAX: there is none.
 static size_t find_wait(const struct program *program, uint64_t index)
 {
     for (size_t i = 0; i < program->num_ops; i++)
-        if (is_wait(&program->ops[i]) && index-- == 0)
+        if (is_wait(&program->ops[program->lane_ops[i]]) && index-- == 0)
             return i;
     return SIZE_MAX;
 }
 
-static uint32_t lane_of_op(const struct program *program, size_t op)
-{
-    uint32_t lane = 0;
-    while (op >= program->lanes[lane].first_op + program->lanes[lane].num_ops)
-        lane++;
-    return lane;
-}
-
-static braid_wait_timing describe_wait(const braid_exec *exec, size_t op)
+static braid_wait_timing describe_wait(const braid_exec *exec, size_t place)
 {
     const struct program *program = &exec->program;
-    const struct program_position *position = waited_for(program, &program->ops[op]);
-    uint32_t lane = lane_of_op(program, op);
-    size_t end = program->lanes[lane].first_op + program->lanes[lane].num_ops, behind = op;
-    while (behind < end && program->ops[behind].kind != PROGRAM_RUN)
+    const braid_step *op = &program->ops[program->lane_ops[place]];
+    const struct program_lane *lane = &program->lanes[op->lane];
+    size_t end = lane->first_op + lane->num_ops, behind = place;
+    while (behind < end && !program_runs(program, &program->ops[program->lane_ops[behind]]))
         behind++;
     return (braid_wait_timing){
-        .lane = lane,
-        .node = behind < end ? program->ops[behind].index : BRAID_NO_NODE,
-        .waited_for = position->task,
-        .waited_for_lane = position->lane,
-        .wait = find_op_spread(braid_exec_get_times(exec), op),
-        .frames_before = program->ops[op].frames_before,
+        .lane = op->lane,
+        .node = behind < end ? program->ops[program->lane_ops[behind]].node : BRAID_NO_NODE,
+        .waited_for = op->node,
+        .waited_for_lane = program_position_of(program, op)->lane,
+        .wait = find_op_spread(braid_exec_get_times(exec), (size_t)(op - program->ops)),
+        .frames_before = program_frames_before(program, op),
     };
 }
 

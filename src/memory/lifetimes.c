@@ -11,8 +11,8 @@
 // Place l of a clock: so many nodes of lane l are known to have ended.
 struct clocks {
     uint32_t num_lanes;
-    uint32_t *lanes;  // num_lanes clocks
-    uint32_t *events; // a clock for each event object: that of its latest record
+    uint32_t *lanes;     // num_lanes clocks
+    uint32_t *positions; // a clock for each position: when it is recorded
 };
 
 static bool find_blocks(const braid_graph *graph, struct lifetimes *out)
@@ -130,22 +130,17 @@ static void walk_steps(const braid_schedule *schedule, const braid_graph *graph,
                        const struct clocks *clocks, struct lifetimes *lifetimes)
 {
     size_t num_lanes = clocks->num_lanes;
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        const braid_step *step = &schedule->program.ops[i];
         uint32_t *clock = clocks->lanes + step->lane * num_lanes;
-        uint32_t *event = clocks->events + step->event * num_lanes;
-        switch (step->kind) {
-        case BRAID_STEP_RUN:
+        uint32_t *position = clocks->positions + step->position * num_lanes;
+        if (program_has_node(step))
             walk_node(lifetimes, graph, step, clock, i);
-            break;
-        case BRAID_STEP_RECORD:
-            memcpy(event, clock, num_lanes * sizeof(*event));
-            break;
-        case BRAID_STEP_WAIT:
+        else if (step->kind == BRAID_STEP_RECORD)
+            memcpy(position, clock, num_lanes * sizeof(*position));
+        else
             for (size_t lane = 0; lane < num_lanes; lane++)
-                clock[lane] = event[lane] > clock[lane] ? event[lane] : clock[lane];
-            break;
-        }
+                clock[lane] = position[lane] > clock[lane] ? position[lane] : clock[lane];
     }
 }
 
@@ -156,14 +151,14 @@ static braid_status find_times(const braid_schedule *schedule, const braid_graph
     struct clocks clocks = {
         .num_lanes = (uint32_t)num_lanes,
         .lanes = braid_allocate_zeroed(num_lanes * num_lanes, sizeof(uint32_t)),
-        .events = braid_allocate_zeroed(num_lanes * (schedule->info.num_events + (size_t)1),
-                                        sizeof(uint32_t)),
+        .positions = braid_allocate_zeroed(num_lanes * (schedule->info.num_records + (size_t)1),
+                                           sizeof(uint32_t)),
     };
-    bool done = clocks.lanes && clocks.events && allocate_times(lifetimes);
+    bool done = clocks.lanes && clocks.positions && allocate_times(lifetimes);
     if (done)
         walk_steps(schedule, graph, &clocks, lifetimes);
     free(clocks.lanes);
-    free(clocks.events);
+    free(clocks.positions);
     return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
 }
 

@@ -177,10 +177,10 @@ static void say_bundle(struct plan_text *text, const struct plan_graph *plan, ui
 static bool was_issued_first(const struct braid_schedule *schedule, uint32_t a, uint32_t b)
 {
     size_t i = 0;
-    while (schedule->steps[i].kind != BRAID_STEP_RUN ||
-           (schedule->steps[i].node != a && schedule->steps[i].node != b))
+    while (schedule->program.ops[i].kind != BRAID_STEP_RUN ||
+           (schedule->program.ops[i].node != a && schedule->program.ops[i].node != b))
         i++;
-    return schedule->steps[i].node == a;
+    return schedule->program.ops[i].node == a;
 }
 
 static braid_status explain_pair(struct plan_text *text, const struct braid_schedule *schedule,

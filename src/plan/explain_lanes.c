@@ -14,30 +14,30 @@ struct hop {
 
 struct way {
     const struct braid_schedule *schedule;
-    uint32_t *lane_hop;  // per lane: by which hop what runs there next comes after the first node
-    uint32_t *event_hop; // per event object: likewise for its latest record
-    struct array hops;   // struct hop
+    uint32_t *lane_hop; // per lane: by which hop what runs there next comes after the first node
+    uint32_t *position_hop; // per position: likewise when it is recorded
+    struct array hops;      // struct hop
 };
 
 static bool init_way(struct way *way)
 {
     const braid_schedule_info *info = &way->schedule->info;
     way->lane_hop = malloc(((size_t)info->num_lanes + 1) * sizeof(uint32_t));
-    way->event_hop = malloc(((size_t)info->num_events + 1) * sizeof(uint32_t));
-    if (!way->lane_hop || !way->event_hop)
+    way->position_hop = malloc(((size_t)info->num_records + 1) * sizeof(uint32_t));
+    if (!way->lane_hop || !way->position_hop)
         return false;
     for (uint32_t i = 0; i < info->num_lanes; i++)
         way->lane_hop[i] = NOT_REACHED;
-    for (uint32_t i = 0; i < info->num_events; i++)
-        way->event_hop[i] = NOT_REACHED;
+    for (uint32_t i = 0; i < info->num_records; i++)
+        way->position_hop[i] = NOT_REACHED;
     return true;
 }
 
 // Walks the steps from the first node to the second; the first hop found to a lane is kept.
 static bool find_way(struct way *way, uint32_t first, uint32_t second, uint32_t *out_hop)
 {
-    for (size_t i = 0; i < way->schedule->num_steps; i++) {
-        const braid_step *step = &way->schedule->steps[i];
+    for (size_t i = 0; i < way->schedule->program.num_ops; i++) {
+        const braid_step *step = &way->schedule->program.ops[i];
         uint32_t *lane_hop = &way->lane_hop[step->lane];
         if (step->kind == BRAID_STEP_RUN && step->node == second) {
             *out_hop = *lane_hop;
@@ -46,14 +46,14 @@ static bool find_way(struct way *way, uint32_t first, uint32_t second, uint32_t 
         if (step->kind == BRAID_STEP_RUN && step->node == first)
             *lane_hop = REACHED_AT_ONCE;
         if (step->kind == BRAID_STEP_RECORD)
-            way->event_hop[step->event] = *lane_hop;
+            way->position_hop[step->position] = *lane_hop;
         if (step->kind != BRAID_STEP_WAIT || *lane_hop != NOT_REACHED ||
-            way->event_hop[step->event] == NOT_REACHED)
+            way->position_hop[step->position] == NOT_REACHED)
             continue;
         struct hop *hop = braid_array_append(&way->hops, 1, sizeof(*hop));
         if (!hop)
             return false;
-        *hop = (struct hop){ step->node, way->event_hop[step->event] };
+        *hop = (struct hop){ step->node, way->position_hop[step->position] };
         *lane_hop = (uint32_t)way->hops.num - 1;
     }
     *out_hop = NOT_REACHED;
@@ -112,7 +112,7 @@ bool braid_explain_lanes(struct plan_text *text, const struct braid_schedule *sc
         add_hops(text, &way, hop);
     }
     free(way.lane_hop);
-    free(way.event_hop);
+    free(way.position_hop);
     braid_array_finish(&way.hops);
     return done;
 }

@@ -179,8 +179,8 @@ static bool find_cuts(struct divider *divider)
     bool *since = braid_allocate_zeroed(schedule->info.num_lanes, sizeof(*since));
     divider->is_cut = braid_allocate_zeroed(schedule->info.num_nodes, sizeof(bool));
     bool done = since && divider->is_cut;
-    for (size_t i = 0; i < schedule->num_steps && done; i++) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = 0; i < schedule->program.num_ops && done; i++) {
+        const braid_step *step = &schedule->program.ops[i];
         if (step->kind == BRAID_STEP_RUN)
             divider->is_cut[step->node] = since[step->lane];
         since[step->lane] = step->kind != BRAID_STEP_RUN;

@@ -87,8 +87,8 @@ braid_status braid_plan_choose_early(const braid_schedule *schedule, const braid
     if (!lanes)
         return braid_error_no_memory("the early starts of a plan");
     uint32_t num_early = 0;
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        const braid_step *step = &schedule->program.ops[i];
         struct early_lane *lane = &lanes[step->lane];
         if (step->kind != BRAID_STEP_RUN) {
             lane->followed = true;

@@ -103,7 +103,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status)
         status = braid_plan_serialisations(schedule, &passes->placement);
     if (!status)
-        status = braid_plan_steps_create(schedule, &passes->costs, &passes->placement);
+        status = braid_plan_steps_create(schedule, graph, &passes->costs, &passes->placement);
     if (!status && plan_may_start_sooner(plan, &passes->costs, schedule->info.num_lanes))
         status = braid_plan_find_times(schedule, &passes->costs.model);
     if (!status)

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the steps in issue order: a node's waits, its run, and a record where others wait for
+// Writes the program in issue order: a node's waits, its run, and a record where others wait for
 // it.
-//
-// Event objects: one is taken at a record and given back at the last wait for that record. Whoever
-// records it next does so later in issue order, and a wait captures the latest record when it is
-// submitted, so in this order no wait can see a record that is not its own.
 #include "plan/plan_steps.h"
 
 #include "base/array.h"
@@ -14,85 +10,95 @@
 struct writer {
     const struct plan_graph *plan;
     const struct plan_placement *placement;
-    struct braid_schedule *out;
-    uint32_t *waits_left; // per node
-    uint32_t *event_of;   // per node waited for
-    struct array events;  // uint32_t: event objects free to be recorded
+    struct program *out;
+    uint32_t *position_of; // per node; PLAN_NONE: nobody waits for it
+    uint32_t *num_of_lane; // positions
 };
 
-static void add_step(struct writer *writer, braid_step_kind kind, uint32_t lane, uint32_t node,
-                     uint32_t event)
+static void add_op(struct writer *writer, braid_step_kind kind, uint32_t lane, uint32_t node,
+                   uint32_t position)
 {
-    writer->out->steps[writer->out->num_steps++] = (braid_step){ kind, lane, node, event };
+    writer->out->ops[writer->out->num_ops++] = (braid_step){ kind, lane, node, position };
 }
 
-// The list has room for all events there are: nothing here can fail.
-static void add_waits(struct writer *writer, uint32_t index, uint32_t lane)
+// Positions are numbered as they are recorded: until then an entry is 0 where there will be one.
+static void add_record(struct writer *writer, uint32_t node, uint32_t lane)
 {
-    const uint32_t *waits = writer->placement->waits.items;
-    for (uint32_t w = writer->placement->wait_first[index];
-         w < writer->placement->wait_first[index + 1]; w++) {
-        uint32_t event = writer->event_of[waits[w]];
-        add_step(writer, BRAID_STEP_WAIT, lane, waits[w], event);
-        if (--writer->waits_left[waits[w]] == 0)
-            ((uint32_t *)writer->events.items)[writer->events.num++] = event;
-    }
+    uint32_t position = writer->out->num_positions++;
+    writer->position_of[node] = position;
+    writer->out->positions[position] =
+        (struct program_position){ lane, ++writer->num_of_lane[lane], node };
+    add_op(writer, BRAID_STEP_RECORD, lane, node, position);
 }
 
-static bool add_record(struct writer *writer, uint32_t node, uint32_t lane)
+static void add_nodes(struct writer *writer)
 {
-    if (writer->events.num == 0) {
-        if (!braid_array_reserve(&writer->events, (size_t)writer->out->info.num_events + 1,
-                                 sizeof(uint32_t)))
-            return false;
-        ((uint32_t *)writer->events.items)[writer->events.num++] = writer->out->info.num_events++;
-    }
-    uint32_t event = ((uint32_t *)writer->events.items)[--writer->events.num];
-    writer->event_of[node] = event;
-    add_step(writer, BRAID_STEP_RECORD, lane, node, event);
-    return true;
-}
-
-static bool add_nodes(struct writer *writer)
-{
+    const struct plan_placement *placement = writer->placement;
+    const uint32_t *waits = placement->waits.items;
     for (uint32_t i = 0; i < writer->plan->num_nodes; i++) {
-        uint32_t node = writer->placement->issued[i];
-        uint32_t lane = writer->placement->lane_of[node];
-        add_waits(writer, i, lane);
-        add_step(writer, BRAID_STEP_RUN, lane, node, 0);
-        if (writer->waits_left[node] && !add_record(writer, node, lane))
-            return false;
+        uint32_t node = placement->issued[i], lane = placement->lane_of[node];
+        for (uint32_t w = placement->wait_first[i]; w < placement->wait_first[i + 1]; w++)
+            add_op(writer, BRAID_STEP_WAIT, lane, waits[w], writer->position_of[waits[w]]);
+        add_op(writer, BRAID_STEP_RUN, lane, node, 0);
+        if (writer->position_of[node] != PLAN_NONE)
+            add_record(writer, node, lane);
+    }
+}
+
+static uint32_t find_records(struct writer *writer)
+{
+    const uint32_t *waits = writer->placement->waits.items;
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < writer->plan->num_nodes; i++)
+        writer->position_of[i] = PLAN_NONE;
+    for (size_t w = 0; w < writer->placement->waits.num; w++) {
+        num += writer->position_of[waits[w]] == PLAN_NONE;
+        writer->position_of[waits[w]] = 0;
+    }
+    return num;
+}
+
+// Room for the operations, and what they are of.
+static bool begin_program(struct program *program, const struct plan_graph *plan,
+                          const braid_graph *graph, const struct plan_placement *placement,
+                          uint32_t num_records)
+{
+    program->num_nodes = plan->num_nodes;
+    program->region = GRAPH_NONE;
+    program->times = 1;
+    program->num_lanes = placement->num_lanes;
+    program->ops =
+        plan_allocate(plan->num_nodes + placement->waits.num + num_records, sizeof(*program->ops));
+    program->positions = plan_allocate(num_records, sizeof(*program->positions));
+    program->kinds = plan_allocate(plan->num_nodes, sizeof(*program->kinds));
+    program->lanes = braid_allocate_zeroed(placement->num_lanes, sizeof(*program->lanes));
+    if (!program->ops || !program->positions || !program->kinds || !program->lanes)
+        return false;
+    for (uint32_t i = 0; i < plan->num_nodes; i++) {
+        program->kinds[i] = (uint8_t)graph_nodes(graph)[i].kind;
+        if (plan->place_of)
+            program->lanes[placement->lane_of[i]].place = plan_place_of(plan, i);
     }
     return true;
 }
 
-static bool write_steps(struct writer *writer)
+static bool write_program(struct writer *writer, const braid_graph *graph,
+                          braid_schedule_info *info)
 {
-    size_t num_nodes = writer->plan->num_nodes;
-    braid_schedule_info *info = &writer->out->info;
-    const uint32_t *waits = writer->placement->waits.items;
-    writer->waits_left = plan_allocate_zeroed(num_nodes, sizeof(uint32_t));
-    writer->event_of = plan_allocate(num_nodes, sizeof(uint32_t));
-    if (!writer->waits_left || !writer->event_of)
+    struct program *program = writer->out;
+    writer->position_of = plan_allocate(writer->plan->num_nodes, sizeof(uint32_t));
+    writer->num_of_lane = braid_allocate_zeroed(writer->placement->num_lanes, sizeof(uint32_t));
+    if (!writer->position_of || !writer->num_of_lane)
         return false;
     info->num_waits = writer->placement->waits.num;
-    for (size_t w = 0; w < writer->placement->waits.num; w++) {
-        if (writer->waits_left[waits[w]]++ == 0)
-            info->num_records++;
-    }
-    size_t num_steps = num_nodes + info->num_waits + info->num_records;
-    writer->out->steps = plan_allocate(num_steps, sizeof(braid_step));
-    return writer->out->steps && add_nodes(writer);
-}
-
-static bool find_lane_places(struct braid_schedule *schedule)
-{
-    uint32_t num_lanes = schedule->info.num_lanes;
-    schedule->lane_place = braid_allocate_zeroed(num_lanes, sizeof(*schedule->lane_place));
-    for (uint32_t i = 0; schedule->lane_place && i < num_lanes; i++)
-        schedule->lane_place[i] =
-            (uint8_t)plan_place_of(schedule->graph, schedule->lane_nodes[schedule->lane_first[i]]);
-    return schedule->lane_place;
+    info->num_records = find_records(writer);
+    if (!begin_program(program, writer->plan, graph, writer->placement,
+                       (uint32_t)info->num_records))
+        return false;
+    add_nodes(writer);
+    bool posts = graph->communications.num > 0;
+    return braid_program_list_lanes(program) &&
+           (!posts || braid_program_issue_posts_first(program));
 }
 
 static bool list_lanes(struct braid_schedule *schedule)
@@ -106,12 +112,12 @@ static bool list_lanes(struct braid_schedule *schedule)
         schedule->lane_first[(size_t)schedule->lane_of[i] + 2]++;
     for (uint32_t i = 0; i < num_lanes; i++)
         schedule->lane_first[i + 2] += schedule->lane_first[i + 1];
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        const braid_step *step = &schedule->program.ops[i];
         if (step->kind == BRAID_STEP_RUN)
             schedule->lane_nodes[schedule->lane_first[step->lane + 1]++] = step->node;
     }
-    return !schedule->graph->place_of || find_lane_places(schedule);
+    return true;
 }
 
 static void take_arrays(struct braid_schedule *schedule, struct plan_costs *costs,
@@ -127,19 +133,18 @@ static void take_arrays(struct braid_schedule *schedule, struct plan_costs *cost
     costs->unknown = NULL;
 }
 
-braid_status braid_plan_steps_create(struct braid_schedule *schedule, struct plan_costs *costs,
-                                     struct plan_placement *placement)
+braid_status braid_plan_steps_create(struct braid_schedule *schedule, const braid_graph *graph,
+                                     struct plan_costs *costs, struct plan_placement *placement)
 {
     struct writer writer = {
         .plan = schedule->graph,
         .placement = placement,
-        .out = schedule,
+        .out = &schedule->program,
     };
     schedule->info.num_lanes = placement->num_lanes;
-    bool done = write_steps(&writer);
-    free(writer.waits_left);
-    free(writer.event_of);
-    braid_array_finish(&writer.events);
+    bool done = write_program(&writer, graph, &schedule->info);
+    free(writer.position_of);
+    free(writer.num_of_lane);
     take_arrays(schedule, costs, placement);
     return done && list_lanes(schedule) ? BRAID_OK : braid_error_no_memory("the steps of a plan");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step list: runs, records and waits in issue order, and the lanes as lists of nodes.
+// Writing the program of a plan, and its lanes as lists of nodes.
 #ifndef BRAID_PLAN_STEPS_H
 #define BRAID_PLAN_STEPS_H
 
@@ -7,10 +7,11 @@
 #include "plan/plan_placement.h"
 #include "plan/schedule.h"
 
-// Fills the steps, lanes and times of a schedule whose graph is set, and their counts in info.
+// Fills the program, lanes and times of a schedule whose graph is set, and their counts in info.
+// `graph` is what was planned, for the kinds of its nodes.
 // Takes the arrays of costs and placement that the schedule keeps.
 // Errors: BRAID_NO_MEMORY.
-braid_status braid_plan_steps_create(struct braid_schedule *schedule, struct plan_costs *costs,
-                                     struct plan_placement *placement);
+braid_status braid_plan_steps_create(struct braid_schedule *schedule, const braid_graph *graph,
+                                     struct plan_costs *costs, struct plan_placement *placement);
 
 #endif

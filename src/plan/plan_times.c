@@ -39,8 +39,8 @@ static uint64_t time_steps(const struct braid_schedule *schedule, const braid_co
                            const struct lane_times *work)
 {
     uint64_t makespan = 0;
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        const braid_step *step = &schedule->program.ops[i];
         uint64_t *ready = &work->lane_ready_ns[step->lane];
         if (step->kind == BRAID_STEP_WAIT) {
             uint64_t seen = schedule->start_ns[step->node] + schedule->cost_ns[step->node];

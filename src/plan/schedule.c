@@ -36,12 +36,12 @@ static void release_lanes(const braid_schedule *schedule)
 {
     if (atomic_fetch_sub_explicit(schedule->num_lane_users, 1, memory_order_acq_rel) > 1)
         return;
+    struct program program = schedule->program;
     free(schedule->num_lane_users);
-    free(schedule->steps);
+    braid_program_free(&program);
     free(schedule->lane_first);
     free(schedule->lane_nodes);
     free(schedule->lane_of);
-    free(schedule->lane_place);
     free(schedule->serialised);
     free(schedule->delayed);
 }
@@ -51,12 +51,10 @@ void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_sch
     release_lanes(schedule);
     atomic_fetch_add_explicit(from->num_lane_users, 1, memory_order_relaxed);
     schedule->num_lane_users = from->num_lane_users;
-    schedule->steps = from->steps;
-    schedule->num_steps = from->num_steps;
+    schedule->program = from->program;
     schedule->lane_first = from->lane_first;
     schedule->lane_nodes = from->lane_nodes;
     schedule->lane_of = from->lane_of;
-    schedule->lane_place = from->lane_place;
     schedule->serialised = from->serialised;
     schedule->num_serialised = from->num_serialised;
     schedule->delayed = from->delayed;
@@ -95,9 +93,9 @@ struct lane_text braid_schedule_lane_text(const braid_schedule *schedule, uint32
 {
     struct lane_text lane_text;
     char *text = lane_text.text;
-    if (schedule->lane_place)
-        snprintf(text, sizeof(lane_text.text), "device %u, lane %u", schedule->lane_place[lane],
-                 lane);
+    if (schedule->graph->place_of)
+        snprintf(text, sizeof(lane_text.text), "device %u, lane %u",
+                 schedule_lane_place(schedule, lane), lane);
     else
         snprintf(text, sizeof(lane_text.text), "lane %u", lane);
     return lane_text;
@@ -106,8 +104,8 @@ struct lane_text braid_schedule_lane_text(const braid_schedule *schedule, uint32
 const braid_step *braid_schedule_steps(const braid_schedule *schedule, size_t *out_num_steps)
 {
     if (out_num_steps)
-        *out_num_steps = schedule ? schedule->num_steps : 0;
-    return schedule ? schedule->steps : NULL;
+        *out_num_steps = schedule ? schedule->program.num_ops : 0;
+    return schedule ? schedule->program.ops : NULL;
 }
 
 void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info *out_info)

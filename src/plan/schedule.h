@@ -12,6 +12,7 @@
 
 #include "graph/placed.h"
 #include "plan/plan_graph.h"
+#include "plan/program.h"
 
 // Which nodes are inside islands: plan_divide.h. Islands are numbered in the order of their first
 // steps; the nodes of one are neighbours on a lane.
@@ -37,17 +38,15 @@ struct braid_schedule {
     struct plan_graph *graph; // units, edges and names; shared with re-plans, never changed
     struct placed *placed;    // what was planned for several devices; NULL: for one
 
-    // Lanes, steps and what was forced, which plans that keep them share: once made they are never
-    // changed, and the last of so many schedules frees them.
+    // The program, lanes and what was forced, which plans that keep them share: once made they are
+    // never changed, and the last of so many schedules frees them.
     atomic_uint *num_lane_users;
-    braid_step *steps; // in issue order
-    size_t num_steps;
+    struct program program;
 
     // Nodes in lane order: those of lane i are lane_nodes[lane_first[i]] .. lane_first[i + 1].
     uint32_t *lane_first; // num_lanes + 1
     uint32_t *lane_nodes; // num_nodes
     uint32_t *lane_of;    // num_nodes
-    uint8_t *lane_place;  // num_lanes; NULL: there is one place
     // Forced serialisations: first pairs by a resource or a hint, then the others. Of the
     // latter only the second unit is kept: the first is the unit before it on its lane.
     struct plan_serialised *serialised;
@@ -116,7 +115,7 @@ braid_status braid_schedule_undivided(const braid_schedule *from, braid_schedule
 
 static inline uint32_t schedule_lane_place(const braid_schedule *schedule, uint32_t lane)
 {
-    return schedule->lane_place ? schedule->lane_place[lane] : 0;
+    return schedule->program.lanes[lane].place;
 }
 
 static inline bool schedule_is_copy(const braid_schedule *schedule, uint32_t node)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "plan/plan_build.h"
 #include "plan/plan_passes.h"
+#include "plan/plan_regions.h"
 #include "plan/schedule.h"
 
 static braid_status create(const braid_graph *graph, struct placed *placed,
@@ -28,6 +29,15 @@ static braid_status create(const braid_graph *graph, struct placed *placed,
 }
 
 braid_status braid_schedule_create_plain(const braid_graph *graph,
+                                         const braid_schedule_options *options,
+                                         braid_schedule **out_schedule)
+{
+    if (graph->regions.num)
+        return braid_plan_regions(graph, options, out_schedule);
+    return braid_schedule_create_whole(graph, options, out_schedule);
+}
+
+braid_status braid_schedule_create_whole(const braid_graph *graph,
                                          const braid_schedule_options *options,
                                          braid_schedule **out_schedule)
 {

@@ -6,6 +6,7 @@
 #include "base/dot.h"
 #include "base/error.h"
 #include "plan/schedule.h"
+#include "plan/schedule_dot_regions.h"
 
 #define NO_IDLE_LANE (PLAN_NONE - 1)
 #define CRITICAL_LOOK "color=\"#c0392b\", penwidth=2.6"
@@ -30,7 +31,7 @@ static bool allocate(struct drawing *drawing)
     drawing->is_critical = braid_allocate_zeroed(num_nodes, sizeof(bool));
     drawing->lane_before = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
     drawing->lane_reason = braid_allocate_zeroed(num_nodes, sizeof(uint32_t));
-    drawing->waiter = braid_allocate_zeroed(schedule->num_steps, sizeof(uint32_t));
+    drawing->waiter = braid_allocate_zeroed(schedule->program.num_ops, sizeof(uint32_t));
     return drawing->critical_next && drawing->is_critical && drawing->lane_before &&
            drawing->lane_reason && drawing->waiter;
 }
@@ -84,9 +85,9 @@ static bool find_waiters(struct drawing *drawing)
     uint32_t *next_run = braid_allocate_zeroed(schedule->info.num_lanes, sizeof(*next_run));
     if (!next_run)
         return false;
-    for (size_t i = schedule->num_steps; i-- > 0;) {
-        const braid_step *step = &schedule->steps[i];
-        if (step->kind == BRAID_STEP_RUN)
+    for (size_t i = schedule->program.num_ops; i-- > 0;) {
+        const braid_step *step = &schedule->program.ops[i];
+        if (program_has_node(step))
             next_run[step->lane] = step->node;
         else if (step->kind == BRAID_STEP_WAIT)
             drawing->waiter[i] = next_run[step->lane];
@@ -171,7 +172,15 @@ static void write_unit(const struct drawing *drawing, uint32_t unit, bool shows_
     const struct plan_graph *graph = drawing->schedule->graph;
     uint32_t size = plan_unit_size(graph, unit);
     if (size == 1) {
-        write_node(drawing, plan_unit_member(graph, unit, 0), "        ");
+        uint32_t node = plan_unit_member(graph, unit, 0);
+        const struct program *body = braid_program_find_body(&drawing->schedule->program, node);
+        if (body)
+            fprintf(drawing->file, "subgraph cluster_region_%" PRIu32 " {\n", node);
+        write_node(drawing, node, "        ");
+        if (body) {
+            braid_dot_write_body(drawing->file, drawing->schedule, body);
+            fputs("}\n", drawing->file);
+        }
         return;
     }
     fprintf(drawing->file, "        subgraph cluster_bundle_%" PRIu32 " {\n", unit);
@@ -262,12 +271,12 @@ static void write_lane_edges(struct drawing *drawing, uint32_t lane)
 static void write_waits(struct drawing *drawing)
 {
     const braid_schedule *schedule = drawing->schedule;
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        const braid_step *step = &schedule->program.ops[i];
         if (step->kind != BRAID_STEP_WAIT)
             continue;
         write_edge(drawing, step->node, drawing->waiter[i]);
-        fprintf(drawing->file, "style=dashed, xlabel=\"e%" PRIu32 "\"];\n", step->event);
+        fprintf(drawing->file, "style=dashed, xlabel=\"p%" PRIu32 "\"];\n", step->position);
     }
 }
 
@@ -315,8 +324,6 @@ static void write_summary(const struct drawing *drawing)
     write_count(file, info->num_waits, "wait");
     fputs(" for ", file);
     write_count(file, info->num_records, "record");
-    fputs(" on ", file);
-    write_count(file, info->num_events, "event");
     fputs("; makespan ", file);
     braid_dot_write_time(file, info->makespan_ns);
     fputs(", bound ", file);

@@ -55,32 +55,32 @@ static void name_sources(struct frame_waits *frames)
 }
 
 // What a lane does to clocks; the same in both walks but for tasks.
-static void walk_sync(struct frame_waits *frames, const struct program_op *op, uint32_t *clock)
+static void walk_sync(struct frame_waits *frames, const braid_step *op, uint32_t *clock)
 {
-    uint32_t *position = clock_of(frames->positions, op->index, frames);
-    if (op->kind == PROGRAM_PUBLISH)
+    uint32_t *position = clock_of(frames->positions, op->position, frames);
+    if (op->kind == BRAID_STEP_RECORD)
         copy(position, clock, frames);
     else
         merge(clock, position, frames);
 }
 
-static void walk_frame_before(struct frame_waits *frames, struct program_walk *walk)
+static void walk_frame_before(struct frame_waits *frames)
 {
-    const struct program_op *op;
-    while ((op = program_walk_next(frames->program, walk))) {
-        uint32_t *clock = clock_of(frames->lanes, walk->lane, frames);
-        if (op->kind != PROGRAM_RUN) {
+    for (size_t i = 0; i < frames->program->num_ops; i++) {
+        const braid_step *op = &frames->program->ops[i];
+        uint32_t *clock = clock_of(frames->lanes, op->lane, frames);
+        if (op->kind != BRAID_STEP_RUN) {
             walk_sync(frames, op, clock);
             continue;
         }
-        clock[walk->lane]++;
-        uint32_t index = frames->source_of[op->index];
+        clock[op->lane]++;
+        uint32_t index = frames->source_of[op->node];
         if (index == FRAME_NONE)
             continue;
         struct source *source = &frames->sources[index];
-        source->lane = walk->lane;
-        source->count = clock[walk->lane];
-        source->place = walk->num_done;
+        source->lane = op->lane;
+        source->count = clock[op->lane];
+        source->place = i;
         copy(clock_of(frames->known, index, frames), clock, frames);
     }
 }
@@ -103,45 +103,37 @@ static uint32_t find_unknown(const struct frame_waits *frames, uint32_t task, co
     return latest;
 }
 
-static void walk_this_frame(struct frame_waits *frames, struct program_walk *walk)
+static void walk_this_frame(struct frame_waits *frames)
 {
-    const struct program_op *op;
-    while ((op = program_walk_next(frames->program, walk))) {
-        uint32_t *clock = clock_of(frames->lanes, walk->lane, frames), unknown;
-        if (op->kind != PROGRAM_RUN) {
+    for (size_t i = 0; i < frames->program->num_ops; i++) {
+        const braid_step *op = &frames->program->ops[i];
+        uint32_t *clock = clock_of(frames->lanes, op->lane, frames), unknown;
+        if (op->kind != BRAID_STEP_RUN) {
             walk_sync(frames, op, clock);
             continue;
         }
-        while ((unknown = find_unknown(frames, op->index, clock)) != FRAME_NONE) {
+        while ((unknown = find_unknown(frames, op->node, clock)) != FRAME_NONE) {
             merge(clock, clock_of(frames->known, unknown, frames), frames);
             frames->sources[unknown].position = 0; // numbered later
             frames->awaited[frames->num_awaited++] =
-                (struct awaited){ op->index, unknown, frames->distance, FRAME_NONE };
-            frames->num_awaits[op->index]++;
+                (struct awaited){ op->node, unknown, frames->distance, FRAME_NONE };
+            frames->num_awaits[op->node]++;
         }
     }
 }
 
-static bool walk_with(struct frame_waits *frames,
-                      void (*walk_frame)(struct frame_waits *frames, struct program_walk *walk))
+static void walk_with(struct frame_waits *frames, void (*walk_frame)(struct frame_waits *frames))
 {
     size_t num_lanes = frames->program->num_lanes;
-    struct program_walk walk;
     memset(frames->lanes, 0, num_lanes * num_lanes * sizeof(uint32_t));
-    bool begun = braid_program_walk_begin(frames->program, &walk);
-    if (begun)
-        walk_frame(frames, &walk);
-    braid_program_walk_end(&walk);
-    return begun;
+    walk_frame(frames);
 }
 
-static bool walk_all(struct frame_waits *frames)
+static void walk_all(struct frame_waits *frames)
 {
-    bool done = walk_with(frames, walk_frame_before);
-    for (frames->distance = 1; done && frames->distance <= frames->most_distance;
-         frames->distance++)
-        done = walk_with(frames, walk_this_frame);
-    return done;
+    walk_with(frames, walk_frame_before);
+    for (frames->distance = 1; frames->distance <= frames->most_distance; frames->distance++)
+        walk_with(frames, walk_this_frame);
 }
 
 static void sort_by_task(struct frame_waits *frames)
@@ -156,8 +148,8 @@ static void sort_by_task(struct frame_waits *frames)
     }
     for (uint32_t i = 0; i < program->num_islands; i++) {
         const struct program_island *island = &program->islands[i];
-        for (size_t k = 0; k < island->num_ops; k++)
-            frames->island_of[program->ops[island->first_op + k].index] = i;
+        for (uint32_t k = 0; k < island->num_calls; k++)
+            frames->island_of[island->calls[k]] = i;
     }
 }
 
@@ -207,8 +199,7 @@ bool braid_frame_waits_find(struct frame_waits *frames)
         return false;
     sort_links(frames);
     name_sources(frames);
-    if (!walk_all(frames))
-        return false;
+    walk_all(frames);
     sort_by_task(frames);
     return true;
 }

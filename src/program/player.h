@@ -110,6 +110,9 @@ struct player {
     void (*destroy)(struct playing *playing);
 };
 
+// BRAID_UNSUPPORTED, and why, for a program with regions: for players that enter none.
+braid_status braid_player_refuse_regions(const struct stage *stage);
+
 // Makes the call of a native task, whose device must be current, with a stream to queue on.
 braid_status braid_player_call_native(braid_device *device, const struct backend_task *task,
                                       braid_stream *stream);

@@ -33,7 +33,7 @@ static struct profile_span find_frame(const struct program *program, const struc
 {
     struct profile_span frame = { 0 };
     for (size_t i = 0; i < program->num_ops; i++) {
-        if (program->ops[i].kind != PROGRAM_RUN || !ops[i].end)
+        if (!program_runs(program, &program->ops[i]) || !ops[i].end)
             continue;
         if (!frame.begin || ops[i].begin < frame.begin)
             frame.begin = ops[i].begin;
@@ -47,29 +47,27 @@ braid_status braid_profile_fill_in(const struct program *program, struct profile
                                    struct profile_span *out_frame)
 {
     const struct profile_span frame = find_frame(program, ops);
-    struct program_walk walk;
-    const struct program_op *op;
     uint64_t *now = braid_allocate_zeroed(program->num_lanes, sizeof(*now));
     uint64_t *published = braid_allocate_zeroed(program->num_positions, sizeof(*published));
-    bool has_walk = braid_program_walk_begin(program, &walk), has_room = now && published;
+    bool has_room = now && published;
     for (uint32_t i = 0; has_room && i < program->num_lanes; i++)
         now[i] = frame.begin;
-    while (has_room && has_walk && (op = program_walk_next(program, &walk))) {
-        struct profile_span *span = &ops[op - program->ops];
-        uint64_t *lane = &now[walk.lane];
-        if (op->kind == PROGRAM_PUBLISH) {
-            published[op->index] = *lane;
+    for (size_t i = 0; has_room && i < program->num_ops; i++) {
+        const braid_step *op = &program->ops[i];
+        struct profile_span *span = &ops[i];
+        uint64_t *lane = &now[op->lane];
+        if (op->kind == BRAID_STEP_RECORD) {
+            published[op->position] = *lane;
             continue;
         }
-        if (op->kind == PROGRAM_WAIT)
-            *span =
-                (struct profile_span){ *lane, published[op->index] > *lane ? published[op->index]
-                                                                           : *lane };
+        if (op->kind == BRAID_STEP_WAIT)
+            *span = (struct profile_span){ *lane, published[op->position] > *lane
+                                                      ? published[op->position]
+                                                      : *lane };
         *lane = span->end > *lane ? span->end : *lane;
     }
-    braid_program_walk_end(&walk);
     free(now);
     free(published);
     *out_frame = frame;
-    return has_room && has_walk ? BRAID_OK : braid_error_no_memory("the times of frames");
+    return has_room ? BRAID_OK : braid_error_no_memory("the times of frames");
 }

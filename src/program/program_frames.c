@@ -2,176 +2,134 @@
 // Writes a program anew with frame positions and the waits for them among its operations.
 #include "program/program_frames.h"
 
-#include <string.h>
-
 #include "base/array.h"
 #include "base/error.h"
 
-// A lane's operations with the new ones among them, and the issue order likewise.
-static void write_op(struct program *to, size_t *next_op, uint32_t lane, struct program_op op)
+static bool is_awaited(const struct frame_waits *frames, uint32_t node)
 {
-    to->ops[next_op[lane]++] = op;
-    to->order[to->num_ops++] = lane;
+    uint32_t index = frames->source_of[node];
+    return index != FRAME_NONE && frames->sources[index].position != FRAME_NONE;
 }
 
-static void write_awaits(const struct frame_waits *frames, struct program *to, size_t *next_op,
-                         uint32_t lane, uint32_t task)
+static void write_awaits(const struct frame_waits *frames, struct program *to, uint32_t lane,
+                         uint32_t node)
 {
-    for (uint32_t i = frames->first_awaited[task]; i != FRAME_NONE; i = frames->awaited[i].next) {
+    for (uint32_t i = frames->first_awaited[node]; i != FRAME_NONE; i = frames->awaited[i].next) {
         const struct awaited *awaited = &frames->awaited[i];
         const struct source *source = &frames->sources[awaited->source];
-        write_op(to, next_op, lane,
-                 (struct program_op){ PROGRAM_AWAIT_FRAME, (uint16_t)awaited->distance,
-                                      source->position });
+        to->ops[to->num_ops++] =
+            (braid_step){ PROGRAM_AWAIT_FRAME, lane, source->task, to->num_frame_waits };
+        to->frame_waits[to->num_frame_waits++] =
+            (struct program_frame_wait){ source->position, awaited->distance };
     }
 }
 
-static void write_publish(const struct frame_waits *frames, struct program *to, size_t *next_op,
-                          uint32_t lane, uint32_t task)
+static void write_record(const struct frame_waits *frames, struct program *to, uint32_t lane,
+                         uint32_t node)
 {
-    uint32_t index = frames->source_of[task];
-    if (index != FRAME_NONE && frames->sources[index].position != FRAME_NONE)
-        write_op(to, next_op, lane,
-                 (struct program_op){ PROGRAM_PUBLISH_FRAME, 0, frames->sources[index].position });
+    if (is_awaited(frames, node))
+        to->ops[to->num_ops++] = (braid_step){ PROGRAM_RECORD_FRAME, lane, node,
+                                               frames->sources[frames->source_of[node]].position };
 }
 
-// An island stays one stretch: what its tasks await stands before it and what they publish behind,
+// An island stays one stretch: what its calls await stands before it and what they record behind,
 // which is sooner and later than would do. A frame waits for earlier ones alone, so this closes no
 // circle.
-static void write_task(const struct frame_waits *frames, struct program *to, size_t *next_op,
-                       uint32_t lane, const struct program_op *op)
+static void write_run(const struct frame_waits *frames, struct program *to, const braid_step *op)
 {
-    const struct program *from = frames->program;
-    uint32_t island = frames->island_of[op->index];
-    const struct program_op *first =
-        island == FRAME_NONE ? op : &from->ops[from->islands[island].first_op];
-    size_t num = island == FRAME_NONE ? 1 : from->islands[island].num_ops;
-    for (size_t i = 0; i < num && op == first; i++)
-        write_awaits(frames, to, next_op, lane, first[i].index);
-    if (island != FRAME_NONE && op == first)
-        to->islands[island] = (struct program_island){ lane, next_op[lane], num };
-    write_op(to, next_op, lane, *op);
-    for (size_t i = 0; i < num && op == first + num - 1; i++)
-        write_publish(frames, to, next_op, lane, first[i].index);
+    uint32_t island = frames->island_of[op->node];
+    const uint32_t *calls = &op->node;
+    uint32_t num = 1;
+    if (island != FRAME_NONE) {
+        calls = frames->program->islands[island].calls;
+        num = frames->program->islands[island].num_calls;
+    }
+    for (uint32_t i = 0; i < num && op->node == calls[0]; i++)
+        write_awaits(frames, to, op->lane, calls[i]);
+    to->ops[to->num_ops++] = *op;
+    for (uint32_t i = 0; i < num && op->node == calls[num - 1]; i++)
+        write_record(frames, to, op->lane, calls[i]);
 }
 
 // In issue order, so that those of a lane rise.
-static void number_positions(struct frame_waits *frames, struct program_walk *walk,
-                             struct program *to, uint32_t *num_of_lane)
+static void number_positions(struct frame_waits *frames, struct program *to, uint32_t *num_of_lane)
 {
-    const struct program_op *op;
-    while ((op = program_walk_next(frames->program, walk))) {
-        uint32_t index = op->kind == PROGRAM_RUN ? frames->source_of[op->index] : FRAME_NONE;
-        if (index == FRAME_NONE || frames->sources[index].position == FRAME_NONE)
+    const struct program *from = frames->program;
+    for (size_t i = 0; i < from->num_ops; i++) {
+        const braid_step *op = &from->ops[i];
+        if (op->kind != BRAID_STEP_RUN || !is_awaited(frames, op->node))
             continue;
-        frames->sources[index].position = to->num_frame_positions;
-        to->frame_positions[to->num_frame_positions++] = (struct program_position){
-            .lane = walk->lane, .number = ++num_of_lane[walk->lane], .task = op->index
-        };
+        frames->sources[frames->source_of[op->node]].position = to->num_frame_positions;
+        to->frame_positions[to->num_frame_positions++] =
+            (struct program_position){ op->lane, ++num_of_lane[op->lane], op->node };
     }
 }
 
-static size_t count_new(const struct frame_waits *frames)
+// Frames fork and join as they did: what is awaited of other frames is no part of the frame.
+static bool list_lanes(const struct program *from, struct program *to)
 {
-    size_t num = frames->num_awaited;
-    for (uint32_t i = 0; i < frames->num_sources; i++)
-        num += frames->sources[i].position != FRAME_NONE;
-    return num;
-}
-
-// Where the lanes begin, and how many operations each has.
-static void place_lanes(const struct frame_waits *frames, struct program *to, size_t *next_op)
-{
-    const struct program *from = frames->program;
-    size_t first = 0;
-    for (uint32_t i = 0; i < from->num_lanes; i++) {
-        struct program_lane *lane = &to->lanes[i];
-        *lane = from->lanes[i];
-        for (size_t k = 0; k < from->lanes[i].num_ops; k++) {
-            const struct program_op *op = &from->ops[from->lanes[i].first_op + k];
-            uint32_t index = op->kind == PROGRAM_RUN ? frames->source_of[op->index] : FRAME_NONE;
-            lane->num_ops += op->kind == PROGRAM_RUN ? frames->num_awaits[op->index] : 0;
-            lane->num_ops += index != FRAME_NONE && frames->sources[index].position != FRAME_NONE;
-        }
-        lane->first_op = next_op[i] = first;
-        first += lane->num_ops;
+    if (!braid_program_list_lanes(to))
+        return false;
+    for (uint32_t i = 0; i < to->num_lanes; i++) {
+        to->lanes[i].needs_fork = from->lanes[i].needs_fork;
+        to->lanes[i].needs_join = from->lanes[i].needs_join;
     }
-}
-
-// An empty task stands before an operation of its lane: the same one, and what was put before it.
-static void place_empties(const struct frame_waits *frames, const struct program *to)
-{
-    const struct program *from = frames->program;
-    for (uint32_t i = 0; i < from->num_empties; i++) {
-        struct program_empty *empty = &to->empties[i];
-        const struct program_lane *old = &from->lanes[empty->lane];
-        size_t num_before = empty->op - old->first_op, done = 0;
-        size_t op = to->lanes[empty->lane].first_op;
-        size_t end = op + to->lanes[empty->lane].num_ops;
-        while (done < num_before)
-            done += to->ops[op++].kind < PROGRAM_PUBLISH_FRAME;
-        while (num_before && op < end && to->ops[op].kind == PROGRAM_PUBLISH_FRAME)
-            op++;
-        empty->op = op;
+    uint32_t island = 0;
+    for (size_t i = 0; i < to->num_ops && island < to->num_islands; i++) {
+        const braid_step *op = &to->ops[to->lane_ops[i]];
+        uint32_t first = from->ops[from->lane_ops[from->islands[island].first_op]].node;
+        if (op->kind == BRAID_STEP_RUN && op->node == first)
+            to->islands[island++].first_op = i;
     }
+    return true;
 }
 
 static bool write_program(struct frame_waits *frames, struct program *to)
 {
     const struct program *from = frames->program;
-    size_t num_ops = from->num_ops + count_new(frames);
-    struct program_walk walk = { 0 }, names = { 0 };
-    size_t *next_op = braid_allocate_zeroed(from->num_lanes, sizeof(*next_op));
+    size_t num_ops = from->num_ops + frames->num_awaited + frames->num_sources;
     uint32_t *num_of_lane = braid_allocate_zeroed(from->num_lanes, sizeof(*num_of_lane));
-    to->lanes = braid_allocate_zeroed(from->num_lanes, sizeof(*to->lanes));
     to->ops = braid_allocate_zeroed(num_ops, sizeof(*to->ops));
-    to->order = braid_allocate_zeroed(num_ops, sizeof(*to->order));
-    to->empties = braid_allocate_zeroed(from->num_empties, sizeof(*to->empties));
+    to->lanes = braid_allocate_zeroed(from->num_lanes, sizeof(*to->lanes));
     to->islands = braid_allocate_zeroed(from->num_islands, sizeof(*to->islands));
     to->frame_positions = braid_allocate_zeroed(frames->num_sources, sizeof(*to->frame_positions));
-    // Both begin, whatever becomes of the first: both are ended below.
-    bool walks = braid_program_walk_begin(from, &walk);
-    bool also_walks = braid_program_walk_begin(from, &names);
-    bool done = walks && also_walks && next_op && num_of_lane && to->lanes && to->ops &&
-                to->order && to->empties && to->islands && to->frame_positions;
+    to->frame_waits = braid_allocate_zeroed(frames->num_awaited, sizeof(*to->frame_waits));
+    bool done = num_of_lane && to->ops && to->lanes && to->islands && to->frame_positions &&
+                to->frame_waits;
     if (done) {
-        const struct program_op *op;
-        number_positions(frames, &names, to, num_of_lane);
-        place_lanes(frames, to, next_op);
-        while ((op = program_walk_next(from, &walk))) {
-            if (op->kind == PROGRAM_RUN)
-                write_task(frames, to, next_op, walk.lane, op);
+        number_positions(frames, to, num_of_lane);
+        for (uint32_t i = 0; i < to->num_lanes; i++)
+            to->lanes[i].place = from->lanes[i].place;
+        for (uint32_t i = 0; i < to->num_islands; i++)
+            to->islands[i] = from->islands[i];
+        for (size_t i = 0; i < from->num_ops; i++) {
+            if (from->ops[i].kind == BRAID_STEP_RUN)
+                write_run(frames, to, &from->ops[i]);
             else
-                write_op(to, next_op, walk.lane, *op);
+                to->ops[to->num_ops++] = from->ops[i];
         }
-        if (from->num_empties)
-            memcpy(to->empties, from->empties, from->num_empties * sizeof(*to->empties));
-        place_empties(frames, to);
     }
-    braid_program_walk_end(&walk);
-    braid_program_walk_end(&names);
-    free(next_op);
     free(num_of_lane);
-    return done;
+    return done && list_lanes(from, to);
 }
 
 // The new program takes over what did not change.
 static bool rewrite(struct frame_waits *frames)
 {
-    struct program *program = frames->program;
-    struct program to = { .tasks = program->tasks,
-                          .num_lanes = program->num_lanes,
-                          .num_positions = program->num_positions,
-                          .num_empties = program->num_empties,
-                          .num_islands = program->num_islands };
+    struct program *program = frames->program, to = *program;
+    to.ops = NULL;
+    to.lanes = NULL;
+    to.lane_ops = NULL;
+    to.num_ops = 0;
+    to.owns_ops = true;
     bool done = write_program(frames, &to);
     if (done) {
-        to.positions = program->positions;
-        program->positions = NULL;
         struct program old = *program;
         *program = to;
         to = old;
     }
+    to.island_calls = NULL; // the program's, whichever it is
+    to.bodies = NULL;
     braid_program_finish(&to);
     return done;
 }
@@ -183,12 +141,4 @@ braid_status braid_program_order_frames(struct program *program,
     bool done = braid_frame_waits_find(&frames) && rewrite(&frames);
     braid_frame_waits_finish(&frames);
     return done ? BRAID_OK : braid_error_no_memory("the order of frames");
-}
-
-size_t braid_program_num_frame_waits(const struct program *program)
-{
-    size_t num = 0;
-    for (size_t i = 0; i < program->num_ops; i++)
-        num += program->ops[i].kind == PROGRAM_AWAIT_FRAME;
-    return num;
 }

@@ -16,7 +16,4 @@
 braid_status braid_program_order_frames(struct program *program,
                                         const struct program_frame_link *links, size_t num_links);
 
-// How many waits for earlier frames a frame makes.
-size_t braid_program_num_frame_waits(const struct program *program);
-
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves a schedule from its steps alone, with none of the planner's reasoning: walks them in issue
-// order with a clock for each lane. A wait is taken only if the latest record of its event,
-// submitted before it, is of the node it names; so every wait ends, whatever the device does in
-// between.
+// Proves a program from its operations alone, with none of the planner's reasoning: walks them in
+// issue order with a clock for each lane. A wait is taken only if its position was recorded before
+// it, behind the node that the wait names; so every wait ends, whatever the device does in between.
+// Several frames are walked one behind the other, each with nodes, lanes and positions of its own.
 #include "verify/verify.h"
 
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "base/big_memory.h"
 #include "base/error.h"
 #include "verify/verify_accesses.h"
-#include "verify/verify_islands.h"
 #include "verify/verify_memory.h"
 #include "verify/verify_state.h"
 
@@ -20,21 +19,31 @@
 #define LANES_CHANGE 4
 #define FEWEST_LANES 16
 
-static bool sort_edges(struct verify *verify)
+// An operation of a frame, with its numbers among those of all frames. Frame positions come behind
+// positions. False: it does nothing here, since no frame follows, or the frame that it would await
+// comes before the first.
+static bool step_of(const struct verify *verify, uint32_t frame, size_t index, braid_step *out_step)
 {
-    const struct graph_edge *edges = graph_edges(verify->graph);
-    size_t num_edges = verify->graph->edges.num;
-    size_t num_nodes = verify->num_nodes;
-    verify->pred_first = plan_allocate_zeroed(num_nodes + 1, sizeof(uint32_t));
-    verify->preds = plan_allocate(num_edges, sizeof(uint32_t));
-    if (!verify->pred_first || !verify->preds)
-        return false;
-    for (size_t i = 0; i < num_edges; i++)
-        verify->pred_first[(size_t)edges[i].to + 2]++;
-    for (size_t i = 1; i < num_nodes + 2; i++)
-        verify->pred_first[i] += verify->pred_first[i - 1];
-    for (size_t i = 0; i < num_edges; i++)
-        verify->preds[verify->pred_first[(size_t)edges[i].to + 1]++] = edges[i].from;
+    const struct program *program = verify->program;
+    const braid_step *op = &program->ops[index];
+    uint32_t first = verify->num_frames * program->num_positions;
+    *out_step = *op;
+    out_step->lane += frame * program->num_lanes;
+    out_step->node += frame * program->num_nodes;
+    out_step->position += frame * program->num_positions;
+    if (op->kind == PROGRAM_RECORD_FRAME) {
+        out_step->kind = BRAID_STEP_RECORD;
+        out_step->position = first + frame * program->num_frame_positions + op->position;
+        return frame + 1 < verify->num_frames;
+    }
+    if (op->kind == PROGRAM_AWAIT_FRAME) {
+        uint32_t before = program_frames_before(program, op), from = frame - before;
+        out_step->kind = BRAID_STEP_WAIT;
+        out_step->node = op->node + from * program->num_nodes;
+        out_step->position =
+            first + from * program->num_frame_positions + program_position_index(program, op);
+        return before <= frame;
+    }
     return true;
 }
 
@@ -44,12 +53,16 @@ static bool count_uses(struct verify *verify)
     if (verify->clocks.height == 0)
         return true;
     verify->steps_left = braid_allocate_zeroed(verify->num_lanes, sizeof(uint32_t));
-    for (size_t i = 0; verify->steps_left && i < verify->schedule->num_steps; i++) {
-        const braid_step *step = &verify->schedule->steps[i]; // not checked yet
-        if (step->lane < verify->num_lanes)
-            verify->steps_left[step->lane]++;
-        if (step->kind == BRAID_STEP_WAIT && step->event < verify->num_events)
-            verify->events[step->event].waits_left++;
+    for (uint32_t frame = 0; verify->steps_left && frame < verify->num_frames; frame++) {
+        for (size_t i = 0; i < verify->program->num_ops; i++) {
+            braid_step step; // not checked yet
+            if (!step_of(verify, frame, i, &step))
+                continue;
+            if (step.lane < verify->num_lanes)
+                verify->steps_left[step.lane]++;
+            if (step.kind == BRAID_STEP_WAIT && step.position < verify->num_positions)
+                verify->positions[step.position].waits_left++;
+        }
     }
     return verify->steps_left;
 }
@@ -65,20 +78,20 @@ static void forget_used(struct verify *verify, const braid_step *step)
     if (verify->steps_left && --verify->steps_left[step->lane] == 0)
         forget_clock(verify, &verify->lane_clocks[step->lane]);
     if (verify->steps_left && step->kind == BRAID_STEP_WAIT &&
-        --verify->events[step->event].waits_left == 0)
-        forget_clock(verify, &verify->events[step->event].clock);
+        --verify->positions[step->position].waits_left == 0)
+        forget_clock(verify, &verify->positions[step->position].clock);
 }
 
 static bool allocate_verify(struct verify *verify, size_t most_words)
 {
     size_t num_nodes = verify->num_nodes, num_lanes = verify->num_lanes;
     verify->lane_clocks = braid_allocate_zeroed(num_lanes, sizeof(verify_clock));
-    verify->events = malloc(((size_t)verify->num_events + 1) * sizeof(*verify->events));
+    verify->positions = malloc(((size_t)verify->num_positions + 1) * sizeof(*verify->positions));
     verify->num_run = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
     verify->last_run = malloc((num_lanes + 1) * sizeof(uint32_t));
     verify->spots = plan_allocate_zeroed(num_nodes, sizeof(*verify->spots));
-    return verify->lane_clocks && verify->events && verify->num_run && verify->last_run &&
-           verify->spots && sort_edges(verify) &&
+    return verify->lane_clocks && verify->positions && verify->num_run && verify->last_run &&
+           verify->spots && braid_verify_find_edges(verify) &&
            braid_verify_clocks_init(&verify->clocks, verify->num_known, most_words);
 }
 
@@ -86,8 +99,8 @@ static braid_status init_verify(struct verify *verify, size_t most_words)
 {
     if (!allocate_verify(verify, most_words))
         return braid_error_no_memory("the proof of a plan");
-    for (uint32_t i = 0; i < verify->num_events; i++)
-        verify->events[i] = (struct verify_event){ .node = GRAPH_NONE };
+    for (uint32_t i = 0; i < verify->num_positions; i++)
+        verify->positions[i] = (struct verify_position){ .node = GRAPH_NONE };
     if (!count_uses(verify))
         return braid_error_no_memory("the proof of a plan");
     memset(verify->last_run, 0xff, ((size_t)verify->num_lanes + 1) * sizeof(uint32_t));
@@ -100,7 +113,7 @@ static void finish_verify(struct verify *verify)
 {
     braid_verify_clocks_finish(&verify->clocks);
     free(verify->lane_clocks);
-    free(verify->events);
+    free(verify->positions);
     free(verify->steps_left);
     free(verify->num_run);
     free(verify->last_run);
@@ -110,17 +123,16 @@ static void finish_verify(struct verify *verify)
     braid_graph_units_finish(&verify->units);
 }
 
-static braid_status check_step(const struct verify *verify, size_t index)
+static braid_status check_step(const struct verify *verify, const braid_step *step, size_t index)
 {
-    const braid_step *step = &verify->schedule->steps[index];
     const char *wrong = NULL;
     if (step->lane >= verify->num_lanes)
         wrong = "lane";
     else if (step->node >= verify->num_nodes)
         wrong = "node";
-    else if (step->kind != BRAID_STEP_RUN && step->event >= verify->num_events)
-        wrong = "event";
-    else if (step->kind > BRAID_STEP_WAIT)
+    else if (!program_has_node(step) && step->position >= verify->num_positions)
+        wrong = "position";
+    else if (step->kind > BRAID_STEP_WAIT && step->kind != PROGRAM_ENTER)
         wrong = "kind";
     if (!wrong)
         return BRAID_OK;
@@ -159,6 +171,9 @@ static braid_status walk_run(struct verify *verify, const braid_step *step,
                              struct verify_accesses *accesses)
 {
     uint32_t node = step->node, lane = step->lane;
+    if (!verify_is_here(verify, node))
+        return braid_error(BRAID_INTERNAL, "the plan runs node %s in another region",
+                           braid_verify_name(verify, node).text);
     if (verify->spots[node].turn)
         return braid_error(BRAID_INTERNAL, "the plan runs node %s twice",
                            braid_verify_name(verify, node).text);
@@ -186,52 +201,66 @@ static braid_status walk_record(struct verify *verify, const braid_step *step)
 {
     if (verify->spots[step->node].turn == 0 || verify->spots[step->node].lane != step->lane)
         return braid_error(BRAID_INTERNAL,
-                           "the plan records event %u for node %s, which has not run there",
-                           step->event, braid_verify_name(verify, step->node).text);
-    struct verify_event *event = &verify->events[step->event];
-    event->node = step->node;
-    event->turn = verify->num_run[step->lane];
-    event->clock = verify_copy(&verify->clocks, event->clock, verify->lane_clocks[step->lane]);
+                           "the plan records position %u for node %s, which has not run there",
+                           step->position, braid_verify_name(verify, step->node).text);
+    struct verify_position *position = &verify->positions[step->position];
+    if (position->node != GRAPH_NONE)
+        return braid_error(BRAID_INTERNAL, "the plan records position %u twice", step->position);
+    position->node = step->node;
+    position->turn = verify->num_run[step->lane];
+    position->clock =
+        verify_copy(&verify->clocks, position->clock, verify->lane_clocks[step->lane]);
     return check_clocks(verify);
 }
 
 static braid_status walk_wait(struct verify *verify, const braid_step *step)
 {
-    struct verify_event *event = &verify->events[step->event];
-    if (event->node != step->node)
+    struct verify_position *position = &verify->positions[step->position];
+    if (position->node != step->node)
         return braid_error(BRAID_INTERNAL,
-                           "the plan waits on lane %u for node %s, but event %u is then not "
+                           "the plan waits on lane %u for node %s, but position %u is then not "
                            "recorded for it",
-                           step->lane, braid_verify_name(verify, step->node).text, step->event);
+                           step->lane, braid_verify_name(verify, step->node).text, step->position);
     struct verify_clocks *clocks = &verify->clocks;
     verify_clock *clock = &verify->lane_clocks[step->lane];
-    *clock = verify_merge(clocks, *clock, event->clock);
-    bool knew_no_more = *clock == event->clock;
+    *clock = verify_merge(clocks, *clock, position->clock);
+    bool knew_no_more = *clock == position->clock;
     uint32_t known = verify->spots[step->node].lane - verify->first_known;
     if (known < verify->num_known)
-        *clock = verify_raise(clocks, *clock, known, event->turn);
-    if (knew_no_more && event->clock != *clock) // and so will others that wait for it
-        event->clock = verify_copy(clocks, event->clock, *clock);
+        *clock = verify_raise(clocks, *clock, known, position->turn);
+    if (knew_no_more && position->clock != *clock) // and so will others that wait for it
+        position->clock = verify_copy(clocks, position->clock, *clock);
     return check_clocks(verify);
+}
+
+static braid_status walk_step(struct verify *verify, const braid_step *step, size_t index,
+                              struct verify_accesses *accesses)
+{
+    braid_status status = check_step(verify, step, index);
+    if (!status && program_has_node(step))
+        status = walk_run(verify, step, accesses);
+    if (!status && step->kind == BRAID_STEP_RECORD)
+        status = walk_record(verify, step);
+    if (!status && step->kind == BRAID_STEP_WAIT)
+        status = walk_wait(verify, step);
+    if (!status)
+        forget_used(verify, step);
+    return status;
 }
 
 static braid_status walk_steps(struct verify *verify, struct verify_accesses *accesses)
 {
-    for (size_t i = 0; i < verify->schedule->num_steps; i++) {
-        const braid_step *step = &verify->schedule->steps[i];
-        braid_status status = check_step(verify, i);
-        if (!status && step->kind == BRAID_STEP_RUN)
-            status = walk_run(verify, step, accesses);
-        if (!status && step->kind == BRAID_STEP_RECORD)
-            status = walk_record(verify, step);
-        if (!status && step->kind == BRAID_STEP_WAIT)
-            status = walk_wait(verify, step);
-        if (status)
-            return status;
-        forget_used(verify, step);
+    braid_status status = BRAID_OK;
+    braid_step step;
+    for (uint32_t frame = 0; frame < verify->num_frames && !status; frame++) {
+        for (size_t i = 0; i < verify->program->num_ops && !status; i++)
+            if (step_of(verify, frame, i, &step))
+                status = walk_step(verify, &step, i, accesses);
     }
+    if (status)
+        return status;
     for (uint32_t i = 0; i < verify->num_nodes; i++) {
-        if (verify->spots[i].turn == 0)
+        if (verify->spots[i].turn == 0 && verify_is_here(verify, i))
             return braid_error(BRAID_INTERNAL, "the plan does not run node %s",
                                braid_verify_name(verify, i).text);
     }
@@ -256,7 +285,7 @@ static braid_status check_hints(const struct verify *verify)
     struct array list = { 0 };
     const struct graph_node *nodes = graph_nodes(verify->graph);
     for (uint32_t i = 0; i < verify->num_nodes; i++) {
-        if (!nodes[i].lane_hint)
+        if (!nodes[i].lane_hint || !verify_is_here(verify, i))
             continue;
         struct hinted *item = braid_array_append(&list, 1, sizeof(*item));
         if (!item) {
@@ -312,25 +341,26 @@ static uint32_t change_num_known(uint32_t num, bool was_full, bool was_easy)
     return was_easy && num < UINT32_MAX / LANES_CHANGE ? num * LANES_CHANGE : num;
 }
 
-braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
-                                const struct memory_plan *memory_plan, const bool *ended_at_start,
+braid_status braid_verify_steps(const struct program *program, const braid_graph *graph,
+                                const struct memory_plan *memory_plan, uint32_t num_frames,
                                 size_t most_words)
 {
-    uint32_t num_lanes = schedule->info.num_lanes;
+    uint32_t num_lanes = program->num_lanes * num_frames;
     uint32_t first_known = 0, num_known = num_lanes;
     braid_status status = BRAID_OK;
     do {
         if (num_known > num_lanes - first_known)
             num_known = num_lanes - first_known;
         struct verify verify = {
-            .schedule = schedule,
+            .program = program,
             .graph = graph,
+            .num_frames = num_frames,
+            .region = program->region,
             .num_nodes = graph_num_nodes(graph),
             .num_lanes = num_lanes,
-            .num_events = schedule->info.num_events,
+            .num_positions = (program->num_positions + program->num_frame_positions) * num_frames,
             .first_known = first_known,
             .num_known = num_known,
-            .ended_at_start = ended_at_start,
         };
         status = prove(&verify, memory_plan, num_known > FEWEST_LANES ? most_words : SIZE_MAX);
         bool was_full = status && verify.clocks.is_full;
@@ -342,36 +372,4 @@ braid_status braid_verify_steps(const braid_schedule *schedule, const braid_grap
             status = BRAID_OK;
     } while (!status && first_known < num_lanes);
     return status;
-}
-
-static braid_status check_lane_places(const braid_schedule *schedule)
-{
-    for (uint32_t i = 0; schedule->placed && i < schedule->info.num_nodes; i++) {
-        uint32_t lane = schedule->lane_of[i];
-        if (schedule_lane_place(schedule, lane) != placed_place(schedule->placed->graph, i))
-            return braid_error(BRAID_INTERNAL,
-                               "the plan runs node '%s' of device %u on lane %u of another",
-                               braid_schedule_node_name(schedule, i),
-                               placed_place(schedule->placed->graph, i), lane);
-    }
-    return BRAID_OK;
-}
-
-braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_graph *graph)
-{
-    if (!schedule || !graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: %s is NULL",
-                           schedule ? "graph" : "schedule");
-    if (schedule->graph_id != graph->id || schedule->graph_version != graph->version)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
-                           schedule->graph_id != graph->id ? "another graph"
-                                                           : "this graph before it was changed");
-    const struct placed *placed = schedule->placed;
-    braid_status status = placed ? braid_verify_placed(placed, graph) : BRAID_OK;
-    if (!status)
-        status = check_lane_places(schedule);
-    if (!status)
-        status = braid_verify_steps(schedule, placed ? placed->graph : graph, NULL, NULL,
-                                    VERIFY_MOST_WORDS);
-    return status ? status : braid_verify_islands(schedule);
 }

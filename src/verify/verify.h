@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk that proves a step list right.
+// The walk that proves a program right.
 #ifndef BRAID_VERIFY_H
 #define BRAID_VERIFY_H
 
@@ -10,15 +10,16 @@
 
 #include "graph/placed.h"
 #include "memory/memory_plan.h"
+#include "plan/program.h"
 
 // What clocks may take in one walk: 256 MiB and what counts their users.
 #define VERIFY_MOST_WORDS ((size_t)1 << 26)
 
-// braid_schedule_verify of a schedule of this graph, and of a memory plan unless it is NULL, with
-// clocks of at most so many words in a walk, unless it looks at the fewest lanes. `ended_at_start`
-// tells of nodes without work that have ended when the frame begins; NULL: of none.
-braid_status braid_verify_steps(const braid_schedule *schedule, const braid_graph *graph,
-                                const struct memory_plan *memory_plan, const bool *ended_at_start,
+// Proves the order of a program's operations in so many frames, of a graph that has the nodes of
+// all, and of a memory plan unless it is NULL, with clocks of at most so many words in a walk,
+// unless it looks at the fewest lanes.
+braid_status braid_verify_steps(const struct program *program, const braid_graph *graph,
+                                const struct memory_plan *memory_plan, uint32_t num_frames,
                                 size_t most_words);
 
 // Proves, independently of the placer, that what was placed does what the graph says, in every

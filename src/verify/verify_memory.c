@@ -36,10 +36,14 @@ struct verify_memory {
 static void count_uses(struct verify_memory *memory)
 {
     const struct graph_access *accesses = memory->verify->graph->accesses.items;
-    for (size_t i = 0; i < memory->verify->graph->accesses.num; i++) {
-        uint32_t buffer = memory->buffer_of[accesses[i].resource];
-        if (buffer < memory->num)
-            memory->buffers[buffer].uses_left++;
+    const braid_graph *graph = memory->verify->graph;
+    for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        for (uint32_t k = 0; k < node->num_accesses && verify_is_here(memory->verify, i); k++) {
+            uint32_t buffer = memory->buffer_of[accesses[node->first_access + k].resource];
+            if (buffer < memory->num)
+                memory->buffers[buffer].uses_left++;
+        }
     }
 }
 

@@ -1,166 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a program's operations as steps, which the proof then walks.
-//
-// A position becomes an event object of its own, recorded once. Tasks without work are put back
-// where the program says that they have ended. One with no operation before it on its lane has
-// ended when the frame begins, whoever asks: such tasks come first, and are given to the proof as
-// known to all lanes.
+// The proof of a program: its order, its tables that players read beside the operations, and its
+// islands.
 #include "verify/verify_program.h"
 
 #include "base/array.h"
 #include "base/error.h"
+#include "graph/regions.h"
 #include "verify/unroll.h"
 #include "verify/verify.h"
 
-struct expansion {
-    const struct program *program;
-    braid_step *steps;
-    size_t num_steps;
-    uint32_t *empties;        // indices, lane by lane, each lane's in order
-    uint32_t *next_empty;     // a lane
-    uint32_t *end_of_empties; // a lane
-    bool *ended_at_start;     // a node
-    uint32_t frame;           // the how manieth is written
-    uint32_t num_frames;
-};
-
-// Frames have nodes, lanes and events of their own; frame positions are events behind those.
-
-static bool is_at_start(const struct program *program, const struct program_empty *empty)
+static braid_status check_position(const struct program *program, const braid_step *op,
+                                   uint32_t number)
 {
-    return empty->op <= program->lanes[empty->lane].first_op;
+    const struct program_position *position = program_position_of(program, op);
+    if (position->lane == op->lane && position->number == number && position->node == op->node)
+        return BRAID_OK;
+    return braid_error(BRAID_INTERNAL, "position %u of the program is not the one recorded",
+                       op->position);
 }
 
-static void add_step(struct expansion *expansion, braid_step_kind kind, uint32_t lane,
-                     uint32_t node, uint32_t event)
+// A lane that the frame does not fork to begins with a wait, and one that it does not join ends
+// with a record.
+static braid_status check_ends(const struct program *program, uint32_t index,
+                               const braid_step *first, const braid_step *last)
 {
-    const struct program *program = expansion->program;
-    expansion->steps[expansion->num_steps++] =
-        (braid_step){ kind, lane + expansion->frame * program->num_lanes,
-                      node + expansion->frame * program->tasks->num, event };
+    const struct program_lane *lane = &program->lanes[index];
+    bool has_fork = !first || lane->needs_fork || first->kind == BRAID_STEP_WAIT ||
+                    first->kind == PROGRAM_AWAIT_FRAME;
+    bool has_join = !last || lane->needs_join || last->kind == BRAID_STEP_RECORD ||
+                    last->kind == PROGRAM_RECORD_FRAME;
+    if (has_fork && has_join && lane->has_work == (first != NULL))
+        return BRAID_OK;
+    return braid_error(BRAID_INTERNAL, "lane %u of the program is not %s the frame", index,
+                       !has_fork   ? "forked from"
+                       : !has_join ? "joined to"
+                                   : "played in");
 }
 
-static void sort_empties(struct expansion *expansion)
+static braid_status check_lane(const struct program *program, uint32_t index)
 {
-    const struct program *program = expansion->program;
-    for (uint32_t i = 0; i < program->num_lanes; i++)
-        expansion->end_of_empties[i] = 0;
-    for (uint32_t i = 0; i < program->num_empties; i++)
-        expansion->end_of_empties[program->empties[i].lane]++;
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < program->num_lanes; i++) {
-        uint32_t num = expansion->end_of_empties[i];
-        expansion->next_empty[i] = expansion->end_of_empties[i] = first;
-        first += num;
+    const struct program_lane *lane = &program->lanes[index];
+    const braid_step *first = NULL, *last = NULL, *before = NULL;
+    uint32_t num_positions = 0, num_frame_positions = 0;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < lane->num_ops && !status; i++) {
+        const braid_step *op = program_lane_op(program, index, i);
+        if (op->lane != index || (before && op <= before))
+            return braid_error(BRAID_INTERNAL, "operation %zu of lane %u is another lane's", i,
+                               index);
+        before = op;
+        if (op->kind == BRAID_STEP_RUN && !program_runs(program, op))
+            continue;
+        first = first ? first : op;
+        last = op;
+        if (op->kind == BRAID_STEP_RECORD)
+            status = check_position(program, op, ++num_positions);
+        if (op->kind == PROGRAM_RECORD_FRAME)
+            status = check_position(program, op, ++num_frame_positions);
     }
-    for (uint32_t i = 0; i < program->num_empties; i++)
-        expansion->empties[expansion->end_of_empties[program->empties[i].lane]++] = i;
+    return status ? status : check_ends(program, index, first, last);
 }
 
-// Those of a lane that stand before an operation, or at its end.
-static void add_empties(struct expansion *expansion, uint32_t lane, size_t op)
+static braid_status check_kinds(const struct program *program, const braid_graph *graph)
 {
-    const struct program *program = expansion->program;
-    for (; expansion->next_empty[lane] < expansion->end_of_empties[lane];
-         expansion->next_empty[lane]++) {
-        const struct program_empty *empty =
-            &program->empties[expansion->empties[expansion->next_empty[lane]]];
-        if (empty->op > op)
-            return;
-        if (!is_at_start(program, empty))
-            add_step(expansion, BRAID_STEP_RUN, lane, empty->task, 0);
+    for (uint32_t i = 0; i < program->num_nodes; i++) {
+        if (program->kinds[i] != graph_nodes(graph)[i].kind)
+            return braid_error(BRAID_INTERNAL, "node %u is of another kind in the program", i);
     }
+    return BRAID_OK;
 }
 
-// What would be awaited of a frame before the first is not there. Only frames that others follow
-// publish.
-static void add_frame_op(struct expansion *expansion, const struct program_op *op, uint32_t lane)
+static braid_status check_tables(const struct program *program, const braid_graph *graph)
 {
-    const struct program *program = expansion->program;
-    uint32_t task = program->frame_positions[op->index].task;
-    uint32_t first_event = expansion->num_frames * program->num_positions + op->index;
-    uint32_t frame = expansion->frame;
-    if (op->kind == PROGRAM_PUBLISH_FRAME && frame + 1 < expansion->num_frames)
-        add_step(expansion, BRAID_STEP_RECORD, lane, task,
-                 first_event + frame * program->num_frame_positions);
-    if (op->kind != PROGRAM_AWAIT_FRAME || op->frames_before > frame)
-        return;
-    uint32_t from = frame - op->frames_before;
-    expansion->steps[expansion->num_steps++] =
-        (braid_step){ BRAID_STEP_WAIT, lane + frame * program->num_lanes,
-                      task + from * program->tasks->num,
-                      first_event + from * program->num_frame_positions };
-}
-
-static void add_op(struct expansion *expansion, const struct program_op *op, uint32_t lane)
-{
-    const struct program *program = expansion->program;
-    switch ((enum program_op_kind)op->kind) {
-    case PROGRAM_RUN:
-        add_step(expansion, BRAID_STEP_RUN, lane, op->index, 0);
-        return;
-    case PROGRAM_PUBLISH_FRAME:
-    case PROGRAM_AWAIT_FRAME:
-        add_frame_op(expansion, op, lane);
-        return;
-    case PROGRAM_PUBLISH:
-    case PROGRAM_WAIT:
-        break;
+    size_t num_ops = 0;
+    braid_status status = check_kinds(program, graph);
+    for (uint32_t i = 0; i < program->num_lanes && !status; i++) {
+        num_ops += program->lanes[i].num_ops;
+        status = check_lane(program, i);
     }
-    add_step(expansion, op->kind == PROGRAM_WAIT ? BRAID_STEP_WAIT : BRAID_STEP_RECORD, lane,
-             program->positions[op->index].task,
-             op->index + expansion->frame * program->num_positions);
-}
-
-static void expand(struct expansion *expansion, struct program_walk *walk)
-{
-    const struct program *program = expansion->program;
-    const struct program_op *op;
-    sort_empties(expansion);
-    for (uint32_t i = 0; i < program->num_empties; i++) {
-        const struct program_empty *empty = &program->empties[i];
-        uint32_t node = empty->task + expansion->frame * program->tasks->num;
-        expansion->ended_at_start[node] = is_at_start(program, empty);
-        if (expansion->ended_at_start[node])
-            add_step(expansion, BRAID_STEP_RUN, empty->lane, empty->task, 0);
-    }
-    while ((op = program_walk_next(program, walk))) {
-        add_empties(expansion, walk->lane, (size_t)(op - program->ops));
-        add_op(expansion, op, walk->lane);
-    }
-    for (uint32_t i = 0; i < program->num_lanes; i++)
-        add_empties(expansion, i, SIZE_MAX);
-}
-
-static bool allocate(struct expansion *expansion, uint32_t num_frames)
-{
-    const struct program *program = expansion->program;
-    uint32_t num_lanes = program->num_lanes;
-    expansion->steps = braid_allocate_zeroed((program->num_ops + program->num_empties) * num_frames,
-                                             sizeof(*expansion->steps));
-    expansion->empties = braid_allocate_zeroed(program->num_empties, sizeof(uint32_t));
-    expansion->next_empty = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
-    expansion->end_of_empties = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
-    expansion->ended_at_start =
-        braid_allocate_zeroed((size_t)program->tasks->num * num_frames, sizeof(bool));
-    return expansion->steps && expansion->empties && expansion->next_empty &&
-           expansion->end_of_empties && expansion->ended_at_start;
-}
-
-static braid_status prove(const struct expansion *expansion, const braid_graph *graph,
-                          const struct memory_plan *memory, uint32_t num_frames)
-{
-    const struct program *program = expansion->program;
-    const braid_schedule schedule = {
-        .steps = expansion->steps,
-        .num_steps = expansion->num_steps,
-        .info = { .num_nodes = program->tasks->num * num_frames,
-                  .num_lanes = program->num_lanes * num_frames,
-                  .num_events =
-                      (program->num_positions + program->num_frame_positions) * num_frames },
-    };
-    return braid_verify_steps(&schedule, graph, memory, expansion->ended_at_start,
-                              VERIFY_MOST_WORDS);
+    if (!status && num_ops != program->num_ops)
+        status = braid_error(BRAID_INTERNAL, "the lanes of the program lack operations");
+    return status;
 }
 
 // An island must stand in its lane as one task would.
@@ -178,7 +98,7 @@ static braid_status check_islands(const struct program *program)
             return braid_error(BRAID_INTERNAL, "island %u of the program is no stretch of lane %u",
                                i, island->lane);
         for (size_t op = island->first_op; op < end; op++) {
-            if (program->ops[op].kind != PROGRAM_RUN)
+            if (program->ops[program->lane_ops[op]].kind != BRAID_STEP_RUN)
                 return braid_error(BRAID_INTERNAL,
                                    "island %u of the program has a wait or a record inside", i);
         }
@@ -187,41 +107,72 @@ static braid_status check_islands(const struct program *program)
     return BRAID_OK;
 }
 
-static bool expand_frames(struct expansion *expansion, uint32_t num_frames)
+// From outside a region is a node that accesses all that its body does: what is ordered against it
+// is ordered against each node inside.
+static braid_status check_access(const braid_graph *graph, uint32_t node,
+                                 const struct graph_access *inner)
 {
-    bool done = true;
-    for (uint32_t i = 0; i < num_frames && done; i++) {
-        struct program_walk walk;
-        expansion->frame = i;
-        done = braid_program_walk_begin(expansion->program, &walk);
-        if (done)
-            expand(expansion, &walk);
-        braid_program_walk_end(&walk);
+    const struct graph_node *outer = &graph_nodes(graph)[node];
+    const struct graph_access *accesses = graph->accesses.items;
+    for (uint32_t i = 0; i < outer->num_accesses; i++) {
+        const struct graph_access *access = &accesses[outer->first_access + i];
+        if (access->resource == inner->resource &&
+            (access->mode == inner->mode || access->mode == BRAID_READ_WRITE))
+            return BRAID_OK;
     }
-    return done;
+    return braid_error(BRAID_INTERNAL, "the region of node %u '%s' accesses more than that node",
+                       node, braid_graph_name(graph, node));
 }
 
-static braid_status verify_unrolled(const struct program *program, const braid_graph *graph,
-                                    const struct memory_plan *memory, uint32_t num_frames)
+static braid_status check_body(const struct program *body, const braid_graph *graph)
 {
-    struct expansion expansion = { .program = program, .num_frames = num_frames };
+    const struct graph_access *accesses = graph->accesses.items;
+    const struct graph_region *region = &graph_regions(graph)[body->region];
     braid_status status = BRAID_OK;
-    if (!allocate(&expansion, num_frames) || !expand_frames(&expansion, num_frames))
-        status = braid_error_no_memory("the proof of a program");
-    if (!status)
-        status = prove(&expansion, graph, memory, num_frames);
-    free(expansion.steps);
-    free(expansion.empties);
-    free(expansion.next_empty);
-    free(expansion.end_of_empties);
-    free(expansion.ended_at_start);
+    for (uint32_t i = region->first; i < region->first + region->num && !status; i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        for (uint32_t k = 0; k < node->num_accesses && !status; k++)
+            status = check_access(graph, region->node, &accesses[node->first_access + k]);
+    }
+    return status ? status : braid_program_verify(body, graph, NULL);
+}
+
+// Each body is entered once, where its region's node is. One run of it is behind the one before,
+// since it ends when all its lanes have ended: so they need no proof of their own.
+static braid_status check_bodies(const struct program *program, const braid_graph *graph)
+{
+    uint32_t num = 0;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < program->num_ops && !status; i++) {
+        const braid_step *op = &program->ops[i];
+        bool enters = op->kind == PROGRAM_ENTER;
+        const struct program *body = enters ? &program->bodies[op->position] : NULL;
+        bool is_right = !enters || (op->position == num++ && num <= program->num_bodies &&
+                                    body->region < graph->regions.num &&
+                                    graph_regions(graph)[body->region].node == op->node &&
+                                    body->node == op->node);
+        if (!is_right)
+            return braid_error(BRAID_INTERNAL, "node %u '%s' enters another region", op->node,
+                               braid_graph_name(graph, op->node));
+        if (enters)
+            status = check_body(body, graph);
+    }
+    if (!status && num != program->num_bodies)
+        status = braid_error(BRAID_INTERNAL, "a region of the program is not entered");
+    for (uint32_t i = 0; i < graph->regions.num && program->region == GRAPH_NONE && !status; i++)
+        if (program->num_bodies == 0)
+            status = braid_error(BRAID_INTERNAL, "the program enters no region");
     return status;
 }
 
 braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
                                   const struct memory_plan *memory)
 {
-    braid_status status = verify_unrolled(program, graph, memory, 1);
+    braid_status status = braid_verify_steps(program, graph, memory, 1, VERIFY_MOST_WORDS);
+    if (!status)
+        status = check_tables(program, graph);
+    if (!status && (graph->regions.num || program->num_bodies))
+        status = check_bodies(program, graph);
     return status ? status : check_islands(program);
 }
 
@@ -231,7 +182,9 @@ braid_status braid_program_verify_frames(const struct program *program, const br
     braid_graph *unrolled = NULL;
     braid_status status = braid_unroll_frames(graph, num_frames, &unrolled);
     if (!status)
-        status = verify_unrolled(program, unrolled, NULL, num_frames);
+        status = braid_verify_steps(program, unrolled, NULL, num_frames, VERIFY_MOST_WORDS);
     braid_graph_destroy(unrolled);
+    if (!status)
+        status = check_tables(program, graph);
     return status ? status : check_islands(program);
 }

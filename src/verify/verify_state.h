@@ -6,12 +6,13 @@
 #include "base/node_text.h"
 #include "graph/graph.h"
 #include "graph/links.h"
-#include "plan/schedule.h"
+#include "graph/regions.h"
+#include "plan/program.h"
 #include "verify/verify_clocks.h"
 
-// An event object since its latest record.
-struct verify_event {
-    uint32_t node;      // recorded, or GRAPH_NONE
+// A position.
+struct verify_position {
+    uint32_t node;      // behind which it was recorded, or GRAPH_NONE
     uint32_t turn;      // how many nodes its lane had run
     verify_clock clock; // what its lane knew
     uint32_t waits_left;
@@ -26,13 +27,15 @@ struct verify_spot {
 // have ended before what it runs next. A walk looks at nodes of num_known lanes from first_known
 // on; where clocks of all lanes would take too much memory, there are several walks.
 struct verify {
-    const braid_schedule *schedule;
-    const braid_graph *graph;
-    uint32_t num_nodes, num_lanes, num_events;
+    const struct program *program;
+    const braid_graph *graph; // of all frames
+    uint32_t num_frames;
+    uint32_t region; // whose nodes are proved; those inside them are proved by themselves
+    uint32_t num_nodes, num_lanes, num_positions; // of all frames
     uint32_t first_known, num_known;
     struct verify_clocks clocks;
-    verify_clock *lane_clocks;    // per lane
-    struct verify_event *events;  // per event object
+    verify_clock *lane_clocks; // per lane
+    struct verify_position *positions;
     uint32_t *steps_left;         // per lane; NULL and not counted where clocks are small
     uint32_t *num_run;            // per lane
     uint32_t *last_run;           // per lane, or GRAPH_NONE
@@ -40,7 +43,6 @@ struct verify {
     uint32_t *pred_first, *preds; // explicit edges, by the node they lead to
     struct graph_units units;
     struct verify_memory *memory; // NULL: no memory plan is proved
-    const bool *ended_at_start;   // a node; NULL: none has
 };
 
 // Whether `before` is known to have ended when `node` starts, just as `node` is walked. Of lanes
@@ -51,8 +53,13 @@ static inline bool verify_is_ordered(const struct verify *verify, uint32_t befor
     uint32_t lane = verify->spots[node].lane, known = spot->lane - verify->first_known;
     if (spot->turn == 0 || spot->lane == lane || known >= verify->num_known)
         return spot->turn > 0;
-    return verify_num_ended(&verify->clocks, verify->lane_clocks[lane], known) >= spot->turn ||
-           (verify->ended_at_start && verify->ended_at_start[before]);
+    return verify_num_ended(&verify->clocks, verify->lane_clocks[lane], known) >= spot->turn;
+}
+
+static inline bool verify_is_here(const struct verify *verify, uint32_t node)
+{
+    return !verify->graph->regions.num ||
+           braid_graph_region_of(verify->graph, node) == verify->region;
 }
 
 // Where a node's bundle stands in the order in which accesses count.
@@ -60,6 +67,10 @@ static inline uint32_t verify_turn_of_unit(const struct verify *verify, uint32_t
 {
     return verify->units.unit_of ? verify->units.unit_of[node] : node;
 }
+
+// Sorts the edges between nodes of the region at hand by the node that they lead to. False: no
+// memory.
+bool braid_verify_find_edges(struct verify *verify);
 
 struct node_text braid_verify_name(const struct verify *verify, uint32_t node);
 

@@ -86,9 +86,9 @@ static void lanes_waits_and_the_critical_path_are_drawn(void **state)
                "tooltip=\"1.00 us to 6.00 us\", group=0, color=\"#c0392b\", penwidth=2.6]");
     assert_has(drawing, "tooltip=\"1.00 us to 3.00 us\", group=1];");
     assert_has(drawing, "    0 -> 1 [color=\"#c0392b\", penwidth=2.6, weight=20];\n");
-    assert_has(drawing, "    0 -> 2 [style=dashed, xlabel=\"e0\"];\n");
-    assert_has(drawing, "    2 -> 3 [style=dashed, xlabel=\"e0\"];\n");
-    assert_has(drawing, "4 nodes on 2 lanes, 2 waits for 2 records on 1 event; makespan 7.00 us");
+    assert_has(drawing, "    0 -> 2 [style=dashed, xlabel=\"p0\"];\n");
+    assert_has(drawing, "    2 -> 3 [style=dashed, xlabel=\"p1\"];\n");
+    assert_has(drawing, "4 nodes on 2 lanes, 2 waits for 2 records; makespan 7.00 us");
     free(drawing);
     braid_graph_destroy(graph);
 }
@@ -191,7 +191,7 @@ static void assert_complete(const braid_schedule *schedule, const char *drawing)
     uint64_t num_lane_edges = 0, num_waits = 0;
     for (const char *next = drawing; (next = strstr(next, "weight=20]")); next++)
         num_lane_edges++;
-    for (const char *next = drawing; (next = strstr(next, "style=dashed, xlabel=\"e")); next++)
+    for (const char *next = drawing; (next = strstr(next, "style=dashed, xlabel=\"p")); next++)
         num_waits++;
     assert_int_equal(num_lane_edges, info.num_nodes - info.num_lanes);
     assert_int_equal(num_waits, info.num_waits);

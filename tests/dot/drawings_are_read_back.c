@@ -50,7 +50,7 @@ static void assert_same_info(const braid_schedule *one, const braid_schedule *tw
     assert_int_equal(first.num_nodes, second.num_nodes);
     assert_int_equal(first.num_lanes, second.num_lanes);
     assert_int_equal(first.num_waits, second.num_waits);
-    assert_int_equal(first.num_events, second.num_events);
+    assert_int_equal(first.num_records, second.num_records);
     assert_int_equal(first.makespan_ns, second.makespan_ns);
     assert_int_equal(first.bound_ns, second.bound_ns);
     assert_int_equal(first.one_lane_ns, second.one_lane_ns);
@@ -80,7 +80,7 @@ static void assert_same_steps(const braid_schedule *one, const braid_schedule *t
     assert_int_equal(num_steps, same_num);
     for (size_t i = 0; i < num_steps; i++) {
         if (steps[i].kind != same[i].kind || steps[i].lane != same[i].lane ||
-            steps[i].node != same[i].node || steps[i].event != same[i].event)
+            steps[i].node != same[i].node || steps[i].position != same[i].position)
             fail_msg("step %zu differs", i);
     }
 }

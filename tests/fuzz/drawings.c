@@ -44,7 +44,7 @@ static void check_same_steps(const braid_schedule *one, const braid_schedule *tw
     fuzz_expect(num_steps == num_again);
     for (size_t i = 0; i < num_steps; i++)
         fuzz_expect(steps[i].kind == again[i].kind && steps[i].lane == again[i].lane &&
-                    steps[i].node == again[i].node && steps[i].event == again[i].event);
+                    steps[i].node == again[i].node && steps[i].position == again[i].position);
 }
 
 static void check_drawing_of_plan(const braid_schedule *schedule)

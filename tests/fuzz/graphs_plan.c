@@ -42,14 +42,14 @@ static void walk_steps(const struct subject *subject, const braid_schedule *sche
         if (step->kind == BRAID_STEP_RUN) {
             run_node(subject, walk, step);
         } else if (step->kind == BRAID_STEP_RECORD) {
-            fuzz_expect(step->event < info->num_events);
+            fuzz_expect(step->position < info->num_records);
             fuzz_expect(walk->ended[step->lane] & bit(step->node));
-            walk->events[step->event] = walk->ended[step->lane];
+            walk->events[step->position] = walk->ended[step->lane];
             num_records++;
         } else {
-            fuzz_expect(step->event < info->num_events);
-            fuzz_expect(walk->events[step->event] & bit(step->node));
-            walk->ended[step->lane] |= walk->events[step->event];
+            fuzz_expect(step->position < info->num_records);
+            fuzz_expect(walk->events[step->position] & bit(step->node));
+            walk->ended[step->lane] |= walk->events[step->position];
             num_waits++;
         }
     }
@@ -188,7 +188,7 @@ static void check_schedule(const struct subject *subject, const braid_schedule *
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
     fuzz_expect(info.num_nodes == subject->model.num_nodes);
-    fuzz_expect(info.num_lanes <= order_max_nodes && info.num_events <= order_max_nodes);
+    fuzz_expect(info.num_lanes <= order_max_nodes && info.num_records <= order_max_nodes);
     static struct walk walk;
     memset(&walk, 0, sizeof(walk));
     walk_steps(subject, schedule, &info, &walk);

@@ -135,21 +135,21 @@ static void faults_are_found_on_many_lanes(void **state)
         plan_with(graph, &(braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY });
     assert_true(info_of(schedule).num_lanes > VERIFY_LANES_IN_ONE);
     for (size_t m = 0; m < sizeof(most_words) / sizeof(most_words[0]); m++) {
-        check_ok(braid_verify_steps(schedule, graph, NULL, NULL, most_words[m]));
+        check_ok(braid_verify_steps(&schedule->program, graph, NULL, 1, most_words[m]));
         size_t num_removed = 0;
-        for (size_t i = 0; i < schedule->num_steps; i++) {
-            braid_step step = schedule->steps[i];
+        for (size_t i = 0; i < schedule->program.num_ops; i++) {
+            braid_step step = schedule->program.ops[i];
             if (step.kind != BRAID_STEP_WAIT)
                 continue;
-            memmove(&schedule->steps[i], &schedule->steps[i + 1],
-                    (schedule->num_steps - i - 1) * sizeof(step));
-            schedule->num_steps--;
-            check_fails(braid_verify_steps(schedule, graph, NULL, NULL, most_words[m]),
+            memmove(&schedule->program.ops[i], &schedule->program.ops[i + 1],
+                    (schedule->program.num_ops - i - 1) * sizeof(step));
+            schedule->program.num_ops--;
+            check_fails(braid_verify_steps(&schedule->program, graph, NULL, 1, most_words[m]),
                         BRAID_INTERNAL, "start before");
-            memmove(&schedule->steps[i + 1], &schedule->steps[i],
-                    (schedule->num_steps - i) * sizeof(step));
-            schedule->steps[i] = step;
-            schedule->num_steps++;
+            memmove(&schedule->program.ops[i + 1], &schedule->program.ops[i],
+                    (schedule->program.num_ops - i) * sizeof(step));
+            schedule->program.ops[i] = step;
+            schedule->program.num_ops++;
             num_removed++;
         }
         assert_true(num_removed > 300);

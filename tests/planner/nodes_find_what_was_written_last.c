@@ -144,17 +144,17 @@ static void run_at_random(struct random *random, const braid_schedule *schedule,
 {
     const braid_graph *graph = schedule->placed->graph;
     uint32_t num_nodes = schedule->placed->model.num_nodes;
-    size_t num_left = schedule->num_steps, next[64] = { 0 };
+    size_t num_left = schedule->program.num_ops, next[64] = { 0 };
     bool has_run[512] = { false };
     while (num_left) {
         uint32_t lane = random_below(random, schedule->info.num_lanes);
         size_t i = next[lane];
-        while (i < schedule->num_steps && schedule->steps[i].lane != lane)
+        while (i < schedule->program.num_ops && schedule->program.ops[i].lane != lane)
             i++;
         next[lane] = i;
-        if (i == schedule->num_steps)
+        if (i == schedule->program.num_ops)
             continue;
-        const braid_step *step = &schedule->steps[i];
+        const braid_step *step = &schedule->program.ops[i];
         if (step->kind == BRAID_STEP_WAIT && !has_run[step->node])
             continue;
         if (step->kind == BRAID_STEP_RUN) {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "plan/schedule.h"
 #include "verify/verify.h"
 
 braid_graph *new_graph(void)
@@ -205,7 +206,7 @@ braid_resource transient(braid_graph *graph, const char *name, uint64_t bytes)
 braid_status verify_memory(const struct memory_plan *plan, const braid_schedule *schedule,
                            const braid_graph *graph)
 {
-    return braid_verify_steps(schedule, graph, plan, NULL, VERIFY_MOST_WORDS);
+    return braid_verify_steps(&schedule->program, graph, plan, 1, VERIFY_MOST_WORDS);
 }
 
 struct memory_plan memory_of(const braid_schedule *schedule, const braid_graph *graph)

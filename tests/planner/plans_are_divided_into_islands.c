@@ -68,8 +68,8 @@ static braid_schedule *plan(const braid_graph *graph, uint32_t lanes, const brai
 static bool is_cut(const braid_schedule *schedule, uint32_t first, uint32_t second)
 {
     bool between = false;
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        const braid_step *step = &schedule->program.ops[i];
         if (step->lane != schedule->lane_of[first])
             continue;
         if (step->kind == BRAID_STEP_RUN && step->node == second)

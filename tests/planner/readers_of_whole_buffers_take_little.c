@@ -33,11 +33,11 @@ static void finds_a_missing_order(const braid_graph *graph, const char *text)
     braid_schedule *schedule = plan_on(graph, 1);
     braid_schedule copy = *schedule;
     braid_step steps[8];
-    assert_true(copy.num_steps <= 8);
-    memcpy(steps, schedule->steps, copy.num_steps * sizeof(*steps));
-    copy.steps = steps;
-    copy.info.num_lanes = 2;
-    steps[copy.num_steps - 1].lane = 1;
+    assert_true(copy.program.num_ops <= 8);
+    memcpy(steps, schedule->program.ops, copy.program.num_ops * sizeof(*steps));
+    copy.program.ops = steps;
+    copy.program.num_lanes = 2;
+    steps[copy.program.num_ops - 1].lane = 1;
     check_fails(braid_schedule_verify(&copy, graph), BRAID_INTERNAL, text);
     braid_schedule_destroy(schedule);
 }

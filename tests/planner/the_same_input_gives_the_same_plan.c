@@ -16,7 +16,7 @@ static void check_same_steps(const braid_schedule *a, const braid_schedule *b)
         assert_int_equal(steps_a[i].kind, steps_b[i].kind);
         assert_int_equal(steps_a[i].lane, steps_b[i].lane);
         assert_int_equal(steps_a[i].node, steps_b[i].node);
-        assert_int_equal(steps_a[i].event, steps_b[i].event);
+        assert_int_equal(steps_a[i].position, steps_b[i].position);
     }
 }
 
@@ -78,7 +78,7 @@ static void relabelling_changes_nothing(void **state)
         braid_schedule *a = plan_on(graph, LANES), *b = plan_on(other, LANES);
         assert_int_equal(info_of(a).makespan_ns, info_of(b).makespan_ns);
         assert_int_equal(info_of(a).num_waits, info_of(b).num_waits);
-        assert_int_equal(info_of(a).num_events, info_of(b).num_events);
+        assert_int_equal(info_of(a).num_records, info_of(b).num_records);
         for (uint32_t i = 0; i < NUM; i++) {
             braid_placement x = placement_of(a, braid_graph_node(graph, i));
             braid_placement y = placement_of(b, braid_graph_node(other, label[i]));

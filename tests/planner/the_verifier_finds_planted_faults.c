@@ -11,33 +11,34 @@
 static braid_schedule copy_steps(const braid_schedule *schedule)
 {
     braid_schedule copy = *schedule;
-    copy.steps = malloc((schedule->num_steps + 1) * sizeof(*copy.steps));
-    assert_non_null(copy.steps);
-    memcpy(copy.steps, schedule->steps, schedule->num_steps * sizeof(*copy.steps));
+    copy.program.ops = malloc((schedule->program.num_ops + 1) * sizeof(*copy.program.ops));
+    assert_non_null(copy.program.ops);
+    memcpy(copy.program.ops, schedule->program.ops,
+           schedule->program.num_ops * sizeof(*copy.program.ops));
     return copy;
 }
 
 static void remove_step(braid_schedule *copy, size_t index)
 {
-    copy->num_steps--;
-    memmove(&copy->steps[index], &copy->steps[index + 1],
-            (copy->num_steps - index) * sizeof(*copy->steps));
+    copy->program.num_ops--;
+    memmove(&copy->program.ops[index], &copy->program.ops[index + 1],
+            (copy->program.num_ops - index) * sizeof(*copy->program.ops));
 }
 
 static void move_step(braid_schedule *copy, size_t from, size_t to)
 {
-    braid_step step = copy->steps[from];
+    braid_step step = copy->program.ops[from];
     for (size_t i = from; i > to; i--)
-        copy->steps[i] = copy->steps[i - 1];
+        copy->program.ops[i] = copy->program.ops[i - 1];
     for (size_t i = from; i < to; i++)
-        copy->steps[i] = copy->steps[i + 1];
-    copy->steps[to] = step;
+        copy->program.ops[i] = copy->program.ops[i + 1];
+    copy->program.ops[to] = step;
 }
 
 static size_t find_step(const braid_schedule *schedule, braid_step_kind kind, size_t nth)
 {
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        if (schedule->steps[i].kind == kind && nth-- == 0)
+    for (size_t i = 0; i < schedule->program.num_ops; i++) {
+        if (schedule->program.ops[i].kind == kind && nth-- == 0)
             return i;
     }
     fail_msg("no such step");
@@ -68,13 +69,13 @@ static void every_wait_of_a_minimal_plan_is_needed(void **state)
     for (int trial = 0; trial < 100; trial++) {
         braid_graph *graph = random_graph(&random, 60, &num_nodes, from, to, &num_edges);
         braid_schedule *schedule = plan_on(graph, 2 + random_below(&random, 4));
-        for (size_t i = 0; i < schedule->num_steps; i++) {
-            if (schedule->steps[i].kind != BRAID_STEP_WAIT)
+        for (size_t i = 0; i < schedule->program.num_ops; i++) {
+            if (schedule->program.ops[i].kind != BRAID_STEP_WAIT)
                 continue;
             braid_schedule copy = copy_steps(schedule);
             remove_step(&copy, i);
             fails_naming(&copy, graph, "start before");
-            free(copy.steps);
+            free(copy.program.ops);
             removed++;
         }
         braid_schedule_destroy(schedule);
@@ -90,9 +91,9 @@ static void a_wait_for_another_node_is_found(void **state)
     braid_schedule *schedule = plan_on(graph, 2);
     size_t wait = find_step(schedule, BRAID_STEP_WAIT, 1);
     braid_schedule copy = copy_steps(schedule);
-    copy.steps[wait].node = 0;
+    copy.program.ops[wait].node = 0;
     fails_naming(&copy, graph, "is then not recorded");
-    free(copy.steps);
+    free(copy.program.ops);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -106,7 +107,7 @@ static void a_wait_before_its_record_is_found(void **state)
     move_step(&copy, find_step(schedule, BRAID_STEP_WAIT, 0),
               find_step(schedule, BRAID_STEP_RECORD, 0));
     fails_naming(&copy, graph, "is then not recorded");
-    free(copy.steps);
+    free(copy.program.ops);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -117,12 +118,12 @@ static void a_node_that_runs_never_or_twice_is_found(void **state)
     braid_graph *graph = diamond();
     braid_schedule *schedule = plan_on(graph, 1);
     braid_schedule copy = copy_steps(schedule);
-    copy.num_steps--;
+    copy.program.num_ops--;
     fails_naming(&copy, graph, "does not run node 3 'bottom'");
-    copy.num_steps++;
-    copy.steps[3].node = 1;
+    copy.program.num_ops++;
+    copy.program.ops[3].node = 1;
     fails_naming(&copy, graph, "node 1 'left' twice");
-    free(copy.steps);
+    free(copy.program.ops);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -135,12 +136,12 @@ static void a_wrong_order_on_a_lane_is_found(void **state)
     braid_schedule copy = copy_steps(schedule);
     move_step(&copy, 3, 1);
     fails_naming(&copy, graph, "node 3 'bottom' start before node 1 'left'");
-    free(copy.steps);
+    free(copy.program.ops);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
 
-static void an_event_recorded_again_too_early_is_found(void **state)
+static void a_position_recorded_again_is_found(void **state)
 {
     (void)state;
     // Two producers on one lane, both waited for on another.
@@ -153,15 +154,15 @@ static void an_event_recorded_again_too_early_is_found(void **state)
     braid_schedule *schedule = plan_on(graph, 2);
     assert_int_equal(info_of(schedule).num_waits, 2);
     braid_schedule copy = copy_steps(schedule);
-    for (size_t i = 0; i < copy.num_steps; i++) {
-        if (copy.steps[i].kind != BRAID_STEP_RUN)
-            copy.steps[i].event = 0;
+    for (size_t i = 0; i < copy.program.num_ops; i++) {
+        if (copy.program.ops[i].kind != BRAID_STEP_RUN)
+            copy.program.ops[i].position = 0;
     }
     // The second record comes before the wait for the first.
     assert_true(find_step(schedule, BRAID_STEP_RECORD, 1) <
                 find_step(schedule, BRAID_STEP_WAIT, 0));
-    fails_naming(&copy, graph, "is then not recorded");
-    free(copy.steps);
+    fails_naming(&copy, graph, "records position 0 twice");
+    free(copy.program.ops);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -187,15 +188,15 @@ static void conflicting_accesses_without_a_wait_are_found(void **state)
         new_user(graph, "b", high, pairs[i][1], NO_RESOURCE, 0);
         braid_schedule *schedule = plan_on(graph, 2);
         braid_schedule copy = copy_steps(schedule);
-        assert_int_equal(copy.num_steps, 2); // one lane: the pair leaves no other work
-        copy.info.num_lanes = 2;
-        copy.steps[1].lane = 1;
+        assert_int_equal(copy.program.num_ops, 2); // one lane: the pair leaves no other work
+        copy.program.num_lanes = 2;
+        copy.program.ops[1].lane = 1;
         fails_naming(&copy, graph, "their accesses to 'grid[");
-        free(copy.steps);
+        free(copy.program.ops);
         copy = copy_steps(schedule);
         move_step(&copy, 0, 1);
         fails_naming(&copy, graph, "node 1 'b' start before node 0 'a'");
-        free(copy.steps);
+        free(copy.program.ops);
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);
     }
@@ -213,7 +214,7 @@ static void a_split_bundle_is_found(void **state)
     braid_schedule copy = copy_steps(schedule);
     move_step(&copy, 2, 1); // prelude, guest, main
     fails_naming(&copy, graph, "in the midst of a bundle");
-    free(copy.steps);
+    free(copy.program.ops);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -228,14 +229,14 @@ static void a_broken_hint_is_found(void **state)
     check_ok(braid_graph_add_empty(graph, &hinted, NULL));
     braid_schedule *schedule = plan_on(graph, 2);
     braid_schedule copy = copy_steps(schedule);
-    copy.info.num_lanes = 2;
-    copy.steps[1].lane = 1;
+    copy.program.num_lanes = 2;
+    copy.program.ops[1].lane = 1;
     fails_naming(&copy, graph, "against hint 9");
-    free(copy.steps);
+    free(copy.program.ops);
     copy = copy_steps(schedule);
     move_step(&copy, 0, 1);
     fails_naming(&copy, graph, "their lane hint");
-    free(copy.steps);
+    free(copy.program.ops);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -246,12 +247,12 @@ static void nonsense_is_found(void **state)
     braid_graph *graph = diamond();
     braid_schedule *schedule = plan_on(graph, 2);
     braid_schedule copy = copy_steps(schedule);
-    copy.steps[0].lane = 2;
+    copy.program.ops[0].lane = 2;
     fails_naming(&copy, graph, "no such lane");
-    copy.steps[0].lane = 0;
-    copy.steps[0].node = 4;
+    copy.program.ops[0].lane = 0;
+    copy.program.ops[0].node = 4;
     fails_naming(&copy, graph, "no such node");
-    free(copy.steps);
+    free(copy.program.ops);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -277,7 +278,7 @@ int main(void)
         cmocka_unit_test(a_wait_before_its_record_is_found),
         cmocka_unit_test(a_node_that_runs_never_or_twice_is_found),
         cmocka_unit_test(a_wrong_order_on_a_lane_is_found),
-        cmocka_unit_test(an_event_recorded_again_too_early_is_found),
+        cmocka_unit_test(a_position_recorded_again_is_found),
         cmocka_unit_test(conflicting_accesses_without_a_wait_are_found),
         cmocka_unit_test(a_split_bundle_is_found),
         cmocka_unit_test(a_broken_hint_is_found),

@@ -164,27 +164,26 @@ static void run_task(struct brute_force *force, uint32_t frame, uint32_t task, s
 static void run_frame(struct brute_force *force, const struct program *program, uint32_t frame)
 {
     struct ended lanes[MAX_NODES] = { 0 };
-    struct program_walk walk;
     if (frame >= force->frames->num_slots) // it takes the place of one that has ended
         for (uint32_t i = 0; i < MAX_NODES; i++)
             for (uint32_t bit = 0; bit <= (frame - force->frames->num_slots) * MAX_NODES + 39;
                  bit++)
                 lanes[i].words[bit / 64] |= UINT64_C(1) << bit % 64;
-    assert_true(braid_program_walk_begin(program, &walk));
-    for (const struct program_op *op; (op = program_walk_next(program, &walk));) {
-        struct ended *lane = &lanes[walk.lane];
-        if (op->kind == PROGRAM_RUN)
-            run_task(force, frame, op->index, lane);
-        else if (op->kind == PROGRAM_PUBLISH)
-            force->positions[op->index] = *lane;
-        else if (op->kind == PROGRAM_WAIT)
-            join(lane, &force->positions[op->index]);
-        else if (op->kind == PROGRAM_PUBLISH_FRAME)
-            force->published[frame][op->index] = *lane;
-        else if (frame >= op->frames_before)
-            join(lane, &force->published[frame - op->frames_before][op->index]);
+    for (size_t i = 0; i < program->num_ops; i++) {
+        const braid_step *op = &program->ops[i];
+        struct ended *lane = &lanes[op->lane];
+        uint32_t before = program_frames_before(program, op);
+        if (program_runs(program, op))
+            run_task(force, frame, op->node, lane);
+        else if (op->kind == BRAID_STEP_RECORD)
+            force->positions[op->position] = *lane;
+        else if (op->kind == BRAID_STEP_WAIT)
+            join(lane, &force->positions[op->position]);
+        else if (op->kind == PROGRAM_RECORD_FRAME)
+            force->published[frame][op->position] = *lane;
+        else if (op->kind == PROGRAM_AWAIT_FRAME && frame >= before)
+            join(lane, &force->published[frame - before][program_position_index(program, op)]);
     }
-    braid_program_walk_end(&walk);
 }
 
 static uint32_t count_unordered(const struct random_frames *frames, const struct program *program)
@@ -203,32 +202,36 @@ static uint32_t num_proven(const struct random_frames *frames)
     return num < frames->num_slots ? num : frames->num_slots;
 }
 
-// A wait taken out becomes one for what the lane has just published, or the first position: here it
-// is enough to let it name another task's position that says nothing, by making it a RUN of none.
-static uint32_t take_out_each(const struct random_frames *frames, struct program *program,
+static bool is_right_without(const struct random_frames *frames, const struct program *program,
+                             size_t op)
+{
+    struct program copy = *program;
+    copy.ops = malloc(program->num_ops * sizeof(*copy.ops));
+    copy.lanes = malloc(program->num_lanes * sizeof(*copy.lanes));
+    copy.lane_ops = NULL;
+    assert_true(copy.ops && copy.lanes);
+    memcpy(copy.ops, program->ops, program->num_ops * sizeof(*copy.ops));
+    memcpy(copy.lanes, program->lanes, program->num_lanes * sizeof(*copy.lanes));
+    copy.num_ops--;
+    memmove(&copy.ops[op], &copy.ops[op + 1], (copy.num_ops - op) * sizeof(*copy.ops));
+    assert_true(braid_program_list_lanes(&copy));
+    bool is_too_many = count_unordered(frames, &copy) == 0;
+    assert_int_equal(braid_program_verify_frames(&copy, frames->graph, num_proven(frames)),
+                     is_too_many ? BRAID_OK : BRAID_INTERNAL);
+    free(copy.ops);
+    free(copy.lanes);
+    free(copy.lane_ops);
+    return is_too_many;
+}
+
+static uint32_t take_out_each(const struct random_frames *frames, const struct program *program,
                               uint32_t *num_too_many)
 {
     uint32_t num = 0;
     for (size_t i = 0; i < program->num_ops; i++) {
         if (program->ops[i].kind != PROGRAM_AWAIT_FRAME)
             continue;
-        program->ops[i].kind = PROGRAM_PUBLISH_FRAME; // of a position that is published again
-        uint32_t extra = program->num_frame_positions;
-        struct program_op old = program->ops[i];
-        struct program_position *positions = program->frame_positions;
-        struct program_position more[MAX_NODES + 1];
-        memcpy(more, positions, extra * sizeof(*more));
-        more[extra] = (struct program_position){ .task = positions[old.index].task };
-        program->frame_positions = more;
-        program->num_frame_positions++;
-        program->ops[i].index = extra; // which nobody awaits
-        bool is_too_many = count_unordered(frames, program) == 0;
-        assert_int_equal(braid_program_verify_frames(program, frames->graph, num_proven(frames)),
-                         is_too_many ? BRAID_OK : BRAID_INTERNAL);
-        *num_too_many += is_too_many;
-        program->num_frame_positions--;
-        program->frame_positions = positions;
-        program->ops[i] = old;
+        *num_too_many += is_right_without(frames, program, i);
         num++;
     }
     return num;
@@ -250,8 +253,7 @@ static void check_one(braid_device *device, struct random *random, bool has_vers
     assert_false(exec->info.whole_frames);
     assert_int_equal(count_unordered(&frames, &exec->program), 0);
     for (size_t i = 0; i < exec->program.num_ops; i++)
-        totals->num_far += exec->program.ops[i].kind == PROGRAM_AWAIT_FRAME &&
-                           exec->program.ops[i].frames_before > 1;
+        totals->num_far += program_frames_before(&exec->program, &exec->program.ops[i]) > 1;
     uint32_t num = take_out_each(&frames, &exec->program, &totals->num_too_many);
     assert_int_equal(num, exec->info.num_frame_waits);
     totals->num_free += num == 0;

@@ -53,41 +53,44 @@ static braid_device *open_device(void)
     return device;
 }
 
-// The proof with an operation taken out of its lane.
-static braid_status verify_without(struct program *program, const braid_graph *graph, uint32_t lane,
-                                   size_t op)
+// The proof of a copy of a program, which has been changed.
+static braid_status verify_changed(struct program *copy, const braid_graph *graph)
 {
-    struct program_op *ops = program->ops;
-    const struct program_op taken = ops[op];
-    // A task that runs twice would be told first, so the hole is closed and the lane one shorter.
-    size_t end = program->lanes[lane].first_op + program->lanes[lane].num_ops;
-    size_t num_before = op - program->lanes[lane].first_op, place = 0;
-    while (program->order[place] != lane || num_before--)
-        place++;
-    memmove(&ops[op], &ops[op + 1], (end - op - 1) * sizeof(*ops));
-    memmove(&program->order[place], &program->order[place + 1],
-            (program->num_ops - place - 1) * sizeof(*program->order));
-    program->num_ops--;
-    braid_status status = braid_program_verify(program, graph, NULL);
-    program->num_ops++;
-    memmove(&program->order[place + 1], &program->order[place],
-            (program->num_ops - place - 1) * sizeof(*program->order));
-    program->order[place] = lane;
-    memmove(&ops[op + 1], &ops[op], (end - op - 1) * sizeof(*ops));
-    ops[op] = taken;
+    assert_true(braid_program_list_lanes(copy));
+    braid_status status = braid_program_verify(copy, graph, NULL);
+    free(copy->ops);
+    free(copy->lanes);
+    free(copy->lane_ops);
     return status;
 }
 
-static unsigned take_out_each(struct program *program, const braid_graph *graph)
+static struct program copy_program(const struct program *program)
 {
-    unsigned num = 0;
-    for (uint32_t lane = 0; lane < program->num_lanes; lane++) {
-        for (size_t i = 0; i < program->lanes[lane].num_ops; i++, num++) {
-            size_t op = program->lanes[lane].first_op + i;
-            assert_int_equal(verify_without(program, graph, lane, op), BRAID_INTERNAL);
-        }
-    }
-    return num;
+    struct program copy = *program;
+    copy.ops = malloc((program->num_ops + 1) * sizeof(*copy.ops));
+    copy.lanes = malloc((program->num_lanes + 1) * sizeof(*copy.lanes));
+    copy.lane_ops = NULL;
+    assert_true(copy.ops && copy.lanes);
+    memcpy(copy.ops, program->ops, program->num_ops * sizeof(*copy.ops));
+    memcpy(copy.lanes, program->lanes, program->num_lanes * sizeof(*copy.lanes));
+    return copy;
+}
+
+// The proof with an operation taken out of its lane.
+static braid_status verify_without(const struct program *program, const braid_graph *graph,
+                                   size_t op)
+{
+    struct program copy = copy_program(program);
+    copy.num_ops--;
+    memmove(&copy.ops[op], &copy.ops[op + 1], (copy.num_ops - op) * sizeof(*copy.ops));
+    return verify_changed(&copy, graph);
+}
+
+static unsigned take_out_each(const struct program *program, const braid_graph *graph)
+{
+    for (size_t op = 0; op < program->num_ops; op++)
+        assert_int_equal(verify_without(program, graph, op), BRAID_INTERNAL);
+    return (unsigned)program->num_ops;
 }
 
 static void every_operation_is_needed(void **state)
@@ -117,13 +120,10 @@ static void nodes_without_work_order_what_is_behind_them(void **state)
     for (int i = 0; i < NUM_GRAPHS; i++) {
         braid_graph *graph = make_graph(&random, 4);
         braid_exec *exec = make_exec(device, graph); // verifies
-        struct program *program = &exec->program;
-        for (uint32_t lane = 0; lane < program->num_lanes; lane++)
-            for (size_t k = 0; k < program->lanes[lane].num_ops; k++) {
-                size_t op = program->lanes[lane].first_op + k;
-                if (program->ops[op].kind == PROGRAM_WAIT)
-                    num_found += verify_without(program, graph, lane, op) == BRAID_INTERNAL;
-            }
+        const struct program *program = &exec->program;
+        for (size_t op = 0; op < program->num_ops; op++)
+            if (program->ops[op].kind == BRAID_STEP_WAIT)
+                num_found += verify_without(program, graph, op) == BRAID_INTERNAL;
         braid_exec_destroy(exec);
         braid_graph_destroy(graph);
     }
@@ -141,17 +141,15 @@ static void a_position_published_too_early_is_found(void **state)
     for (int i = 0; i < NUM_GRAPHS; i++) {
         braid_graph *graph = make_graph(&random, 0);
         braid_exec *exec = make_exec(device, graph);
-        struct program *program = &exec->program;
+        const struct program *program = &exec->program;
         for (size_t op = 1; op < program->num_ops; op++) {
-            if (program->ops[op].kind != PROGRAM_PUBLISH ||
-                program->ops[op - 1].kind != PROGRAM_RUN)
+            if (program->ops[op].kind != BRAID_STEP_RECORD)
                 continue;
-            struct program_op run = program->ops[op - 1];
-            program->ops[op - 1] = program->ops[op];
-            program->ops[op] = run;
-            assert_int_equal(braid_program_verify(program, graph, NULL), BRAID_INTERNAL);
-            program->ops[op] = program->ops[op - 1];
-            program->ops[op - 1] = run;
+            assert_int_equal(program->ops[op - 1].node, program->ops[op].node);
+            struct program copy = copy_program(program);
+            copy.ops[op - 1] = program->ops[op];
+            copy.ops[op] = program->ops[op - 1];
+            assert_int_equal(verify_changed(&copy, graph), BRAID_INTERNAL);
             num_found++;
         }
         braid_exec_destroy(exec);
@@ -177,7 +175,7 @@ static braid_status verify_with(struct program *program, const braid_graph *grap
 static bool only_runs(const struct program *program, size_t first, size_t num)
 {
     for (size_t op = first; op < first + num; op++) {
-        if (program->ops[op].kind != PROGRAM_RUN)
+        if (program->ops[program->lane_ops[op]].kind != BRAID_STEP_RUN)
             return false;
     }
     return true;
@@ -191,7 +189,7 @@ static unsigned try_islands(struct program *program, const braid_graph *graph, u
     unsigned num_refused = 0;
     for (size_t first = lane->first_op ? lane->first_op - 1 : 0; first < end; first++) {
         for (size_t num = 0; num <= 4 && first + num <= program->num_ops; num++) {
-            struct program_island island = { index, first, num };
+            struct program_island island = { index, first, num, NULL, (uint32_t)num };
             bool is_right = num > 0 && first >= lane->first_op && first + num <= end &&
                             only_runs(program, first, num);
             braid_status status = verify_with(program, graph, &island, 1);
@@ -218,13 +216,64 @@ static void islands_that_are_no_stretches_are_found(void **state)
         struct program *program = &exec->program;
         for (uint32_t lane = 0; lane < program->num_lanes; lane++)
             num_refused += try_islands(program, graph, lane);
-        struct program_island nowhere = { program->num_lanes, 0, 1 };
+        struct program_island nowhere = { program->num_lanes, 0, 1, NULL, 1 };
         assert_int_equal(verify_with(program, graph, &nowhere, 1), BRAID_INTERNAL);
         braid_exec_destroy(exec);
         braid_graph_destroy(graph);
     }
     print_message("summary: %u wrong islands found\n", num_refused);
     assert_true(num_refused > 500);
+    braid_device_close(device);
+}
+
+// Everything that players read beside the operations.
+static void wrong_tables_are_found(void **state)
+{
+    (void)state;
+    struct random random = { 5 };
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph(&random, 3);
+    braid_exec *exec = make_exec(device, graph);
+    const struct program *program = &exec->program;
+    assert_true(program->num_lanes > 1 && program->num_positions > 0);
+    for (uint32_t i = 0; i < program->num_positions; i++) {
+        struct program_position *position = &program->positions[i], old = *position;
+        const struct program_position wrong[] = { { old.lane + 1, old.number, old.node },
+                                                  { old.lane, old.number + 1, old.node },
+                                                  { old.lane, old.number, old.node + 1 } };
+        for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
+            *position = wrong[k];
+            check_fails(braid_program_verify(program, graph, NULL), BRAID_INTERNAL, "recorded");
+        }
+        *position = old;
+    }
+    for (uint32_t i = 0; i < program->num_lanes; i++) {
+        struct program_lane *lane = &program->lanes[i], old = *lane;
+        lane->needs_fork = false;
+        if (old.needs_fork)
+            check_fails(braid_program_verify(program, graph, NULL), BRAID_INTERNAL, "forked from");
+        *lane = old;
+        lane->needs_join = false;
+        if (old.needs_join)
+            check_fails(braid_program_verify(program, graph, NULL), BRAID_INTERNAL, "joined to");
+        *lane = old;
+        lane->has_work = !old.has_work;
+        check_fails(braid_program_verify(program, graph, NULL), BRAID_INTERNAL, "played in");
+        *lane = old;
+        lane->num_ops--;
+        assert_int_equal(braid_program_verify(program, graph, NULL), BRAID_INTERNAL);
+        *lane = old;
+    }
+    uint32_t first = program->lane_ops[0];
+    program->lane_ops[0] = program->lane_ops[program->num_ops - 1];
+    check_fails(braid_program_verify(program, graph, NULL), BRAID_INTERNAL, "another lane's");
+    program->lane_ops[0] = first;
+    program->kinds[0]++;
+    check_fails(braid_program_verify(program, graph, NULL), BRAID_INTERNAL, "another kind");
+    program->kinds[0]--;
+    check_ok(braid_program_verify(program, graph, NULL));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
     braid_device_close(device);
 }
 
@@ -349,6 +398,7 @@ int main(void)
         cmocka_unit_test(nodes_without_work_order_what_is_behind_them),
         cmocka_unit_test(a_position_published_too_early_is_found),
         cmocka_unit_test(islands_that_are_no_stretches_are_found),
+        cmocka_unit_test(wrong_tables_are_found),
         cmocka_unit_test(parameters_that_miss_their_users_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

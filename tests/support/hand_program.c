@@ -5,28 +5,39 @@
 #include <assert.h>
 #include <stdlib.h>
 
-// Steps in issue order, and what a record's number stands for.
+// Operations in issue order, and what a record's number stands for.
 struct issue {
     const struct hand_plan *plan;
-    braid_step *steps;
-    size_t num_steps;
-    size_t *next;       // of each lane
-    uint32_t *last_run; // of each lane
-    uint32_t *node_of;  // a record; UINT32_MAX: not made yet
+    struct program *program;
+    size_t *next;          // of each lane
+    uint32_t *last_run;    // of each lane
+    uint32_t *num_of_lane; // positions
+    uint32_t *position_of; // a record; UINT32_MAX: not made yet
 };
+
+static void issue_record(struct issue *issue, uint32_t lane, uint32_t record)
+{
+    struct program *program = issue->program;
+    issue->position_of[record] = program->num_positions;
+    program->positions[program->num_positions++] =
+        (struct program_position){ lane, ++issue->num_of_lane[lane], issue->last_run[lane] };
+}
 
 static bool issue_step(struct issue *issue, uint32_t lane, const struct hand_step *step)
 {
-    uint32_t node = step->index;
+    struct program *program = issue->program;
+    braid_step op = { step->kind, lane, step->index, 0 };
     if (step->kind == BRAID_STEP_RUN)
-        issue->last_run[lane] = node;
+        issue->last_run[lane] = step->index;
     else if (step->kind == BRAID_STEP_RECORD)
-        node = issue->node_of[step->index] = issue->last_run[lane];
-    else
-        node = issue->node_of[step->index];
-    if (node == UINT32_MAX)
-        return false;
-    issue->steps[issue->num_steps++] = (braid_step){ step->kind, lane, node, step->index };
+        issue_record(issue, lane, step->index);
+    if (step->kind != BRAID_STEP_RUN) {
+        op.position = issue->position_of[step->index];
+        if (op.position == UINT32_MAX)
+            return false;
+        op.node = program->positions[op.position].node;
+    }
+    program->ops[program->num_ops++] = op;
     return true;
 }
 
@@ -35,7 +46,7 @@ static void issue_all(struct issue *issue)
 {
     const struct hand_plan *plan = issue->plan;
     for (uint32_t i = 0; i < plan->num_records; i++)
-        issue->node_of[i] = UINT32_MAX;
+        issue->position_of[i] = UINT32_MAX;
     for (bool moved = true; moved;) {
         moved = false;
         for (uint32_t i = 0; i < plan->num_lanes; i++)
@@ -47,34 +58,43 @@ static void issue_all(struct issue *issue)
     }
 }
 
-static braid_status make_program(const struct hand_plan *plan, struct hand_program *program)
+static braid_status make_program(const struct hand_plan *plan, struct hand_program *hand)
 {
-    size_t num_steps = 1;
+    struct program *program = &hand->program;
+    size_t num_ops = 0;
     for (uint32_t i = 0; i < plan->num_lanes; i++)
-        num_steps += plan->lanes[i].num_steps;
+        num_ops += plan->lanes[i].num_steps;
+    *program = (struct program){
+        .ops = calloc(num_ops + 1, sizeof(*program->ops)),
+        .lanes = calloc((size_t)plan->num_lanes + 1, sizeof(*program->lanes)),
+        .num_lanes = plan->num_lanes,
+        .positions = calloc((size_t)plan->num_records + 1, sizeof(*program->positions)),
+        .kinds = calloc((size_t)plan->num_tasks + 1, sizeof(*program->kinds)),
+        .num_nodes = plan->num_tasks,
+        .tasks = &hand->tasks,
+    };
     struct issue issue = {
         .plan = plan,
-        .steps = calloc(num_steps, sizeof(braid_step)),
+        .program = program,
         .next = calloc((size_t)plan->num_lanes + 1, sizeof(size_t)),
         .last_run = calloc((size_t)plan->num_lanes + 1, sizeof(uint32_t)),
-        .node_of = calloc((size_t)plan->num_records + 1, sizeof(uint32_t)),
+        .num_of_lane = calloc((size_t)plan->num_lanes + 1, sizeof(uint32_t)),
+        .position_of = calloc((size_t)plan->num_records + 1, sizeof(uint32_t)),
     };
-    braid_status status = BRAID_NO_MEMORY;
-    if (issue.steps && issue.next && issue.last_run && issue.node_of) {
+    bool done = program->ops && program->lanes && program->positions && program->kinds &&
+                issue.next && issue.last_run && issue.num_of_lane && issue.position_of;
+    for (uint32_t i = 0; done && i < plan->num_tasks; i++)
+        program->kinds[i] = (uint8_t)plan->tasks[i].kind;
+    if (done) {
         issue_all(&issue);
-        assert(issue.num_steps + 1 == num_steps);
-        const braid_schedule schedule = {
-            .steps = issue.steps,
-            .num_steps = issue.num_steps,
-            .info = { .num_nodes = plan->num_tasks, .num_lanes = plan->num_lanes },
-        };
-        status = braid_program_create(&schedule, &program->tasks, &program->program);
+        assert(program->num_ops == num_ops);
+        done = braid_program_list_lanes(program);
     }
-    free(issue.steps);
     free(issue.next);
     free(issue.last_run);
-    free(issue.node_of);
-    return status;
+    free(issue.num_of_lane);
+    free(issue.position_of);
+    return done ? BRAID_OK : BRAID_NO_MEMORY;
 }
 
 static braid_status play(struct hand_program *program)
@@ -125,7 +145,7 @@ void hand_program_destroy(struct hand_program *program)
         return;
     if (program->playing)
         program->player->destroy(program->playing);
-    braid_program_finish(&program->program);
+    braid_program_free(&program->program);
     free(program->tasks.items);
     free(program);
 }

@@ -225,9 +225,9 @@ static enum exit_status compare(const json_t *before, const json_t *after, doubl
     static const struct {
         const char *name, *shown;
     } numbers[] = {
-        { "nodes", "nodes" },     { "edges", "edges" },       { "num_lanes", "lanes" },
-        { "num_waits", "waits" }, { "records", "records" },   { "events", "events" },
-        { "work", "work" },       { "makespan", "makespan" }, { "bound", "bound" },
+        { "nodes", "nodes" },       { "edges", "edges" },     { "num_lanes", "lanes" },
+        { "num_waits", "waits" },   { "records", "records" }, { "work", "work" },
+        { "makespan", "makespan" }, { "bound", "bound" },
     };
     const char *frame = frame_of(before);
     printf("%-20s %16s %16s\n", "", "old", "new");

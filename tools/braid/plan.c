@@ -175,8 +175,7 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
                info.num_guessed, output_plural(info.num_guessed));
     printf("lanes      %" PRIu32 "\n", info.num_lanes);
     printf("waits      %" PRIu64 "\n", info.num_waits);
-    printf("records    %" PRIu64 " on %" PRIu32 " event object%s\n", info.num_records,
-           info.num_events, output_plural(info.num_events));
+    printf("records    %" PRIu64 "\n", info.num_records);
     if (info.num_islands)
         printf("islands    %" PRIu32 " of %" PRIu32 " node%s\n", info.num_islands,
                info.num_island_nodes, output_plural(info.num_island_nodes));

@@ -146,12 +146,10 @@ static braid_status find_max_fan_out(const struct program *program, uint32_t *ou
     if (!num_edges)
         return braid_error_no_memory("a program");
     for (size_t i = 0; i < program->num_ops; i++) {
-        const struct program_op *op = &program->ops[i];
+        const braid_step *op = &program->ops[i];
         uint32_t task = GRAPH_NONE;
-        if (op->kind == PROGRAM_WAIT)
-            task = program->positions[op->index].task;
-        else if (op->kind == PROGRAM_PUBLISH_FRAME)
-            task = program->frame_positions[op->index].task;
+        if (op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_RECORD_FRAME)
+            task = op->node;
         if (task != GRAPH_NONE && ++num_edges[task] > max)
             max = num_edges[task];
     }
@@ -184,7 +182,9 @@ static braid_status check(const struct stage *stage)
                            "%s keeps no times of native graphs, which the option profile asks for; "
                            "of streams it does",
                            stage->device->label);
-    braid_status status = check_reach(stage);
+    braid_status status = braid_player_refuse_regions(stage);
+    if (!status)
+        status = check_reach(stage);
     if (!status)
         status = find_max_fan_out(stage->program, &max_fan_out);
     if (!status)

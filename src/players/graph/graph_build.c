@@ -51,10 +51,9 @@ static braid_status enter_place(struct graph_builder *builder, uint32_t place)
 static braid_status add_root(struct graph_builder *builder, uint32_t place)
 {
     gpu_function function = NULL;
-    braid_status status = BRAID_OK;
     if (count_roots(builder->stage->program, place) < ROOTS_WORTH_A_KERNEL)
         return BRAID_OK;
-    status = enter_place(builder, place);
+    braid_status status = enter_place(builder, place);
     struct gpu_backend *gpu = builder->gpu;
     if (!status)
         status = braid_gpu_find_own(gpu, GPU_OWN_ROOT, &function);
@@ -74,27 +73,30 @@ static braid_status add_root(struct graph_builder *builder, uint32_t place)
     return braid_gpu_check(gpu, result, slot, "adding the root of a graph");
 }
 
-static braid_status add_roots(struct graph_builder *builder)
+// The driver takes no edge twice.
+static bool is_collected(const struct graph_builder *builder, gpu_node node)
 {
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < count_places(builder->stage) && !status; i++)
-        status = add_root(builder, i);
-    return status;
+    size_t i = builder->num_after;
+    while (i > 0 && builder->repeats && builder->after[i - 1] != node)
+        i--;
+    return i > 0 && builder->repeats;
 }
 
 // Collects what the lane's next node runs after: the node before it and the waits between.
-static void collect_after(struct graph_builder *builder, const struct graph_lane *state, size_t op)
+static void collect_after(struct graph_builder *builder, const struct graph_lane *state)
 {
-    const struct program_op *ops = builder->stage->program->ops;
+    const struct program *program = builder->stage->program;
+    uint32_t lane = (uint32_t)(state - builder->lanes);
     builder->num_after = 0;
     if (state->last)
         builder->after[builder->num_after++] = state->last;
-    for (size_t i = state->first_wait; i < op; i++) {
-        if (ops[i].kind == PROGRAM_WAIT)
-            builder->after[builder->num_after++] = builder->published[ops[i].index];
+    for (size_t i = state->first_wait; i < state->num_done; i++) {
+        const braid_step *op = program_lane_op(program, lane, i);
+        gpu_node node = op->kind == BRAID_STEP_WAIT ? builder->published[op->position] : NULL;
+        if (node && !is_collected(builder, node))
+            builder->after[builder->num_after++] = node;
     }
-    const struct program *program = builder->stage->program;
-    gpu_node root = builder->roots[program->lanes[state - builder->lanes].place];
+    gpu_node root = builder->roots[program->lanes[lane].place];
     if (builder->num_after == 0 && root)
         builder->after[builder->num_after++] = root;
 }
@@ -208,12 +210,13 @@ static braid_status add_timed(struct graph_builder *builder, const struct backen
     return status;
 }
 
-// The island that an operation is in, or NULL.
+// The island that the lane's next operation is in, or NULL.
 static const struct program_island *island_at(const struct graph_builder *builder,
-                                              struct graph_lane *state, size_t op)
+                                              struct graph_lane *state)
 {
     const struct program *program = builder->stage->program;
     const struct program_island *islands = program->islands;
+    size_t op = program->lanes[state - builder->lanes].first_op + state->num_done;
     while (state->island < program->num_islands &&
            islands[state->island].first_op + islands[state->island].num_ops <= op)
         state->island++;
@@ -222,7 +225,7 @@ static const struct program_island *island_at(const struct graph_builder *builde
 }
 
 // All that an island waits for stands before its first operation, where its node is added.
-static braid_status begin_island(struct graph_builder *builder, struct graph_lane *state, size_t op)
+static braid_status begin_island(struct graph_builder *builder, struct graph_lane *state)
 {
     const struct program_island *island = &builder->stage->program->islands[state->island];
     struct graph_playing *playing = builder->playing;
@@ -231,24 +234,26 @@ static braid_status begin_island(struct graph_builder *builder, struct graph_lan
                                                    state->island, playing->times);
     if (status || !item->island)
         return status;
-    collect_after(builder, state, op);
+    collect_after(builder, state);
     status = add_kernel(builder, &item->task, &item->task.launch, state, &item->node);
     if (status)
         return status;
-    *state = (struct graph_lane){ op + island->num_ops, item->node, true, item->task.node,
-                                  state->island };
+    state->first_wait = state->num_done + island->num_ops;
+    state->last = item->node;
+    state->last_is_kernel = true;
+    state->last_task = item->task.node;
     playing->num_nodes++;
     playing->base.num_islands++;
-    playing->base.num_island_nodes += (uint32_t)island->num_ops;
+    playing->base.num_island_nodes += island->num_calls;
     return BRAID_OK;
 }
 
-static braid_status run_task(struct graph_builder *builder, struct graph_lane *state, size_t op,
+static braid_status run_task(struct graph_builder *builder, struct graph_lane *state,
                              uint32_t index)
 {
     const struct backend_task *task = &builder->stage->frame->tasks[index];
     gpu_node *node = &builder->playing->nodes[index];
-    collect_after(builder, state, op);
+    collect_after(builder, state);
     ranges_begin(task->name); // tools tell of a graph's node where it was added
     braid_status status = builder->playing->times ? add_timed(builder, task, state, node)
                                                   : add_node(builder, task, state, node);
@@ -261,82 +266,83 @@ static braid_status run_task(struct graph_builder *builder, struct graph_lane *s
     }
     builder->playing->states[index].is_detoured = task->detour && task->kind != WORK_HOST;
     state->last_task = index;
-    state->first_wait = op + 1;
+    state->first_wait = state->num_done + 1;
     builder->playing->num_nodes++;
     return BRAID_OK;
 }
 
-static braid_status run(struct graph_builder *builder, uint32_t lane, size_t op, uint32_t index)
+static braid_status run(struct graph_builder *builder, struct graph_lane *state,
+                        const braid_step *op)
 {
-    struct graph_lane *state = &builder->lanes[lane];
-    const struct program_island *island = island_at(builder, state, op);
-    braid_status status = enter_place(builder, builder->stage->program->lanes[lane].place);
-    if (!status && island && island->first_op == op)
-        status = begin_island(builder, state, op);
-    if (status || (island && builder->playing->islands.items[state->island].island))
+    const struct program *program = builder->stage->program;
+    const struct program_lane *lane = &program->lanes[op->lane];
+    const struct program_island *island = island_at(builder, state);
+    braid_status status = enter_place(builder, lane->place);
+    if (!status && island && island->first_op == lane->first_op + state->num_done)
+        status = begin_island(builder, state);
+    if (status || (island && builder->playing->islands.items[state->island].island) ||
+        !program_runs(program, op))
         return status;
-    return run_task(builder, state, op, index);
+    return run_task(builder, state, op->node);
 }
 
 // Behind waits that no task follows a position is the end of nodes of other lanes: one without work
 // joins them, so that every lane has nodes of its own and no node runs after another twice.
-static braid_status publish(struct graph_builder *builder, uint32_t lane, size_t op,
-                            uint32_t position)
+static braid_status publish(struct graph_builder *builder, struct graph_lane *state,
+                            const braid_step *op)
 {
-    const struct program *program = builder->stage->program;
-    struct graph_lane *state = &builder->lanes[lane];
-    collect_after(builder, state, op);
+    collect_after(builder, state);
     braid_status status = BRAID_OK;
-    if (builder->num_after > 1 || !state->last) {
-        const uint32_t task = program->positions[position].task;
+    if (builder->num_after > 1 || (builder->num_after == 1 && !state->last)) {
         const struct gpu_place place = graph_place_here(builder);
-        status = braid_graph_add_empty_node(builder->gpu, &place, &program->tasks->items[task],
-                                            &state->last);
+        status = braid_graph_add_empty_node(
+            builder->gpu, &place, &builder->stage->program->tasks->items[op->node], &state->last);
         state->last_is_kernel = false;
         builder->playing->num_nodes++;
     }
-    state->first_wait = op + 1;
-    builder->published[position] = state->last;
+    state->first_wait = state->num_done + 1;
+    builder->repeats = builder->repeats || state->recorded == state->last;
+    state->recorded = state->last;
+    builder->published[op->position] = state->last; // NULL: the frame's begin
     return status;
 }
 
 // A record is a leaf, which holds up nothing of its lane; a wait is what the lane's next node is
 // behind.
-static braid_status order_frames(struct graph_builder *builder, uint32_t lane, size_t op)
+static braid_status order_frames(struct graph_builder *builder, struct graph_lane *state,
+                                 const braid_step *op)
 {
-    const struct program_op *at = &builder->stage->program->ops[op];
-    struct graph_lane *state = &builder->lanes[lane];
     gpu_node node;
-    collect_after(builder, state, op);
+    collect_after(builder, state);
     const struct gpu_place place = graph_place_here(builder);
     braid_status status =
-        braid_graph_frames_add(builder->playing->frames, builder->stage, &place, at, &node);
+        braid_graph_frames_add(builder->playing->frames, builder->stage, &place, op, &node);
     if (status)
         return status;
     builder->playing->num_nodes++;
-    if (at->kind == PROGRAM_AWAIT_FRAME) {
+    if (op->kind == PROGRAM_AWAIT_FRAME) {
         state->last = node;
         state->last_is_kernel = false;
-        state->first_wait = op + 1;
+        state->first_wait = state->num_done + 1;
     }
     return BRAID_OK;
 }
 
-static braid_status walk_ops(struct graph_builder *builder, struct program_walk *walk)
+static braid_status walk_ops(struct graph_builder *builder)
 {
     const struct program *program = builder->stage->program;
-    const struct program_op *op;
     braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < program->num_lanes; i++)
-        builder->lanes[i].first_wait = program->lanes[i].first_op;
-    while (!status && (op = program_walk_next(program, walk))) {
+    for (size_t i = 0; i < program->num_ops && !status; i++) {
+        const braid_step *op = &program->ops[i];
+        struct graph_lane *state = &builder->lanes[op->lane];
         // A wait takes effect with the lane's next node.
-        if (op->kind == PROGRAM_RUN)
-            status = run(builder, walk->lane, (size_t)(op - program->ops), op->index);
-        else if (op->kind == PROGRAM_PUBLISH)
-            status = publish(builder, walk->lane, (size_t)(op - program->ops), op->index);
-        else if (op->kind != PROGRAM_WAIT)
-            status = order_frames(builder, walk->lane, (size_t)(op - program->ops));
+        if (op->kind == BRAID_STEP_RUN)
+            status = run(builder, state, op);
+        else if (op->kind == BRAID_STEP_RECORD)
+            status = publish(builder, state, op);
+        else if (op->kind != BRAID_STEP_WAIT)
+            status = order_frames(builder, state, op);
+        state->num_done++;
     }
     return status;
 }
@@ -354,11 +360,12 @@ static braid_status add_keep(struct graph_builder *builder)
     return braid_graph_times_add_keep(builder->playing->times, &place);
 }
 
-static braid_status build(struct graph_builder *builder, struct program_walk *walk)
+static braid_status build(struct graph_builder *builder)
 {
-    braid_status status = add_roots(builder);
-    if (!status)
-        status = walk_ops(builder, walk);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < count_places(builder->stage) && !status; i++)
+        status = add_root(builder, i);
+    status = status ? status : walk_ops(builder);
     if (!status && builder->playing->times)
         status = add_keep(builder);
     braid_status left = enter_place(builder, 0);
@@ -369,7 +376,6 @@ braid_status braid_graph_playing_build(const struct stage *stage, struct graph_p
                                        const gpu_stream *capture_streams)
 {
     const struct program *program = stage->program;
-    struct program_walk walk;
     struct graph_builder builder = {
         .gpu = playing->gpu,
         .stage = stage,
@@ -381,13 +387,11 @@ braid_status braid_graph_playing_build(const struct stage *stage, struct graph_p
         .after = braid_allocate_zeroed((size_t)program->num_positions + program->num_lanes + 2,
                                        sizeof(gpu_node)),
     };
-    bool has_walk = braid_program_walk_begin(program, &walk);
     braid_status status = BRAID_OK;
-    if (!builder.roots || !builder.lanes || !builder.published || !builder.after || !has_walk)
+    if (!builder.roots || !builder.lanes || !builder.published || !builder.after)
         status = braid_error_no_memory("a program");
     if (!status)
-        status = build(&builder, &walk);
-    braid_program_walk_end(&walk);
+        status = build(&builder);
     free(builder.roots);
     free(builder.lanes);
     free(builder.published);

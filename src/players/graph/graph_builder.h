@@ -6,8 +6,10 @@
 #include "players/graph/graph.h"
 
 struct graph_lane {
-    size_t first_wait; // the first operation after the lane's last node
+    size_t num_done;   // operations of the lane
+    size_t first_wait; // of them: the first after the lane's last node
     gpu_node last;     // NULL: none yet
+    gpu_node recorded; // that of the lane's last position
     bool last_is_kernel;
     uint32_t last_task; // whose node the last one is
     uint32_t island;    // the next of the program's that is on it or on a later lane
@@ -23,6 +25,7 @@ struct graph_builder {
     gpu_node *roots;                   // by place; NULL: none
     struct graph_lane *lanes;          // by lane
     gpu_node *published;               // by position: the node that it is the end of
+    bool repeats;                      // there are two positions of one node
     gpu_node *after;                   // what the next node runs after
     size_t num_after;
 };

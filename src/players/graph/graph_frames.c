@@ -76,29 +76,30 @@ void braid_graph_frames_leave(struct graph_frames *frames)
     free(frames);
 }
 
-static gpu_event event_of(const struct graph_frames *frames, uint32_t slot,
-                          const struct program_op *op)
+static gpu_event event_of(const struct graph_frames *frames, const struct stage *stage,
+                          const braid_step *op)
 {
-    uint32_t from = (slot + frames->num_slots - op->frames_before) % frames->num_slots;
-    const braid_event *event = frames->events[(size_t)from * frames->num_positions + op->index];
+    uint32_t before = program_frames_before(stage->program, op);
+    uint32_t from = (stage->slot + frames->num_slots - before) % frames->num_slots;
+    uint32_t position = program_position_index(stage->program, op);
+    const braid_event *event = frames->events[(size_t)from * frames->num_positions + position];
     return gpu_event_from(event->backend)->handle;
 }
 
 braid_status braid_graph_frames_add(const struct graph_frames *frames, const struct stage *stage,
-                                    const struct gpu_place *place, const struct program_op *op,
+                                    const struct gpu_place *place, const braid_step *op,
                                     gpu_node *out_node)
 {
     const struct gpu_backend *gpu = gpu_from(stage->device->backend);
     const struct gpu_api *api = gpu->api;
     bool waits = op->kind == PROGRAM_AWAIT_FRAME;
-    gpu_event event = event_of(frames, stage->slot, op);
+    gpu_event event = event_of(frames, stage, op);
     gpu_result result =
         waits
             ? api->graph_add_wait(out_node, place->graph, place->after, place->num_after, event)
             : api->graph_add_record(out_node, place->graph, place->after, place->num_after, event);
-    uint32_t task = stage->program->frame_positions[op->index].task;
     return braid_gpu_check_task(gpu, result,
                                 waits ? (const void *)&api->graph_add_wait
                                       : (const void *)&api->graph_add_record,
-                                &stage->program->tasks->items[task], NULL);
+                                &stage->program->tasks->items[op->node], NULL);
 }

@@ -21,7 +21,7 @@ void braid_graph_frames_leave(struct graph_frames *frames); // NULL does nothing
 
 // Adds the node that records or waits for what an operation between frames names.
 braid_status braid_graph_frames_add(const struct graph_frames *frames, const struct stage *stage,
-                                    const struct gpu_place *place, const struct program_op *op,
+                                    const struct gpu_place *place, const braid_step *op,
                                     gpu_node *out_node);
 
 #endif

@@ -57,19 +57,17 @@ static braid_status make_lists(const struct stage *stage, const struct program_i
                                struct island_lists *out_lists)
 {
     struct island_lists lists = { .num_lanes = 1,
-                                  .num_calls = (uint32_t)island->num_ops,
+                                  .num_calls = island->num_calls,
                                   .timed = stage->num_profiled != 0 };
-    lists.calls = braid_allocate_zeroed(island->num_ops, sizeof(*lists.calls));
+    lists.calls = braid_allocate_zeroed(island->num_calls, sizeof(*lists.calls));
     lists.lane_first = braid_allocate_zeroed(2, sizeof(*lists.lane_first));
     if (!lists.calls || !lists.lane_first) {
         braid_island_lists_finish(&lists);
         return braid_error_no_memory("an island");
     }
     lists.lane_first[1] = lists.num_calls;
-    for (uint32_t i = 0; i < lists.num_calls; i++) {
-        uint32_t task = stage->program->ops[island->first_op + i].index;
-        lists.calls[i].task = &stage->frame->tasks[task];
-    }
+    for (uint32_t i = 0; i < lists.num_calls; i++)
+        lists.calls[i].task = &stage->frame->tasks[island->calls[i]];
     *out_lists = lists;
     return BRAID_OK;
 }
@@ -92,8 +90,8 @@ static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *sta
     braid_error_begin_attempt(&attempt);
     braid_status status = make(gpu, stage, island, out_island);
     if (status == BRAID_NO_MEMORY) {
-        status = braid_error(status, "%u nodes stay outside of an island: %s",
-                             (uint32_t)island->num_ops, braid_error_message());
+        status = braid_error(status, "%u nodes stay outside of an island: %s", island->num_calls,
+                             braid_error_message());
         braid_error_end_noted(&attempt, status);
         return BRAID_OK;
     }
@@ -111,12 +109,12 @@ static void describe(struct graph_island *item, const struct backend_launch *fir
 }
 
 static void tell_times(struct gpu_island *island, struct graph_times *times,
-                       const struct program_op *ops, size_t num_ops)
+                       const struct program_island *from)
 {
-    braid_gpu_island_set_times(island, braid_graph_times_of_island(times, ops[0].index),
-                               (uint32_t)num_ops, 1);
-    for (size_t i = 0; i < num_ops; i++)
-        braid_graph_times_note_inside(times, ops[i].index);
+    braid_gpu_island_set_times(island, braid_graph_times_of_island(times, from->calls[0]),
+                               from->num_calls, 1);
+    for (uint32_t i = 0; i < from->num_calls; i++)
+        braid_graph_times_note_inside(times, from->calls[i]);
 }
 
 braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_backend *gpu,
@@ -124,7 +122,6 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
                                       struct graph_times *times)
 {
     const struct program_island *island = &stage->program->islands[index];
-    const struct program_op *ops = &stage->program->ops[island->first_op];
     struct graph_island *item = &islands->items[index];
     braid_status status = try_to_make(gpu, stage, island, &item->island);
     if (status || !item->island)
@@ -132,17 +129,17 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
     if (islands->notes)
         braid_gpu_island_set_note(item->island, &islands->notes[index]);
     if (times)
-        tell_times(item->island, times, ops, island->num_ops);
-    const struct backend_task *first = &stage->frame->tasks[ops[0].index];
+        tell_times(item->island, times, island);
+    const struct backend_task *first = &stage->frame->tasks[island->calls[0]];
     const struct backend_launch none = { 0 };
     item->task = *first;
     item->task.kind = WORK_KERNEL;
     item->task.detour = NULL;
     item->task.disabled = false;
     describe(item, first->kind == WORK_KERNEL ? &first->launch : &none);
-    for (uint32_t i = 0; i < island->num_ops; i++) {
-        islands->island_of[ops[i].index] = index;
-        islands->call_of[ops[i].index] = i;
+    for (uint32_t i = 0; i < island->num_calls; i++) {
+        islands->island_of[island->calls[i]] = index;
+        islands->call_of[island->calls[i]] = i;
     }
     return BRAID_OK;
 }

@@ -85,13 +85,14 @@ static uint64_t place_stamps(struct graph_times *times, const struct stage *stag
     uint32_t island = 0;
     times->num_places = 0;
     for (size_t i = 0; i < program->num_ops; i++) {
-        if (program->ops[i].kind != PROGRAM_RUN)
+        const braid_step *op = &program->ops[program->lane_ops[i]];
+        if (!program_runs(program, op))
             continue;
-        const struct backend_task *task = &stage->frame->tasks[program->ops[i].index];
+        const struct backend_task *task = &stage->frame->tasks[op->node];
         struct stamp_place *place = &times->places[times->num_places];
         place->first = (uint32_t)end;
         place->num = in_island(program, i, &island) ? 1 : spread_of(task, most);
-        times->nodes[program->ops[i].index].place = times->num_places++;
+        times->nodes[op->node].place = times->num_places++;
         end += span_of_stamps(place->num);
     }
     return end;
@@ -311,8 +312,8 @@ static braid_status read_frame(const struct graph_times *times, const struct gpu
     const struct program *program = times->program;
     struct profile_span *ops = &profile->ops[profile->num_frames * profile->num_ops];
     for (size_t i = 0; i < program->num_ops; i++) {
-        const struct graph_time *time = &times->nodes[program->ops[i].index];
-        if (program->ops[i].kind != PROGRAM_RUN)
+        const struct graph_time *time = &times->nodes[program->ops[i].node];
+        if (!program_runs(program, &program->ops[i]))
             continue;
         ops[i] = span_of(&kept[time->place]);
         profile->timers[i] = time->inside ? PROFILE_INSIDE : PROFILE_AROUND;

@@ -34,7 +34,7 @@ static braid_status create_inside(const struct stage *stage, struct island_playi
     if (status)
         return status;
     for (size_t i = 0; i < stage->program->num_ops; i++)
-        playing->base.num_island_nodes += stage->program->ops[i].kind == PROGRAM_RUN;
+        playing->base.num_island_nodes += program_runs(stage->program, &stage->program->ops[i]);
     playing->base.num_islands = 1;
     bool chain = lists.num_lanes == 1;
     status = braid_gpu_island_create(playing->gpu, &lists, chain, &playing->island);
@@ -63,11 +63,13 @@ static braid_status check(const struct stage *stage)
     struct gpu_backend *gpu = gpu_from(stage->device->backend);
     if (stage->program->num_lanes == 0)
         return braid_error(BRAID_UNSUPPORTED, "there is nothing to put into an island");
+    if (stage->program->num_bodies)
+        return braid_player_refuse_regions(stage);
     const struct program *program = stage->program;
     for (size_t i = 0; i < program->num_ops; i++) {
-        if (program->ops[i].kind != PROGRAM_RUN)
+        if (!program_runs(program, &program->ops[i]))
             continue;
-        const struct backend_task *task = &stage->frame->tasks[program->ops[i].index];
+        const struct backend_task *task = &stage->frame->tasks[program->ops[i].node];
         braid_status status = braid_gpu_island_check(gpu, task);
         if (status)
             return status;

@@ -28,16 +28,18 @@ static struct island_call *add_call(struct list_builder *builder, const struct b
     return call;
 }
 
-static void add_op(struct list_builder *builder, const struct program_op *op)
+static void add_op(struct list_builder *builder, const braid_step *op)
 {
     struct island_lists *lists = builder->lists;
     const struct program *program = builder->stage->program;
-    if (op->kind == PROGRAM_RUN) {
-        builder->call_of[op->index] = lists->num_calls;
-        add_call(builder, &builder->stage->frame->tasks[op->index]);
+    if (op->kind == BRAID_STEP_RUN) {
+        if (!program_runs(program, op))
+            return;
+        builder->call_of[op->node] = lists->num_calls;
+        add_call(builder, &builder->stage->frame->tasks[op->node]);
         builder->may_publish = true;
-    } else if (op->kind == PROGRAM_WAIT) {
-        const struct program_position *position = &program->positions[op->index];
+    } else if (op->kind == BRAID_STEP_WAIT) {
+        const struct program_position *position = &program->positions[op->position];
         lists->waits[lists->num_waits++] = (struct island_wait){ position->lane, position->number };
         builder->may_publish = false;
     } else {
@@ -54,7 +56,7 @@ static void add_lane(struct list_builder *builder, uint32_t index)
     const struct program_lane *lane = &program->lanes[index];
     builder->may_publish = false;
     for (size_t i = 0; i < lane->num_ops; i++)
-        add_op(builder, &program->ops[lane->first_op + i]);
+        add_op(builder, program_lane_op(program, index, i));
     if (builder->first_wait != builder->lists->num_waits)
         add_call(builder, NULL);
     builder->lists->lane_first[index + 1] = builder->lists->num_calls;

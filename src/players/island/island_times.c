@@ -46,8 +46,8 @@ static braid_status fill(struct island_times *times, struct gpu_island *island,
     times->stamps = stamps;
     braid_gpu_island_set_times(island, stamps, num_in_lane, times->room);
     for (size_t i = 0; i < program->num_ops; i++) {
-        uint32_t task = program->ops[i].index;
-        if (program->ops[i].kind != PROGRAM_RUN)
+        uint32_t task = program->ops[i].node;
+        if (!program_runs(program, &program->ops[i]))
             continue;
         times->stamp_of[task] = braid_gpu_island_stamp_of(island, call_of[task]);
     }
@@ -105,9 +105,9 @@ static braid_status read_frames(const struct island_times *times, const struct g
         const struct gpu_stamp *stamps = memory + i % times->room * times->num_stamps;
         struct profile_span *ops = &profile->ops[profile->num_frames * profile->num_ops];
         for (size_t op = 0; op < program->num_ops; op++) {
-            if (program->ops[op].kind != PROGRAM_RUN)
+            if (!program_runs(program, &program->ops[op]))
                 continue;
-            const struct gpu_stamp *stamp = &stamps[times->stamp_of[program->ops[op].index]];
+            const struct gpu_stamp *stamp = &stamps[times->stamp_of[program->ops[op].node]];
             if (!stamp->not_begun)
                 continue;
             ops[op] = (struct profile_span){ ~stamp->not_begun, stamp->ended };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making and freeing a playing on streams: leases and steps; and the player's table.
+// Making and freeing a playing on streams: what it leases; and the player's table.
 #include "players/streams/streams.h"
 
 #include "base/array.h"
@@ -23,12 +23,16 @@ static void destroy(struct playing *playing)
         return_event(streams->events[i]);
     for (uint32_t i = 0; streams->frame_events && i < streams->num_frame_events; i++)
         return_event(streams->frame_events[i]);
+    for (uint32_t i = 0; streams->bodies && i < streams->program->num_bodies; i++)
+        if (streams->bodies[i])
+            destroy(&streams->bodies[i]->base);
+    free(streams->bodies);
     return_event(streams->fork);
     braid_streams_times_destroy(streams->times);
     free(streams->frame_events);
     free(streams->lanes);
     free(streams->events);
-    free(streams->steps);
+    free(streams->event_of);
     free(streams);
 }
 
@@ -43,7 +47,7 @@ static braid_status lease_event(struct streams_playing *streams, braid_device *d
 static braid_status lease_lane(struct streams_playing *streams, const struct program_lane *from,
                                struct stream_lane *lane)
 {
-    if (!from->num_ops)
+    if (!from->has_work)
         return BRAID_OK;
     lane->needs_fork = from->needs_fork;
     lane->needs_join = from->needs_join;
@@ -105,7 +109,6 @@ static braid_status lease_all(struct streams_playing *streams, const struct prog
 // is queued.
 struct event_use {
     uint32_t *num_waits; // a position: that are still to come
-    uint32_t *event;     // a position
     uint32_t *lane;      // an object: that it was first recorded on
     uint32_t *idle;      // objects
     uint32_t num_idle;
@@ -125,32 +128,18 @@ static uint32_t take_event(struct streams_playing *streams, struct event_use *us
     return streams->num_events++;
 }
 
-static void fill_steps(struct streams_playing *streams, const struct program *program,
-                       struct program_walk *walk, struct event_use *use, bool renews)
+static void choose_events(struct streams_playing *streams, struct event_use *use, bool renews)
 {
-    const struct program_op *op;
+    const struct program *program = streams->program;
     for (size_t i = 0; i < program->num_ops; i++)
-        if (program->ops[i].kind == PROGRAM_WAIT)
-            use->num_waits[program->ops[i].index]++;
-    while ((op = program_walk_next(program, walk))) {
-        struct stream_step *step = &streams->steps[streams->num_steps++];
-        *step = (struct stream_step){ .kind = op->kind,
-                                      .lane = walk->lane,
-                                      .index = op->index,
-                                      .task = op->index,
-                                      .frames_before = op->frames_before };
-        if (op->kind == PROGRAM_RUN)
-            continue;
-        if (op->kind == PROGRAM_PUBLISH_FRAME || op->kind == PROGRAM_AWAIT_FRAME) {
-            step->task = program->frame_positions[op->index].task;
-            continue;
-        }
-        if (op->kind == PROGRAM_PUBLISH)
-            use->event[op->index] = take_event(streams, use, walk->lane);
-        step->index = use->event[op->index];
-        step->task = program->positions[op->index].task;
-        if (op->kind == PROGRAM_WAIT && --use->num_waits[op->index] == 0 && !renews)
-            use->idle[use->num_idle++] = step->index;
+        if (program->ops[i].kind == BRAID_STEP_WAIT)
+            use->num_waits[program->ops[i].position]++;
+    for (size_t i = 0; i < program->num_ops; i++) {
+        const braid_step *op = &program->ops[i];
+        if (op->kind == BRAID_STEP_RECORD)
+            streams->event_of[op->position] = take_event(streams, use, op->lane);
+        if (op->kind == BRAID_STEP_WAIT && --use->num_waits[op->position] == 0 && !renews)
+            use->idle[use->num_idle++] = streams->event_of[op->position];
     }
 }
 
@@ -166,38 +155,52 @@ static void find_lanes(struct streams_playing *streams, const struct stage *stag
     }
 }
 
-static braid_status fill(struct streams_playing *streams, const struct stage *stage,
-                         struct event_use *use)
+static braid_status lease(struct streams_playing *streams, const struct stage *stage)
 {
     const struct program *program = stage->program;
-    struct program_walk walk;
-    bool has_walk = braid_program_walk_begin(program, &walk);
-    streams->lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*streams->lanes));
-    streams->steps = braid_allocate_zeroed(program->num_ops, sizeof(*streams->steps));
-    bool done = use->num_waits && use->event && use->lane && use->idle && streams->lanes &&
-                streams->steps && has_walk;
-    if (done) {
-        find_lanes(streams, stage);
-        fill_steps(streams, program, &walk, use, stage->player->renews_events);
-    }
-    braid_program_walk_end(&walk);
-    return done ? lease_all(streams, program, use->lane) : braid_error_no_memory("an exec");
-}
-
-static braid_status make_steps(struct streams_playing *streams, const struct stage *stage)
-{
-    uint32_t num = stage->program->num_positions;
+    uint32_t num = program->num_positions;
     struct event_use use = {
         .num_waits = braid_allocate_zeroed(num, sizeof(uint32_t)),
-        .event = braid_allocate_zeroed(num, sizeof(uint32_t)),
         .lane = braid_allocate_zeroed(num, sizeof(uint32_t)),
         .idle = braid_allocate_zeroed(num, sizeof(uint32_t)),
     };
-    braid_status status = fill(streams, stage, &use);
+    streams->event_of = braid_allocate_zeroed(num, sizeof(uint32_t));
+    streams->lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*streams->lanes));
+    braid_status status = BRAID_OK;
+    if (!use.num_waits || !use.lane || !use.idle || !streams->event_of || !streams->lanes) {
+        status = braid_error_no_memory("an exec");
+    } else {
+        find_lanes(streams, stage);
+        choose_events(streams, &use, stage->player->renews_events);
+        status = lease_all(streams, program, use.lane);
+    }
     free(use.num_waits);
-    free(use.event);
     free(use.lane);
     free(use.idle);
+    return status;
+}
+
+static braid_status create(const struct stage *stage, struct playing **out_playing);
+
+// The lane that enters a region is what the caller's stream is to the frame.
+static braid_status create_bodies(struct streams_playing *streams, const struct stage *stage)
+{
+    const struct program *program = stage->program;
+    braid_status status = BRAID_OK;
+    streams->bodies = braid_allocate_zeroed(program->num_bodies, sizeof(*streams->bodies));
+    if (!streams->bodies)
+        return braid_error_no_memory("an exec");
+    if (stage->num_profiled)
+        status = braid_player_refuse_regions(stage);
+    for (uint32_t i = 0; i < program->num_bodies && !status; i++) {
+        struct playing *body = NULL;
+        struct stage inner = *stage;
+        inner.program = &program->bodies[i];
+        status = create(&inner, &body);
+        streams->bodies[i] = (struct streams_playing *)body;
+        streams->base.num_streams += body ? body->num_streams : 0;
+        streams->base.num_events += body ? body->num_events : 0;
+    }
     return status;
 }
 
@@ -210,7 +213,10 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     streams->tasks = stage->frame->tasks;
     streams->num_lanes = stage->program->num_lanes;
     streams->num_sets = stage->player->renews_events ? 2 : 1;
-    braid_status status = make_steps(streams, stage);
+    streams->program = stage->program;
+    braid_status status = lease(streams, stage);
+    if (!status)
+        status = create_bodies(streams, stage);
     if (!status && stage->num_profiled)
         status = braid_streams_times_create(streams, stage->program, stage->num_profiled);
     if (status)
@@ -249,6 +255,10 @@ static braid_status synchronize(struct playing *playing)
         braid_status status = BRAID_OK;
         if (i != streams->callers && lane->stream)
             status = backend->ops->stream_synchronize(backend, lane->stream->backend);
+        first = first ? first : status;
+    }
+    for (uint32_t i = 0; i < streams->program->num_bodies; i++) {
+        braid_status status = synchronize(&streams->bodies[i]->base);
         first = first ? first : status;
     }
     if (!first)

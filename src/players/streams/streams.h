@@ -12,16 +12,6 @@
 
 #include "program/player.h"
 
-// An operation with everything looked up: `index` is a task (run), an event (publish, wait) or a
-// frame position.
-struct stream_step {
-    uint32_t kind; // enum program_op_kind
-    uint32_t lane;
-    uint32_t index;
-    uint32_t task;          // run, or at whose end the position is, for messages
-    uint32_t frames_before; // of a wait for an earlier frame
-};
-
 struct stream_lane {
     braid_device *device; // of its place
     braid_stream *stream; // the callers lane: the caller's, during a launch; the others: leased
@@ -42,7 +32,6 @@ struct streams_times {
     size_t num_ops;
     size_t *mark_of_op;   // 0: none
     size_t *before_op;    // the mark before it on its lane
-    size_t *mark_of_step; // as mark_of_op, for steps
     size_t *mark_of_lane; // at its begin; 0: none
     braid_device *device;
     braid_stream *clock_stream; // leased, with nothing on it but
@@ -66,8 +55,9 @@ struct streams_playing {
     braid_event **frame_events; // leased; one a frame position
     uint32_t num_frame_events;
     const struct streams_playing *before; // whose frame positions are awaited; NULL: none are
-    struct stream_step *steps;            // in issue order
-    size_t num_steps;
+    const struct program *program;
+    uint32_t *event_of;              // by position
+    struct streams_playing **bodies; // as in the program, each queued from the lane that enters it
     // What the last launch has left, and the streams tell nothing of; its backend is NULL: nothing.
     struct backend_task going_on;
     struct backend *going_on_there;
@@ -78,15 +68,16 @@ braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
                                   struct play_result *out_result);
 
 // streams_times.c
-// Keeps the times of the last `num_frames` frames of a playing that has its steps and lanes.
+// Keeps the times of the last `num_frames` frames of a playing that has its lanes.
 braid_status braid_streams_times_create(struct streams_playing *streams,
                                         const struct program *program, uint32_t num_frames);
 void braid_streams_times_destroy(struct streams_times *times); // NULL does nothing
 
-// A frame begins on `stream`, its forked lanes begin, a step was queued, all lanes are joined.
+// A frame begins on `stream`, its forked lanes begin, an operation was queued, all lanes are
+// joined.
 braid_status braid_streams_times_begin(struct streams_playing *streams, braid_stream *stream);
 braid_status braid_streams_times_forked(struct streams_playing *streams);
-braid_status braid_streams_times_step(struct streams_playing *streams, size_t step);
+braid_status braid_streams_times_op(struct streams_playing *streams, size_t op);
 braid_status braid_streams_times_end(struct streams_playing *streams, braid_stream *stream);
 
 // No frame is in flight.

@@ -43,7 +43,7 @@ static braid_status join_lane(struct streams_playing *streams, braid_stream *str
     return status;
 }
 
-// After a failure every lane is joined, since any step may be its last.
+// After a failure every lane is joined, since any operation may be its last.
 static braid_status join_lanes(struct streams_playing *streams, braid_stream *stream, bool all,
                                bool *out_unjoined)
 {
@@ -123,66 +123,73 @@ static braid_status run_task(struct streams_playing *streams, const struct backe
 }
 
 // That frame was queued before, and none in its place since, so its record is the latest.
-static braid_event *find_frame_event(const struct streams_playing *streams,
-                                     const struct stream_step *step)
+static braid_event *find_frame_event(const struct streams_playing *streams, const braid_step *op)
 {
-    for (uint32_t i = 0; i < step->frames_before; i++)
+    const struct program *program = streams->program;
+    for (uint32_t i = program_frames_before(program, op); i > 0; i--)
         streams = streams->before;
-    return streams->frame_events[step->index];
+    return streams->frame_events[program_position_index(program, op)];
 }
 
-static braid_status submit_step(struct streams_playing *streams, const struct stream_step *step,
-                                braid_event *const *events)
+// One run of a body is behind the one before it on the lane.
+static braid_status submit_body(struct streams_playing *streams, const braid_step *op,
+                                bool *out_lost)
 {
-    const struct stream_lane *lane = &streams->lanes[step->lane];
+    const struct program *program = streams->program;
+    struct playing *body = &streams->bodies[op->position]->base;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < program->bodies[op->position].times && !status; i++) {
+        struct play_result result = { 0 };
+        status = braid_streams_launch(body, streams->lanes[op->lane].stream, &result);
+        *out_lost = *out_lost || result.lost;
+    }
+    return status;
+}
+
+static braid_status submit_op(struct streams_playing *streams, const braid_step *op,
+                              braid_event *const *events, bool *out_lost)
+{
+    const struct stream_lane *lane = &streams->lanes[op->lane];
     braid_stream *stream = lane->stream;
     braid_status status = BRAID_OK;
-    if (step->kind == PROGRAM_RUN) {
-        ranges_begin(streams->tasks[step->index].name);
-        status = run_task(streams, &streams->tasks[step->index], lane);
+    if (op->kind == BRAID_STEP_RUN) {
+        if (!program_runs(streams->program, op))
+            return BRAID_OK;
+        ranges_begin(streams->tasks[op->node].name);
+        status = run_task(streams, &streams->tasks[op->node], lane);
         ranges_end();
         return status;
     }
-    if (step->kind == PROGRAM_PUBLISH)
-        status = record(events[step->index], stream);
-    else if (step->kind == PROGRAM_WAIT)
-        status = wait(streams, stream, events[step->index]);
-    else if (step->kind == PROGRAM_PUBLISH_FRAME)
-        status = record(streams->frame_events[step->index], stream);
+    if (op->kind == PROGRAM_ENTER)
+        return submit_body(streams, op, out_lost);
+    if (op->kind == BRAID_STEP_RECORD)
+        status = record(events[streams->event_of[op->position]], stream);
+    else if (op->kind == BRAID_STEP_WAIT)
+        status = wait(streams, stream, events[streams->event_of[op->position]]);
+    else if (op->kind == PROGRAM_RECORD_FRAME)
+        status = record(streams->frame_events[op->position], stream);
     else
-        status = wait(streams, stream, find_frame_event(streams, step));
-    if (status)
-        return name_failed(streams, &streams->tasks[step->task], step->lane, status);
-    return BRAID_OK;
+        status = wait(streams, stream, find_frame_event(streams, op));
+    return status ? name_failed(streams, &streams->tasks[op->node], op->lane, status) : BRAID_OK;
 }
 
-static braid_status submit_steps(struct streams_playing *streams)
+static braid_status submit_ops(struct streams_playing *streams, bool *out_lost)
 {
+    const struct program *program = streams->program;
     braid_event *const *events =
         streams->events + (size_t)(streams->num_launches % streams->num_sets) * streams->num_events;
-    for (size_t i = 0; i < streams->num_steps; i++) {
-        braid_status status = submit_step(streams, &streams->steps[i], events);
+    for (size_t i = 0; i < program->num_ops; i++) {
+        braid_status status = submit_op(streams, &program->ops[i], events, out_lost);
+        if (!status && streams->times) // a mark behind each task and wait
+            status = braid_streams_times_op(streams, i);
         if (status)
             return status;
     }
     return BRAID_OK;
 }
 
-// The same with a mark behind each task and wait.
-static braid_status submit_timed_steps(struct streams_playing *streams)
-{
-    braid_event *const *events =
-        streams->events + (size_t)(streams->num_launches % streams->num_sets) * streams->num_events;
-    braid_status status = braid_streams_times_forked(streams);
-    for (size_t i = 0; i < streams->num_steps && !status; i++) {
-        status = submit_step(streams, &streams->steps[i], events);
-        if (!status)
-            status = braid_streams_times_step(streams, i);
-    }
-    return status;
-}
-
-static braid_status submit_frame(struct streams_playing *streams, braid_stream *stream)
+static braid_status submit_frame(struct streams_playing *streams, braid_stream *stream,
+                                 bool *out_lost)
 {
     if (streams->num_lanes == 0)
         return BRAID_OK;
@@ -192,8 +199,10 @@ static braid_status submit_frame(struct streams_playing *streams, braid_stream *
     braid_status status = streams->times ? braid_streams_times_begin(streams, stream) : BRAID_OK;
     if (!status)
         status = fork_lanes(streams, stream);
+    if (!status && streams->times)
+        status = braid_streams_times_forked(streams);
     if (!status)
-        status = streams->times ? submit_timed_steps(streams) : submit_steps(streams);
+        status = submit_ops(streams, out_lost);
     if (streams->callers < streams->num_lanes)
         streams->lanes[streams->callers].stream = NULL;
     return status;
@@ -206,7 +215,7 @@ braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     out_result->queued = true;
-    braid_status status = submit_frame(streams, stream);
+    braid_status status = submit_frame(streams, stream, &out_result->lost);
     if (!status) {
         status = join_lanes(streams, stream, false, &out_result->unjoined);
         return status || !streams->times ? status : braid_streams_times_end(streams, stream);

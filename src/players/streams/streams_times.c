@@ -7,29 +7,25 @@
 #include "base/array.h"
 #include "base/error.h"
 
-// Marks of operations in issue order, which is that of the steps too.
+// Marks of operations in issue order.
 static braid_status number_marks(struct streams_playing *streams, struct streams_times *times,
                                  const struct program *program)
 {
-    struct program_walk walk;
     size_t *last = braid_allocate_zeroed(program->num_lanes, sizeof(*last));
-    bool has_walk = braid_program_walk_begin(program, &walk);
-    const struct program_op *op;
     times->num_marks = STREAMS_NUM_FRAME_MARKS;
     for (uint32_t i = 1; last && i < program->num_lanes; i++)
         if (streams->lanes[i].needs_fork)
             last[i] = times->mark_of_lane[i] = times->num_marks++;
-    for (size_t step = 0; last && has_walk && (op = program_walk_next(program, &walk)); step++) {
-        if (op->kind == PROGRAM_PUBLISH || op->kind == PROGRAM_PUBLISH_FRAME)
+    for (size_t i = 0; last && i < program->num_ops; i++) {
+        const braid_step *op = &program->ops[i];
+        if (op->kind != BRAID_STEP_WAIT && op->kind != PROGRAM_AWAIT_FRAME &&
+            !program_runs(program, op))
             continue;
-        size_t index = (size_t)(op - program->ops);
-        times->before_op[index] = last[walk.lane];
-        last[walk.lane] = times->num_marks++;
-        times->mark_of_op[index] = times->mark_of_step[step] = last[walk.lane];
+        times->before_op[i] = last[op->lane];
+        times->mark_of_op[i] = last[op->lane] = times->num_marks++;
     }
-    braid_program_walk_end(&walk);
     free(last);
-    return last && has_walk ? BRAID_OK : braid_error_no_memory("the times of frames");
+    return last ? BRAID_OK : braid_error_no_memory("the times of frames");
 }
 
 static braid_status make_marks(struct streams_playing *streams, struct streams_times *times)
@@ -65,10 +61,8 @@ braid_status braid_streams_times_create(struct streams_playing *streams,
     times->is_whole = braid_allocate_zeroed(num_frames, sizeof(bool));
     times->mark_of_op = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
     times->before_op = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
-    times->mark_of_step = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
     times->mark_of_lane = braid_allocate_zeroed(program->num_lanes, sizeof(size_t));
-    if (!times->is_whole || !times->mark_of_op || !times->before_op || !times->mark_of_step ||
-        !times->mark_of_lane)
+    if (!times->is_whole || !times->mark_of_op || !times->before_op || !times->mark_of_lane)
         return braid_error_no_memory("the times of frames");
     braid_status status = number_marks(streams, times, program);
     if (!status)
@@ -89,7 +83,6 @@ void braid_streams_times_destroy(struct streams_times *times)
     free(times->is_whole);
     free(times->mark_of_op);
     free(times->before_op);
-    free(times->mark_of_step);
     free(times->mark_of_lane);
     free(times);
 }
@@ -124,10 +117,10 @@ braid_status braid_streams_times_forked(struct streams_playing *streams)
     return status;
 }
 
-braid_status braid_streams_times_step(struct streams_playing *streams, size_t step)
+braid_status braid_streams_times_op(struct streams_playing *streams, size_t op)
 {
-    size_t mark = streams->times->mark_of_step[step];
-    return mark ? record(streams, mark, streams->lanes[streams->steps[step].lane].stream)
+    size_t mark = streams->times->mark_of_op[op];
+    return mark ? record(streams, mark, streams->lanes[streams->program->ops[op].lane].stream)
                 : BRAID_OK;
 }
 

@@ -50,24 +50,47 @@ static void capture_tasks(const struct stage *stage, struct cpu_program *program
 {
     unsigned char *memory = program->arena;
     for (size_t i = 0; i < stage->program->num_ops; i++) {
-        const struct program_op *op = &stage->program->ops[i];
-        if (op->kind != PROGRAM_RUN)
+        const braid_step *op = &stage->program->ops[stage->program->lane_ops[i]];
+        if (!program_runs(stage->program, op))
             continue;
-        const struct backend_task *task = &stage->frame->tasks[op->index];
-        memory = braid_cpu_task_capture(task, memory, &works[op->index]);
-        program->changing[op->index].values = braid_cpu_task_values(task, &works[op->index]);
+        const struct backend_task *task = &stage->frame->tasks[op->node];
+        memory = braid_cpu_task_capture(task, memory, &works[op->node]);
+        program->changing[op->node].values = braid_cpu_task_values(task, &works[op->node]);
     }
+}
+
+static braid_status create(const struct stage *stage, struct playing **out_playing);
+
+static braid_status create_bodies(const struct stage *stage, struct cpu_program *program)
+{
+    const struct program *from = stage->program;
+    braid_status status = stage->num_profiled ? braid_player_refuse_regions(stage) : BRAID_OK;
+    program->bodies = braid_allocate_zeroed(from->num_bodies, sizeof(*program->bodies));
+    if (!program->bodies)
+        return braid_error_no_memory("a program");
+    for (uint32_t i = 0; i < from->num_bodies && !status; i++) {
+        struct playing *body;
+        struct stage inner = *stage;
+        inner.program = &from->bodies[i];
+        status = create(&inner, &body);
+        if (!status)
+            program->bodies[program->num_bodies++] = cpu_program_of(body);
+    }
+    return status;
 }
 
 static braid_status fill_program(const struct stage *stage, struct cpu_program *program)
 {
+    braid_status status = create_bodies(stage, program);
+    if (status)
+        return status;
     if (!allocate(stage, program))
         return braid_error_no_memory("a program");
     struct cpu_work *works = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*works));
     if (!works)
         return braid_error_no_memory("a program");
     capture_tasks(stage, program, works);
-    braid_status status = braid_cpu_program_compile(stage, works, program);
+    status = braid_cpu_program_compile(stage, works, program);
     free(works);
     return status;
 }
@@ -75,6 +98,9 @@ static braid_status fill_program(const struct stage *stage, struct cpu_program *
 // Half-built programs included.
 static void free_program(struct cpu_program *program)
 {
+    for (uint32_t i = 0; i < program->num_bodies; i++)
+        free_program(program->bodies[i]);
+    free(program->bodies);
     braid_cpu_program_await_polls(program);
     braid_cpu_patches_finish(program);
     pthread_mutex_destroy(&program->patch_lock);

@@ -21,6 +21,7 @@ enum cpu_step_kind {
     CPU_STEP_PUBLISH,       // publishes position
     CPU_STEP_WAIT,          // waits until producer has made the progress that is wanted
     CPU_STEP_PUBLISH_FRAME, // makes that progress of producer, a gate
+    CPU_STEP_ENTER,         // starts a frame of body, which goes on with the lane at its end
     CPU_STEP_END,           // the lane ends
 };
 
@@ -31,6 +32,7 @@ struct cpu_step {
         braid_cpu_function *call;  // RUN
         struct cpu_work *work;     // SHARE
         struct cpu_lane *producer; // WAIT, PUBLISH_FRAME
+        struct cpu_program *body;  // ENTER
     };
     union {
         const braid_blocks *blocks; // RUN
@@ -108,6 +110,8 @@ struct cpu_program {
     struct cpu_patch *pending;      // patch_lock; changes for the next launch
     struct cpu_patch *free_patches; // patch_lock
     struct cpu_profile *profile;    // NULL: nobody asked for times
+    struct cpu_program **bodies;    // as in the program
+    uint32_t num_bodies;
 
     _Alignas(CPU_LINE_BYTES) atomic_uint num_unfinished; // lanes of the frame that runs
 };

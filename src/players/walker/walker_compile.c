@@ -73,20 +73,21 @@ static void emit_publish(struct compiler *compiler, size_t first_step, uint32_t 
 // Frame f makes (f + num_slots) * per_frame and the position of a gate. A gate begins where the
 // frame before the first would have left it: frames that are awaited and were none are fewer slots
 // before. The first frame of slot s is number s, and its start adds the stride.
-static void emit_frame_step(struct compiler *compiler, const struct program_op *op)
+static void emit_frame_step(struct compiler *compiler, const braid_step *op)
 {
-    const struct program_position *position = &compiler->from->frame_positions[op->index];
     struct cpu_program *program = compiler->program;
     bool awaits = op->kind == PROGRAM_AWAIT_FRAME;
+    uint32_t frames_before = program_frames_before(compiler->from, op);
+    const struct program_position *position = program_position_of(compiler->from, op);
     uint64_t stride =
         atomic_load_explicit(&program->gates[position->lane].progress, memory_order_relaxed);
     uint64_t per_frame = stride / compiler->num_slots;
-    uint64_t frame = compiler->slot + compiler->num_slots - op->frames_before;
+    uint64_t frame = compiler->slot + compiler->num_slots - frames_before;
     program->frame_steps[program->num_frame_steps++] =
         (struct cpu_frame_step){ .step = &program->steps[compiler->num_steps],
                                  .stride = stride,
                                  .lane = position->lane,
-                                 .frames_before = op->frames_before };
+                                 .frames_before = frames_before };
     emit(compiler, (struct cpu_step){
                        .kind = awaits ? CPU_STEP_WAIT : CPU_STEP_PUBLISH_FRAME,
                        .wanted = frame * per_frame + 2 * (uint64_t)position->number - stride,
@@ -94,31 +95,42 @@ static void emit_frame_step(struct compiler *compiler, const struct program_op *
                    });
 }
 
+static void emit_enter(struct compiler *compiler, const braid_step *op)
+{
+    struct cpu_program *body = compiler->program->bodies[op->position];
+    for (uint32_t i = 0; i < compiler->from->bodies[op->position].times; i++)
+        emit(compiler, (struct cpu_step){ .kind = CPU_STEP_ENTER, .body = body });
+}
+
 static void emit_lane(struct compiler *compiler, uint32_t lane)
 {
     const struct program *from = compiler->from;
-    const struct program_op *ops = &from->ops[from->lanes[lane].first_op];
-    size_t num_ops = from->lanes[lane].num_ops, first_step = compiler->num_steps;
-    for (size_t i = 0; i < num_ops; i++) {
+    size_t first_step = compiler->num_steps;
+    for (size_t i = 0; i < from->lanes[lane].num_ops; i++) {
+        const braid_step *op = program_lane_op(from, lane, i);
         size_t step = compiler->num_steps;
-        if (ops[i].kind == PROGRAM_RUN)
-            emit_run(compiler, ops[i].index);
-        else if (ops[i].kind == PROGRAM_WAIT)
-            emit_wait(compiler, &from->positions[ops[i].index]);
-        else if (ops[i].kind != PROGRAM_PUBLISH)
-            emit_frame_step(compiler, &ops[i]);
+        if (op->kind == BRAID_STEP_RUN && !program_runs(from, op))
+            continue;
+        if (op->kind == BRAID_STEP_RUN)
+            emit_run(compiler, op->node);
+        else if (op->kind == PROGRAM_ENTER)
+            emit_enter(compiler, op);
+        else if (op->kind == BRAID_STEP_WAIT)
+            emit_wait(compiler, &from->positions[op->position]);
+        else if (op->kind != BRAID_STEP_RECORD)
+            emit_frame_step(compiler, op);
         else
-            emit_publish(compiler, first_step, from->positions[ops[i].index].number);
-        bool publishes = ops[i].kind == PROGRAM_PUBLISH || ops[i].kind == PROGRAM_PUBLISH_FRAME;
-        if (compiler->op_of_step && !publishes)
-            compiler->op_of_step[step] = (size_t)(&ops[i] - from->ops);
+            emit_publish(compiler, first_step, from->positions[op->position].number);
+        bool records = op->kind == BRAID_STEP_RECORD || op->kind == PROGRAM_RECORD_FRAME;
+        if (compiler->op_of_step && !records)
+            compiler->op_of_step[step] = (size_t)(op - from->ops);
     }
     struct cpu_lane *to = &compiler->program->lanes[lane];
     to->steps = &compiler->program->steps[first_step];
     to->program = compiler->program;
     to->job.run = compiler->op_of_step ? braid_cpu_lane_run_timed : braid_cpu_lane_run;
     to->job.pass = braid_cpu_lane_pass;
-    if (num_ops)
+    if (from->lanes[lane].has_work)
         compiler->program->active[compiler->program->num_active++] = to;
     emit(compiler, (struct cpu_step){ .kind = CPU_STEP_END });
 }
@@ -130,7 +142,7 @@ static bool make_gates(const struct program *from, uint32_t num_slots, struct cp
     size_t num = 0;
     for (size_t i = 0; i < from->num_ops; i++)
         num +=
-            from->ops[i].kind == PROGRAM_PUBLISH_FRAME || from->ops[i].kind == PROGRAM_AWAIT_FRAME;
+            from->ops[i].kind == PROGRAM_RECORD_FRAME || from->ops[i].kind == PROGRAM_AWAIT_FRAME;
     if (!num)
         return true;
     program->frame_steps = braid_allocate_zeroed(num, sizeof(*program->frame_steps));
@@ -152,6 +164,8 @@ braid_status braid_cpu_program_compile(const struct stage *stage, const struct c
     uint32_t num_frames = stage->num_profiled;
     uint32_t num_tasks = from->tasks->num;
     size_t most_steps = from->num_ops + from->num_lanes; // and their ends
+    for (uint32_t i = 0; i < from->num_bodies; i++)
+        most_steps += from->bodies[i].times;
     size_t *op_of_step = NULL;
     if (num_frames && !(op_of_step = braid_allocate_zeroed(most_steps, sizeof(*op_of_step))))
         return braid_error_no_memory("the times of frames");

@@ -192,6 +192,16 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
             if (clock)
                 clock->since = cpu_profile_now(profile);
             break;
+        case CPU_STEP_ENTER:
+            if (passes)
+                return hand_over(backend, lane, step);
+            lane->next = step + 1;
+            atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
+            next = braid_cpu_program_start(backend, &step->body->play, NULL, &lane->job);
+            if (next)
+                return next;
+            atomic_store_explicit(&lane->walked, true, memory_order_relaxed);
+            break;
         case CPU_STEP_END:
             if (clock)
                 clock->end = cpu_profile_now(profile);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof that a schedule's islands are stretches of lanes: one walk over the steps.
-#include "verify/verify_islands.h"
-
+// The proof of a schedule: its program, its places, and that its islands are stretches of lanes.
 #include "base/array.h"
 #include "base/error.h"
 #include "base/node_text.h"
+#include "plan/schedule.h"
+#include "verify/verify.h"
+#include "verify/verify_program.h"
 
 // A lane so far.
 struct lane_end {
@@ -39,7 +40,7 @@ static braid_status check_node(const braid_schedule *schedule, const struct lane
     return BRAID_OK;
 }
 
-braid_status braid_verify_islands(const braid_schedule *schedule)
+static braid_status check_islands(const braid_schedule *schedule)
 {
     if (!schedule->division.island_of)
         return BRAID_OK;
@@ -51,8 +52,8 @@ braid_status braid_verify_islands(const braid_schedule *schedule)
         status = braid_error_no_memory("the proof of islands");
     for (uint32_t i = 0; i < num_lanes && !status; i++)
         ends[i].node = PLAN_NONE;
-    for (size_t i = 0; i < schedule->num_steps && !status; i++) {
-        const braid_step *step = &schedule->steps[i];
+    for (size_t i = 0; i < schedule->program.num_ops && !status; i++) {
+        const braid_step *step = &schedule->program.ops[i];
         struct lane_end *end = &ends[step->lane];
         if (step->kind == BRAID_STEP_RUN) {
             status = check_node(schedule, end, step->node, has_begun);
@@ -64,4 +65,35 @@ braid_status braid_verify_islands(const braid_schedule *schedule)
     free(ends);
     free(has_begun);
     return status;
+}
+
+static braid_status check_lane_places(const braid_schedule *schedule)
+{
+    for (uint32_t i = 0; schedule->placed && i < schedule->info.num_nodes; i++) {
+        uint32_t lane = schedule->lane_of[i];
+        if (schedule_lane_place(schedule, lane) != placed_place(schedule->placed->graph, i))
+            return braid_error(BRAID_INTERNAL,
+                               "the plan runs node '%s' of device %u on lane %u of another",
+                               braid_schedule_node_name(schedule, i),
+                               placed_place(schedule->placed->graph, i), lane);
+    }
+    return BRAID_OK;
+}
+
+braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_graph *graph)
+{
+    if (!schedule || !graph)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: %s is NULL",
+                           schedule ? "graph" : "schedule");
+    if (schedule->graph_id != graph->id || schedule->graph_version != graph->version)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
+                           schedule->graph_id != graph->id ? "another graph"
+                                                           : "this graph before it was changed");
+    const struct placed *placed = schedule->placed;
+    braid_status status = placed ? braid_verify_placed(placed, graph) : BRAID_OK;
+    if (!status)
+        status = check_lane_places(schedule);
+    if (!status)
+        status = braid_program_verify(&schedule->program, placed ? placed->graph : graph, NULL);
+    return status ? status : check_islands(schedule);
 }

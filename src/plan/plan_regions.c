@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans each region as a graph of its own, inner ones first, and puts their programs together.
+#include "plan/plan_regions.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/big_memory.h"
+#include "base/error.h"
+#include "graph/regions.h"
+#include "plan/plan_build.h"
+#include "plan/plan_limit.h"
+
+// The nodes directly in a region.
+struct part {
+    braid_graph graph; // shares all but nodes, edges, accesses and sequence with the whole
+    uint32_t *nodes;   // of the whole
+    uint32_t num;
+    braid_schedule *schedule;
+};
+
+struct planner {
+    const braid_graph *graph;
+    braid_schedule_options options;
+    struct part *parts; // a region each, and the root last
+    uint32_t num_parts;
+    uint32_t *place_in; // by node: in its part
+};
+
+// The region of a part.
+static uint32_t region_at(const struct planner *planner, uint32_t index)
+{
+    return index + 1 < planner->num_parts ? index : GRAPH_NONE;
+}
+
+static bool take_node(struct planner *planner, struct part *part, uint32_t index)
+{
+    const struct graph_node *from = &graph_nodes(planner->graph)[index];
+    const struct graph_access *accesses = planner->graph->accesses.items;
+    struct graph_node *node = braid_array_append(&part->graph.nodes, 1, sizeof(*node));
+    struct graph_access *to = NULL;
+    uint32_t first = (uint32_t)part->graph.accesses.num;
+    if (from->num_accesses)
+        to = braid_array_append(&part->graph.accesses, from->num_accesses, sizeof(*to));
+    if (!node || (from->num_accesses && !to))
+        return false;
+    if (to)
+        memcpy(to, &accesses[from->first_access], from->num_accesses * sizeof(*to));
+    *node = *from;
+    node->first_access = first;
+    planner->place_in[index] = part->num;
+    part->nodes[part->num++] = index;
+    return true;
+}
+
+static bool take_nodes(struct planner *planner, uint32_t region, struct part *part)
+{
+    uint32_t num = graph_num_nodes(planner->graph);
+    part->nodes = braid_allocate_zeroed(num, sizeof(uint32_t));
+    bool done = part->nodes;
+    for (uint32_t i = 0; i < num && done; i++)
+        if (braid_graph_region_of(planner->graph, i) == region)
+            done = take_node(planner, part, i);
+    for (uint32_t i = 0; i < part->num && done; i++) {
+        struct graph_node *node = (struct graph_node *)part->graph.nodes.items + i;
+        node->main = planner->place_in[node->main];
+    }
+    return done;
+}
+
+// Explicit edges across the border of a region are edges of its node.
+static bool take_edges(struct planner *planner, uint32_t region, struct part *part)
+{
+    const braid_graph *graph = planner->graph;
+    for (size_t i = 0; i < graph->edges.num; i++) {
+        uint32_t from = braid_graph_lift(graph, graph_edges(graph)[i].from, region);
+        uint32_t to = braid_graph_lift(graph, graph_edges(graph)[i].to, region);
+        if (from == GRAPH_NONE || to == GRAPH_NONE || from == to)
+            continue;
+        struct graph_edge *edge = braid_array_append(&part->graph.edges, 1, sizeof(*edge));
+        if (!edge)
+            return false;
+        *edge = (struct graph_edge){ planner->place_in[from], planner->place_in[to] };
+    }
+    return true;
+}
+
+// What entering a region takes is known once it is planned.
+static void set_costs(const struct planner *planner, struct part *part)
+{
+    struct graph_node *nodes = part->graph.nodes.items;
+    for (uint32_t i = 0; i < part->num; i++) {
+        for (uint32_t k = 0; k + 1 < planner->num_parts; k++)
+            if (graph_regions(planner->graph)[k].node == part->nodes[i])
+                nodes[i].cost_ns = 2 * planner->parts[k].schedule->info.makespan_ns;
+    }
+}
+
+static braid_status plan_part(struct planner *planner, uint32_t index)
+{
+    struct part *part = &planner->parts[index];
+    part->graph = *planner->graph;
+    part->graph.nodes = part->graph.edges = part->graph.accesses = part->graph.sequence =
+        part->graph.regions = (struct array){ 0 };
+    if (!take_nodes(planner, region_at(planner, index), part) ||
+        !take_edges(planner, region_at(planner, index), part))
+        return braid_error_no_memory("the plan of a region");
+    set_costs(planner, part);
+    return braid_schedule_create_whole(&part->graph, &planner->options, &part->schedule);
+}
+
+// Gives nodes the numbers that they have in the whole. Entering a region is an operation.
+static bool number_nodes(const struct planner *planner, struct part *part, uint8_t *kinds)
+{
+    struct program *program = &part->schedule->program;
+    free(program->kinds);
+    program->kinds = kinds;
+    program->num_nodes = graph_num_nodes(planner->graph);
+    program->bodies = braid_allocate_zeroed(planner->num_parts, sizeof(*program->bodies));
+    if (!program->bodies)
+        return false;
+    for (uint32_t i = 0; i < program->num_positions; i++)
+        program->positions[i].node = part->nodes[program->positions[i].node];
+    for (size_t i = 0; i < program->num_ops; i++) {
+        braid_step *op = &program->ops[i];
+        op->node = part->nodes[op->node];
+        for (uint32_t k = 0; op->kind == BRAID_STEP_RUN && k + 1 < planner->num_parts; k++) {
+            if (graph_regions(planner->graph)[k].node != op->node)
+                continue;
+            struct program *body = &planner->parts[k].schedule->program;
+            op->kind = PROGRAM_ENTER;
+            op->position = program->num_bodies;
+            program->bodies[program->num_bodies] = *body;
+            program->bodies[program->num_bodies].region = k;
+            program->bodies[program->num_bodies].node = op->node;
+            program->bodies[program->num_bodies++].times = 2;
+            *body = (struct program){ 0 };
+        }
+    }
+    return braid_program_list_lanes(program);
+}
+
+// Times inside a region count from the start of the frame, as those of all nodes.
+static void place_nodes(const struct planner *planner, uint32_t index, braid_schedule *whole)
+{
+    const struct part *part = &planner->parts[index];
+    const struct braid_schedule *from = part->schedule;
+    uint32_t region = region_at(planner, index);
+    uint64_t begin =
+        region == GRAPH_NONE ? 0 : whole->start_ns[graph_regions(planner->graph)[region].node];
+    for (uint32_t i = 0; i < part->num; i++) {
+        uint32_t node = part->nodes[i];
+        whole->lane_of[node] = from->lane_of[i];
+        whole->start_ns[node] = begin + from->start_ns[i];
+        whole->cost_ns[node] = from->cost_ns[i];
+    }
+}
+
+static bool allocate_whole(struct braid_schedule *whole, const struct part *root)
+{
+    size_t num = whole->graph->num_nodes;
+    whole->lane_of = plan_allocate_zeroed(num, sizeof(uint32_t));
+    whole->start_ns = plan_allocate_zeroed(num, sizeof(uint64_t));
+    whole->cost_ns = plan_allocate_zeroed(num, sizeof(uint64_t));
+    whole->critical = plan_allocate_zeroed(root->schedule->num_critical, sizeof(uint32_t));
+    whole->lane_first = plan_allocate_zeroed(root->schedule->info.num_lanes, sizeof(uint32_t));
+    whole->lane_nodes = plan_allocate_zeroed(num, sizeof(uint32_t));
+    return whole->lane_of && whole->start_ns && whole->cost_ns && whole->critical &&
+           whole->lane_first && whole->lane_nodes;
+}
+
+// The schedule of the whole, which tells of the root's lanes and steps as of its own.
+static bool fill_whole(struct planner *planner, struct braid_schedule *whole)
+{
+    struct part *root = &planner->parts[planner->num_parts - 1];
+    struct braid_schedule *from = root->schedule;
+    uint32_t num = graph_num_nodes(planner->graph);
+    uint8_t *kinds = plan_allocate(num, sizeof(*kinds));
+    if (!kinds)
+        return false;
+    bool done = allocate_whole(whole, root);
+    for (uint32_t i = 0; i < num; i++)
+        kinds[i] = graph_nodes(planner->graph)[i].kind;
+    for (uint32_t i = 0; i < planner->num_parts; i++)
+        done = number_nodes(planner, &planner->parts[i], kinds) && done;
+    whole->program = from->program; // with all bodies
+    whole->program.kinds = kinds;
+    from->program = (struct program){ 0 };
+    for (uint32_t i = 0; i + 1 < planner->num_parts; i++) // those that were not handed on
+        planner->parts[i].schedule->program.kinds = NULL;
+    if (!done)
+        return false;
+    whole->info = from->info;
+    whole->info.num_nodes = num;
+    whole->info.num_serialisations = 0;
+    for (uint32_t i = planner->num_parts; i-- > 0;)
+        place_nodes(planner, i, whole);
+    for (uint32_t i = 0; i <= from->info.num_lanes; i++)
+        whole->lane_first[i] = from->lane_first[i];
+    for (uint32_t i = 0; i < root->num; i++)
+        whole->lane_nodes[i] = root->nodes[from->lane_nodes[i]];
+    whole->num_critical = from->num_critical;
+    for (size_t i = 0; i < from->num_critical; i++)
+        whole->critical[i] = root->nodes[from->critical[i]];
+    braid_plan_find_limit(whole);
+    return true;
+}
+
+static braid_status plan_whole(struct planner *planner, const braid_schedule_options *options,
+                               braid_schedule **out_schedule)
+{
+    struct plan_graph *plan = NULL;
+    braid_schedule *whole = NULL;
+    const braid_graph *graph = planner->graph;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < planner->num_parts && !status; i++)
+        status = plan_part(planner, i);
+    if (!status)
+        status = braid_plan_graph_create(graph, &plan);
+    if (!status)
+        status = braid_schedule_begin(plan, graph->id, graph->version, options, &whole);
+    if (!status && !fill_whole(planner, whole)) {
+        status = braid_error_no_memory("the plan of regions");
+        braid_schedule_destroy(whole);
+    }
+    if (!status)
+        *out_schedule = whole;
+    return status;
+}
+
+braid_status braid_plan_regions(const braid_graph *graph, const braid_schedule_options *options,
+                                braid_schedule **out_schedule)
+{
+    struct planner planner = { .graph = graph, .options = *options };
+    uint32_t num = (uint32_t)graph->regions.num + 1;
+    planner.options.costs.island_call_ns = 0; // an island is a stretch of the frame's lanes
+    planner.parts = braid_allocate_zeroed(num, sizeof(*planner.parts));
+    planner.place_in = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(uint32_t));
+    planner.num_parts = num;
+    braid_status status = planner.parts && planner.place_in
+                              ? plan_whole(&planner, options, out_schedule)
+                              : braid_error_no_memory("the plan of regions");
+    for (uint32_t i = 0; planner.parts && i < num; i++) {
+        struct part *part = &planner.parts[i];
+        braid_schedule_destroy(part->schedule);
+        braid_array_finish(&part->graph.nodes);
+        braid_array_finish(&part->graph.edges);
+        braid_array_finish(&part->graph.accesses);
+        free(part->nodes);
+    }
+    free(planner.parts);
+    free(planner.place_in);
+    return status;
+}
