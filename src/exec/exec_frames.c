@@ -156,5 +156,7 @@ braid_status braid_exec_make_room(braid_exec *exec)
     braid_status status = find_place(exec);
     if (!status)
         status = braid_exec_await_failed_launch(exec);
+    if (!status)
+        status = braid_exec_grow_scratch(exec);
     return braid_exec_explain_launch(exec, status);
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Giving one node other values: arguments, a grid, ends and sizes, data of calls, or no work.
+// Setters: each checks a value and writes it to the master copy. The next launches take it there.
+#include <string.h>
+
 #include "base/error.h"
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
+#include "exec/exec_set_check.h"
 
 // A call that changes a node, once its exec and node are known to be right.
 struct setter {
     const char *function;
     braid_exec *exec;
     uint32_t node;
-    const struct backend_task *task; // of the first frame, for what does not change
+    const struct backend_task *task; // for what does not change
 };
 
 static braid_status begin(const char *function, braid_exec *exec, braid_node node,
@@ -50,6 +53,8 @@ static braid_status begin_kind(const char *function, braid_exec *exec, braid_nod
     return refuse_kind(out_setter, braid_work_words[kind].name);
 }
 
+enum { MOST_VALUES = 3 };
+
 // A target's new bytes.
 struct new_value {
     uint32_t target;
@@ -61,8 +66,7 @@ static braid_status set_targets(const struct setter *setter, const struct new_va
                                 uint32_t num_values)
 {
     braid_exec *exec = setter->exec;
-    pthread_mutex_lock(&exec->lock);
-    struct exec_edit *edits = exec->room.edits;
+    struct value_edit edits[MOST_VALUES];
     uint32_t num = 0;
     for (uint32_t i = 0; i < num_values; i++) {
         if (!values[i].bytes)
@@ -71,7 +75,8 @@ static braid_status set_targets(const struct setter *setter, const struct new_va
         edits[num].from = values[i].from;
         edits[num++].bytes = values[i].bytes;
     }
-    braid_status status = braid_exec_change(exec, edits, num);
+    pthread_mutex_lock(&exec->lock);
+    braid_status status = braid_exec_put_values(exec, edits, num);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }
@@ -178,20 +183,19 @@ static braid_status set_args(const struct setter *setter, const braid_arg *args,
 {
     braid_exec *exec = setter->exec;
     const struct backend_launch *launch = &setter->task->launch;
-    pthread_mutex_lock(&exec->lock);
-    struct exec_edit *edits = exec->room.edits;
     uint64_t offset = braid_tasks_arg_offset(&exec->tasks, setter->node, (uint32_t)first);
+    pthread_mutex_lock(&exec->lock);
     for (size_t i = 0; i < num; i++) {
-        edits[i] = (struct exec_edit){ .from = args[i].data,
-                                       .offset = offset,
-                                       .slot = TASK_SLOT_ARGUMENTS,
-                                       .node = setter->node,
-                                       .bytes = launch->arg_bytes[first + i] };
-        offset += graph_arg_stride(edits[i].bytes);
+        const struct value_edit edit = { .from = args[i].data,
+                                         .offset = offset,
+                                         .slot = TASK_SLOT_ARGUMENTS,
+                                         .node = setter->node,
+                                         .bytes = launch->arg_bytes[first + i] };
+        braid_exec_write_value(exec, &edit);
+        offset += graph_arg_stride(edit.bytes);
     }
-    braid_status status = braid_exec_change(exec, edits, (uint32_t)num);
     pthread_mutex_unlock(&exec->lock);
-    return status;
+    return BRAID_OK;
 }
 
 braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index, braid_arg arg)
