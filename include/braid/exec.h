@@ -174,43 +174,23 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_arg(braid_exec *exec, bra
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, braid_node node,
                                                             const braid_arg *args, size_t num_args);
 
-// What else a node can be given. None is part of the plan: the node's accesses and edges stay and
-// must hold for what it does now, and so do the lifetimes of transient buffers. A change that an
-// exec is known not to make is refused with BRAID_UNSUPPORTED, and the message says why: in an
-// island several blocks that may wait for each other; in CUDA and HIP graphs copies that were added
-// with pageable memory, and several kinds of nodes.
-//
-// Errors of all: BRAID_INVALID_ARGUMENT (no node of the exec's graph, another kind of node, a value
-// that the graph would not take), BRAID_UNSUPPORTED.
-
-// The grid of a kernel node, in blocks. An x of 0 is no block: the node does nothing, as a disabled
-// one, until it has another grid. y and z of 0 are 1. Of a node with .grid_from it is the largest
-// grid.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_grid(braid_exec *exec, braid_node node,
-                                                            braid_dim3 grid);
-
-// The ends and the size of a copy; NULL and 0 leave what it has. An end that was a resource may get
-// another address; while it is that resource the copy must not go beyond its end. Nor may it go
-// beyond the end of a buffer that was declared with its address, if an end is in one.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_copy(braid_exec *exec, braid_node node,
-                                                            void *to, const void *from,
-                                                            uint64_t bytes);
-
-// The value of a fill, and where it goes; NULL and 0 values leave what it has, as in a copy.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_fill(braid_exec *exec, braid_node node,
-                                                            void *to, uint32_t value,
-                                                            uint64_t num_values);
-
-// The `user` of a host or native call. In a CUDA or HIP graph a native call is captured again by
-// this, and must queue the same work with other parameters.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_user(braid_exec *exec, braid_node node,
-                                                            void *user);
-
-// Whether a node does its work; at first all do. A disabled one ends as soon as all that it waits
-// for has: its edges stay, and what it would have written keeps what it had (a transient buffer:
-// anything). CUDA and HIP graphs cannot disable native calls, nor fills outside of islands.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_enabled(braid_exec *exec, braid_node node,
-                                                               bool enabled);
+// Gives a node another value of any kind. `value` points to it, and the target says its type (see
+// braid_target): &(braid_dim3){ 64 } for BRAID_TARGET_GRID, &(bool){ false } for
+// BRAID_TARGET_ENABLED, &pointer for BRAID_TARGET_USER. `index` is that of the argument for
+// BRAID_TARGET_ARGUMENT, and 0 otherwise. No value is part of the plan: the node's accesses and
+// edges stay and must hold for what it does now, and so do the lifetimes of transient buffers.
+// An end of a copy or fill that was a resource may get another address; while it is that resource
+// the node must not go beyond its end. Nor may it go beyond the end of a buffer that was declared
+// with its address, if an end is in one. Each call is checked with what the node has then, so
+// BRAID_TARGET_COPY and BRAID_TARGET_FILL change end and size together.
+// Errors, which name the node: BRAID_INVALID_ARGUMENT (no node of the exec's graph, a node that has
+// no such target, another index than there is, a value that the graph would not take, value is
+// NULL), BRAID_UNSUPPORTED (the exec is known not to make such a change, and why: in an island
+// several blocks that may wait for each other; in CUDA and HIP graphs copies that were added with
+// pageable memory, and several kinds of nodes).
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set(braid_exec *exec, braid_node node,
+                                                       braid_target target, size_t index,
+                                                       const void *value);
 
 // Gives scratch more bytes, for each node that uses it; fewer than it has change nothing, but that
 // they take back a growth that no launch has made yet. The next launch packs the memory of a frame

@@ -51,6 +51,8 @@ static size_t offset_in_node(uint32_t target, enum work_kind kind)
     case BRAID_TARGET_ARGUMENT:
     case BRAID_TARGET_GRID:
     case BRAID_TARGET_GRID_X:
+    case BRAID_TARGET_COPY:
+    case BRAID_TARGET_FILL:
         break;
     }
     return offsetof(struct task_control, grid);

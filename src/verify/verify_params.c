@@ -89,6 +89,8 @@ static const void *value_of(const struct backend_task *task, uint32_t target, si
     case BRAID_TARGET_USER:
     case BRAID_TARGET_ENABLED:
     case BRAID_TARGET_ARGUMENT:
+    case BRAID_TARGET_COPY:
+    case BRAID_TARGET_FILL:
         break;
     }
     return NULL;

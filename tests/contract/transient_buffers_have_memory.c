@@ -373,9 +373,11 @@ static void also_in_copies_fills_and_calls(void **state)
         graph, &(braid_host_call){ .call = add_one, .user_resource = scratch }, &call));
     braid_exec *exec = contract_exec(contract, graph);
     contract_write(contract, own + 1, numbers, sizeof(numbers));
-    check_ok(braid_exec_set_fill(exec, fill, own + 2, 5, 2));
-    check_ok(braid_exec_set_copy(exec, copy, NULL, own + 1, 0));
-    check_ok(braid_exec_set_user(exec, call, counted));
+    check_ok(
+        braid_exec_set(exec, fill, BRAID_TARGET_FILL, 0, &(braid_fill_values){ own + 2, 2, 5 }));
+    check_ok(
+        braid_exec_set(exec, copy, BRAID_TARGET_COPY, 0, &(braid_copy_values){ NULL, own + 1, 0 }));
+    check_ok(braid_exec_set(exec, call, BRAID_TARGET_USER, 0, &(void *){ counted }));
     for (uint32_t frame = 1; frame < 5; frame++) {
         check_ok(braid_exec_set_scratch(exec, scratch, frame * 4096));
         check_ok(braid_exec_launch(exec, NULL));

@@ -113,11 +113,12 @@ static void change(struct random *random, const struct setup *setup, braid_exec 
     uint32_t i = random_below(random, NUM_NODES);
     if (random_below(random, 2)) {
         wishes[i].disabled = random_below(random, 2);
-        check_ok(braid_exec_set_enabled(exec, setup->nodes[i], !wishes[i].disabled));
+        check_ok(braid_exec_set(exec, setup->nodes[i], BRAID_TARGET_ENABLED, 0,
+                                &(bool){ !wishes[i].disabled }));
     } else {
         wishes[i].grid = (braid_dim3){ 1 + random_below(random, 3), 1 + random_below(random, 3),
                                        1 + random_below(random, 2) };
-        check_ok(braid_exec_set_grid(exec, setup->nodes[i], wishes[i].grid));
+        check_ok(braid_exec_set(exec, setup->nodes[i], BRAID_TARGET_GRID, 0, &wishes[i].grid));
     }
 }
 
@@ -170,10 +171,10 @@ static void only_the_first_change_makes_it_again(void **state)
     braid_exec *exec = make(&setup, BRAID_ISLANDS_ALWAYS, 1);
     long before = standin_calls("cuModuleLoadData");
     for (uint32_t i = 0; i < NUM_NODES; i++)
-        check_ok(braid_exec_set_enabled(exec, setup.nodes[i], i % 2));
+        check_ok(braid_exec_set(exec, setup.nodes[i], BRAID_TARGET_ENABLED, 0, &(bool){ i % 2 }));
     assert_int_equal(standin_calls("cuModuleLoadData"), before);
     check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_set_grid(exec, setup.nodes[3], (braid_dim3){ 5 }));
+    check_ok(braid_exec_set(exec, setup.nodes[3], BRAID_TARGET_GRID, 0, &(braid_dim3){ 5 }));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(standin_calls("cuModuleLoadData"), before + 1);
@@ -186,7 +187,7 @@ static void only_the_first_change_makes_it_again(void **state)
     exec = make(&setup, BRAID_ISLANDS_WHOLE, 1);
     before = standin_calls("cuModuleLoadData");
     for (uint32_t i = 0; i < NUM_NODES; i++)
-        check_ok(braid_exec_set_enabled(exec, setup.nodes[i], i == 6));
+        check_ok(braid_exec_set(exec, setup.nodes[i], BRAID_TARGET_ENABLED, 0, &(bool){ i == 6 }));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(standin_calls("cuModuleLoadData"), before);
@@ -235,13 +236,16 @@ static void what_an_island_cannot_run_is_refused(void **state)
         struct setup setup = set_up(&fence);
         braid_exec *exec = make(&setup, whole ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_ALWAYS, 1);
         for (int again = 0; again < 2; again++) {
-            check_fails(braid_exec_set_grid(exec, setup.nodes[2], (braid_dim3){ .x = 2 }),
-                        BRAID_UNSUPPORTED,
-                        "'count 2' cannot be in an island: its blocks may wait for each other");
-            check_fails(braid_exec_set_grid(exec, setup.nodes[3], (braid_dim3){ 65536, 65535, 1 }),
+            check_fails(
+                braid_exec_set(exec, setup.nodes[2], BRAID_TARGET_GRID, 0, &(braid_dim3){ .x = 2 }),
+                BRAID_UNSUPPORTED,
+                "'count 2' cannot be in an island: its blocks may wait for each other");
+            check_fails(braid_exec_set(exec, setup.nodes[3], BRAID_TARGET_GRID, 0,
+                                       &(braid_dim3){ 65536, 65535, 1 }),
                         BRAID_UNSUPPORTED,
                         "'count 3' cannot be in an island: its grid is too large");
-            check_ok(braid_exec_set_enabled(exec, setup.nodes[1], again == 1));
+            check_ok(braid_exec_set(exec, setup.nodes[1], BRAID_TARGET_ENABLED, 0,
+                                    &(bool){ again == 1 }));
         }
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
@@ -316,16 +320,21 @@ static void copies_and_fills_are_calls(void **state)
         expected[i + 1] = 0x12;
     }
     assert_memory_equal(memory, expected, sizeof(expected));
-    check_ok(braid_exec_set_copy(exec, copy, NULL, pinned, 0)); // only the driver knows
+    check_ok(braid_exec_set(exec, copy, BRAID_TARGET_COPY, 0,
+                            &(braid_copy_values){ NULL, pinned, 0 })); // only the driver knows
     check_fails(braid_exec_launch(exec, NULL), BRAID_UNSUPPORTED,
                 "'a copy' cannot be in an island: it is not within the device");
-    check_ok(braid_exec_set_copy(exec, copy, NULL, memory, 0));
-    check_ok(braid_exec_set_fill(exec, fill, pinned, 1, 0));
+    check_ok(
+        braid_exec_set(exec, copy, BRAID_TARGET_COPY, 0, &(braid_copy_values){ NULL, memory, 0 }));
+    check_ok(
+        braid_exec_set(exec, fill, BRAID_TARGET_FILL, 0, &(braid_fill_values){ pinned, 0, 1 }));
     check_fails(braid_exec_launch(exec, NULL), BRAID_UNSUPPORTED,
                 "'a fill' cannot be in an island: it is not within the device");
-    check_ok(braid_exec_set_fill(exec, fill, memory, 1, 0));
-    check_ok(braid_exec_set_copy(exec, copy, memory + 2 * BYTES, NULL, BYTES / 2));
-    check_ok(braid_exec_set_enabled(exec, fill, false));
+    check_ok(
+        braid_exec_set(exec, fill, BRAID_TARGET_FILL, 0, &(braid_fill_values){ memory, 0, 1 }));
+    check_ok(braid_exec_set(exec, copy, BRAID_TARGET_COPY, 0,
+                            &(braid_copy_values){ memory + 2 * BYTES, NULL, BYTES / 2 }));
+    check_ok(braid_exec_set(exec, fill, BRAID_TARGET_ENABLED, 0, &(bool){ false }));
     memset(memory, 5, BYTES);
     run_frame(exec);
     memset(expected, 5, BYTES / 2);
@@ -375,8 +384,8 @@ static bool fail_nth(braid_islands islands, const char *function, long nth)
     long before = standin_calls(function);
     snprintf(rule, sizeof(rule), "%s:%ld=%d", function, nth, UNKNOWN_ERROR);
     assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
-    check_ok(braid_exec_set_grid(exec, setup.nodes[2], (braid_dim3){ 3, 2, 1 }));
-    check_ok(braid_exec_set_enabled(exec, setup.nodes[5], false));
+    check_ok(braid_exec_set(exec, setup.nodes[2], BRAID_TARGET_GRID, 0, &(braid_dim3){ 3, 2, 1 }));
+    check_ok(braid_exec_set(exec, setup.nodes[5], BRAID_TARGET_ENABLED, 0, &(bool){ false }));
     assert_int_equal(standin_calls(function), before);
     braid_status status = braid_exec_launch(exec, NULL);
     bool called = standin_calls(function) - before >= nth;

@@ -168,10 +168,11 @@ static braid_status change_and_run(struct life_changes *changes, braid_stream *s
 static braid_status change_calls(struct life_changes *changes, braid_stream *stream)
 {
     uint32_t seen[5], calls;
-    check_ok(
-        braid_exec_set_user(changes->exec, changes->blocking, &changes->num_blocking_calls[1]));
+    check_ok(braid_exec_set(changes->exec, changes->blocking, BRAID_TARGET_USER, 0,
+                            &(void *){ &changes->num_blocking_calls[1] }));
     if (!changes->has_no_native)
-        check_ok(braid_exec_set_user(changes->exec, changes->native, changes));
+        check_ok(braid_exec_set(changes->exec, changes->native, BRAID_TARGET_USER, 0,
+                                &(void *){ changes }));
     return run(changes, stream, seen, &calls);
 }
 

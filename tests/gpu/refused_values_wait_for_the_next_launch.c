@@ -140,7 +140,8 @@ static void in_each_of_several_frames(void **state)
     set(&changed, 1);
     run_and_check(&changed, (const int[]){ 1, 1, 1 });
     check_refused(&changed, "cuGraphExecHostNodeSetParams:2+=999", "node 1");
-    check_ok(braid_exec_set_user(changed.exec, changed.nodes[0], &changed.values[2]));
+    check_ok(braid_exec_set(changed.exec, changed.nodes[0], BRAID_TARGET_USER, 0,
+                            &(void *){ &changed.values[2] }));
     run_and_check(&changed, (const int[]){ 2, 1, 1 });
     check_refused(&changed, "cuGraphExecHostNodeSetParams:1+=999", "node 0");
     run_and_check(&changed, (const int[]){ 2, 1, 1 });
@@ -325,21 +326,25 @@ static void check_toggled(uint32_t num_frames, bool was_enabled)
     struct toggled toggled;
     struct frame *frame = &toggled.frame;
     open_toggled(&toggled, num_frames);
-    check_ok(braid_exec_set_enabled(frame->exec, toggled.node, was_enabled));
+    check_ok(
+        braid_exec_set(frame->exec, toggled.node, BRAID_TARGET_ENABLED, 0, &(bool){ was_enabled }));
     for (int i = 0; i < 3; i++)
         assert_true(runs(&toggled) == was_enabled);
     for (int half = 0; half < 2; half++) { // the driver takes the one half, and not the other
         fail_by(half ? "cuGraphNodeSetEnabled:1+=999" : "cuGraphExecKernelNodeSetParams:1+=999");
-        check_ok(braid_exec_set_enabled(frame->exec, toggled.node, !was_enabled));
+        check_ok(braid_exec_set(frame->exec, toggled.node, BRAID_TARGET_ENABLED, 0,
+                                &(bool){ !was_enabled }));
         for (int i = 0; i < 2; i++)
             check_fails(braid_exec_launch(frame->exec, frame->stream), BRAID_DEVICE_ERROR,
                         "'toggled'");
         fail_by(NULL);
         if (half)
-            check_ok(braid_exec_set_enabled(frame->exec, toggled.node, was_enabled));
+            check_ok(braid_exec_set(frame->exec, toggled.node, BRAID_TARGET_ENABLED, 0,
+                                    &(bool){ was_enabled }));
         for (int i = 0; i < 3; i++)
             assert_true(runs(&toggled) == (half ? was_enabled : !was_enabled));
-        check_ok(braid_exec_set_enabled(frame->exec, toggled.node, was_enabled));
+        check_ok(braid_exec_set(frame->exec, toggled.node, BRAID_TARGET_ENABLED, 0,
+                                &(bool){ was_enabled }));
         for (int i = 0; i < 3; i++)
             assert_true(runs(&toggled) == was_enabled);
     }
