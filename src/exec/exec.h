@@ -82,11 +82,11 @@ struct braid_exec {
     braid_exec_when_full when_full;
     struct memory_info memory;  // guarded by lock: what a frame's arenas have
     braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
-    uint64_t *scratch_bytes; // guarded by lock: by resource of that graph, what the arenas have
-    bool must_grow;          // guarded by lock: it has more than they
-    struct placed *placed;  // what the graph became on several places; NULL: it is as it was
-    uint64_t *arena_begins; // of each place, in the memory plan, and its end
-    void *version_memory;   // of the device, for versioned buffers without addresses
+    uint64_t *scratch_bytes;    // guarded by lock: by resource of that graph, what the arenas have
+    bool must_grow;             // guarded by lock: it has more than they
+    struct placed *placed;      // what the graph became on several places; NULL: it is as it was
+    uint64_t *arena_begins;     // of each place, in the memory plan, and its end
+    void *version_memory;       // of the device, for versioned buffers without addresses
     uint64_t version_bytes;
     uint64_t version_period;   // frames so far apart have the same versions of all buffers
     struct exec_part *parts;   // in the order in which launches call them
