@@ -20,9 +20,8 @@ extern "C" {
 // A graph ready to run on one device. Launches of one exec run one after another, in launch order,
 // whatever streams they are on, unless braid_exec_options.frames lets them overlap; different execs
 // run at once.
-// Thread-safety: any thread; calls on one exec are serialised by a lock. While a launch, a reader
-// of its times or scratch that grows waits for frames, others may change its values, but not launch
-// it.
+// Thread-safety: any thread; calls on one exec are serialised by a lock. While a launch or a reader
+// of its times waits for frames, others may change its values, but not launch it.
 typedef struct braid_exec braid_exec;
 
 // How a plan reaches the device. Every mode executes the same schedule.
@@ -118,6 +117,13 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // then itself, for instance for the event of two frames ago. After the first launch it creates,
 // allocates and frees nothing; only when more launches are in flight at once than ever before may
 // the CPU backend, or the driver, take more memory for them.
+// A launch takes the values that were set since the last one. If memory runs out for one, or the
+// driver refuses one, the launch fails: the message names the node, nothing is queued, and no frame
+// counts. The next launch tries the same values again, or others that were set in between. Each
+// frame in flight takes a change by itself, so the launch that fails may be a later one. What a
+// change may cost its launch: a copy of pageable memory allocates; the first changed grid or
+// disabled node inside an island compiles the island anew, and waits as creating an exec does (no
+// parameter does that); scratch that grows waits for the frames in flight and allocates.
 // If a launch fails, what was queued is joined to `stream`, or waited for where that fails as well,
 // and the message names the node; the exec can be launched again. Until such a launch returns,
 // waits of other threads wait for it, and query says BRAID_NOT_READY. If the waiting fails too, the
@@ -125,8 +131,10 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // A stream that is being captured into a graph of the program's own (CUDA, HIP) is refused before
 // anything is queued, and the capture goes on: use Braid's graph instead, with native calls.
 // Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device),
-// BRAID_UNSUPPORTED (a stream that is being captured), BRAID_BUSY (see braid_exec_when_full), and
-// what a native call returned.
+// BRAID_UNSUPPORTED (a stream that is being captured; a value that the exec cannot take: in an
+// island a copy or fill that leaves the device, in CUDA and HIP graphs a copy that gets pageable
+// memory, and what the driver refuses), BRAID_NO_MEMORY (for a value, or for scratch that grows),
+// BRAID_BUSY (see braid_exec_when_full), and what a native call returned.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // Runs `num_frames` frames, one after another, as so many launches on `stream` would: with one
@@ -136,99 +144,73 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, brai
 // If a frame fails, those before it have been queued and run; the message says which one failed,
 // and what braid_exec_launch says of a launch that fails holds for that frame. No frame is queued
 // after it. Rows are used up by a call that fails, too, whether a frame was queued or none: before
-// it is tried again they are to be set again. They stay only where the call is refused for what it
-// was given (another number of frames than rows, a stream of another device) or since it is made
-// inside a host call. Errors: those of braid_exec_launch and braid_exec_set_param;
-// BRAID_INVALID_ARGUMENT (a parameter has rows for another number of frames).
+// it is tried again they are to be set again; the parameters have the rows of the frame that
+// failed. Rows stay only where the call is refused for what it was given (another number of frames
+// than rows, a stream of another device) or since it is made inside a host call. Errors: those of
+// braid_exec_launch and braid_exec_set_param; BRAID_INVALID_ARGUMENT (a parameter has rows for
+// another number of frames).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                braid_stream *stream,
                                                                size_t num_frames);
 
-// Replaces one argument (or all) of a kernel node for later launches; frames in flight keep theirs.
+// Setters. Each writes a value for later launches; frames in flight keep what they were launched
+// with. A setter copies the bytes, calls no driver, allocates nothing and waits for no frame, and
+// costs the same however many frames may be in flight. It refuses what can be known without the
+// driver, and then changes nothing; what the driver makes of a value the next launch tells (see
+// braid_exec_launch). A value that is what the node has costs the launch nothing.
+// Thread-safety: as for all calls on an exec; not inside a host call or native call.
+
+// Replaces one argument (or all) of a kernel node.
 // This is what can change from frame to frame: time steps, pointers; what many nodes use alike is a
 // parameter, see braid_exec_set_param. To swap two buffers, declare them by their roles (front,
 // back) and swap the pointers of the kernels. Sizes must be those given to the graph: an argument
-// takes a pointer, never braid_resource_address. The bytes are copied. Errors:
-// BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument, another size),
-// BRAID_NO_MEMORY.
+// takes a pointer, never braid_resource_address. Errors:
+// BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument, another size).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_arg(braid_exec *exec, braid_node node,
                                                            size_t index, braid_arg arg);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, braid_node node,
                                                             const braid_arg *args, size_t num_args);
 
-// What else a node can be given for later launches; frames in flight keep what they have. Each
-// changes all it says or, with an error, nothing, unless the driver refuses to take it back as
-// well, which the log tells: what was given must stay valid then. None is part of the plan: the
-// node's accesses and edges stay and must hold for what it does now, and so do the lifetimes of
-// transient buffers. Where an exec cannot make the change the message names the node and says why,
-// and nothing was queued (BRAID_UNSUPPORTED): in an island a copy or fill that leaves the device,
-// or several blocks that may wait for each other; in CUDA and HIP graphs copies of pageable memory,
-// several nodes, and what the driver refuses. After the first times they allocate nothing, but
-// where a copy of pageable memory changes, and where the first grid or disabled node inside an
-// island has the island made again, which compiles it anew and waits as creating an exec does (no
-// parameter does that). On GPUs such a copy and a call that blocks keep what they had for the
-// frames in flight, until those have ended; but for what is compiled anew no change waits for a
-// frame.
-//
-// Errors of all: BRAID_INVALID_ARGUMENT (no node of the exec's graph, another kind of node, a value
-// that the graph would not take), BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Gives a node another value of any kind. `value` points to it, and the target says its type (see
+// braid_target): &(braid_dim3){ 64 } for BRAID_TARGET_GRID, &(bool){ false } for
+// BRAID_TARGET_ENABLED, &pointer for BRAID_TARGET_USER. `index` is that of the argument for
+// BRAID_TARGET_ARGUMENT, and 0 otherwise. No value is part of the plan: the node's accesses and
+// edges stay and must hold for what it does now, and so do the lifetimes of transient buffers.
+// An end of a copy or fill that was a resource may get another address; while it is that resource
+// the node must not go beyond its end. Nor may it go beyond the end of a buffer that was declared
+// with its address, if an end is in one. Each call is checked with what the node has then, so
+// BRAID_TARGET_COPY and BRAID_TARGET_FILL change end and size together.
+// Errors, which name the node: BRAID_INVALID_ARGUMENT (no node of the exec's graph, a node that has
+// no such target, another index than there is, a value that the graph would not take, value is
+// NULL), BRAID_UNSUPPORTED (the exec is known not to make such a change, and why: in an island
+// several blocks that may wait for each other; in CUDA and HIP graphs copies that were added with
+// pageable memory, and several kinds of nodes).
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set(braid_exec *exec, braid_node node,
+                                                       braid_target target, size_t index,
+                                                       const void *value);
 
-// The grid of a kernel node, in blocks. An x of 0 is no block: the node does nothing, as a disabled
-// one, until it has another grid. y and z of 0 are 1. Of a node with .grid_from it is the largest
-// grid.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_grid(braid_exec *exec, braid_node node,
-                                                            braid_dim3 grid);
-
-// The ends and the size of a copy; NULL and 0 leave what it has. An end that was a resource may get
-// another address; while it is that resource the copy must not go beyond its end. Nor may it go
-// beyond the end of a buffer that was declared with its address, if an end is in one.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_copy(braid_exec *exec, braid_node node,
-                                                            void *to, const void *from,
-                                                            uint64_t bytes);
-
-// The value of a fill, and where it goes; NULL and 0 values leave what it has, as in a copy.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_fill(braid_exec *exec, braid_node node,
-                                                            void *to, uint32_t value,
-                                                            uint64_t num_values);
-
-// The `user` of a host or native call. In a CUDA or HIP graph a native call is captured again by
-// this, and must queue the same work with other parameters.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_user(braid_exec *exec, braid_node node,
-                                                            void *user);
-
-// Whether a node does its work; at first all do. A disabled one ends as soon as all that it waits
-// for has: its edges stay, and what it would have written keeps what it had (a transient buffer:
-// anything). CUDA and HIP graphs cannot disable native calls, nor fills outside of islands.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_enabled(braid_exec *exec, braid_node node,
-                                                               bool enabled);
-
-// Gives scratch more bytes, for each node that uses it, in later launches; fewer change nothing.
-// The memory of a frame is packed anew and proven anew, allocated for each frame that may be in
-// flight, and the old one freed: launches wait meanwhile, and it waits for this exec's frames in
-// flight, as allocating may for other work on the device. So let it grow by much, seldom. What the
-// program has put in place of an address (braid_exec_set_arg and the like) stays. What the nodes
-// are told of the size, an argument for instance, is the program's to change; to a copy or fill
-// that has the address of scratch nothing but its end is known, as it was added. Errors:
-// BRAID_INVALID_ARGUMENT (no scratch of the exec's graph, 0 bytes), BRAID_NO_MEMORY,
-// BRAID_DEVICE_ERROR, and BRAID_UNSUPPORTED where the address of a transient buffer or of scratch
-// cannot change in a driver's graph (the message names the node). Then all is as it was, unless the
-// driver refuses that as well, which the log tells: such a node has what it was given, and the exec
-// that memory until it is destroyed; what nodes then hand to each other in such memory is lost,
-// until a call succeeds.
+// Gives scratch more bytes, for each node that uses it; fewer than it has change nothing, but that
+// they take back a growth that no launch has made yet. The next launch packs the memory of a frame
+// anew and proves it anew, waits for this exec's frames in flight, allocates memory for each frame
+// that may be in flight, and frees the old one: that may wait for other work on the device. So let
+// it grow by much, seldom. If there is no memory, the launch fails with BRAID_NO_MEMORY and the
+// frames keep what they have. What the program has put in place of an address (braid_exec_set_arg
+// and the like) stays. What the nodes are told of the size, an argument for instance, is the
+// program's to change; to a copy or fill that has the address of scratch nothing but its end is
+// known, as it was added. Errors: BRAID_INVALID_ARGUMENT (no scratch of the exec's graph, 0 bytes),
+// BRAID_UNSUPPORTED where the address of a transient buffer or of scratch cannot change in a
+// driver's graph (the message names the node).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
                                                                braid_resource scratch,
                                                                uint64_t bytes);
 
-// Gives a parameter another value, for later launches: a frame in flight keeps its own. `value`
-// points to as many bytes as the parameter has. All nodes that use it get it, whatever
-// braid_exec_set_arg and the like gave them before. It costs in proportion to their number times
-// braid_exec_options.frames: each frame that may be in flight has its own copy of what users have,
-// and in native mode on GPUs a graph of the driver's, which is told of each user. What later calls
-// allocate again is no more than for such a call for each.
+// Gives a parameter another value. `value` points to as many bytes as the parameter has. All nodes
+// that use it get it, whatever braid_exec_set_arg and the like gave them before. It costs in
+// proportion to their number; in native mode on GPUs the next launch tells a graph of the driver's
+// of each user.
 // Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph as it was when the exec was
-// made, value is NULL, a user cannot take the value), BRAID_NO_MEMORY, BRAID_UNSUPPORTED and
-// BRAID_DEVICE_ERROR (the change of a node was refused, which the message names). Then all users
-// keep what they had, unless the driver refuses that as well, which the log tells.
+// made, value is NULL, a user cannot take the value), BRAID_UNSUPPORTED (as above); the message
+// names the node, and all users keep what they had.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
                                                              braid_parameter parameter,
                                                              const void *value);

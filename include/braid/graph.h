@@ -344,22 +344,50 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *g
                                                                   const char *name, uint64_t bytes,
                                                                   braid_parameter *out_parameter);
 
-// What of a node a parameter goes to, and what its bytes are there.
+// A value of a node, and its type. Parameters go there (braid_graph_use_parameter), and
+// braid_exec_set sets one directly.
 typedef enum braid_target {
-    BRAID_TARGET_ARGUMENT = 0,   // of a kernel: an argument, or a part of one
+    BRAID_TARGET_ARGUMENT = 0,   // of a kernel: an argument, of its own type; a parameter may go to
+                                 // a part of one
     BRAID_TARGET_GRID = 1,       // of a kernel: a braid_dim3; with a 0 in it, x, y or z, the kernel
-                                 // has no block, and does nothing until it has another grid
+                                 // has no block, and does nothing until it has another grid. Of
+                                 // kernels with .grid_from it is the largest grid. braid_exec_set
+                                 // takes a y and z of 0 as 1, as braid_kernel_node.grid does
     BRAID_TARGET_GRID_X = 2,     // of a kernel: a uint32_t; 0 likewise
     BRAID_TARGET_GRID_Y = 3,     // likewise
     BRAID_TARGET_GRID_Z = 4,     // likewise
-    BRAID_TARGET_TO = 5,         // of a copy or fill: a pointer
-    BRAID_TARGET_FROM = 6,       // of a copy: a pointer
+    BRAID_TARGET_TO = 5,         // of a copy or fill: a pointer (void *), not NULL
+    BRAID_TARGET_FROM = 6,       // of a copy: a pointer (const void *), not NULL
     BRAID_TARGET_BYTES = 7,      // of a copy: a uint64_t, not 0
-    BRAID_TARGET_VALUE = 8,      // of a fill: an integer of its value_bytes, or of 4 bytes
+    BRAID_TARGET_VALUE = 8,      // of a fill: an integer of its value_bytes; of a parameter also a
+                                 // uint32_t
     BRAID_TARGET_NUM_VALUES = 9, // of a fill: a uint64_t, not 0
-    BRAID_TARGET_USER = 10,      // of a host or native call: a pointer
-    BRAID_TARGET_ENABLED = 11,   // of any node: a bool, or a uint32_t; see braid_exec_set_enabled
+    BRAID_TARGET_USER = 10,      // of a host or native call: a pointer (void *). In a CUDA or HIP
+                                 // graph a native call is captured again by this, and must queue
+                                 // the same work with other parameters
+    BRAID_TARGET_ENABLED = 11,   // of any node but a communication: a bool; of a parameter also a
+                                 // uint32_t. At first all nodes do their work. One that does not
+                                 // ends as soon as all that it waits for has: its edges stay, and
+                                 // what it would have written keeps what it had (a transient
+                                 // buffer: anything). CUDA and HIP graphs cannot disable native
+                                 // calls, nor fills outside of islands
+    BRAID_TARGET_COPY = 12,      // of a copy: a braid_copy_values, by braid_exec_set only
+    BRAID_TARGET_FILL = 13,      // of a fill: a braid_fill_values, by braid_exec_set only
 } braid_target;
+
+// What can change of a copy, at once: NULL and 0 leave what the node has.
+typedef struct braid_copy_values {
+    void *to;
+    const void *from;
+    uint64_t bytes;
+} braid_copy_values;
+
+// The same of a fill; the value is always set.
+typedef struct braid_fill_values {
+    void *to;
+    uint64_t num_values;
+    uint32_t value;
+} braid_fill_values;
 
 // Where a parameter goes: the bytes of it that a node takes, and what for.
 typedef struct braid_parameter_use {

@@ -92,6 +92,7 @@ class Exec(Owned):
         self._rows: Dict[int, Any] = {}  # what rows of parameters keep, until they are launched
         self._tried: Set[int] = set()  # those of which a call has failed
         self._stream: Any = None
+        self._grows = False  # the next launch waits for frames, since scratch grows
         self._places = options.frames if how.get("when_full") == "waits" and options.frames > 1 else 0
 
         def destroy(pointer: Any) -> None:
@@ -145,6 +146,9 @@ class Exec(Owned):
             next_frame = int(lib.braid_exec_num_frames(pointer))
             if 0 < self._places <= next_frame:
                 poll(lambda: bool(lib.braid_exec_query_frame(pointer, next_frame - self._places) != lib.BRAID_NOT_READY))
+            if self._grows:
+                self._poll(pointer)
+                self._grows = False
             if stream is None:
                 return int(call(pointer, ffi.NULL))
             self._stream = stream  # lives as long as its frames may
@@ -272,9 +276,7 @@ class Exec(Owned):
         """Gives a kernel node another grid, in blocks; with `grid_from`, another largest one. With a 0 in it the node
         does nothing."""
         numbers = tuple(sizes(f"the grid of kernel '{node.name}'", grid, 1))
-        dim3 = ffi.new("braid_dim3 *", numbers if all(numbers) else (0, 1, 1))[0]
-        with self._owner as pointer:
-            check(lib.braid_exec_set_grid(pointer, self.graph._handle(node, "node"), dim3))
+        self._set(node, lib.BRAID_TARGET_GRID, ffi.new("braid_dim3 *", numbers if all(numbers) else (0, 1, 1)))
 
     def set_copy(self, node: Node, to: Any = None, source: Any = None, nbytes: Optional[int] = None) -> None:
         """Gives a copy another target, source and size. Without `nbytes` all of both is copied, which must be
@@ -296,8 +298,7 @@ class Exec(Owned):
         for span in spans:
             check_copied(self.device, span, f"copy '{node.name}' is given")
             addresses.append(ffi.NULL if span is None else ffi.cast("void *", span.address))
-        with self._owner as pointer:
-            check(lib.braid_exec_set_copy(pointer, self.graph._handle(node, "node"), *addresses, size))
+        self._set(node, lib.BRAID_TARGET_COPY, ffi.new("braid_copy_values *", (*addresses, size)))
         self._sizes[node.index] = (target, origin)
         for place, span in enumerate(spans):
             if span is not None:
@@ -318,10 +319,9 @@ class Exec(Owned):
         if use.value_bytes == _fills.BYTES:
             self._set_wide_fill(node, number, to, span)
             return
-        with self._owner as pointer:
-            check(lib.braid_exec_set_fill(
-                pointer, self.graph._handle(node, "node"), ffi.cast("void *", span.address) if span else ffi.NULL,
-                number, span.nbytes // use.value_bytes if span else 0))
+        to_address = ffi.cast("void *", span.address) if span else ffi.NULL
+        num_values = span.nbytes // use.value_bytes if span else 0
+        self._set(node, lib.BRAID_TARGET_FILL, ffi.new("braid_fill_values *", (to_address, num_values, number)))
         if span is not None:
             self._keep((node.index, 0), span.keep)
 
@@ -335,8 +335,8 @@ class Exec(Owned):
         self.set_grid(node, _fills.grid(num_values))
 
     def set_function(self, node: Node, function: Callable[..., Any]) -> None:
-        """Gives a host or native call another function. In a CUDA or HIP graph that of a native call is called
-        at once, under capture, and must queue the same work with other parameters."""
+        """Gives a host or native call another function. In a CUDA or HIP graph the next launches call that of a
+        native call under capture; it must queue the same work with other parameters."""
         kind = self._kept.calls.get(node.index) if node.graph is self.graph else None
         if kind is None:
             raise refuse(f"node '{node.name}' is no call of this exec's graph")
@@ -346,30 +346,25 @@ class Exec(Owned):
             raise refuse(f"{kind} call '{node.name}': {function!r} cannot be called")
         call = Call(function, node.name, self._kept.failures)
         user = ffi.new_handle(call)
-        before = self._natives.get(node.index)
+        self._set(node, lib.BRAID_TARGET_USER, ffi.new("void **", user))
         if kind == "native":
             self._natives[node.index] = call
-        try:
-            with self._owner as pointer:
-                self._check_native(lib.braid_exec_set_user(pointer, self.graph._handle(node, "node"), user))
-        except BaseException:
-            self._natives.pop(node.index, None)
-            if before is not None:
-                self._natives[node.index] = before
-            raise
         self._keep((node.index, 0), user)
 
     def set_enabled(self, node: Node, enabled: bool) -> None:
         """Whether a node does its work in later launches. What a disabled one would have written keeps what it
         had; its edges stay."""
+        self._set(node, lib.BRAID_TARGET_ENABLED, ffi.new("bool *", enabled))
+
+    def _set(self, node: Node, target: int, value: Any) -> None:
         with self._owner as pointer:
-            check(lib.braid_exec_set_enabled(pointer, self.graph._handle(node, "node"), enabled))
+            check(lib.braid_exec_set(pointer, self.graph._handle(node, "node"), target, 0, value))
 
     def set_scratch(self, scratch: Resource, nbytes: int) -> None:
-        """Gives scratch more bytes for later launches. Waits for the exec's frames in flight. What a function is
-        handed of it stays as long as it was declared."""
+        """Gives scratch more bytes for later launches, of which the first waits for the exec's frames in flight. What
+        a function is handed of it stays as long as it was declared."""
         with self._owner as pointer:
-            self._poll(pointer)
+            self._grows = True
             check(lib.braid_exec_set_scratch(pointer, self.graph._handle(scratch, "resource"), nbytes))
 
     def _keep(self, place: Tuple[int, int], thing: Any) -> None:

@@ -88,7 +88,7 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     braid_exec_begin_launch(exec);
     status = braid_exec_make_room(exec);
     if (!status)
-        status = braid_exec_explain_launch(exec, braid_exec_launch_frames(exec, stream, 1, false));
+        status = braid_exec_explain_launch(exec, braid_exec_launch_frames(exec, stream, 1));
     braid_exec_await_unrecorded(exec, stream);
     braid_exec_end_launch(exec);
     return status;

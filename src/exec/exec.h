@@ -34,6 +34,8 @@ struct frame_slot {
     struct exec_arena *more; // by place, of the others; NULL: there are none
     braid_event *done;       // leased; its latest record is behind every frame of the slot
     uint64_t number;         // of a frame that has the versions which the tasks are given
+    uint64_t seen;           // the latest change of values that it has taken
+    bool is_refused;         // its last update failed
     // Leased once needed, and recorded behind the frames that may use the first `num_marked` of
     // what the frame keeps.
     braid_event *mark;
@@ -69,18 +71,17 @@ struct braid_exec {
     braid_exec_when_full when_full;
     struct memory_info memory;  // guarded by lock: what a frame's arenas have
     braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
-    struct exec_arenas *stuck_arenas; // guarded by lock; see exec_scratch.c
-    struct placed *placed;  // what the graph became on several places; NULL: it is as it was
-    uint64_t *arena_begins; // of each place, in the memory plan, and its end
-    void *version_memory;   // of the device, for versioned buffers without addresses
+    uint64_t *scratch_bytes;    // guarded by lock: by resource of that graph, what the arenas have
+    bool must_grow;             // guarded by lock: it has more than they
+    struct placed *placed;      // what the graph became on several places; NULL: it is as it was
+    uint64_t *arena_begins;     // of each place, in the memory plan, and its end
+    void *version_memory;       // of the device, for versioned buffers without addresses
     uint64_t version_bytes;
-    struct exec_edit *version_edits; // guarded by lock: room for all addresses of versions, and for
-    const void **version_values;     // their values
-    uint64_t version_period;         // frames so far apart have the same versions of all buffers
-    struct exec_part *parts;         // in the order in which launches call them
-    struct exec_params params;       // its rows are guarded by lock
-    struct exec_room room;           // guarded by lock
-    pthread_mutex_t lock;            // guards launches and the slots
+    uint64_t version_period;   // frames so far apart have the same versions of all buffers
+    struct exec_part *parts;   // in the order in which launches call them
+    struct exec_params params; // its rows are guarded by lock
+    struct exec_values values; // guarded by lock
+    pthread_mutex_t lock;      // guards launches and the slots
     // Guarded by lock: a launch, or who else keeps launches away, waits without it; and who waits
     // for the end of that.
     bool is_waiting;
@@ -123,20 +124,17 @@ braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph
 const struct player *const *braid_exec_find_player(const struct player *const *players,
                                                    braid_exec_mode mode);
 
-// exec_change.c
-// Room for any one change, by parameters and calls. Errors: BRAID_NO_MEMORY, and freed with the
-// exec.
-braid_status braid_exec_prepare_changes(braid_exec *exec);
-void braid_exec_finish_changes(braid_exec *exec);
-// Replaces bytes in all frames, those of each node together, and tells the player. The caller holds
-// the lock. Errors: of braid_frame_change, the player, and event_query; then all is as it was.
-braid_status braid_exec_change(braid_exec *exec, const struct exec_edit *edits, uint32_t num);
-// Gives kernels whose grids have no block these grids, of which players do nothing. They were made
-// with others, which a driver takes. Errors: those of braid_exec_change.
-braid_status braid_exec_empty_grids(braid_exec *exec, const braid_graph *graph);
-// The same in the frame of one slot.
-braid_status braid_exec_change_slot(braid_exec *exec, uint32_t slot, const struct exec_edit *edits,
-                                    uint32_t num);
+// exec_update.c. Before a launch that has queued nothing, with the lock held: gives a slot's tasks
+// and its player what was set since its last launch, and the versions of the frame of that number.
+// They hold from frame `frame` of the next launch on (of several frames; otherwise 0).
+// Errors: those of braid_frame_resolve and of the player's update; then the next launch tries
+// again.
+braid_status braid_exec_update(braid_exec *exec, struct frame_slot *slot, uint64_t number,
+                               uint32_t frame);
+
+// exec_replaced.c. Frees what was kept for frames in flight that have ended. Errors: those of
+// event_query.
+braid_status braid_exec_free_replaced(braid_exec *exec, struct frame_slot *slot);
 // Behind a frame whose end was recorded on the stream: lets what is kept for frames in flight be
 // freed once this one has ended. The launch lacks nothing where that fails: the log tells, and it
 // is kept until a later launch marks it, or all frames have ended.
@@ -180,25 +178,22 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 
 // exec_scratch.c: keeps what it takes to give scratch another size. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);
-// Frees memory that tasks may have kept addresses in; its players are gone.
-void braid_exec_free_stuck_arenas(braid_exec *exec);
+// Between begin_launch and end_launch: gives all slots larger arenas, if scratch is to be larger,
+// and waits for the frames before, without the lock. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR;
+// then the next launch tries again.
+braid_status braid_exec_grow_scratch(braid_exec *exec);
 
 // exec_versions.c
 // Allocates what versioned buffers need, zeroed. Errors: of allocate, and of what queues.
 braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph);
 void braid_exec_free_versions(braid_exec *exec);
-// Before a launch, with the lock held: gives a slot's tasks the versions of the frame of that
-// number. Errors: those of braid_exec_change; then the slot has those that it had.
-braid_status braid_exec_turn_versions(braid_exec *exec, struct frame_slot *slot, uint64_t number);
 
 // Behind the last launch's end: settles what failed launches have left. Takes the lock.
 void braid_exec_settle(braid_exec *exec);
 
 // exec_launch.c: queues frames that the player launches at once, with the lock held, and records
 // their end.
-// `in_rows`: with the arguments that the player has kept for each.
-braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
-                                      bool in_rows);
+braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames);
 
 // exec_ranks.c. All do nothing where the graph has no communicators.
 // What all ranks do when they create an exec, whatever came of it here: `status` is the verdict on

@@ -89,6 +89,7 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
     if (!status)
         status = exec->player->create(&stage, &slot->playing);
     slot->number = index;
+    slot->seen = exec->values.now;
     return status;
 }
 
@@ -136,8 +137,6 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
         status = make_playings(exec, options);
     if (!status)
         status = verify_params(exec, graph);
-    if (!status)
-        status = braid_exec_empty_grids(exec, graph);
     if (status) {
         finish_program(exec);
         return status;
@@ -180,7 +179,6 @@ void braid_exec_free(braid_exec *exec)
     braid_exec_settle_communicators(exec);
     braid_exec_unwatch(exec);
     finish_program(exec);
-    braid_exec_free_stuck_arenas(exec);
     braid_tasks_finish(&exec->tasks);
     braid_exec_drop_parts(&exec->parts, exec);
     braid_exec_return_queues(exec);
@@ -193,11 +191,12 @@ void braid_exec_free(braid_exec *exec)
     braid_exec_params_finish(&exec->params);
     braid_extents_finish(&exec->extents);
     free(exec->communicators);
-    braid_exec_finish_changes(exec);
+    braid_exec_values_finish(&exec->values);
     pthread_mutex_destroy(&exec->lock);
     pthread_cond_destroy(&exec->has_waited);
     pthread_mutex_destroy(&exec->info_lock);
     braid_graph_destroy(exec->scratch_graph);
+    free(exec->scratch_bytes);
     free(exec);
 }
 
@@ -234,7 +233,7 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
     if (!status)
-        status = braid_exec_prepare_changes(exec);
+        status = braid_exec_values_create(exec->tasks.num, &exec->values);
     if (!status)
         status = braid_exec_keep_scratch(exec, graph);
     if (status)
@@ -285,6 +284,19 @@ static braid_status make_agreed(braid_exec *exec, const braid_graph *graph,
     return braid_exec_agree(exec, graph, false, status, &again);
 }
 
+// Kernels whose grids have no block were made with others, which a driver takes.
+static void empty_grids(braid_exec *exec, const braid_graph *graph)
+{
+    const struct graph_kernel *kernels = graph->kernels.items;
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        if (node->kind != WORK_KERNEL || !kernels[node->payload].empty)
+            continue;
+        tasks_control(&exec->tasks, i)->grid = graph_kernel_grid(&kernels[node->payload]);
+        braid_exec_values_mark(&exec->values, exec->tasks.num, i);
+    }
+}
+
 // The exec holds its devices open until it is destroyed.
 static braid_status create_on(const struct places *places, const braid_graph *graph,
                               const braid_exec_options *options, braid_exec **out_exec)
@@ -306,6 +318,7 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
         braid_exec_free(exec);
         return status;
     }
+    empty_grids(exec, exec->placed ? exec->placed->graph : graph);
     exec->info.argument_bytes = exec->tasks.num_slot_bytes[TASK_SLOT_ARGUMENTS];
     braid_places_hold(places, offsetof(braid_device, num_execs), 1);
     *out_exec = exec;

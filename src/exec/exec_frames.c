@@ -158,5 +158,7 @@ braid_status braid_exec_make_room(braid_exec *exec)
         status = braid_exec_await_failed_launch(exec);
     if (!status && braid_exec_parts_are_unsettled(exec->parts))
         status = braid_exec_await_frames(exec);
+    if (!status)
+        status = braid_exec_grow_scratch(exec);
     return braid_exec_explain_launch(exec, status);
 }

@@ -79,8 +79,7 @@ static braid_status play(braid_exec *exec, struct exec_launch *launch)
     ranges_begin("braid frame");
     braid_status status =
         launch->num_frames > 1
-            ? exec->player->launch_many(slot->playing, launch->queue, launch->num_frames,
-                                        launch->in_rows, &result)
+            ? exec->player->launch_many(slot->playing, launch->queue, launch->num_frames, &result)
             : exec->player->launch(slot->playing, launch->queue, &result);
     ranges_end();
     braid_inside_end(&inside);
@@ -151,8 +150,6 @@ static void launch_frames(braid_exec *exec, struct exec_launch *launch)
 {
     launch->status = braid_exec_parts_before(exec->parts, exec, launch);
     if (!launch->status)
-        launch->status = braid_exec_turn_versions(exec, launch->slot, launch->first);
-    if (!launch->status)
         launch->status = order_begin(exec, launch);
     if (!launch->status)
         launch->status = play(exec, launch);
@@ -165,8 +162,7 @@ static void launch_frames(braid_exec *exec, struct exec_launch *launch)
 }
 
 // What was claimed stays claimed where a part of the frame is under way.
-braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames,
-                                      bool in_rows)
+braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames)
 {
     uint64_t number = exec->num_frames, num = exec->num_slots;
     struct frame_slot *slot = &exec->slots[number % num];
@@ -177,9 +173,10 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
         .before = &exec->slots[(number + num - 1) % num],
         .first = number,
         .num_frames = num_frames,
-        .in_rows = in_rows,
     };
-    braid_status status = braid_exec_claim_communicators(exec, num_frames);
+    braid_status status = braid_exec_update(exec, slot, number, 0);
+    if (!status)
+        status = braid_exec_claim_communicators(exec, num_frames);
     if (status)
         return status;
     launch.uses = device_stream_uses(stream);

@@ -53,14 +53,16 @@ static braid_status launch_some(braid_exec *exec, braid_stream *stream, size_t f
 {
     // Before its row is put in place: while this waits, others may set the parameter.
     braid_status status = braid_exec_make_room(exec);
+    if (!status && num_frames > 1)
+        status = exec->player->update(exec->slots[0].playing, NULL, 0, 0);
     for (uint32_t i = 0; i < num_frames && in_rows && !status; i++) {
         status = put_rows(exec, first + i);
         if (!status && num_frames > 1)
-            exec->player->keep_row(exec->slots[0].playing, i);
+            status = braid_exec_update(exec, &exec->slots[0], exec->num_frames, i);
     }
     if (status)
-        return status;
-    status = braid_exec_launch_frames(exec, stream, num_frames, in_rows);
+        return braid_exec_explain_launch(exec, status);
+    status = braid_exec_launch_frames(exec, stream, num_frames);
     return braid_exec_explain_launch(exec, status);
 }
 

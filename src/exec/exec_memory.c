@@ -28,7 +28,8 @@ void braid_exec_place_tasks(braid_exec *exec, const braid_graph *graph,
     braid_tasks_place(&exec->tasks, graph, plan->offsets);
     for (uint32_t i = 0; exec->placed && i < exec->tasks.num_addresses; i++) {
         struct task_address *address = &exec->tasks.addresses[i];
-        address->arena_offset -= braid_exec_place_begin(plan, address->place);
+        if (!address->num_versions)
+            address->arena_offset -= braid_exec_place_begin(plan, address->place);
     }
 }
 

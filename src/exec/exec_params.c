@@ -51,29 +51,31 @@ static size_t offset_in_node(uint32_t target, enum work_kind kind)
     case BRAID_TARGET_ARGUMENT:
     case BRAID_TARGET_GRID:
     case BRAID_TARGET_GRID_X:
+    case BRAID_TARGET_COPY:
+    case BRAID_TARGET_FILL:
         break;
     }
     return offsetof(struct task_control, grid);
 }
 
-struct exec_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target)
+struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target)
 {
     bool is_control = target == BRAID_TARGET_ENABLED ||
                       (target >= BRAID_TARGET_GRID && target <= BRAID_TARGET_GRID_Z);
     uint64_t first = is_control ? node * sizeof(struct task_control) : tasks->offsets[node];
-    return (struct exec_edit){
+    return (struct value_edit){
         .node = node,
         .slot = is_control ? TASK_SLOT_CONTROLS : TASK_SLOT_WORKS,
         .offset = first + offset_in_node(target, tasks->items[node].kind),
     };
 }
 
-static struct exec_edit edit_of_use(const struct tasks *tasks,
-                                    const struct graph_parameter_use *use)
+static struct value_edit edit_of_use(const struct tasks *tasks,
+                                     const struct graph_parameter_use *use)
 {
-    struct exec_edit edit;
+    struct value_edit edit;
     if (use->target == BRAID_TARGET_ARGUMENT)
-        edit = (struct exec_edit){
+        edit = (struct value_edit){
             .node = use->node,
             .slot = TASK_SLOT_ARGUMENTS,
             .offset =
@@ -157,7 +159,7 @@ braid_status braid_exec_params_verify(const struct exec_params *params, const br
         return braid_error_no_memory("the proof of parameters");
     for (uint32_t p = 0; p < params->num; p++) {
         for (uint32_t i = params->first_use[p]; i < params->first_use[p + 1]; i++) {
-            const struct exec_edit *use = &params->uses[i];
+            const struct value_edit *use = &params->uses[i];
             bindings[i] = (struct verify_binding){
                 .parameter = p,
                 .from = params->offsets[i],

@@ -1,32 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of an exec's nodes can change: bytes of frames, and the parameters that go there.
+// Where targets of nodes stand in the master copy, and the parameters that go there.
 #ifndef BRAID_EXEC_EXEC_PARAMS_H
 #define BRAID_EXEC_EXEC_PARAMS_H
 
+#include "exec/exec_values.h"
 #include "graph/graph.h"
 #include "program/frame.h"
 
-// Bytes of a slot that get another value.
-struct exec_edit {
-    const unsigned char *from;
-    uint64_t offset; // in the slot
-    uint32_t slot;   // enum task_slot
-    uint32_t node;   // whose they are
-    uint32_t bytes;
-};
-
-// A node of a frame that has been changed, and what it was.
-struct exec_changed;
-
-// Room for one change of the exec, which its lock guards.
-struct exec_room {
-    struct exec_edit *edits;
-    struct exec_changed *changed;
-    unsigned char *bytes;
-};
-
 // The bytes of a node's target (braid_target) that is no argument, without `from` and `bytes`.
-struct exec_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target);
+struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target);
 
 // A value of a parameter for each frame of the next launch of several.
 struct exec_param_rows {
@@ -40,7 +22,7 @@ struct exec_params {
     uint32_t *name;               // of each parameter: place in names
     uint32_t *bytes;              // of its value
     uint32_t *first_use;          // num + 1: those of parameter p are first_use[p] .. [p + 1]
-    struct exec_edit *uses;       // by parameter, then by node, then as declared; `from` is not set
+    struct value_edit *uses;      // by parameter, then by node, then as declared; `from` is not set
     uint32_t *offsets;            // of each use: from where in the parameter
     struct exec_param_rows *rows; // by parameter
 };

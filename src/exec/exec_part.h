@@ -20,7 +20,6 @@ struct exec_launch {
     struct frame_slot *slot, *before;  // of the first frame, and of the frame before it
     uint64_t first;                    // number of the first frame
     uint32_t num_frames, num_launched; // num_launched is 0 until the player has taken the frames
-    bool in_rows;                      // each frame has a row of the parameters that have rows
     bool queued;                       // something of the frames is queued
     uint64_t uses;                     // of `stream`, before the launch
     braid_status status;               // of the steps so far

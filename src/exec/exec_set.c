@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Giving one node other values: arguments, a grid, ends and sizes, data of calls, or no work.
+// Setters of arguments, and of any value. Each writes the master copy; the next launches take it
+// there.
+#include <string.h>
+
 #include "base/error.h"
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
+#include "exec/exec_set_check.h"
 
 // A call that changes a node, once its exec and node are known to be right.
 struct setter {
     const char *function;
     braid_exec *exec;
     uint32_t node;
-    const struct backend_task *task; // of the first frame, for what does not change
+    const struct backend_task *task; // for what does not change
 };
 
 static braid_status begin(const char *function, braid_exec *exec, braid_node node,
@@ -32,116 +36,15 @@ static struct node_text name_node(const struct setter *setter)
     return braid_node_text(setter->node, setter->task->name);
 }
 
-static braid_status refuse_kind(const struct setter *setter, const char *wanted)
-{
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s is not a %s", setter->function,
-                       name_node(setter).text, wanted);
-}
-
-// The same for a node of a kind.
-static braid_status begin_kind(const char *function, braid_exec *exec, braid_node node,
-                               enum work_kind kind, struct setter *out_setter)
+// The same for a kernel.
+static braid_status begin_kernel(const char *function, braid_exec *exec, braid_node node,
+                                 struct setter *out_setter)
 {
     braid_status status = begin(function, exec, node, out_setter);
-    if (status || out_setter->task->kind == kind)
+    if (status || out_setter->task->kind == WORK_KERNEL)
         return status;
-    return refuse_kind(out_setter, braid_work_words[kind].name);
-}
-
-// A target's new bytes.
-struct new_value {
-    uint32_t target;
-    const void *from;
-    uint32_t bytes; // 0: it stays
-};
-
-static braid_status set_targets(const struct setter *setter, const struct new_value *values,
-                                uint32_t num_values)
-{
-    braid_exec *exec = setter->exec;
-    pthread_mutex_lock(&exec->lock);
-    struct exec_edit *edits = exec->room.edits;
-    uint32_t num = 0;
-    for (uint32_t i = 0; i < num_values; i++) {
-        if (!values[i].bytes)
-            continue;
-        edits[num] = braid_exec_edit_of(&exec->tasks, setter->node, values[i].target);
-        edits[num].from = values[i].from;
-        edits[num++].bytes = values[i].bytes;
-    }
-    braid_status status = braid_exec_change(exec, edits, num);
-    pthread_mutex_unlock(&exec->lock);
-    return status;
-}
-
-braid_status braid_exec_set_grid(braid_exec *exec, braid_node node, braid_dim3 grid)
-{
-    struct setter setter = { 0 };
-    braid_status status = begin_kind("braid_exec_set_grid", exec, node, WORK_KERNEL, &setter);
-    if (status)
-        return status;
-    grid.y = grid.y ? grid.y : 1;
-    grid.z = grid.z ? grid.z : 1;
-    const struct new_value value = { BRAID_TARGET_GRID, &grid, sizeof(grid) };
-    return set_targets(&setter, &value, 1);
-}
-
-braid_status braid_exec_set_copy(braid_exec *exec, braid_node node, void *to, const void *from,
-                                 uint64_t bytes)
-{
-    struct setter setter = { 0 };
-    braid_status status = begin_kind("braid_exec_set_copy", exec, node, WORK_COPY, &setter);
-    if (status)
-        return status;
-    const struct new_value values[] = {
-        { BRAID_TARGET_TO, &to, to ? sizeof(to) : 0 },
-        { BRAID_TARGET_FROM, &from, from ? sizeof(from) : 0 },
-        { BRAID_TARGET_BYTES, &bytes, bytes ? sizeof(bytes) : 0 },
-    };
-    return set_targets(&setter, values, 3);
-}
-
-braid_status braid_exec_set_fill(braid_exec *exec, braid_node node, void *to, uint32_t value,
-                                 uint64_t num_values)
-{
-    struct setter setter = { 0 };
-    braid_status status = begin_kind("braid_exec_set_fill", exec, node, WORK_FILL, &setter);
-    if (status)
-        return status;
-    const struct new_value values[] = {
-        { BRAID_TARGET_TO, &to, to ? sizeof(to) : 0 },
-        { BRAID_TARGET_VALUE, &value, sizeof(value) },
-        { BRAID_TARGET_NUM_VALUES, &num_values, num_values ? sizeof(num_values) : 0 },
-    };
-    return set_targets(&setter, values, 3);
-}
-
-braid_status braid_exec_set_user(braid_exec *exec, braid_node node, void *user)
-{
-    struct setter setter = { 0 };
-    braid_status status = begin("braid_exec_set_user", exec, node, &setter);
-    if (status)
-        return status;
-    if (setter.task->kind != WORK_HOST && setter.task->kind != WORK_NATIVE)
-        return refuse_kind(&setter, "host call or native call");
-    const struct new_value value = { BRAID_TARGET_USER, &user, sizeof(user) };
-    return set_targets(&setter, &value, 1);
-}
-
-braid_status braid_exec_set_enabled(braid_exec *exec, braid_node node, bool enabled)
-{
-    struct setter setter = { 0 };
-    braid_status status = begin("braid_exec_set_enabled", exec, node, &setter);
-    if (status)
-        return status;
-    if (setter.task->kind == WORK_AWAIT || setter.task->kind == WORK_POST)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_set_enabled: node %s is a communication, whose other ranks "
-                           "would wait for it",
-                           name_node(&setter).text);
-    const uint32_t word = enabled;
-    const struct new_value value = { BRAID_TARGET_ENABLED, &word, sizeof(word) };
-    return set_targets(&setter, &value, 1);
+    return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s is not a kernel", function,
+                       name_node(out_setter).text);
 }
 
 // Those that the program gave.
@@ -176,41 +79,43 @@ static braid_status set_args(const struct setter *setter, const braid_arg *args,
 {
     braid_exec *exec = setter->exec;
     const struct backend_launch *launch = &setter->task->launch;
-    pthread_mutex_lock(&exec->lock);
-    struct exec_edit *edits = exec->room.edits;
     uint64_t offset = braid_tasks_arg_offset(&exec->tasks, setter->node, (uint32_t)first);
+    pthread_mutex_lock(&exec->lock);
     for (size_t i = 0; i < num; i++) {
-        edits[i] = (struct exec_edit){ .from = args[i].data,
-                                       .offset = offset,
-                                       .slot = TASK_SLOT_ARGUMENTS,
-                                       .node = setter->node,
-                                       .bytes = launch->arg_bytes[first + i] };
-        offset += graph_arg_stride(edits[i].bytes);
+        const struct value_edit edit = { .from = args[i].data,
+                                         .offset = offset,
+                                         .slot = TASK_SLOT_ARGUMENTS,
+                                         .node = setter->node,
+                                         .bytes = launch->arg_bytes[first + i] };
+        braid_exec_write_value(exec, &edit);
+        offset += graph_arg_stride(edit.bytes);
     }
-    braid_status status = braid_exec_change(exec, edits, (uint32_t)num);
     pthread_mutex_unlock(&exec->lock);
-    return status;
+    return BRAID_OK;
+}
+
+static braid_status set_arg(const struct setter *setter, size_t index, braid_arg arg)
+{
+    if (index >= count_args(setter))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s: node %s has %u arguments, there is no number %zu", setter->function,
+                           name_node(setter).text, count_args(setter), index);
+    braid_status status = check_arg(setter, index, arg);
+    return status ? status : set_args(setter, &arg, index, 1);
 }
 
 braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index, braid_arg arg)
 {
     struct setter setter = { 0 };
-    braid_status status = begin_kind("braid_exec_set_arg", exec, node, WORK_KERNEL, &setter);
-    if (status)
-        return status;
-    if (index >= count_args(&setter))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_set_arg: node %s has %u arguments, there is no number %zu",
-                           name_node(&setter).text, count_args(&setter), index);
-    status = check_arg(&setter, index, arg);
-    return status ? status : set_args(&setter, &arg, index, 1);
+    braid_status status = begin_kernel("braid_exec_set_arg", exec, node, &setter);
+    return status ? status : set_arg(&setter, index, arg);
 }
 
 braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_arg *args,
                                  size_t num_args)
 {
     struct setter setter = { 0 };
-    braid_status status = begin_kind("braid_exec_set_args", exec, node, WORK_KERNEL, &setter);
+    braid_status status = begin_kernel("braid_exec_set_args", exec, node, &setter);
     if (status)
         return status;
     if (num_args && !args)
@@ -223,4 +128,128 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
     for (size_t i = 0; i < num_args && !status; i++)
         status = check_arg(&setter, i, args[i]);
     return status ? status : set_args(&setter, args, 0, num_args);
+}
+
+enum { MOST_VALUES = 3 };
+
+// What one value of the program becomes: one value of the master copy, or several.
+struct pieces {
+    struct value_edit edits[MOST_VALUES];
+    uint32_t num;
+    braid_dim3 grid;
+    uint32_t word;
+};
+
+static void add_piece(const struct setter *setter, uint32_t target, const void *from,
+                      uint32_t bytes, struct pieces *pieces)
+{
+    struct value_edit edit = braid_exec_edit_of(&setter->exec->tasks, setter->node, target);
+    edit.from = from;
+    edit.bytes = bytes;
+    pieces->edits[pieces->num++] = edit;
+}
+
+static void add_copy(const struct setter *setter, const braid_copy_values *copy,
+                     struct pieces *pieces)
+{
+    if (copy->to)
+        add_piece(setter, BRAID_TARGET_TO, &copy->to, sizeof(copy->to), pieces);
+    if (copy->from)
+        add_piece(setter, BRAID_TARGET_FROM, &copy->from, sizeof(copy->from), pieces);
+    if (copy->bytes)
+        add_piece(setter, BRAID_TARGET_BYTES, &copy->bytes, sizeof(copy->bytes), pieces);
+}
+
+static void add_fill(const struct setter *setter, const braid_fill_values *fill,
+                     struct pieces *pieces)
+{
+    if (fill->to)
+        add_piece(setter, BRAID_TARGET_TO, &fill->to, sizeof(fill->to), pieces);
+    if (fill->num_values)
+        add_piece(setter, BRAID_TARGET_NUM_VALUES, &fill->num_values, sizeof(fill->num_values),
+                  pieces);
+    add_piece(setter, BRAID_TARGET_VALUE, &fill->value, sizeof(fill->value), pieces);
+}
+
+// A y and z that a struct leaves out are 1.
+static void add_grid(const struct setter *setter, const braid_dim3 *grid, struct pieces *pieces)
+{
+    pieces->grid = (braid_dim3){ grid->x, grid->y ? grid->y : 1, grid->z ? grid->z : 1 };
+    add_piece(setter, BRAID_TARGET_GRID, &pieces->grid, sizeof(pieces->grid), pieces);
+}
+
+static void add_flag(const struct setter *setter, const unsigned char *flag, struct pieces *pieces)
+{
+    pieces->word = *flag != 0;
+    add_piece(setter, BRAID_TARGET_ENABLED, &pieces->word, sizeof(pieces->word), pieces);
+}
+
+static uint32_t bytes_of(const struct setter *setter, uint32_t target)
+{
+    const struct tasks *tasks = &setter->exec->tasks;
+    if (target != BRAID_TARGET_VALUE)
+        return braid_graph_target_bytes(target);
+    const unsigned char *works = tasks->slot_bytes[TASK_SLOT_WORKS];
+    return ((const union work *)(const void *)(works + tasks->offsets[setter->node]))
+        ->fill.value_bytes;
+}
+
+static braid_status set_target(const struct setter *setter, uint32_t target, const void *value)
+{
+    struct pieces pieces = { .num = 0 };
+    if (target == BRAID_TARGET_COPY)
+        add_copy(setter, value, &pieces);
+    else if (target == BRAID_TARGET_FILL)
+        add_fill(setter, value, &pieces);
+    else if (target == BRAID_TARGET_GRID)
+        add_grid(setter, value, &pieces);
+    else if (target == BRAID_TARGET_ENABLED)
+        add_flag(setter, value, &pieces);
+    else
+        add_piece(setter, target, value, bytes_of(setter, target), &pieces);
+    pthread_mutex_lock(&setter->exec->lock);
+    braid_status status = braid_exec_put_values(setter->exec, pieces.edits, pieces.num);
+    pthread_mutex_unlock(&setter->exec->lock);
+    return status;
+}
+
+static braid_status check_target(const struct setter *setter, braid_target target, size_t index)
+{
+    enum work_kind kind = setter->task->kind;
+    if (target == BRAID_TARGET_ENABLED && (kind == WORK_AWAIT || kind == WORK_POST))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_exec_set: node %s is a communication, whose other ranks would "
+                           "wait for it",
+                           name_node(setter).text);
+    if ((uint32_t)target > BRAID_TARGET_FILL)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set: node %s: unknown target %u",
+                           name_node(setter).text, (uint32_t)target);
+    if (!braid_graph_target_fits(target, kind))
+        return braid_error(
+            BRAID_INVALID_ARGUMENT, "braid_exec_set: node %s is a %s, which has no %s",
+            name_node(setter).text, braid_work_words[kind].name, braid_graph_target_name(target));
+    if (target != BRAID_TARGET_ARGUMENT && index)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_exec_set: node %s: index %zu, where the target is %s",
+                           name_node(setter).text, index, braid_graph_target_name(target));
+    return BRAID_OK;
+}
+
+braid_status braid_exec_set(braid_exec *exec, braid_node node, braid_target target, size_t index,
+                            const void *value)
+{
+    struct setter setter = { 0 };
+    braid_status status = begin("braid_exec_set", exec, node, &setter);
+    if (!status)
+        status = check_target(&setter, target, index);
+    if (status)
+        return status;
+    if (!value)
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set: node %s: value is NULL",
+                           name_node(&setter).text);
+    if (target != BRAID_TARGET_ARGUMENT)
+        return set_target(&setter, target, value);
+    uint32_t num = count_args(&setter);
+    size_t bytes = index < num ? setter.task->launch.arg_bytes[index] : 0;
+    return set_arg(&setter, index, (braid_arg){ value, bytes });
 }

@@ -3,18 +3,16 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
+#include "exec/exec_set_check.h"
 
 braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const void *value)
 {
     const struct exec_params *params = &exec->params;
     uint32_t first = params->first_use[parameter];
     uint32_t num = params->first_use[parameter + 1] - first;
-    struct exec_edit *edits = exec->room.edits;
-    for (uint32_t i = 0; i < num; i++) {
-        edits[i] = params->uses[first + i];
-        edits[i].from = (const unsigned char *)value + params->offsets[first + i];
-    }
-    return braid_exec_change(exec, edits, num);
+    for (uint32_t i = 0; i < num; i++)
+        params->uses[first + i].from = (const unsigned char *)value + params->offsets[first + i];
+    return braid_exec_put_values(exec, params->uses + first, num);
 }
 
 braid_status braid_exec_check_param(const char *function, const braid_exec *exec,

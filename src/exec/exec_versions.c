@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versioned buffers of an exec: their memory, and which of it each frame has.
+// Versioned buffers of an exec: their memory, and after how many frames it is the same again.
 #include <string.h>
 
 #include "base/array.h"
@@ -66,30 +66,22 @@ static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned c
     return bytes;
 }
 
-static braid_status make_edits(braid_exec *exec)
-{
-    uint32_t num = exec->tasks.num_versions;
-    exec->version_edits = braid_allocate_zeroed(num, sizeof(*exec->version_edits));
-    exec->version_values = braid_allocate_zeroed(num, sizeof(*exec->version_values));
-    if (!exec->version_edits || !exec->version_values)
-        return braid_error_no_memory("the versions of an exec");
-    return BRAID_OK;
-}
-
 braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph)
 {
     exec->version_period = 1;
-    for (uint32_t i = 0; i < exec->tasks.num_versions; i++)
-        exec->version_period = common_multiple(exec->version_period, exec->tasks.versions[i].num);
+    for (uint32_t i = 0; i < exec->tasks.num_addresses; i++) {
+        uint32_t num = exec->tasks.addresses[i].num_versions;
+        exec->version_period = common_multiple(exec->version_period, num ? num : 1);
+    }
     uint64_t bytes = place_all(exec, graph, NULL);
-    braid_status status = make_edits(exec);
-    if (status || bytes == 0)
-        return status;
+    if (bytes == 0)
+        return BRAID_OK;
     struct backend *backend = exec->device->backend;
     if (bytes == UINT64_MAX)
         return braid_error(BRAID_NO_MEMORY, "the versioned buffers of an exec on %s are too large",
                            exec->device->label);
-    status = backend->ops->allocate(backend, BRAID_MEMORY_DEVICE, bytes, &exec->version_memory);
+    braid_status status =
+        backend->ops->allocate(backend, BRAID_MEMORY_DEVICE, bytes, &exec->version_memory);
     if (status) {
         exec->version_memory = NULL;
         return braid_error(status, "the versioned buffers of an exec on %s take %llu bytes: %s",
@@ -106,42 +98,4 @@ void braid_exec_free_versions(braid_exec *exec)
     if (exec->version_memory)
         backend->ops->release(backend, BRAID_MEMORY_DEVICE, exec->version_memory);
     exec->version_memory = NULL;
-    free(exec->version_edits);
-    free(exec->version_values);
-}
-
-// Those whose value changes. Returns how many.
-static uint32_t list_edits(braid_exec *exec, const struct frame_slot *slot, uint64_t number)
-{
-    const struct tasks *tasks = &exec->tasks;
-    uint32_t num = 0;
-    for (uint32_t i = 0; i < tasks->num_versions; i++) {
-        const struct task_version *version = &tasks->versions[i];
-        const void *value = frame_version(tasks, version, number);
-        if (memcmp(slot->frame.slots[version->slot] + version->offset, &value, sizeof(value)) == 0)
-            continue;
-        exec->version_values[num] = value;
-        exec->version_edits[num] =
-            (struct exec_edit){ .from = (const unsigned char *)&exec->version_values[num],
-                                .offset = version->offset,
-                                .slot = version->slot,
-                                .node = version->node,
-                                .bytes = sizeof(value) };
-        num++;
-    }
-    return num;
-}
-
-braid_status braid_exec_turn_versions(braid_exec *exec, struct frame_slot *slot, uint64_t number)
-{
-    if ((number - slot->number) % exec->version_period == 0)
-        return BRAID_OK;
-    uint32_t num = list_edits(exec, slot, number);
-    braid_status status =
-        braid_exec_change_slot(exec, (uint32_t)(slot - exec->slots), exec->version_edits, num);
-    if (status)
-        return braid_error(status, "the versions of frame %llu: %s", (unsigned long long)number,
-                           braid_error_message());
-    slot->number = number;
-    return BRAID_OK;
 }

@@ -228,6 +228,10 @@ const char *braid_graph_resource_name(const braid_graph *graph, uint32_t resourc
 
 // What a parameter's target (braid_target) is called.
 const char *braid_graph_target_name(uint32_t target);
+// Whether there is such a target of such nodes; how many bytes it has, unless it is an argument or
+// several values.
+bool braid_graph_target_fits(uint32_t target, enum work_kind kind);
+uint32_t braid_graph_target_bytes(uint32_t target);
 
 // The bytes of argument `index` of a kernel, and its size.
 const void *braid_graph_arg(const braid_graph *graph, const struct graph_kernel *kernel,

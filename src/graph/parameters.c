@@ -60,11 +60,23 @@ static const struct target targets[] = {
     [BRAID_TARGET_NUM_VALUES] = { "num_values", OF_FILLS, sizeof(uint64_t), false },
     [BRAID_TARGET_USER] = { "user", OF_CALLS, sizeof(void *), false },
     [BRAID_TARGET_ENABLED] = { "enabled", OF_ALL, sizeof(uint32_t), true },
+    [BRAID_TARGET_COPY] = { "copy", OF_COPIES, 0, false }, // of several values: of no parameter
+    [BRAID_TARGET_FILL] = { "fill", OF_FILLS, 0, false },
 };
 
 const char *braid_graph_target_name(uint32_t target)
 {
     return targets[target].name;
+}
+
+bool braid_graph_target_fits(uint32_t target, enum work_kind kind)
+{
+    return target < sizeof(targets) / sizeof(*targets) && targets[target].kinds & 1u << kind;
+}
+
+uint32_t braid_graph_target_bytes(uint32_t target)
+{
+    return targets[target].bytes;
 }
 
 static const struct graph_kernel *kernel_of(const braid_graph *graph, braid_node node)
@@ -103,6 +115,10 @@ static braid_status check_target(const braid_graph *graph, const char *name,
                            braid_work_words[kind].name, targets[index].name);
     if (index == BRAID_TARGET_ARGUMENT)
         return check_argument(graph, name, use);
+    if (!targets[index].bytes)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "parameter '%s': node '%s': all of a %s is set by braid_exec_set alone",
+                           name, node, targets[index].name);
     if (use->argument || use->argument_offset)
         return braid_error(
             BRAID_INVALID_ARGUMENT,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tasks of one frame are given: memory for the values that are bound, and the tasks with
-// those values in them. Every frame that may be in flight has its own.
+// What the tasks of one frame are given: tasks with their values in them, resolved from the value
+// table (tasks.h). Every frame that may be in flight has its own.
 #ifndef BRAID_PROGRAM_FRAME_H
 #define BRAID_PROGRAM_FRAME_H
 
@@ -8,13 +8,15 @@
 #include "program/tasks.h"
 
 struct frame {
-    unsigned char *slots[TASK_NUM_SLOTS];
-    void **args;                // of all kernels, node by node: pointers into slots
+    unsigned char *arguments;   // of all kernels, laid out as in the master copy
+    unsigned char *room;        // for the arguments of any one task
+    void **args;                // of all kernels, node by node: pointers into arguments
     struct backend_task *tasks; // by node index, ready to be submitted
     uint32_t num_tasks;
-    struct backend *backend;     // of place 0
-    const struct places *places; // as those of its tasks
-    uint64_t num_launches;       // of this frame's slot, begun so far
+    struct backend *backend;            // of place 0
+    const struct places *places;        // as those of its tasks
+    unsigned char *arenas[MOST_PLACES]; // by place; NULL: there is none
+    uint64_t num_launches;              // of this frame's slot, begun so far
     struct host_calls host_calls;
     struct backend_task *replaced; // whose detours frames in flight may still use
     uint32_t num_replaced, room_replaced;
@@ -29,31 +31,13 @@ braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const 
 // No frame is in flight.
 void braid_frame_finish(struct frame *frame);
 
-// Reads the values of a task anew, after bytes of a slot have changed. The caller keeps a copy of
-// the task as it was, and then either settles or takes back the change. Errors, with the task as it
-// was: BRAID_INVALID_ARGUMENT (a value that the graph would not have taken), BRAID_NO_MEMORY,
-// BRAID_DEVICE_ERROR.
-braid_status braid_frame_change(const struct tasks *tasks, struct frame *frame, uint32_t task);
-
-// The change stands: what only the old task had is kept for frames in flight, if it was launched.
-void braid_frame_settle(struct frame *frame, const struct backend_task *old);
-
-// A task is the frame's again, instead of the one that is; the caller has put back the bytes that
-// it was made of, and keeps the other one until the player has this one, too.
-void braid_frame_put(const struct tasks *tasks, struct frame *frame,
-                     const struct backend_task *task);
-// Frees what only such another one had, which no launch has seen.
-void braid_frame_discard(const struct frame *frame, struct backend_task *unused);
+// Gives a task the values of the table for the frame of that number. Frames in flight keep what
+// only the task before had. *out_changed: it has others than before.
+// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR; then the task is as it was.
+braid_status braid_frame_resolve(const struct tasks *tasks, struct frame *frame, uint32_t task,
+                                 uint64_t number, bool *out_changed);
 
 // Frees the first `num` of what was kept for frames in flight, which have ended.
 void braid_frame_free_replaced(struct frame *frame, uint32_t num);
-
-// The address that a node is given of a version by the frame of that number.
-static inline const void *frame_version(const struct tasks *tasks,
-                                        const struct task_version *version, uint64_t number)
-{
-    uint64_t which = (number + version->num - version->frames_before) % version->num;
-    return (const char *)tasks->version_memory[version->first + which] + version->memory_offset;
-}
 
 #endif

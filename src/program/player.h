@@ -73,10 +73,16 @@ struct player {
                               uint32_t num, struct island_fit *out_fits);
     // Prepares launches. BRAID_UNSUPPORTED, and the reason, where that turns out only now.
     braid_status (*create)(const struct stage *stage, struct playing **out_playing);
-    // Optional, for players that keep values of their own: takes a task's new values for later
-    // launches: arguments, grid, work, whether it is disabled. `task` is the frame's; if it fails,
-    // the old ones stand. BRAID_UNSUPPORTED, and why, where it cannot be.
-    braid_status (*set_bindings)(struct playing *playing, const struct backend_task *task);
+    // Optional, for players that keep values of their own: takes what tasks of the frame have now,
+    // arguments, grid, work, and whether they are disabled, from frame `frame` of the next launch
+    // on. If it fails, it has taken some of them: the caller hands all of them over again before it
+    // launches. BRAID_UNSUPPORTED, and why, where a value cannot be. No tasks from frame 0 on:
+    // values that were for later frames of a launch that was not made are forgotten.
+    braid_status (*update)(struct playing *playing, const struct backend_task *const *tasks,
+                           uint32_t num, uint32_t frame);
+    // Optional: BRAID_UNSUPPORTED, and why, where `update` is known to refuse this of a task. It
+    // calls no driver; the task is not the frame's.
+    braid_status (*check_task)(const struct playing *playing, const struct backend_task *task);
     // Whether it does what frame positions say, on this device. NULL: it does not.
     bool (*orders_frames)(struct backend *backend, bool several_places);
     // Optional, for those: once, before any launch, with the playing of the slot before: frames of
@@ -93,14 +99,12 @@ struct player {
     // What the host's clock says at a moment of the times that were just read
     // (profile->clock.host).
     braid_status (*read_clock)(struct playing *playing, struct profile *profile);
-    // Optional, all three or none: many frames by one launch. How many at most, with arguments of
+    // Optional, both or neither: many frames by one launch. How many at most, with arguments of
     // their own (`in_rows`) or with the same; 1: no more than `launch` does.
     uint32_t (*most_frames)(const struct playing *playing, bool in_rows);
-    // Takes the arguments of now as those of the given frame of the next launch_many.
-    void (*keep_row)(struct playing *playing, uint32_t frame);
-    // As launch, for several frames in a row; `in_rows`: each with the arguments kept for it.
+    // As launch, for several frames in a row. Each has the values that `update` gave it.
     braid_status (*launch_many)(struct playing *playing, braid_stream *stream, uint32_t num_frames,
-                                bool in_rows, struct play_result *out_result);
+                                struct play_result *out_result);
     // Optional: after the device failed, adds what was running in islands, as far as can be told.
     void (*find_running)(const struct playing *playing, struct running *running);
     // Optional: waits for each stream of its own, if some fail for the others, and, as those that

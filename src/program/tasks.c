@@ -36,10 +36,10 @@ static braid_status make_slots(const braid_graph *graph, struct tasks *tasks)
         fill_slot(tasks, TASK_SLOT_CONTROLS, NULL, tasks->num * sizeof(struct task_control));
     tasks->offsets = braid_allocate_zeroed(tasks->num, sizeof(*tasks->offsets));
     tasks->addresses = braid_allocate_zeroed(graph->addresses.num, sizeof(*tasks->addresses));
-    tasks->versions = braid_allocate_zeroed(graph->addresses.num, sizeof(*tasks->versions));
+    tasks->first_address = braid_allocate_zeroed((size_t)tasks->num + 1, sizeof(uint32_t));
     tasks->version_memory = braid_allocate_zeroed(graph->versions.num, sizeof(void *));
     tasks->arg_sizes = braid_allocate_zeroed(num_args, sizeof(*tasks->arg_sizes));
-    if (!made || !tasks->offsets || !tasks->addresses || !tasks->versions ||
+    if (!made || !tasks->offsets || !tasks->addresses || !tasks->first_address ||
         !tasks->version_memory || !tasks->arg_sizes)
         return braid_error_no_memory("the values of an exec");
     tasks->num_args = (uint32_t)num_args;
@@ -57,6 +57,23 @@ uint64_t braid_tasks_arg_offset(const struct tasks *tasks, uint32_t node, uint32
     for (uint32_t i = 0; i < index; i++)
         offset += graph_arg_stride(tasks->items[node].launch.arg_bytes[i]);
     return offset;
+}
+
+uint64_t braid_tasks_arg_bytes(const struct tasks *tasks, uint32_t node)
+{
+    return braid_tasks_arg_offset(tasks, node, tasks->items[node].launch.num_args) -
+           tasks->offsets[node];
+}
+
+bool braid_tasks_is_address(const struct tasks *tasks, uint32_t node, uint32_t slot,
+                            uint64_t offset)
+{
+    for (uint32_t i = tasks->first_address[node]; i < tasks->first_address[node + 1]; i++) {
+        const struct task_address *address = &tasks->addresses[i];
+        if (!address->is_set && address->slot == slot && address->offset == offset)
+            return true;
+    }
+    return false;
 }
 
 static struct task_address place_address(const braid_graph *graph, const struct tasks *tasks,
@@ -92,26 +109,21 @@ static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32
 {
     const struct graph_address *addresses = graph->addresses.items;
     const struct graph_resource *resources = graph->resources.items;
-    for (;;) {
-        uint32_t next = tasks->num_addresses + tasks->num_versions;
-        if (next == graph->addresses.num || addresses[next].node != node)
-            return;
-        const struct graph_resource *resource = &resources[addresses[next].resource];
-        struct task_address placed = place_address(graph, tasks, &addresses[next]);
+    for (; tasks->num_addresses < graph->addresses.num; tasks->num_addresses++) {
+        const struct graph_address *next = &addresses[tasks->num_addresses];
+        const struct graph_resource *resource = &resources[next->resource];
+        if (next->node != node)
+            break;
+        struct task_address *address = &tasks->addresses[tasks->num_addresses];
+        *address = place_address(graph, tasks, next);
         if (resource->num_versions > 1)
-            tasks->items[node].varies |= 1u << target_of(tasks, &addresses[next]);
-        if (resource->num_versions)
-            tasks->versions[tasks->num_versions++] =
-                (struct task_version){ .node = node,
-                                       .slot = placed.slot,
-                                       .offset = placed.offset,
-                                       .first = resource->first_version,
-                                       .num = resource->num_versions,
-                                       .frames_before = resource->frames_before,
-                                       .memory_offset = resource->offset };
-        else
-            tasks->addresses[tasks->num_addresses++] = placed;
+            tasks->items[node].varies |= 1u << target_of(tasks, next);
+        address->num_versions = resource->num_versions;
+        address->first = resource->first_version;
+        address->frames_before = resource->frames_before;
+        address->memory_offset = resource->num_versions ? resource->offset : 0;
     }
+    tasks->first_address[node + 1] = tasks->num_addresses;
 }
 
 static struct node_text name_node(const braid_graph *graph, uint32_t node)
@@ -282,7 +294,7 @@ void braid_tasks_finish(struct tasks *tasks)
         free(tasks->slot_bytes[i]);
     free(tasks->offsets);
     free(tasks->addresses);
-    free(tasks->versions);
+    free(tasks->first_address);
     free(tasks->version_memory);
     free(tasks->arg_sizes);
     free(tasks->kernels);
@@ -294,6 +306,8 @@ void braid_tasks_place(struct tasks *tasks, const braid_graph *graph, const uint
     const struct graph_resource *resources = graph->resources.items;
     for (uint32_t i = 0; i < tasks->num_addresses; i++) {
         struct task_address *address = &tasks->addresses[i];
+        if (address->num_versions)
+            continue;
         uint32_t buffer = resources[address->resource].buffer;
         address->place = tasks->places ? resources[buffer].home : 0;
         address->arena_offset = offsets[address->resource];

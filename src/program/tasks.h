@@ -7,7 +7,7 @@
 #include "device/places.h"
 #include "graph/graph.h"
 
-// The memory that a frame has for its values; see frame.h.
+// Where values of tasks stand in the master copy.
 enum task_slot {
     TASK_SLOT_ARGUMENTS, // of kernels, as in the graph; then as set for later launches
     TASK_SLOT_WORKS,     // of other nodes, likewise: one union work each
@@ -20,22 +20,20 @@ struct task_control {
     uint32_t enabled;
 };
 
-// Bytes of a slot that are the address of a transient buffer: each frame writes its own.
+// A row of the value table: bytes of a task that are an address, which each frame finds for itself,
+// until the program sets something else there. All other bytes are constants in the master copy.
 struct task_address {
     uint32_t node;
-    uint8_t slot;    // enum task_slot
-    uint64_t offset; // in the slot
+    uint8_t slot;          // enum task_slot
+    bool is_set;           // the program has put a constant in its place
+    uint64_t offset;       // in the slot
+    uint32_t num_versions; // 0: the address of a transient buffer or of scratch
+    // Of a place in an arena:
     uint32_t resource;
-    uint32_t place;        // whose arena the buffer lies in
-    uint64_t arena_offset; // and where
-};
-
-// Bytes of a slot that are the address of a version: another one in each frame.
-struct task_version {
-    uint32_t node;
-    uint8_t slot; // enum task_slot
-    uint64_t offset;
-    uint32_t first, num; // of version_memory
+    uint32_t place; // whose arena the buffer lies in
+    uint64_t arena_offset;
+    // Of a version:
+    uint32_t first; // of version_memory
     uint32_t frames_before;
     uint64_t memory_offset; // of a part of a replica
 };
@@ -51,15 +49,14 @@ struct tasks {
     const struct places *places; // NULL: there is no other
     struct backend_task *items;  // one a node, by node index; arguments and works: in frames only
     uint32_t num;
-    uint64_t *offsets; // by node: of its arguments or its work in their slot
-    struct task_address *addresses;
+    uint64_t *offsets;              // by node: of its arguments or its work in their slot
+    struct task_address *addresses; // by node
     uint32_t num_addresses;
-    struct task_version *versions; // by node
-    uint32_t num_versions;
-    void **version_memory; // as in the graph; the exec puts in what is NULL there
+    uint32_t *first_address; // num + 1: those of a node are first_address[node] .. [node + 1]
+    void **version_memory;   // as in the graph; the exec puts in what is NULL there
     size_t num_version_memory;
     uint32_t *arg_sizes;                       // of all arguments, node by node
-    unsigned char *slot_bytes[TASK_NUM_SLOTS]; // what a frame's slots begin with
+    unsigned char *slot_bytes[TASK_NUM_SLOTS]; // the master copy, which setters write
     size_t num_slot_bytes[TASK_NUM_SLOTS];
     uint32_t num_args, max_args; // of all nodes together, and of any
     struct task_kernel *kernels; // loaded, each once for each place
@@ -82,8 +79,20 @@ void braid_tasks_finish(struct tasks *tasks);
 // Where argument `index` of a kernel node begins in its slot.
 uint64_t braid_tasks_arg_offset(const struct tasks *tasks, uint32_t node, uint32_t index);
 
+// How many bytes all arguments of a kernel node take in their slot.
+uint64_t braid_tasks_arg_bytes(const struct tasks *tasks, uint32_t node);
+
+// Whether bytes of a slot, from `offset` on, are an address that frames find for themselves.
+bool braid_tasks_is_address(const struct tasks *tasks, uint32_t node, uint32_t slot,
+                            uint64_t offset);
+
 // Notes where in a frame's arena the transient buffers lie: `offsets` has that of each resource.
 void braid_tasks_place(struct tasks *tasks, const braid_graph *graph, const uint64_t *offsets);
+
+static inline struct task_control *tasks_control(const struct tasks *tasks, uint32_t node)
+{
+    return (struct task_control *)(void *)tasks->slot_bytes[TASK_SLOT_CONTROLS] + node;
+}
 
 // Gives each task the name and lane it has in the schedule, for messages.
 void braid_tasks_name(struct tasks *tasks, const braid_schedule *schedule);

@@ -89,6 +89,8 @@ static const void *value_of(const struct backend_task *task, uint32_t target, si
     case BRAID_TARGET_USER:
     case BRAID_TARGET_ENABLED:
     case BRAID_TARGET_ARGUMENT:
+    case BRAID_TARGET_COPY:
+    case BRAID_TARGET_FILL:
         break;
     }
     return NULL;
@@ -133,14 +135,25 @@ static bool is_own(const struct proof *proof, const struct graph_parameter_use *
            binding->offset >= first && binding->offset + binding->bytes <= first + size;
 }
 
+// Whether a frame takes the binding's bytes when it takes the node's arguments.
+static bool is_taken_with(const struct proof *proof, uint32_t node,
+                          const struct verify_binding *binding)
+{
+    uint64_t first = proof->tasks->offsets[node];
+    uint64_t end = first + braid_tasks_arg_bytes(proof->tasks, node);
+    return binding->node == node && binding->offset >= first &&
+           binding->offset + binding->bytes <= end;
+}
+
 static bool reaches(const struct proof *proof, const struct frame *frame,
                     const struct graph_parameter_use *use, const struct verify_binding *binding)
 {
     const struct backend_task *task = &frame->tasks[use->node];
-    const unsigned char *bytes = frame->slots[binding->slot] + binding->offset;
+    const unsigned char *bytes = proof->tasks->slot_bytes[binding->slot] + binding->offset;
     if (use->target == BRAID_TARGET_ARGUMENT)
-        return bytes ==
-               (const unsigned char *)task->launch.args[use->argument] + use->argument_offset;
+        return binding->slot == TASK_SLOT_ARGUMENTS && is_taken_with(proof, use->node, binding) &&
+               frame->arguments + binding->offset ==
+                   (const unsigned char *)task->launch.args[use->argument] + use->argument_offset;
     size_t size;
     const void *value = value_of(task, use->target, &size);
     return is_own(proof, use, binding) &&
@@ -168,14 +181,14 @@ static bool overlap(const unsigned char *a, const unsigned char *b, size_t bytes
 
 static braid_status check_frames(const struct proof *proof)
 {
+    size_t bytes = proof->tasks->num_slot_bytes[TASK_SLOT_ARGUMENTS];
     for (uint32_t i = 0; i < proof->num_frames; i++) {
+        const unsigned char *arguments = proof->frames[i]->arguments;
+        if (overlap(arguments, proof->tasks->slot_bytes[TASK_SLOT_ARGUMENTS], bytes))
+            return braid_error(BRAID_INTERNAL, "frame %u shares bytes with what is set", i);
         for (uint32_t k = 0; k < i; k++) {
-            for (int slot = 0; slot < TASK_NUM_SLOTS; slot++) {
-                if (overlap(proof->frames[i]->slots[slot], proof->frames[k]->slots[slot],
-                            proof->tasks->num_slot_bytes[slot]))
-                    return braid_error(BRAID_INTERNAL, "frames %u and %u in flight share bytes", k,
-                                       i);
-            }
+            if (overlap(arguments, proof->frames[k]->arguments, bytes))
+                return braid_error(BRAID_INTERNAL, "frames %u and %u in flight share bytes", k, i);
         }
     }
     return BRAID_OK;

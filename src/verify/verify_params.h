@@ -5,7 +5,7 @@
 
 #include "program/frame.h"
 
-// Bytes of a slot that get bytes of a parameter.
+// Bytes of a slot of the master copy that get bytes of a parameter.
 struct verify_binding {
     uint32_t parameter, from; // the first byte of its value
     uint32_t node, slot, bytes;
@@ -13,10 +13,11 @@ struct verify_binding {
 };
 
 // Proves, before the first launch: that each use of a parameter in the graph has one binding, in
-// the order of declaring, which counts where they overlap; that its bytes are those which the
-// node's launch is given (an argument) or that its values were read from (else); and that no two
-// frames have bytes in common, so that what a launched frame reads is not written by setting a
-// parameter for later ones. `bindings` are by parameter, then by node.
+// the order of declaring, which counts where they overlap; that its bytes are within those that a
+// frame takes from the master copy for the node, and stand where the node's launch has them in each
+// frame; and that no two frames have bytes in common, nor a frame and the master copy, so that what
+// a launched frame reads is not written by setting a parameter for later ones. `bindings` are by
+// parameter, then by node.
 // Errors: BRAID_INTERNAL (names the parameter and the node), BRAID_NO_MEMORY.
 braid_status braid_verify_params(const braid_graph *graph, const struct tasks *tasks,
                                  const struct frame *const *frames, uint32_t num_frames,

@@ -43,13 +43,21 @@ static void the_end_of_a_resource_is_kept(void **state)
                        .num_values = 1 },
         &fill));
     braid_exec *exec = make_exec(contract, graph, 2);
-    check_fails(braid_exec_set_copy(exec, in, NULL, NULL, 17), BRAID_INVALID_ARGUMENT, "'in'");
-    check_fails(braid_exec_set_copy(exec, out, memory + 9, NULL, 17), BRAID_INVALID_ARGUMENT,
-                "'out'");
-    check_fails(braid_exec_set_fill(exec, fill, NULL, 5, 5), BRAID_INVALID_ARGUMENT, "'fill'");
-    check_ok(braid_exec_set_copy(exec, in, NULL, memory + 16, 16));
-    check_ok(braid_exec_set_copy(exec, out, memory + 20, NULL, 16));
-    check_ok(braid_exec_set_fill(exec, fill, memory + 24, 5, 8));
+    check_fails(
+        braid_exec_set(exec, in, BRAID_TARGET_COPY, 0, &(braid_copy_values){ NULL, NULL, 17 }),
+        BRAID_INVALID_ARGUMENT, "'in'");
+    check_fails(braid_exec_set(exec, out, BRAID_TARGET_COPY, 0,
+                               &(braid_copy_values){ memory + 9, NULL, 17 }),
+                BRAID_INVALID_ARGUMENT, "'out'");
+    check_fails(
+        braid_exec_set(exec, fill, BRAID_TARGET_FILL, 0, &(braid_fill_values){ NULL, 5, 5 }),
+        BRAID_INVALID_ARGUMENT, "'fill'");
+    check_ok(braid_exec_set(exec, in, BRAID_TARGET_COPY, 0,
+                            &(braid_copy_values){ NULL, memory + 16, 16 }));
+    check_ok(braid_exec_set(exec, out, BRAID_TARGET_COPY, 0,
+                            &(braid_copy_values){ memory + 20, NULL, 16 }));
+    check_ok(braid_exec_set(exec, fill, BRAID_TARGET_FILL, 0,
+                            &(braid_fill_values){ memory + 24, 8, 5 }));
     const uint32_t numbers[4] = { 1, 2, 3, 4 };
     contract_write(contract, memory + 16, numbers, sizeof(numbers));
     for (int i = 0; i < 2; i++) // in both slots
@@ -106,15 +114,22 @@ static void an_end_that_moves_has_no_bound(void **state)
     const uint64_t bytes = sizeof(numbers), too_many = (num_words + 1) * sizeof(uint32_t);
     struct moved moved = make_moved(contract, near, from);
     braid_exec *exec = moved.exec;
-    check_fails(braid_exec_set_copy(exec, moved.out, to, near, too_many), BRAID_INVALID_ARGUMENT,
-                "'out'");
-    check_fails(braid_exec_set_copy(exec, moved.in, NULL, other, too_many), BRAID_INVALID_ARGUMENT,
-                "'in'");
-    check_ok(braid_exec_set_copy(exec, moved.out, to, from, bytes));
-    check_ok(braid_exec_set_copy(exec, moved.in, other, NULL, 0));
-    check_ok(braid_exec_set_copy(exec, moved.in, NULL, NULL, bytes));
-    check_ok(braid_exec_set_fill(exec, moved.fill, filled, 9, 0));
-    check_ok(braid_exec_set_fill(exec, moved.fill, NULL, 8, num_more));
+    check_fails(braid_exec_set(exec, moved.out, BRAID_TARGET_COPY, 0,
+                               &(braid_copy_values){ to, near, too_many }),
+                BRAID_INVALID_ARGUMENT, "'out'");
+    check_fails(braid_exec_set(exec, moved.in, BRAID_TARGET_COPY, 0,
+                               &(braid_copy_values){ NULL, other, too_many }),
+                BRAID_INVALID_ARGUMENT, "'in'");
+    check_ok(braid_exec_set(exec, moved.out, BRAID_TARGET_COPY, 0,
+                            &(braid_copy_values){ to, from, bytes }));
+    check_ok(braid_exec_set(exec, moved.in, BRAID_TARGET_COPY, 0,
+                            &(braid_copy_values){ other, NULL, 0 }));
+    check_ok(braid_exec_set(exec, moved.in, BRAID_TARGET_COPY, 0,
+                            &(braid_copy_values){ NULL, NULL, bytes }));
+    check_ok(braid_exec_set(exec, moved.fill, BRAID_TARGET_FILL, 0,
+                            &(braid_fill_values){ filled, 0, 9 }));
+    check_ok(braid_exec_set(exec, moved.fill, BRAID_TARGET_FILL, 0,
+                            &(braid_fill_values){ NULL, num_more, 8 }));
     for (uint32_t i = 0; i < num_more; i++)
         numbers[i] = 100 + i;
     contract_write(contract, from, numbers, bytes);
@@ -145,17 +160,21 @@ static void copies_and_fills_end_within_buffers(void **state)
     check_ok(braid_graph_use_parameter(
         graph, num_bytes, &(braid_parameter_use){ .node = copy, .target = BRAID_TARGET_BYTES }));
     braid_exec *exec = make_exec(contract, graph, 2);
-    check_fails(braid_exec_set_copy(exec, copy, memory, NULL, 0), BRAID_INVALID_ARGUMENT,
-                "'moved': .to: 32 bytes end 16 beyond buffer 'buffer'");
-    check_fails(braid_exec_set_copy(exec, copy, NULL, memory + 3, 8), BRAID_INVALID_ARGUMENT,
-                "'moved': .from: 8 bytes end 4 beyond buffer 'buffer'");
-    check_ok(braid_exec_set_copy(exec, copy, memory, NULL, 8));
+    check_fails(
+        braid_exec_set(exec, copy, BRAID_TARGET_COPY, 0, &(braid_copy_values){ memory, NULL, 0 }),
+        BRAID_INVALID_ARGUMENT, "'moved': .to: 32 bytes end 16 beyond buffer 'buffer'");
+    check_fails(braid_exec_set(exec, copy, BRAID_TARGET_COPY, 0,
+                               &(braid_copy_values){ NULL, memory + 3, 8 }),
+                BRAID_INVALID_ARGUMENT, "'moved': .from: 8 bytes end 4 beyond buffer 'buffer'");
+    check_ok(
+        braid_exec_set(exec, copy, BRAID_TARGET_COPY, 0, &(braid_copy_values){ memory, NULL, 8 }));
     const uint64_t fits = 16, exceeds = 20;
     check_ok(braid_exec_set_param(exec, num_bytes, &fits));
     check_fails(braid_exec_set_param(exec, num_bytes, &exceeds), BRAID_INVALID_ARGUMENT,
                 "'moved': .to: 20 bytes end 4 beyond buffer 'buffer'");
-    check_fails(braid_exec_set_fill(exec, fill, memory + 1, 5, 4), BRAID_INVALID_ARGUMENT,
-                "'led': .to: 16 bytes end 4 beyond buffer 'buffer'");
+    check_fails(
+        braid_exec_set(exec, fill, BRAID_TARGET_FILL, 0, &(braid_fill_values){ memory + 1, 4, 5 }),
+        BRAID_INVALID_ARGUMENT, "'led': .to: 16 bytes end 4 beyond buffer 'buffer'");
     const uint32_t numbers[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     contract_write(contract, memory + 16, numbers, sizeof(numbers));
     for (int i = 0; i < 2; i++) // in both slots

@@ -30,11 +30,12 @@ static void check_edges_stay(struct contract *contract, braid_graph *graph, brai
     add_stamp(graph, (braid_node_options){ AFTER(middle) }, counter, stamps, 1, 0);
     braid_exec *exec = make_exec(contract, graph, 1);
     if (is_refused) {
-        check_fails(braid_exec_set_enabled(exec, middle, false), BRAID_UNSUPPORTED, "'fill'");
+        check_fails(braid_exec_set(exec, middle, BRAID_TARGET_ENABLED, 0, &(bool){ false }),
+                    BRAID_UNSUPPORTED, "'fill'");
         return;
     }
     for (uint32_t frame = 0; frame < 6; frame++) {
-        check_ok(braid_exec_set_enabled(exec, middle, frame % 3 == 0));
+        check_ok(braid_exec_set(exec, middle, BRAID_TARGET_ENABLED, 0, &(bool){ frame % 3 == 0 }));
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         uint32_t seen[4];
@@ -106,8 +107,8 @@ static void grids_grow_and_shrink(void **state)
         uint32_t num = grids[i].x * grids[i].y * grids[i].z;
         for (uint32_t block = 0; block < num; block++)
             expected[block]++;
-        check_ok(braid_exec_set_grid(exec, nodes[0], grids[i]));
-        check_ok(braid_exec_set_grid(exec, nodes[1], grids[i]));
+        check_ok(braid_exec_set(exec, nodes[0], BRAID_TARGET_GRID, 0, &grids[i]));
+        check_ok(braid_exec_set(exec, nodes[1], BRAID_TARGET_GRID, 0, &grids[i]));
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         uint32_t seen[64];
@@ -183,20 +184,26 @@ static void kernels_without_a_block_do_nothing(void **state)
     struct empties empties = make_empties(contract);
     check_blocks(contract, &empties, 0, 0);
     uint32_t rows = 4;
-    check_ok(braid_exec_set_grid(empties.exec, empties.nodes[0], (braid_dim3){ 5 }));
+    check_ok(
+        braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_GRID, 0, &(braid_dim3){ 5 }));
     check_ok(braid_exec_set_param(empties.exec, empties.rows, &rows));
     check_blocks(contract, &empties, 5, 12);
     rows = 0;
-    check_ok(braid_exec_set_grid(empties.exec, empties.nodes[0], (braid_dim3){ 0 }));
+    check_ok(
+        braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_GRID, 0, &(braid_dim3){ 0 }));
     check_ok(braid_exec_set_param(empties.exec, empties.rows, &rows));
     check_blocks(contract, &empties, 0, 0);
     // Whether it is enabled is another thing.
-    check_ok(braid_exec_set_enabled(empties.exec, empties.nodes[0], false));
-    check_ok(braid_exec_set_grid(empties.exec, empties.nodes[0], (braid_dim3){ 2, 2 }));
-    check_ok(braid_exec_set_enabled(empties.exec, empties.nodes[1], true));
+    check_ok(
+        braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_ENABLED, 0, &(bool){ false }));
+    check_ok(braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_GRID, 0,
+                            &(braid_dim3){ 2, 2 }));
+    check_ok(
+        braid_exec_set(empties.exec, empties.nodes[1], BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     check_blocks(contract, &empties, 0, 0);
     rows = 1;
-    check_ok(braid_exec_set_enabled(empties.exec, empties.nodes[0], true));
+    check_ok(
+        braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     check_ok(braid_exec_set_param(empties.exec, empties.rows, &rows));
     check_blocks(contract, &empties, 4, 3);
 }
@@ -214,8 +221,8 @@ static void a_size_that_is_left_out_is_one(void **state)
     assert_int_equal(contract_number(contract, numbers), 1);
 }
 
-// Whichever allocation fails: the next frame has one grid or the other, as the call said.
-static void a_grid_that_finds_no_memory_stays(void **state)
+// Whichever allocation fails: the launch after that has the grid.
+static void a_grid_that_finds_no_memory_is_tried_again(void **state)
 {
     struct contract *contract = *state;
     const braid_dim3 before = { 1, 1, 1 }, after = { 3, 2, 1 };
@@ -226,15 +233,21 @@ static void a_grid_that_finds_no_memory_stays(void **state)
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         braid_exec *exec = make_exec(contract, graph, 1);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        check_ok(braid_exec_set(exec, node, BRAID_TARGET_GRID, 0, &after));
         failing_memory_arm(nth);
-        braid_status status = braid_exec_set_grid(exec, node, after);
+        braid_status status = braid_exec_launch(exec, NULL);
         failed = failing_memory_disarm();
         assert_true(!status || failed);
-        check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         uint32_t seen[32];
         contract_read(contract, seen, numbers, sizeof(seen));
         assert_memory_equal(seen + 16, status ? &before : &after, sizeof(before));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        contract_read(contract, seen, numbers, sizeof(seen));
+        assert_memory_equal(seen + 16, &after, sizeof(after));
         contract_destroy_exec(contract, exec);
     }
 }
@@ -261,7 +274,7 @@ static void native_calls_take_other_data(void **state)
     braid_node node = add_native(graph, (braid_node_options){ 0 }, fill_word, &users[0]);
     braid_exec *exec = make_exec(contract, graph, 2);
     for (uint32_t i = 1; i < 4; i++) {
-        check_ok(braid_exec_set_user(exec, node, &users[i]));
+        check_ok(braid_exec_set(exec, node, BRAID_TARGET_USER, 0, &(void *){ &users[i] }));
         check_ok(braid_exec_launch(exec, NULL));
     }
     check_ok(braid_exec_wait(exec));
@@ -270,11 +283,12 @@ static void native_calls_take_other_data(void **state)
     for (uint32_t i = 0; i < 4; i++)
         assert_int_equal(seen[i], i ? 10 + i : 0);
     if (contract->mode == BRAID_MODE_NATIVE) {
-        check_fails(braid_exec_set_enabled(exec, node, false), BRAID_UNSUPPORTED, "native call");
+        check_fails(braid_exec_set(exec, node, BRAID_TARGET_ENABLED, 0, &(bool){ false }),
+                    BRAID_UNSUPPORTED, "native call");
         return;
     }
-    check_ok(braid_exec_set_user(exec, node, &users[0]));
-    check_ok(braid_exec_set_enabled(exec, node, false));
+    check_ok(braid_exec_set(exec, node, BRAID_TARGET_USER, 0, &(void *){ &users[0] }));
+    check_ok(braid_exec_set(exec, node, BRAID_TARGET_ENABLED, 0, &(bool){ false }));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, numbers), 0);
@@ -294,13 +308,15 @@ static void copies_of_ordinary_memory_change(void **state)
     braid_exec *exec = make_exec(contract, graph, 2);
     bool refuses = contract->mode == BRAID_MODE_NATIVE && !contract_is_on_host();
     if (refuses) {
-        check_fails(braid_exec_set_copy(exec, node, numbers + 1, NULL, 0), BRAID_UNSUPPORTED,
-                    "host memory");
+        check_fails(braid_exec_set(exec, node, BRAID_TARGET_COPY, 0,
+                                   &(braid_copy_values){ numbers + 1, NULL, 0 }),
+                    BRAID_UNSUPPORTED, "host memory");
         return;
     }
     for (uint32_t i = 0; i < 200; i++) {
-        check_ok(
-            braid_exec_set_copy(exec, node, numbers + i % num_words, ordinary + i % num_words, 0));
+        check_ok(braid_exec_set(
+            exec, node, BRAID_TARGET_COPY, 0,
+            &(braid_copy_values){ numbers + i % num_words, ordinary + i % num_words, 0 }));
         check_ok(braid_exec_launch(exec, NULL));
     }
     check_ok(braid_exec_wait(exec));
@@ -356,7 +372,7 @@ int run_kinds(void)
         contract_test(grids_grow_and_shrink),
         contract_test(kernels_without_a_block_do_nothing),
         contract_test(a_size_that_is_left_out_is_one),
-        contract_test(a_grid_that_finds_no_memory_stays),
+        contract_test(a_grid_that_finds_no_memory_is_tried_again),
         contract_test(native_calls_take_other_data),
         contract_test(copies_of_ordinary_memory_change),
         contract_test(one_parameter_moves_many_copies_of_ordinary_memory),

@@ -130,12 +130,12 @@ static void the_largest_grid_can_be_set(void **state)
     uint32_t expected[most_blocks] = { 0 };
     const braid_dim3 most = { 5, 2, 1 };
     check_ok(braid_exec_set_param(exec, reader.size, &sizes[4]));
-    check_ok(braid_exec_set_grid(exec, reader.count, most));
+    check_ok(braid_exec_set(exec, reader.count, BRAID_TARGET_GRID, 0, &most));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     count(expected, most);
     check_counts(contract, &reader, expected, most);
-    check_ok(braid_exec_set_enabled(exec, reader.count, false));
+    check_ok(braid_exec_set(exec, reader.count, BRAID_TARGET_ENABLED, 0, &(bool){ false }));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     check_counts(contract, &reader, expected, most);

@@ -120,17 +120,25 @@ static struct values values_of(const struct nodes *nodes, uint32_t frame)
                             .counts = frame % 2 == 0 };
 }
 
+static void set_one(braid_exec *exec, braid_node node, braid_target target, const void *value)
+{
+    check_ok(braid_exec_set(exec, node, target, 0, value));
+}
+
 static void set_by_calls(const struct nodes *nodes, braid_exec *exec, const struct values *values)
 {
-    check_ok(braid_exec_set_grid(exec, nodes->count, (braid_dim3){ .x = values->grid_x }));
-    check_ok(braid_exec_set_enabled(exec, nodes->count, values->counts));
-    check_ok(braid_exec_set_fill(exec, nodes->fill, values->fill_to, values->fill_value,
-                                 values->num_filled));
-    check_ok(braid_exec_set_copy(exec, nodes->copy, values->copy_to, values->copy_from,
-                                 values->copy_bytes));
-    check_ok(braid_exec_set_user(exec, nodes->call, values->user));
-    check_ok(braid_exec_set_user(exec, nodes->sleep, values->sleeper));
-    check_ok(braid_exec_set_enabled(exec, nodes->sleep, values->sleeps));
+    const bool counts = values->counts, sleeps = values->sleeps;
+    set_one(exec, nodes->count, BRAID_TARGET_GRID, &(braid_dim3){ .x = values->grid_x });
+    set_one(exec, nodes->count, BRAID_TARGET_ENABLED, &counts);
+    set_one(exec, nodes->fill, BRAID_TARGET_TO, &values->fill_to);
+    set_one(exec, nodes->fill, BRAID_TARGET_VALUE, &values->fill_value);
+    set_one(exec, nodes->fill, BRAID_TARGET_NUM_VALUES, &values->num_filled);
+    set_one(exec, nodes->copy, BRAID_TARGET_TO, &values->copy_to);
+    set_one(exec, nodes->copy, BRAID_TARGET_FROM, &values->copy_from);
+    set_one(exec, nodes->copy, BRAID_TARGET_BYTES, &values->copy_bytes);
+    set_one(exec, nodes->call, BRAID_TARGET_USER, &values->user);
+    set_one(exec, nodes->sleep, BRAID_TARGET_USER, &values->sleeper);
+    set_one(exec, nodes->sleep, BRAID_TARGET_ENABLED, &sleeps);
 }
 
 static void set(const struct nodes *nodes, braid_exec *exec, uint32_t frame)
@@ -250,35 +258,61 @@ static void changing_every_frame_allocates_nothing(void **state)
     }
 }
 
-// Whichever allocation fails, the next frame is what it would have been.
-static void a_value_that_cannot_be_set_changes_no_node(void **state)
+// Whichever allocation fails, nothing is queued, and the next launch has the values.
+static void a_launch_that_cannot_take_a_value_tries_again(void **state)
 {
     struct contract *contract = *state;
     struct nodes nodes = make_nodes(contract, true);
     braid_exec *exec = make_exec(contract, nodes.graph, 2);
     const struct values values = values_of(&nodes, 2);
     set(&nodes, exec, 0);
+    for (uint32_t i = 0; i < 4; i++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    failing_memory_arm(1);
+    check_ok(braid_exec_set_param(exec, nodes.all, &values));
+    assert_false(failing_memory_disarm());
     bool failed = true;
-    uint32_t num_failed = 0;
     for (uint64_t nth = 1; failed; nth++) {
+        assert_int_equal(braid_exec_num_frames(exec), 4);
         failing_memory_arm(nth);
-        braid_status status = braid_exec_set_param(exec, nodes.all, &values);
+        braid_status status = braid_exec_launch(exec, NULL);
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
-        if (!failed)
-            break;
-        check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
-        assert_int_equal(atomic_load(&nodes.called[0]), ++num_failed);
-        assert_int_equal(contract_number(contract, nodes.blocks), num_failed);
-        assert_int_equal(contract_number(contract, nodes.blocks + 1), 0);
-        assert_int_equal(contract_number(contract, nodes.filled + 2 * row), 0);
-        assert_int_equal(contract_number(contract, nodes.copied + 2 * row), 0);
+        assert_int_equal(atomic_load(&nodes.called[0]), 4);
+        assert_int_equal(atomic_load(&nodes.called[2]), !failed);
+        assert_int_equal(contract_number(contract, nodes.filled + 2 * row), failed ? 0 : 102);
     }
-    check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_wait(exec));
-    assert_int_equal(atomic_load(&nodes.called[2]), 1);
-    assert_int_equal(contract_number(contract, nodes.filled + 2 * row), 102);
+}
+
+static void refuses(braid_exec *exec, braid_node node, braid_target target, size_t index,
+                    const void *value, const char *message)
+{
+    check_fails(braid_exec_set(exec, node, target, index, value), BRAID_INVALID_ARGUMENT, message);
+}
+
+static void check_refuses_targets(braid_exec *exec, const struct nodes *nodes)
+{
+    void *const nowhere = NULL;
+    const uint64_t none = 0;
+    const braid_dim3 grid = { 1, 1, 1 };
+    refuses(exec, nodes->fill, BRAID_TARGET_GRID, 0, &grid, "'fill' is a fill, which has no grid");
+    refuses(exec, nodes->fill, BRAID_TARGET_COPY, 0, &(braid_copy_values){ .bytes = 4 },
+            "which has no copy");
+    refuses(exec, nodes->copy, BRAID_TARGET_FILL, 0, &(braid_fill_values){ .num_values = 1 },
+            "which has no fill");
+    refuses(exec, nodes->copy, BRAID_TARGET_USER, 0, &nowhere, "which has no user");
+    refuses(exec, nodes->copy, BRAID_TARGET_ARGUMENT, 0, &nowhere, "which has no argument");
+    refuses(exec, nodes->count, BRAID_TARGET_ARGUMENT, 2, &nowhere, "there is no number 2");
+    refuses(exec, nodes->count, BRAID_TARGET_GRID, 1, &grid, "index 1, where the target is grid");
+    refuses(exec, nodes->count, (braid_target)14, 0, &grid, "unknown target 14");
+    refuses(exec, nodes->count, BRAID_TARGET_GRID, 0, NULL, "value is NULL");
+    refuses(exec, nodes->copy, BRAID_TARGET_TO, 0, &nowhere, "'copy': a copy to NULL");
+    refuses(exec, nodes->copy, BRAID_TARGET_FROM, 0, &nowhere, "'copy': a copy from NULL");
+    refuses(exec, nodes->copy, BRAID_TARGET_BYTES, 0, &none, "'copy': a copy of 0 bytes");
+    refuses(exec, nodes->fill, BRAID_TARGET_TO, 0, &nowhere, "'fill': a fill of NULL");
+    refuses(exec, nodes->fill, BRAID_TARGET_NUM_VALUES, 0, &none, "'fill': a fill of no values");
 }
 
 static void wrong_values_are_refused_and_change_nothing(void **state)
@@ -287,18 +321,12 @@ static void wrong_values_are_refused_and_change_nothing(void **state)
     struct nodes nodes = make_nodes(contract, true);
     braid_exec *exec = make_exec(contract, nodes.graph, 2);
     const braid_node foreign = add_empty(contract_graph(contract), (braid_node_options){ 0 });
-    check_fails(braid_exec_set_grid(exec, nodes.count, (braid_dim3){ ~0u, ~0u, ~0u }),
-                BRAID_INVALID_ARGUMENT, "test_count_blocks");
-    check_fails(braid_exec_set_grid(exec, nodes.fill, (braid_dim3){ 1, 1, 1 }),
-                BRAID_INVALID_ARGUMENT, "is not a kernel");
-    check_fails(braid_exec_set_copy(exec, nodes.fill, NULL, NULL, 4), BRAID_INVALID_ARGUMENT,
-                "is not a copy");
-    check_fails(braid_exec_set_fill(exec, nodes.copy, NULL, 1, 1), BRAID_INVALID_ARGUMENT,
-                "is not a fill");
-    check_fails(braid_exec_set_user(exec, nodes.copy, NULL), BRAID_INVALID_ARGUMENT,
-                "is not a host call");
-    check_fails(braid_exec_set_enabled(exec, foreign, false), BRAID_INVALID_ARGUMENT,
-                "not a node of the exec's graph");
+    check_fails(
+        braid_exec_set(exec, nodes.count, BRAID_TARGET_GRID, 0, &(braid_dim3){ ~0u, ~0u, ~0u }),
+        BRAID_INVALID_ARGUMENT, "test_count_blocks");
+    check_refuses_targets(exec, &nodes);
+    check_fails(braid_exec_set(exec, foreign, BRAID_TARGET_ENABLED, 0, &(bool){ false }),
+                BRAID_INVALID_ARGUMENT, "not a node of the exec's graph");
     struct values values = values_of(&nodes, 2);
     values.copy_bytes = 0;
     check_fails(braid_exec_set_param(exec, nodes.all, &values), BRAID_INVALID_ARGUMENT, "'copy'");
@@ -323,7 +351,7 @@ int run_changes(void)
         contract_test(overlapping_frames_keep_what_a_parameter_set),
         contract_test(each_of_many_frames_takes_its_row),
         contract_test(changing_every_frame_allocates_nothing),
-        contract_test(a_value_that_cannot_be_set_changes_no_node),
+        contract_test(a_launch_that_cannot_take_a_value_tries_again),
         contract_test(wrong_values_are_refused_and_change_nothing),
     };
     return contract_run("nodes change from frame to frame", tests);

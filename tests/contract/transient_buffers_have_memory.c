@@ -373,9 +373,11 @@ static void also_in_copies_fills_and_calls(void **state)
         graph, &(braid_host_call){ .call = add_one, .user_resource = scratch }, &call));
     braid_exec *exec = contract_exec(contract, graph);
     contract_write(contract, own + 1, numbers, sizeof(numbers));
-    check_ok(braid_exec_set_fill(exec, fill, own + 2, 5, 2));
-    check_ok(braid_exec_set_copy(exec, copy, NULL, own + 1, 0));
-    check_ok(braid_exec_set_user(exec, call, counted));
+    check_ok(
+        braid_exec_set(exec, fill, BRAID_TARGET_FILL, 0, &(braid_fill_values){ own + 2, 2, 5 }));
+    check_ok(
+        braid_exec_set(exec, copy, BRAID_TARGET_COPY, 0, &(braid_copy_values){ NULL, own + 1, 0 }));
+    check_ok(braid_exec_set(exec, call, BRAID_TARGET_USER, 0, &(void *){ counted }));
     for (uint32_t frame = 1; frame < 5; frame++) {
         check_ok(braid_exec_set_scratch(exec, scratch, frame * 4096));
         check_ok(braid_exec_launch(exec, NULL));
@@ -388,8 +390,8 @@ static void also_in_copies_fills_and_calls(void **state)
     assert_memory_equal(seen, expected, sizeof(seen));
 }
 
-// Nothing has changed, and the next frame runs with what it had.
-static void scratch_that_cannot_grow_stays(void **state)
+// Nothing is queued, and the next launch tries again.
+static void scratch_that_cannot_grow_fails_the_launch(void **state)
 {
     struct contract *contract = *state;
     const uint32_t num = num_numbers, value = 7;
@@ -409,21 +411,31 @@ static void scratch_that_cannot_grow_stays(void **state)
     braid_exec *exec = contract_exec(contract, graph);
     braid_exec_info before, info;
     braid_exec_get_info(exec, &before);
-    check_fails(braid_exec_set_scratch(exec, scratch, huge), BRAID_NO_MEMORY, "transient buffers");
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_set_scratch(exec, scratch, huge));
+    for (int i = 0; i < 2; i++)
+        check_fails(braid_exec_launch(exec, NULL), BRAID_NO_MEMORY, "transient buffers");
+    check_ok(braid_exec_set_scratch(exec, scratch, bytes)); // which it has
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(braid_exec_num_frames(exec), 2);
     check_fails(braid_exec_set_scratch(exec, scratch, 0), BRAID_INVALID_ARGUMENT, "0 bytes");
     check_fails(braid_exec_set_scratch(exec, other, 64), BRAID_INVALID_ARGUMENT, "is no scratch");
+    failing_memory_arm(1);
+    check_ok(braid_exec_set_scratch(exec, scratch, 4 * bytes));
+    assert_false(failing_memory_disarm());
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         failing_memory_arm(nth);
-        braid_status status = braid_exec_set_scratch(exec, scratch, 4 * bytes);
+        braid_status status = braid_exec_launch(exec, NULL);
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
-        braid_exec_get_info(exec, &info);
-        assert_true(!failed == (info.transient_bytes > before.transient_bytes));
-        check_ok(braid_exec_launch(exec, NULL));
-        check_ok(braid_exec_wait(exec));
-        assert_int_equal(contract_number(contract, to + num - 1), value + num - 1);
     }
+    check_ok(braid_exec_wait(exec));
+    braid_exec_get_info(exec, &info);
+    assert_true(info.transient_bytes > before.transient_bytes);
+    assert_int_equal(braid_exec_num_frames(exec), 3);
+    assert_int_equal(contract_number(contract, to + num - 1), value + num - 1);
 }
 
 // What cannot be allocated fails the exec, and nothing is left of it.
@@ -455,7 +467,7 @@ int run_transients(void)
         contract_test(scratch_grows_between_launches),
         contract_test(what_the_program_has_set_stays_when_scratch_grows),
         contract_test(also_in_copies_fills_and_calls),
-        contract_test(scratch_that_cannot_grow_stays),
+        contract_test(scratch_that_cannot_grow_fails_the_launch),
         contract_test(too_much_memory_is_refused),
     };
     return contract_run("transient buffers have memory", tests);

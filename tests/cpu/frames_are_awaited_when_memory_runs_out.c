@@ -115,7 +115,7 @@ static void ask_and_open(void *user)
     failing_memory_disarm();
     assert_true(braid_exec_num_frames(exec) > 0);
     assert_int_equal(braid_exec_query(exec), BRAID_NOT_READY);
-    check_ok(braid_exec_set_enabled(exec, asked->node, true));
+    check_ok(braid_exec_set(exec, asked->node, BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     atomic_store(&asked->is_open, true);
 }
 

@@ -376,11 +376,8 @@ static void execs_refuse_null(void **state)
     refuses(braid_exec_set_param_rows(NULL, (braid_parameter){ 0 }, NULL, 0), "exec");
     refuses(braid_exec_set_arg(NULL, all->node, 0, argument), "exec");
     refuses(braid_exec_set_args(NULL, all->node, &argument, 1), "exec");
-    refuses(braid_exec_set_grid(NULL, all->node, (braid_dim3){ 1, 1, 1 }), "exec");
-    refuses(braid_exec_set_copy(NULL, all->node, NULL, NULL, 1), "exec");
-    refuses(braid_exec_set_fill(NULL, all->node, NULL, 1, 1), "exec");
-    refuses(braid_exec_set_user(NULL, all->node, NULL), "exec");
-    refuses(braid_exec_set_enabled(NULL, all->node, true), "exec");
+    refuses(braid_exec_set(NULL, all->node, BRAID_TARGET_ENABLED, 0, &(bool){ true }), "exec");
+    refuses(braid_exec_set(all->exec, all->node, BRAID_TARGET_ENABLED, 0, NULL), "value");
     refuses(braid_exec_set_scratch(NULL, (braid_resource){ 0 }, 1), "exec");
     refuses(braid_exec_set_args(all->exec, all->node, NULL, 1), "args");
     refuses(braid_exec_wait(NULL), "exec");

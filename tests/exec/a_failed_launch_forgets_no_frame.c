@@ -272,7 +272,7 @@ static void *ask(void *user)
     braid_exec *exec = asker->fixture->exec;
     asker->num_frames = braid_exec_num_frames(exec);
     asker->answer = braid_exec_query(exec);
-    check_ok(braid_exec_set_enabled(exec, asker->fixture->node, true));
+    check_ok(braid_exec_set(exec, asker->fixture->node, BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     return NULL;
 }
 

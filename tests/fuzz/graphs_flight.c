@@ -54,7 +54,9 @@ static void leave_out(const struct subject *subject, braid_exec *exec)
     for (uint32_t i = 0; i < subject->model.num_nodes; i++) {
         enum order_kind kind = subject->model.nodes[i].kind;
         if (kind == ORDER_COPY || kind == ORDER_FILL)
-            fuzz_expect_status(braid_exec_set_enabled(exec, subject->handles[i], false), BRAID_OK);
+            fuzz_expect_status(braid_exec_set(exec, subject->handles[i], BRAID_TARGET_ENABLED, 0,
+                                              &(bool){ false }),
+                               BRAID_OK);
     }
 }
 

@@ -35,7 +35,8 @@ static void ask_and_end(void *user)
     struct asked *asked = user;
     assert_true(braid_exec_num_frames(asked->frame.exec) <= 2);
     assert_int_equal(braid_exec_query(asked->frame.exec), BRAID_NOT_READY);
-    check_ok(braid_exec_set_user(asked->frame.exec, asked->node, asked));
+    check_ok(
+        braid_exec_set(asked->frame.exec, asked->node, BRAID_TARGET_USER, 0, &(void *){ asked }));
     sem_post(&asked->may_end);
     sem_post(&asked->may_end);
 }
@@ -196,7 +197,8 @@ static void open_kept(struct kept *kept)
 
 static braid_status set_kept(struct kept *kept, int to)
 {
-    return braid_exec_set_copy(kept->frame.exec, kept->copy, &kept->to[to], NULL, 0);
+    return braid_exec_set(kept->frame.exec, kept->copy, BRAID_TARGET_COPY, 0,
+                          &(braid_copy_values){ &kept->to[to], NULL, 0 });
 }
 
 static void finish_kept(struct kept *kept)

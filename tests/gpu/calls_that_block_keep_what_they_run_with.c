@@ -89,10 +89,12 @@ static void change_and_let_go(void *user)
 {
     struct changed *changed = user;
     struct frame *frame = &changed->frame;
-    check_ok(braid_exec_set_user(frame->exec, changed->node, &changed->num[1]));
+    check_ok(braid_exec_set(frame->exec, changed->node, BRAID_TARGET_USER, 0,
+                            &(void *){ &changed->num[1] }));
     check_ok(braid_stream_synchronize(frame->device, frame->stream));
     changed->answer = braid_exec_query(frame->exec);
-    check_ok(braid_exec_set_user(frame->exec, changed->node, &changed->num[2]));
+    check_ok(braid_exec_set(frame->exec, changed->node, BRAID_TARGET_USER, 0,
+                            &(void *){ &changed->num[2] }));
     changed->num_held = atomic_load(&num_held);
     changed->num_made = atomic_load(&changed->num[0]);
     sem_post(&gate);

@@ -293,17 +293,17 @@ static void a_launch_without_room_is_refused(void **state)
     (void)state;
     static const char *const rules[] = { "cuGraphLaunch:2=720", "cuLaunchKernelEx:1=720" };
     for (unsigned i = 0; i < 2; i++) {
-        unsigned value = 101; // as it was
+        const unsigned values[] = { 101, 102 }; // the first is as it was
         struct setup setup = set_up(CHAINS);
         assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
         check_ok(braid_exec_launch(setup.exec, NULL));
         if (i == 1)
-            check_ok(braid_exec_set_param(setup.exec, setup.value, &value));
+            check_ok(braid_exec_set_param(setup.exec, setup.value, &values[1]));
         check_fails(braid_exec_launch(setup.exec, NULL), BRAID_DEVICE_ERROR,
                     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE");
         check_ok(braid_exec_launch(setup.exec, NULL));
         check_ok(braid_exec_wait(setup.exec));
-        check_lists(&setup, NULL, 2);
+        check_lists(&setup, i ? values : NULL, 2);
         tear_down(&setup);
     }
 }

@@ -153,35 +153,38 @@ static void check_words(const struct values *values, const uint32_t *from, const
     assert_int_equal(seen[4], 2 * seen[1]);
 }
 
-// Where the change fails, the frames are those of before.
 static braid_status change_and_run(struct life_changes *changes, braid_stream *stream,
-                                   struct values *now, struct values next)
+                                   struct values next)
 {
     uint32_t seen[5], calls;
-    braid_status changed = braid_exec_set_param(changes->exec, changes->parameter, &next);
-    if (!changed)
-        *now = next;
+    check_ok(braid_exec_set_param(changes->exec, changes->parameter, &next));
     braid_status status = run(changes, stream, seen, &calls);
     if (!status)
-        check_words(now, changes->words, seen, calls);
-    return changed ? changed : status;
+        check_words(&next, changes->words, seen, calls);
+    return status;
+}
+
+// Calls get other data, which the next launch takes.
+static braid_status change_calls(struct life_changes *changes, braid_stream *stream)
+{
+    uint32_t seen[5], calls;
+    check_ok(braid_exec_set(changes->exec, changes->blocking, BRAID_TARGET_USER, 0,
+                            &(void *){ &changes->num_blocking_calls[1] }));
+    if (!changes->has_no_native)
+        check_ok(braid_exec_set(changes->exec, changes->native, BRAID_TARGET_USER, 0,
+                                &(void *){ changes }));
+    return run(changes, stream, seen, &calls);
 }
 
 braid_status life_run_changes(struct life_changes *changes, braid_stream *stream)
 {
     uint32_t *words = changes->words;
     const struct values first = { 5, 0, words, &changes->num_calls, 1 };
-    struct values now = first, next = { 10, 1, words + 1, &changes->num_calls, 1 };
-    braid_status status = braid_exec_set_param(changes->exec, changes->parameter, &first);
-    if (!status)
-        status = change_and_run(changes, stream, &now, next);
+    struct values next = { 10, 1, words + 1, &changes->num_calls, 1 };
+    check_ok(braid_exec_set_param(changes->exec, changes->parameter, &first));
+    braid_status status = change_and_run(changes, stream, next);
     next.enabled = 0;
     if (!status)
-        status = change_and_run(changes, stream, &now, next);
-    if (!status)
-        status =
-            braid_exec_set_user(changes->exec, changes->blocking, &changes->num_blocking_calls[1]);
-    if (status || changes->has_no_native)
-        return status;
-    return braid_exec_set_user(changes->exec, changes->native, changes);
+        status = change_and_run(changes, stream, next);
+    return status ? status : change_calls(changes, stream);
 }

@@ -97,7 +97,8 @@ static void run_without_one(struct field *field, struct placed_model *model, bra
     bool is_kernel = node->kind != PLACED_COPY && node->kind != PLACED_FILL;
     if (!is_kernel || node->to.buffer >= model->num_buffers - model->num_transients)
         return;
-    braid_status status = braid_exec_set_enabled(exec, node->handle, false);
+    braid_status status =
+        braid_exec_set(exec, node->handle, BRAID_TARGET_ENABLED, 0, &(bool){ false });
     if (status == BRAID_UNSUPPORTED)
         return;
     check_ok(status);

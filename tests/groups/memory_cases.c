@@ -123,18 +123,18 @@ void a_disabled_node_leaves_what_was_there(void **state)
             run_writer(field, exec, enabled ? WRITTEN : BEFORE);
         }
         const braid_dim3 none = { 0 }, one = { 1 };
-        check_ok(braid_exec_set_enabled(exec, node, true));
+        check_ok(braid_exec_set(exec, node, BRAID_TARGET_ENABLED, 0, &(bool){ true }));
         if (by_parameter) {
-            check_ok(braid_exec_set_grid(exec, node, none));
+            check_ok(braid_exec_set(exec, node, BRAID_TARGET_GRID, 0, &none));
             run_writer(field, exec, BEFORE);
         } else {
-            check_fails(braid_exec_set_enabled(exec, node, false), BRAID_UNSUPPORTED,
-                        "disable it by a parameter");
-            check_fails(braid_exec_set_grid(exec, node, none), BRAID_UNSUPPORTED,
+            check_fails(braid_exec_set(exec, node, BRAID_TARGET_ENABLED, 0, &(bool){ false }),
+                        BRAID_UNSUPPORTED, "disable it by a parameter");
+            check_fails(braid_exec_set(exec, node, BRAID_TARGET_GRID, 0, &none), BRAID_UNSUPPORTED,
                         "disable it by a parameter");
         }
-        check_ok(braid_exec_set_enabled(exec, node, true));
-        check_ok(braid_exec_set_grid(exec, node, one));
+        check_ok(braid_exec_set(exec, node, BRAID_TARGET_ENABLED, 0, &(bool){ true }));
+        check_ok(braid_exec_set(exec, node, BRAID_TARGET_GRID, 0, &one));
         run_writer(field, exec, WRITTEN);
         braid_exec_destroy(exec);
     }

@@ -24,7 +24,6 @@ WITHOUT = {
     "include/braid/cpp/*.hpp": {
         "braid_graph_add_prelude": BUNDLES,
         "braid_graph_add_epilogue": BUNDLES,
-        "braid_exec_set_user": "a lambda's captures are its user: what they refer to can change",
         "braid_backend_query": "a function without an object, as good in C++ as in C",
         "braid_num_backends": "likewise",
         "braid_log_set": "likewise",

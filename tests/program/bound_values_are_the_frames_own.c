@@ -71,8 +71,9 @@ struct arguments {
 static void each_frame_reads_its_own_slots(void **state)
 {
     (void)state;
-    struct values first = make_values(1), second = make_values(4);
-    struct arguments arguments = { 1, 10 }, others = { 4, 40 };
+    struct values first = make_values(1);
+    struct arguments arguments = { 1, 10 };
+    bool changed;
     static const uint32_t arg_bytes[] = { 4, 4 };
     struct backend_task items[NUM_TASKS] = {
         [KERNEL] = { .kind = WORK_KERNEL,
@@ -93,6 +94,7 @@ static void each_frame_reads_its_own_slots(void **state)
         .num = NUM_TASKS,
         .offsets = (uint64_t[]){ 0, 0, sizeof(union work), 2 * sizeof(union work),
                                  3 * sizeof(union work) },
+        .first_address = (uint32_t[NUM_TASKS + 1]){ 0 },
         .slot_bytes = { (unsigned char *)&arguments, (unsigned char *)&first,
                         (unsigned char *)controls },
         .num_slot_bytes = { sizeof(arguments), sizeof(first), sizeof(controls) },
@@ -103,24 +105,18 @@ static void each_frame_reads_its_own_slots(void **state)
     check_ok(braid_frame_create(&tasks, NULL, 0, &one));
     check_ok(braid_frame_create(&tasks, NULL, 0, &two));
     assert_has(&one, 1);
-    memcpy(two.slots[TASK_SLOT_ARGUMENTS], &others, sizeof(others));
-    memcpy(two.slots[TASK_SLOT_WORKS], &second, sizeof(second));
-    const struct task_control control = make_control(4);
-    memcpy(two.slots[TASK_SLOT_CONTROLS], &control, sizeof(control));
-    struct backend_task old[NUM_TASKS];
+    const struct arguments others = { 4, 40 };
+    arguments = others;
+    first = make_values(4);
+    controls[KERNEL] = make_control(4);
     for (uint32_t i = 0; i < NUM_TASKS; i++) {
-        old[i] = two.tasks[i];
-        check_ok(braid_frame_change(&tasks, &two, i));
+        check_ok(braid_frame_resolve(&tasks, &two, i, 0, &changed));
+        assert_true(changed);
+        check_ok(braid_frame_resolve(&tasks, &two, i, 0, &changed));
+        assert_true(changed == (i == NATIVE)); // it is captured again
     }
     assert_has(&two, 4);
     assert_has(&one, 1);
-    memcpy(two.slots[TASK_SLOT_ARGUMENTS], &arguments, sizeof(arguments));
-    for (uint32_t i = NUM_TASKS; i-- > 0;) {
-        struct backend_task made = two.tasks[i];
-        braid_frame_put(&tasks, &two, &old[i]);
-        braid_frame_discard(&two, &made);
-    }
-    assert_has(&two, 1);
     braid_frame_finish(&one);
     braid_frame_finish(&two);
 }
@@ -141,6 +137,7 @@ static void each_frame_writes_its_own_addresses(void **state)
         .offsets = &offset,
         .addresses = &address,
         .num_addresses = 1,
+        .first_address = (uint32_t[]){ 0, 1 },
         .slot_bytes = { [TASK_SLOT_WORKS] = (unsigned char *)&work },
         .num_slot_bytes = { [TASK_SLOT_WORKS] = sizeof(work) },
     };
@@ -197,6 +194,7 @@ static void make_one_call(struct one_call *one, struct late *late, char *counted
 {
     static const struct backend_ops ops = { .task_prepare = prepare_late,
                                             .task_finish = finish_late };
+    static uint32_t no_addresses[2];
     late->backend.ops = &ops;
     *one = (struct one_call){ .work.host = { count, counted },
                               .control = { .enabled = 1 },
@@ -206,6 +204,7 @@ static void make_one_call(struct one_call *one, struct late *late, char *counted
         .items = &one->item,
         .num = 1,
         .offsets = &one->offset,
+        .first_address = no_addresses,
         .slot_bytes = { [TASK_SLOT_WORKS] = (unsigned char *)&one->work,
                         [TASK_SLOT_CONTROLS] = (unsigned char *)&one->control },
         .num_slot_bytes = { [TASK_SLOT_WORKS] = sizeof(one->work),
@@ -216,11 +215,9 @@ static void make_one_call(struct one_call *one, struct late *late, char *counted
 
 static void change_call(struct one_call *one, char *counted, struct frame *frame)
 {
-    const struct backend_task old = frame->tasks[0];
+    bool changed;
     one->work.host.user = counted;
-    memcpy(frame->slots[TASK_SLOT_WORKS], &one->work, sizeof(one->work));
-    check_ok(braid_frame_change(&one->tasks, frame, 0));
-    braid_frame_settle(frame, &old);
+    check_ok(braid_frame_resolve(&one->tasks, frame, 0, 0, &changed));
 }
 
 static void calls_are_there_until_the_backend_has_left_them(void **state)

@@ -348,8 +348,8 @@ static void check_each_binding(braid_exec *exec, const braid_graph *graph,
     uint32_t num = params->first_use[params->num];
     assert_int_equal(num, 10);
     for (uint32_t i = 0; i < num; i++) {
-        const struct exec_edit old = params->uses[i];
-        const struct exec_edit wrong[] = {
+        const struct value_edit old = params->uses[i];
+        const struct value_edit wrong[] = {
             { old.from, old.offset + 4, old.slot, old.node, old.bytes },
             { old.from, old.offset + 1000000, old.slot, old.node, old.bytes },
             { old.from, old.offset, (old.slot + 1) % TASK_NUM_SLOTS, old.node, old.bytes },
@@ -386,6 +386,10 @@ static void parameters_that_miss_their_users_are_found(void **state)
     exec->params.first_use[exec->params.num]++;
     frames[2] = frames[0];
     check_wrong(exec, graph, frames, "frames 0 and 2 in flight share bytes");
+    struct frame shared = exec->slots[2].frame;
+    shared.arguments = exec->tasks.slot_bytes[TASK_SLOT_ARGUMENTS];
+    frames[2] = &shared;
+    check_wrong(exec, graph, frames, "frame 2 shares bytes with what is set");
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     check_ok(braid_device_close(device));

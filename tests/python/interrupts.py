@@ -45,6 +45,11 @@ def wait_by_launch(frame, stream, held):
     frame.launch(stream)
 
 
+def grow_by_launch(frame, stream, held):
+    frame.set_scratch(held.scratch, 4096)
+    frame.launch(stream)
+
+
 WAITS = {
     "wait": lambda frame, stream, held: frame.wait(),
     "wait_frame": lambda frame, stream, held: frame.wait_frame(0),
@@ -54,7 +59,7 @@ WAITS = {
     "intervals": lambda frame, stream, held: frame.intervals(),
     "close": lambda frame, stream, held: frame.close(),
     "stream": lambda frame, stream, held: stream.synchronize(),
-    "set_scratch": lambda frame, stream, held: frame.set_scratch(held.scratch, 4096),
+    "set_scratch": grow_by_launch,
 }
 
 

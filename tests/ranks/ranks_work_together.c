@@ -158,8 +158,8 @@ static void test_edges_of_an_operation_hold_for_all_of_it(void **state)
     check_ok(braid_graph_add_edge(job->graph, sum, calls[1]));
     run(job, 1);
     assert_true(a[0] == 6.0 + NUM_RANKS + 1);
-    check_fails(braid_exec_set_enabled(job->exec, sum, false), BRAID_INVALID_ARGUMENT,
-                "is a communication");
+    check_fails(braid_exec_set(job->exec, sum, BRAID_TARGET_ENABLED, 0, &(bool){ false }),
+                BRAID_INVALID_ARGUMENT, "is a communication");
 }
 
 static void test_frames_in_flight_keep_their_own_transients(void **state)

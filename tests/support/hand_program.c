@@ -161,5 +161,6 @@ braid_status hand_program_set_args(struct hand_program *program, uint32_t task, 
 {
     struct backend_task changed = program->frame.tasks[task];
     changed.launch.args = args;
-    return program->player->set_bindings(program->playing, &changed);
+    return program->player->update(program->playing, (const struct backend_task *[]){ &changed }, 1,
+                                   0);
 }

@@ -128,20 +128,20 @@ template <class Errors> class basic_exec
     result<void> set_grid(braid_node node, grid_size grid) const
     {
         grid.x = grid.y && grid.z ? grid.x : 0; // C takes other zeros for sizes that are left out
-        return Errors::template from<void>(braid_exec_set_grid(get(), node, grid), [] {});
+        const braid_dim3 size = grid;
+        return set(node, BRAID_TARGET_GRID, &size);
     }
     // nullptr and 0 leave what the node has.
     result<void> set_copy(braid_node node, void *to, const void *from, std::uint64_t bytes) const
     {
-        return Errors::template from<void>(braid_exec_set_copy(get(), node, to, from, bytes),
-                                           [] {});
+        const braid_copy_values values = { to, from, bytes };
+        return set(node, BRAID_TARGET_COPY, &values);
     }
     template <class T>
     result<void> set_fill(braid_node node, T *to, T value, std::uint64_t num_values) const
     {
-        braid_status status =
-            braid_exec_set_fill(get(), node, to, detail::fill_bits(value), num_values);
-        return Errors::template from<void>(status, [] {});
+        const braid_fill_values values = { to, num_values, detail::fill_bits(value) };
+        return set(node, BRAID_TARGET_FILL, &values);
     }
     result<void> set_scratch(braid_resource scratch, std::uint64_t bytes) const
     {
@@ -150,7 +150,7 @@ template <class Errors> class basic_exec
 
     result<void> set_enabled(braid_node node, bool enabled) const
     {
-        return Errors::template from<void>(braid_exec_set_enabled(get(), node, enabled), [] {});
+        return set(node, BRAID_TARGET_ENABLED, &enabled);
     }
 
     // Of an exec made with braid_exec_options.profile; see timings.h.
@@ -242,6 +242,10 @@ template <class Errors> class basic_exec
     }
 
   private:
+    result<void> set(braid_node node, braid_target target, const void *value) const
+    {
+        return Errors::template from<void>(braid_exec_set(get(), node, target, 0, value), [] {});
+    }
     template <class... Args>
     result<void> set_list(const kernel_node<Args...> &node, const Args &...args) const
     {

@@ -107,7 +107,7 @@ class task
 };
 
 // The blocks of a kernel, of one to three sizes. With a size of 0 there is none, and the kernel
-// does nothing. A braid_dim3 means what it means to braid_exec_set_grid: its y and z may be left
+// does nothing. A braid_dim3 means what it means to braid_exec_set: its y and z may be left
 // out.
 struct grid_size {
     std::uint32_t x, y, z;

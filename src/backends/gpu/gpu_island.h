@@ -33,6 +33,10 @@ braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_list
 // need not be current.
 void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island);
 
+// Whether a call can have the grid of a task, as far as the island knows. Errors:
+// BRAID_UNSUPPORTED.
+braid_status braid_gpu_island_check_call(const struct gpu_island *island, uint32_t call,
+                                         const struct backend_task *task);
 // Takes what its task has now for a call, for later launches: arguments, grid, whether it is
 // disabled. Errors: BRAID_UNSUPPORTED (its blocks, which may wait for each other, would be several;
 // the grid is too large; it leaves the device), BRAID_DEVICE_ERROR; it stays as it was.
@@ -71,11 +75,14 @@ braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island
 // same.
 uint32_t braid_gpu_island_most_frames(const struct gpu_island *island, bool in_rows);
 
-// Takes the arguments of now as those of the given frame of the next launch in rows.
-void braid_gpu_island_keep_row(struct gpu_island *island, uint32_t frame);
+// The arguments of now are those of the frames up to `frame` of the next launch in rows, of those
+// that have none yet; 0: none has any.
+void braid_gpu_island_keep_rows(struct gpu_island *island, uint32_t frame);
+bool braid_gpu_island_has_rows(const struct gpu_island *island);
 
-// As braid_gpu_island_launch, for frames with the rows that were kept, which it copies to the
-// device on the stream before. The host's are free again when it returns.
+// As braid_gpu_island_launch, for frames with the rows that were kept, and the arguments of now for
+// those behind. It copies them to the device on the stream before. The host's are free again when
+// it returns.
 gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_island *island,
                                            gpu_stream stream, uint32_t num_frames,
                                            const struct backend_launch **out_launch);

@@ -30,13 +30,20 @@ static const char *find_reason(const struct island_call *call, const struct back
     return reason;
 }
 
+braid_status braid_gpu_island_check_call(const struct gpu_island *island, uint32_t call,
+                                         const struct backend_task *task)
+{
+    const char *reason = task->disabled ? NULL : find_reason(&island->lists.calls[call], task);
+    return reason ? braid_gpu_island_refuse(task, reason) : BRAID_OK;
+}
+
 braid_status braid_gpu_island_set(struct gpu_backend *gpu, struct gpu_island *island, uint32_t call,
                                   const struct backend_task *task)
 {
     const char *reason = NULL;
     braid_status status = BRAID_OK;
     if (task->kind == WORK_KERNEL)
-        reason = find_reason(&island->lists.calls[call], task);
+        status = braid_gpu_island_check_call(island, call, task);
     else
         status = braid_gpu_island_refuse_task(gpu, task, &reason);
     if (!status && reason && !task->disabled)

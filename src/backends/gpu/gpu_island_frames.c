@@ -48,9 +48,18 @@ uint32_t braid_gpu_island_most_frames(const struct gpu_island *island, bool in_r
     return most ? most : 1;
 }
 
-void braid_gpu_island_keep_row(struct gpu_island *island, uint32_t frame)
+void braid_gpu_island_keep_rows(struct gpu_island *island, uint32_t frame)
 {
-    memcpy(island->host_rows + frame * row_bytes(island), island->args, row_bytes(island));
+    if (frame == 0)
+        island->num_rows = 0;
+    for (; island->num_rows < frame; island->num_rows++)
+        memcpy(island->host_rows + island->num_rows * row_bytes(island), island->args,
+               row_bytes(island));
+}
+
+bool braid_gpu_island_has_rows(const struct gpu_island *island)
+{
+    return island->num_rows;
 }
 
 gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_island *island,
@@ -59,6 +68,8 @@ gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_i
 {
     *out_launch = braid_gpu_island_launch(island, num_frames);
     island->rows_now = island->rows;
+    braid_gpu_island_keep_rows(island, num_frames);
+    island->num_rows = 0;
     return gpu->api->copy(island->rows, island->host_rows, num_frames * row_bytes(island), stream);
 }
 

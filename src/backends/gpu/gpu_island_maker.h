@@ -23,6 +23,7 @@ struct gpu_island {
     void *rows, *rows_now;    // on the device; those of the launch at hand, or NULL
     unsigned char *host_rows; // what is copied there
     uint32_t most_rows;       // for how many frames there is room
+    uint32_t num_rows;        // of the next launch that are there
     uint32_t *notes;          // in host memory that the device writes to; NULL: it takes none
     uint32_t *own_notes;      // the same, where nobody else gives them back
     struct backend_launch launch;

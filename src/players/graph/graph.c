@@ -201,8 +201,6 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     playing->gpu = gpu;
     playing->device = stage->device;
     playing->places = stage->places;
-    playing->tasks = stage->frame->tasks;
-    playing->num_tasks = stage->frame->num_tasks;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "creation of a program");
     if (status) {
@@ -220,12 +218,44 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     return status;
 }
 
-static braid_status set_bindings(struct playing *base, const struct backend_task *task)
+static bool is_inside(const struct graph_playing *playing, const struct backend_task *task)
+{
+    return braid_graph_islands_have(&playing->islands, task->node);
+}
+
+static braid_status apply_islands(struct graph_playing *playing)
+{
+    struct gpu_scope scope;
+    if (!playing->islands.changed)
+        return BRAID_OK;
+    braid_status status = braid_gpu_enter(playing->gpu, &scope, "update of a graph");
+    if (status)
+        return status;
+    status = braid_graph_islands_apply(&playing->islands, playing->gpu, playing->executable);
+    braid_gpu_leave(playing->gpu, &scope);
+    return status;
+}
+
+static braid_status update(struct playing *base, const struct backend_task *const *tasks,
+                           uint32_t num, uint32_t frame)
 {
     struct graph_playing *playing = (struct graph_playing *)base;
-    return braid_graph_islands_have(&playing->islands, task->node)
-               ? braid_graph_islands_set(&playing->islands, playing->gpu, task)
-               : braid_graph_playing_set(playing, task);
+    braid_status status = BRAID_OK;
+    (void)frame; // one at a time
+    for (uint32_t i = 0; i < num && !status; i++) {
+        if (is_inside(playing, tasks[i]))
+            status = braid_graph_islands_set(&playing->islands, playing->gpu, tasks[i]);
+        else
+            status = braid_graph_playing_set(playing, tasks[i]);
+    }
+    return status ? status : apply_islands(playing);
+}
+
+static braid_status check_task(const struct playing *base, const struct backend_task *task)
+{
+    const struct graph_playing *playing = (const struct graph_playing *)base;
+    return is_inside(playing, task) ? braid_graph_islands_check(&playing->islands, task)
+                                    : braid_graph_playing_check(playing, task);
 }
 
 static braid_status launch(struct playing *base, braid_stream *stream,
@@ -235,22 +265,16 @@ static braid_status launch(struct playing *base, braid_stream *stream,
     struct gpu_backend *gpu = playing->gpu;
     gpu_stream queue = gpu_stream_of(device_backend_stream(stream));
     struct gpu_scope scope;
-    braid_status status = braid_graph_playing_reunite(playing);
-    if (!status)
-        status = braid_gpu_enter(gpu, &scope, "launch of a graph");
+    braid_status status = braid_gpu_enter(gpu, &scope, "launch of a graph");
     if (status)
         return status;
     braid_gpu_note_stream(gpu, queue);
-    status = braid_graph_islands_apply(&playing->islands, gpu, playing->executable);
-    gpu_result result = GPU_SUCCESS;
-    if (!status)
-        result = gpu->api->executable_launch(playing->executable, queue);
+    gpu_result result = gpu->api->executable_launch(playing->executable, queue);
     braid_gpu_leave(gpu, &scope);
-    out_result->queued = !status && result == GPU_SUCCESS;
+    out_result->queued = result == GPU_SUCCESS;
     if (out_result->queued && playing->times)
         braid_graph_times_launched(playing->times);
-    return status ? status
-                  : braid_gpu_check(gpu, result, &gpu->api->executable_launch, "launch of a graph");
+    return braid_gpu_check(gpu, result, &gpu->api->executable_launch, "launch of a graph");
 }
 
 static braid_status read_times(struct playing *base, struct profile *out_profile)
@@ -294,8 +318,8 @@ static braid_status find_fits(struct backend *backend, const struct backend_task
 
 #define GRAPH_PLAYER                                                                               \
     .name = "graph", .mode = BRAID_MODE_NATIVE, .get_cost_model = get_cost_model, .check = check,  \
-    .orders_frames = braid_graph_frames_orders, .create = create, .set_bindings = set_bindings,    \
-    .launch = launch, .find_running = find_running, .destroy = destroy
+    .orders_frames = braid_graph_frames_orders, .create = create, .update = update,                \
+    .check_task = check_task, .launch = launch, .find_running = find_running, .destroy = destroy
 
 const struct player braid_graph_player = { GRAPH_PLAYER, .find_fits = find_fits,
                                            .read_times = read_times, .read_clock = read_clock };

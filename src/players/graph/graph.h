@@ -9,7 +9,6 @@
 
 struct graph_node_state {
     bool is_disabled; // in the executable
-    bool is_apart;    // there unlike in the frame: a change was taken back here alone
     bool is_detoured; // the node stands for several
     bool is_early;    // a kernel that starts early, or that another starts early behind
 };
@@ -23,9 +22,6 @@ struct graph_playing {
     gpu_executable executable;
     gpu_node *nodes; // by task index; NULL: in an island, or without work
     struct graph_node_state *states;
-    bool any_apart;                   // perhaps
-    const struct backend_task *tasks; // the frame's
-    uint32_t num_tasks;
     struct graph_islands islands;
     struct graph_times *times;   // NULL: nobody asked for times
     struct graph_frames *frames; // shared; NULL: no nodes of two frames are ordered
@@ -44,10 +40,13 @@ static inline struct gpu_backend *graph_gpu_of(const struct stage *stage, uint32
 
 // graph_set.c: BRAID_UNSUPPORTED, and why, where a parameter changes what the driver cannot change.
 braid_status braid_graph_playing_check_changes(const struct stage *stage);
-// Hands a changed task, which is in no island, to the executable's node, or leaves that as it was.
+// Why a task that is in no island cannot be what it is, as far as the graph knows. Errors:
+// BRAID_UNSUPPORTED.
+braid_status braid_graph_playing_check(const struct graph_playing *playing,
+                                       const struct backend_task *task);
+// Hands such a task to the executable's node. After an error the node is to be set again before the
+// graph is launched.
 braid_status braid_graph_playing_set(struct graph_playing *playing,
                                      const struct backend_task *task);
-// Before a launch: has the executable do what the frame says, where that could not be taken back.
-braid_status braid_graph_playing_reunite(struct graph_playing *playing);
 
 #endif

@@ -2,8 +2,8 @@
 // Stretches of lanes that are one kernel node of the driver's graph.
 //
 // Arguments of all its calls are parameters of that node, and their grids where these may vary. A
-// change is a copy of some bytes here; the driver is told once, before the next launch, and a frame
-// in flight keeps its own.
+// change is a copy of some bytes here; the driver is told once an update, and a frame in flight
+// keeps its own.
 #include "players/graph/graph_islands.h"
 
 #include <stdlib.h>
@@ -163,6 +163,15 @@ static braid_status let_grids_vary(struct graph_island *item, struct gpu_backend
         describe(item, &before);
     braid_gpu_leave(gpu, &scope);
     return status;
+}
+
+braid_status braid_graph_islands_check(const struct graph_islands *islands,
+                                       const struct backend_task *task)
+{
+    const struct graph_island *item = &islands->items[islands->island_of[task->node]];
+    if (task->kind != WORK_KERNEL)
+        return BRAID_OK;
+    return braid_gpu_island_check_call(item->island, islands->call_of[task->node], task);
 }
 
 braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_backend *gpu,

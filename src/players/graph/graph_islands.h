@@ -38,13 +38,15 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
 
 bool braid_graph_islands_have(const struct graph_islands *islands, uint32_t task);
 
+// Whether a task that is in one can have the grid that it has, as far as the island knows.
+braid_status braid_graph_islands_check(const struct graph_islands *islands,
+                                       const struct backend_task *task);
 // Takes what a task that is in one has now, for later launches. An island whose grids did not vary
-// is made again before the first that does. Errors: as for braid_gpu_island_create; nothing
-// changed.
+// is made again before the first that does. Errors: as for braid_gpu_island_create.
 braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_backend *gpu,
                                      const struct backend_task *task);
 
-// Before a launch: hands what has changed to the executable's nodes.
+// Behind those: hands what has changed to the executable's nodes.
 braid_status braid_graph_islands_apply(struct graph_islands *islands, const struct gpu_backend *gpu,
                                        gpu_executable executable);
 

@@ -205,69 +205,50 @@ static braid_status set_enabled(const struct graph_playing *playing,
 static braid_status set_node(const struct graph_playing *playing, struct graph_node_state *state,
                              gpu_node node, const struct backend_task *task)
 {
-    bool changes = state->is_disabled != task->disabled;
-    braid_status status =
-        changes ? set_enabled(playing, state, node, task, !task->disabled) : BRAID_OK;
+    braid_status status = BRAID_OK;
+    if (state->is_disabled != task->disabled)
+        status = set_enabled(playing, state, node, task, !task->disabled);
     if (status)
         return status;
-    status = set_values(playing, state, node, task);
-    if (!status) {
-        state->is_disabled = task->disabled;
-        state->is_apart = false;
+    state->is_disabled = task->disabled;
+    return set_values(playing, state, node, task);
+}
+
+// The playing as a task's device sees it.
+static struct graph_playing playing_there(const struct graph_playing *playing,
+                                          const struct backend_task *task)
+{
+    struct graph_playing there = *playing;
+    there.device = places_device(playing->places, playing->device, task->place);
+    there.gpu = gpu_from(there.device->backend);
+    return there;
+}
+
+braid_status braid_graph_playing_check(const struct graph_playing *playing,
+                                       const struct backend_task *task)
+{
+    const struct graph_playing there = playing_there(playing, task);
+    if (!playing->nodes[task->node]) // it has no work
         return BRAID_OK;
-    }
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status restored =
-        changes ? set_enabled(playing, state, node, task, task->disabled) : BRAID_OK;
-    if (restored) {
-        state->is_disabled = task->disabled;
-        state->is_apart = true;
-    }
-    braid_error_end_noted(&attempt, restored);
-    return status;
+    const char *reason = find_reason(there.gpu->api, task, task->disabled);
+    if (playing->states[task->node].is_detoured || is_several(task))
+        reason = detoured;
+    return reason ? refuse(&there, task, reason) : BRAID_OK;
 }
 
 braid_status braid_graph_playing_set(struct graph_playing *playing, const struct backend_task *task)
 {
-    struct graph_node_state *state = &playing->states[task->node];
+    const struct graph_playing there = playing_there(playing, task);
     gpu_node node = playing->nodes[task->node];
-    struct graph_playing there = *playing; // as the task's device sees it
-    if (!node)                             // it has no work
-        return BRAID_OK;
-    there.device = places_device(playing->places, playing->device, task->place);
-    there.gpu = gpu_from(there.device->backend);
-    const char *reason = find_reason(there.gpu->api, task, task->disabled);
-    if (state->is_detoured || is_several(task))
-        reason = detoured;
-    if (reason)
-        return refuse(&there, task, reason);
     struct gpu_scope scope;
-    braid_status status = braid_gpu_enter_task(there.gpu, &scope, task);
+    if (!node)
+        return BRAID_OK;
+    braid_status status = braid_graph_playing_check(playing, task);
+    if (!status)
+        status = braid_gpu_enter_task(there.gpu, &scope, task);
     if (status)
         return status;
-    status = set_node(&there, state, node, task);
-    playing->any_apart = playing->any_apart || state->is_apart;
+    status = set_node(&there, &playing->states[task->node], node, task);
     braid_gpu_leave(there.gpu, &scope);
     return status;
-}
-
-braid_status braid_graph_playing_reunite(struct graph_playing *playing)
-{
-    if (!playing->any_apart)
-        return BRAID_OK;
-    for (uint32_t i = 0; i < playing->num_tasks; i++) {
-        const struct backend_task *task = &playing->tasks[i];
-        if (!playing->states[i].is_apart)
-            continue;
-        braid_status status = braid_graph_playing_set(playing, task);
-        if (status)
-            return braid_error(status,
-                               "node %s is %s still, by a change that failed and that the driver "
-                               "does not take back: %s",
-                               braid_node_text(task->node, task->name).text,
-                               task->disabled ? "enabled" : "disabled", braid_error_message());
-    }
-    playing->any_apart = false;
-    return BRAID_OK;
 }

@@ -107,26 +107,46 @@ static braid_status let_grids_vary(struct island_playing *playing, const struct 
     return status;
 }
 
-static braid_status set_bindings(struct playing *base, const struct backend_task *task)
+static braid_status update_call(struct island_playing *playing, const struct backend_task *task)
 {
-    struct island_playing *playing = (struct island_playing *)base;
     braid_status status = BRAID_OK;
     uint32_t call = playing->call_of[task->node];
     if (task->kind == WORK_EMPTY)
         return BRAID_OK;
     if (braid_gpu_island_must_change(playing->island, call, task))
         status = let_grids_vary(playing, task);
-    braid_island_graph_change(playing->graph);
     return status ? status : braid_gpu_island_set(playing->gpu, playing->island, call, task);
+}
+
+static braid_status update(struct playing *base, const struct backend_task *const *tasks,
+                           uint32_t num, uint32_t frame)
+{
+    struct island_playing *playing = (struct island_playing *)base;
+    braid_status status = BRAID_OK;
+    braid_gpu_island_keep_rows(playing->island, frame);
+    if (num)
+        braid_island_graph_change(playing->graph);
+    for (uint32_t i = 0; i < num && !status; i++)
+        status = update_call(playing, tasks[i]);
+    return status;
+}
+
+static braid_status check_task(const struct playing *base, const struct backend_task *task)
+{
+    const struct island_playing *playing = (const struct island_playing *)base;
+    if (task->kind != WORK_KERNEL)
+        return BRAID_OK;
+    return braid_gpu_island_check_call(playing->island, playing->call_of[task->node], task);
 }
 
 // *out_slot is the call that failed.
 static gpu_result queue_frames(struct island_playing *playing, gpu_stream queue,
-                               uint32_t num_frames, bool in_rows, struct play_result *out_result,
+                               uint32_t num_frames, struct play_result *out_result,
                                const void **out_slot)
 {
     struct gpu_backend *gpu = playing->gpu;
     const struct backend_launch *island = NULL;
+    bool in_rows = num_frames > 1 && braid_gpu_island_has_rows(playing->island);
     gpu_result result = GPU_SUCCESS;
     braid_gpu_note_stream(gpu, queue);
     *out_slot = &gpu->api->copy;
@@ -150,7 +170,7 @@ static gpu_result queue_frames(struct island_playing *playing, gpu_stream queue,
 }
 
 static braid_status launch_many(struct playing *base, braid_stream *stream, uint32_t num_frames,
-                                bool in_rows, struct play_result *out_result)
+                                struct play_result *out_result)
 {
     struct island_playing *playing = (struct island_playing *)base;
     struct gpu_backend *gpu = playing->gpu;
@@ -160,7 +180,7 @@ static braid_status launch_many(struct playing *base, braid_stream *stream, uint
     if (status)
         return status;
     gpu_result result = queue_frames(playing, gpu_stream_of(device_backend_stream(stream)),
-                                     num_frames, in_rows, out_result, &slot);
+                                     num_frames, out_result, &slot);
     braid_gpu_leave(gpu, &scope);
     return braid_gpu_check(gpu, result, slot, "launch of an island");
 }
@@ -168,7 +188,7 @@ static braid_status launch_many(struct playing *base, braid_stream *stream, uint
 static braid_status launch(struct playing *base, braid_stream *stream,
                            struct play_result *out_result)
 {
-    return launch_many(base, stream, 1, false, out_result);
+    return launch_many(base, stream, 1, out_result);
 }
 
 static uint32_t most_frames(const struct playing *base, bool in_rows)
@@ -184,11 +204,6 @@ static braid_status read_times(struct playing *base, struct profile *out_profile
 static braid_status read_clock(struct playing *base, struct profile *profile)
 {
     return braid_island_times_read_clock(((const struct island_playing *)base)->times, profile);
-}
-
-static void keep_row(struct playing *base, uint32_t frame)
-{
-    braid_gpu_island_keep_row(((struct island_playing *)base)->island, frame);
 }
 
 static void find_running(const struct playing *base, struct running *running)
@@ -210,8 +225,8 @@ static void destroy(struct playing *base)
 
 #define ISLAND_PLAYER                                                                              \
     .mode = BRAID_MODE_NATIVE, .is_island = true, .launches_overlap = true, .check = check,        \
-    .create = create, .set_bindings = set_bindings, .launch = launch, .most_frames = most_frames,  \
-    .keep_row = keep_row, .launch_many = launch_many, .find_running = find_running,                \
+    .create = create, .update = update, .check_task = check_task, .launch = launch,                \
+    .most_frames = most_frames, .launch_many = launch_many, .find_running = find_running,          \
     .read_times = read_times, .read_clock = read_clock, .destroy = destroy
 const struct player braid_chain_island_player = {
     .name = "island of one lane",

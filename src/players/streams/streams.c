@@ -271,7 +271,7 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     backend->ops->get_cost_model(backend, out_model);
 }
 
-// Arguments are captured when a task is submitted, so there is no set_bindings.
+// Arguments are captured when a task is submitted, so there is no update.
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
     .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \

@@ -170,7 +170,9 @@ struct cpu_lane *braid_cpu_program_take_over(struct cpu_program *program);
 void braid_cpu_program_await_polls(const struct cpu_program *program);
 
 // walker_patch.c: changed tasks, from being set to the frame they are for.
-braid_status braid_cpu_program_set(struct playing *playing, const struct backend_task *task);
+braid_status braid_cpu_program_update(struct playing *playing,
+                                      const struct backend_task *const *tasks, uint32_t num,
+                                      uint32_t frame);
 // Writes what is new, at the start of the frame, and recycles the patch. NULL does nothing.
 void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch);
 void braid_cpu_patches_finish(struct cpu_program *program);

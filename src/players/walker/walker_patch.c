@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/node_text.h"
 
 // Launches of one program run one after another, so the steps and arguments of the frame that runs
 // are the only ones anybody reads. A change waits in a patch until the launch it is for begins;
 // then it is written in place. Frames queued earlier do not see it, and a change costs its own
-// bytes only. Patches are made by set and recycled by launches, never the other way round.
+// bytes only. Patches are made by updates and recycled by launches, never the other way round.
 
 struct entry {
     uint32_t task;
@@ -96,13 +97,22 @@ static braid_status set(struct cpu_program *program, const struct backend_task *
     return BRAID_OK;
 }
 
-braid_status braid_cpu_program_set(struct playing *playing, const struct backend_task *task)
+braid_status braid_cpu_program_update(struct playing *playing,
+                                      const struct backend_task *const *tasks, uint32_t num,
+                                      uint32_t frame)
 {
     struct cpu_program *program = cpu_program_of(playing);
-    if (program->changing[task->node].step == CPU_NO_STEP)
-        return BRAID_OK;
+    braid_status status = BRAID_OK;
+    (void)frame; // one at a time
     pthread_mutex_lock(&program->patch_lock);
-    braid_status status = set(program, task);
+    for (uint32_t i = 0; i < num && !status; i++) {
+        if (program->changing[tasks[i]->node].step != CPU_NO_STEP)
+            status = set(program, tasks[i]);
+        if (status)
+            status = braid_error(status, "node %s: %s",
+                                 braid_node_text(tasks[i]->node, tasks[i]->name).text,
+                                 braid_error_message());
+    }
     pthread_mutex_unlock(&program->patch_lock);
     return status;
 }

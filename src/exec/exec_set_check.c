@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values a node can have, as far as can be told without the driver, and writing those.
+#include "exec/exec_set_check.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/node_text.h"
+#include "graph/placed.h"
+#include "plan/schedule.h"
+
+static braid_status refuse(const struct backend_task *task, const char *what)
+{
+    return braid_error(BRAID_INVALID_ARGUMENT, "node %s: %s",
+                       braid_node_text(task->node, task->name).text, what);
+}
+
+static braid_status check_room(const struct backend_task *task, uint64_t bytes, uint64_t room)
+{
+    if (!room || bytes <= room)
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "node %s: %llu bytes end beyond the %llu of a resource",
+                       braid_node_text(task->node, task->name).text, (unsigned long long)bytes,
+                       (unsigned long long)room);
+}
+
+static braid_status check_grid(const struct backend_task *task)
+{
+    const struct backend_launch *launch = &task->launch;
+    if (braid_grid_fits(launch->grid, launch->block))
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT, "node %s: a grid of %ux%ux%u blocks",
+                       braid_node_text(task->node, task->name).text, launch->grid.x, launch->grid.y,
+                       launch->grid.z);
+}
+
+// Of several places: what a node leaves that does nothing is where it was, and nobody copies it.
+static braid_status check_rest(const braid_exec *exec, const struct backend_task *task)
+{
+    if (!task->disabled || !exec->placed || !graph_nodes(exec->placed->graph)[task->node].must_run)
+        return BRAID_OK;
+    return braid_error(BRAID_UNSUPPORTED,
+                       "node %s writes (BRAID_WRITE) on a device where what it would leave is not: "
+                       "disable it by a parameter (BRAID_TARGET_ENABLED), or let it access that by "
+                       "BRAID_READ_WRITE",
+                       braid_node_text(task->node, task->name).text);
+}
+
+static braid_status check_end(const braid_exec *exec, const struct backend_task *task,
+                              const char *end, const void *address, uint64_t bytes)
+{
+    uint32_t buffer = 0;
+    uint64_t beyond = 0;
+    if (!braid_extents_overrun(&exec->extents, address, bytes, &buffer, &beyond))
+        return BRAID_OK;
+    return braid_extents_refuse(braid_node_text(task->node, task->name).text, end, bytes, beyond,
+                                braid_plan_resource_name(exec->schedule->graph, buffer));
+}
+
+// What a node has once edits are made that are no arguments.
+struct staged {
+    struct backend_task task;
+    struct task_control control;
+};
+
+static union work *work_of(const braid_exec *exec, uint32_t node)
+{
+    unsigned char *works = exec->tasks.slot_bytes[TASK_SLOT_WORKS];
+    return (union work *)(void *)(works + exec->tasks.offsets[node]);
+}
+
+// Whether an end of a copy or fill is an address that each frame finds for itself.
+static bool is_address(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                       size_t place)
+{
+    uint32_t node = edits[0].node;
+    uint64_t offset = exec->tasks.offsets[node] + place;
+    for (uint32_t i = 0; i < num; i++) {
+        if (edits[i].slot == TASK_SLOT_WORKS && edits[i].offset == offset)
+            return false;
+    }
+    return braid_tasks_is_address(&exec->tasks, node, TASK_SLOT_WORKS, offset);
+}
+
+static braid_status check_copy(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                               struct backend_task *task)
+{
+    const union work *old = work_of(exec, task->node);
+    struct work_copy *copy = &task->copy;
+    bool to_moves = !is_address(exec, edits, num, offsetof(struct work_copy, to));
+    bool from_moves = !is_address(exec, edits, num, offsetof(struct work_copy, from));
+    if ((to_moves && !copy->to) || (from_moves && !copy->from))
+        return refuse(task, copy->to ? "a copy from NULL" : "a copy to NULL");
+    if (copy->bytes == 0)
+        return refuse(task, "a copy of 0 bytes: to do nothing, disable the node");
+    copy->to_room = copy->to == old->copy.to ? copy->to_room : 0;
+    copy->from_room = copy->from == old->copy.from ? copy->from_room : 0;
+    braid_status status = check_room(task, copy->bytes, copy->to_room);
+    if (!status)
+        status = check_room(task, copy->bytes, copy->from_room);
+    if (!status && to_moves)
+        status = check_end(exec, task, "to", copy->to, copy->bytes);
+    if (!status && from_moves)
+        status = check_end(exec, task, "from", copy->from, copy->bytes);
+    return status;
+}
+
+static braid_status check_fill(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                               struct backend_task *task)
+{
+    const union work *old = work_of(exec, task->node);
+    struct work_fill *fill = &task->fill;
+    bool moves = !is_address(exec, edits, num, offsetof(struct work_fill, to));
+    if (moves && !fill->to)
+        return refuse(task, "a fill of NULL");
+    if (fill->num_values == 0 || fill->num_values > UINT64_MAX / 4)
+        return refuse(task, "a fill of no values, or of too many: to do nothing, disable the node");
+    fill->to_room = fill->to == old->fill.to ? fill->to_room : 0;
+    uint64_t bytes = fill->num_values * fill->value_bytes;
+    braid_status status = check_room(task, bytes, fill->to_room);
+    return status || !moves ? status : check_end(exec, task, "to", fill->to, bytes);
+}
+
+static bool has_work(const struct backend_task *task)
+{
+    return task->kind != WORK_KERNEL && task->kind != WORK_EMPTY;
+}
+
+static void stage(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                  struct staged *staged)
+{
+    uint32_t node = edits[0].node;
+    staged->task = exec->tasks.items[node];
+    staged->control = *tasks_control(&exec->tasks, node);
+    if (has_work(&staged->task))
+        staged->task.work = *work_of(exec, node);
+    for (uint32_t i = 0; i < num; i++) {
+        bool is_control = edits[i].slot == TASK_SLOT_CONTROLS;
+        uint64_t first = is_control ? node * sizeof(staged->control) : exec->tasks.offsets[node];
+        char *to = is_control ? (char *)&staged->control : (char *)&staged->task.work;
+        if (edits[i].slot != TASK_SLOT_ARGUMENTS)
+            memcpy(to + (edits[i].offset - first), edits[i].from, edits[i].bytes);
+    }
+    const braid_dim3 grid = staged->control.grid;
+    bool is_empty = staged->task.kind == WORK_KERNEL && (!grid.x || !grid.y || !grid.z);
+    staged->task.disabled = !staged->control.enabled || is_empty;
+    if (staged->task.kind == WORK_KERNEL && !is_empty)
+        staged->task.launch.grid = grid;
+}
+
+// The rooms of a copy's or fill's ends are staged, too.
+static braid_status check(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                          struct staged *staged)
+{
+    braid_status status = BRAID_OK;
+    stage(exec, edits, num, staged);
+    if (staged->task.kind == WORK_KERNEL)
+        status = check_grid(&staged->task);
+    else if (staged->task.kind == WORK_COPY)
+        status = check_copy(exec, edits, num, &staged->task);
+    else if (staged->task.kind == WORK_FILL)
+        status = check_fill(exec, edits, num, &staged->task);
+    if (!status)
+        status = check_rest(exec, &staged->task);
+    if (!status && exec->player->check_task)
+        status = exec->player->check_task(exec->slots[0].playing, &staged->task);
+    return status;
+}
+
+void braid_exec_write_value(braid_exec *exec, const struct value_edit *edit)
+{
+    struct tasks *tasks = &exec->tasks;
+    memcpy(tasks->slot_bytes[edit->slot] + edit->offset, edit->from, edit->bytes);
+    for (uint32_t i = tasks->first_address[edit->node]; i < tasks->first_address[edit->node + 1];
+         i++) {
+        struct task_address *address = &tasks->addresses[i];
+        bool overlaps = address->slot == edit->slot &&
+                        address->offset < edit->offset + edit->bytes &&
+                        edit->offset < address->offset + sizeof(void *);
+        address->is_set = address->is_set || overlaps;
+    }
+    braid_exec_values_mark(&exec->values, tasks->num, edit->node);
+}
+
+static uint32_t count_of_node(const struct value_edit *edits, uint32_t num)
+{
+    uint32_t of_node = 1;
+    while (of_node < num && edits[of_node].node == edits[0].node)
+        of_node++;
+    return of_node;
+}
+
+static bool are_arguments(const struct value_edit *edits, uint32_t num)
+{
+    for (uint32_t i = 0; i < num; i++) {
+        if (edits[i].slot != TASK_SLOT_ARGUMENTS)
+            return false;
+    }
+    return true;
+}
+
+// Checks the edits of one node, and writes them unless this is only to check.
+static braid_status put_node(braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                             bool writes)
+{
+    struct staged staged;
+    bool is_staged = !are_arguments(edits, num);
+    braid_status status = is_staged ? check(exec, edits, num, &staged) : BRAID_OK;
+    if (status || !writes)
+        return status;
+    for (uint32_t i = 0; i < num; i++)
+        braid_exec_write_value(exec, &edits[i]);
+    if (is_staged && has_work(&staged.task))
+        *work_of(exec, edits[0].node) = staged.task.work;
+    return BRAID_OK;
+}
+
+braid_status braid_exec_put_values(braid_exec *exec, const struct value_edit *edits, uint32_t num)
+{
+    braid_status status = BRAID_OK;
+    bool is_one_node = !num || count_of_node(edits, num) == num;
+    for (int writes = is_one_node; writes < 2; writes++) {
+        for (uint32_t first = 0, of_node; first < num && !status; first += of_node) {
+            of_node = count_of_node(edits + first, num - first);
+            status = put_node(exec, edits + first, of_node, writes);
+        }
+    }
+    return status;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launch's side of values: what changed since the slot's last launch is resolved and handed to
+// the player by one call.
+//
+// If a task cannot be resolved, or the player refuses it, the launch fails before it queues
+// anything. The slot's number stays, so the next launch in the slot hands over the same tasks
+// again, and those that changed since. Until all are taken the slot is not played, so it does not
+// matter which of them the player has.
+#include "base/error.h"
+#include "base/inside.h"
+#include "exec/exec.h"
+
+// Appends a task to the list for the player, if that has not taken what the frame has now.
+static braid_status take(braid_exec *exec, struct frame_slot *slot, uint32_t node, uint64_t number,
+                         uint32_t *num)
+{
+    bool changed = false;
+    braid_status status = braid_frame_resolve(&exec->tasks, &slot->frame, node, number, &changed);
+    if (!status && (changed || slot->is_refused))
+        exec->values.changed[(*num)++] = &slot->frame.tasks[node];
+    return status;
+}
+
+// What was set first comes first.
+static braid_status take_changed(braid_exec *exec, struct frame_slot *slot, uint64_t number,
+                                 uint32_t *num)
+{
+    const struct exec_values *values = &exec->values;
+    uint32_t end = exec->tasks.num, node = values->older[end];
+    braid_status status = BRAID_OK;
+    while (node != end && values->changed_at[node] > slot->seen)
+        node = values->older[node];
+    for (node = values->newer[node]; node != end && !status; node = values->newer[node])
+        status = take(exec, slot, node, number, num);
+    return status;
+}
+
+// Nodes with versions, unless they are among those that changed.
+static braid_status take_versions(braid_exec *exec, struct frame_slot *slot, uint64_t number,
+                                  uint32_t *num)
+{
+    const struct tasks *tasks = &exec->tasks;
+    braid_status status = BRAID_OK;
+    uint32_t last = UINT32_MAX;
+    for (uint32_t i = 0; i < tasks->num_addresses && !status; i++) {
+        const struct task_address *address = &tasks->addresses[i];
+        if (address->num_versions < 2 || address->node == last ||
+            exec->values.changed_at[address->node] > slot->seen)
+            continue;
+        last = address->node;
+        status = take(exec, slot, last, number, num);
+    }
+    return status;
+}
+
+static braid_status hand_over(braid_exec *exec, const struct frame_slot *slot, uint32_t num,
+                              uint32_t frame)
+{
+    if (!num || !exec->player->update)
+        return BRAID_OK;
+    struct inside inside; // native calls may be made on this thread
+    braid_inside_begin(&inside, "a native call", exec);
+    braid_status status = exec->player->update(slot->playing, exec->values.changed, num, frame);
+    braid_inside_end(&inside);
+    return status;
+}
+
+braid_status braid_exec_update(braid_exec *exec, struct frame_slot *slot, uint64_t number,
+                               uint32_t frame)
+{
+    bool turns = (number - slot->number) % exec->version_period != 0;
+    if (slot->seen == exec->values.now && !turns)
+        return BRAID_OK;
+    uint32_t num = 0;
+    braid_status status = braid_exec_free_replaced(exec, slot);
+    if (!status)
+        status = take_changed(exec, slot, number, &num);
+    if (!status && turns)
+        status = take_versions(exec, slot, number, &num);
+    if (!status)
+        status = hand_over(exec, slot, num, frame);
+    slot->is_refused = status != BRAID_OK;
+    if (status)
+        return status;
+    slot->seen = exec->values.now;
+    slot->number = number;
+    return BRAID_OK;
+}

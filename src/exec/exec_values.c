@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of what changed, the latest first.
+#include "exec/exec_values.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
+braid_status braid_exec_values_create(uint32_t num_tasks, struct exec_values *out_values)
+{
+    struct exec_values values = {
+        .changed_at = braid_allocate_zeroed(num_tasks, sizeof(uint64_t)),
+        .newer = braid_allocate_zeroed((size_t)num_tasks + 1, sizeof(uint32_t)),
+        .older = braid_allocate_zeroed((size_t)num_tasks + 1, sizeof(uint32_t)),
+        .changed = braid_allocate_zeroed(num_tasks, sizeof(*values.changed)),
+    };
+    if (!values.changed_at || !values.newer || !values.older || !values.changed) {
+        braid_exec_values_finish(&values);
+        return braid_error_no_memory("the values of an exec");
+    }
+    values.newer[num_tasks] = values.older[num_tasks] = num_tasks; // an empty ring
+    *out_values = values;
+    return BRAID_OK;
+}
+
+void braid_exec_values_finish(struct exec_values *values)
+{
+    free(values->changed_at);
+    free(values->newer);
+    free(values->older);
+    free(values->changed);
+    *values = (struct exec_values){ 0 };
+}
+
+void braid_exec_values_mark(struct exec_values *values, uint32_t num_tasks, uint32_t node)
+{
+    uint32_t end = num_tasks;
+    if (values->changed_at[node]) {
+        values->older[values->newer[node]] = values->older[node];
+        values->newer[values->older[node]] = values->newer[node];
+    }
+    values->older[node] = values->older[end];
+    values->newer[node] = end;
+    values->newer[values->older[node]] = node;
+    values->older[end] = node;
+    values->changed_at[node] = ++values->now;
+}

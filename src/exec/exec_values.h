@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of an exec's nodes: a master copy that setters write, and what of it each frame slot
+// has not taken yet.
+//
+// A setter writes the master copy (tasks.h) and puts its node in front of a list, with a number
+// that grows. A launch takes the nodes from the front whose number is higher than that of its slot:
+// all that changed since the slot's last launch, each once.
+#ifndef BRAID_EXEC_EXEC_VALUES_H
+#define BRAID_EXEC_EXEC_VALUES_H
+
+#include "program/tasks.h"
+
+struct exec_values {
+    uint64_t now;                        // the number of the latest change
+    uint64_t *changed_at;                // by task: of its latest change; 0: it has not changed
+    uint32_t *newer, *older;             // by task, and of the list's end: neighbours in the list
+    const struct backend_task **changed; // room for what one launch hands to the player
+};
+
+// Bytes of a slot of the master copy that get another value.
+struct value_edit {
+    const unsigned char *from;
+    uint64_t offset; // in the slot
+    uint32_t slot;   // enum task_slot
+    uint32_t node;   // whose they are
+    uint32_t bytes;
+};
+
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_values_create(uint32_t num_tasks, struct exec_values *out_values);
+void braid_exec_values_finish(struct exec_values *values);
+
+// Has each slot take the node's values with its next launch.
+void braid_exec_values_mark(struct exec_values *values, uint32_t num_tasks, uint32_t node);
+
+#endif
