@@ -235,10 +235,9 @@ static void pointers_into_buffers_need_an_access()
 static void times_and_costs_are_read(braid::device &device)
 {
     auto graph = braid::graph::create();
-    graph.reserve(2, 1, 0);
     auto first = graph.host(braid::task("first"), [] {});
     auto second = graph.host(braid::task("second").after(first), [] {});
-    expect(graph.num_nodes() == 2 && graph.memory_bytes() > 0 && graph.node(1).index == 1);
+    expect(graph.num_nodes() == 2 && graph.node(1).index == 1);
     expect(std::strcmp(graph.name(second), "second") == 0 && graph.num_edges() == 1);
     braid_exec_options options = {};
     options.profile = 2;

@@ -143,7 +143,6 @@ static void graphs_refuse_null(void **state)
     struct objects *all = *state;
     braid_resource resource;
     refuses(braid_graph_create(NULL), "out_graph");
-    refuses(braid_graph_reserve(NULL, 1, 1, 1), "graph");
     refuses(braid_graph_add_buffer(NULL, "a", NULL, 1, &resource), "graph");
     refuses(braid_graph_add_buffer(all->graph, NULL, NULL, 1, &resource), "name");
     refuses(braid_graph_add_buffer(all->graph, "a", NULL, 1, NULL), "out_resource");
@@ -164,7 +163,6 @@ static void graphs_refuse_null(void **state)
     refuses(braid_graph_write_dot(all->graph, NULL), "file");
     assert_int_equal(braid_graph_num_nodes(NULL), 0);
     assert_int_equal(braid_graph_num_edges(NULL), 0);
-    assert_int_equal(braid_graph_memory_bytes(NULL), 0);
     assert_int_equal(braid_graph_node(NULL, 0).graph, 0);
     assert_string_equal(braid_graph_node_name(NULL, all->node), "");
     braid_graph_destroy(NULL);
@@ -181,10 +179,6 @@ static void nodes_refuse_null(void **state)
     refuses(braid_graph_add_kernel(NULL, &launch, NULL), "graph");
     refuses(braid_graph_add_kernel(all->graph, NULL, NULL), "launch");
     refuses(braid_graph_add_kernel(all->graph, &no_kernel, NULL), "kernel");
-    refuses(braid_graph_add_prelude(NULL, all->node, &launch, NULL), "graph");
-    refuses(braid_graph_add_prelude(all->graph, all->node, NULL, NULL), "launch");
-    refuses(braid_graph_add_epilogue(NULL, all->node, &launch, NULL), "graph");
-    refuses(braid_graph_add_epilogue(all->graph, all->node, NULL, NULL), "launch");
     refuses(braid_graph_add_copy(NULL, &no_to, NULL), "graph");
     refuses(braid_graph_add_copy(all->graph, NULL, NULL), "copy");
     refuses(braid_graph_add_copy(all->graph, &no_to, NULL), "to");
