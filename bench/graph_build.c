@@ -80,7 +80,6 @@ int main(void)
         double seconds = build();
         best = seconds < best ? seconds : best;
     }
-    printf("  %.3f
-", best);
+    printf("  %.3f\n", best);
     return 0;
 }

@@ -31,11 +31,9 @@ typedef struct braid_backend_info {
     char reason[512];     // what was tried and why it failed; "" when there are devices
 } braid_backend_info;
 
-// The number of backends Braid knows, and one of them by index.
-// Errors: BRAID_INVALID_ARGUMENT (no such index). That a backend has no device is not an error.
-// Thread-safety: any thread.
-BRAID_API size_t braid_num_backends(void);
-BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(size_t index,
+// Whether a backend can be used here, by its name. A backend without a device is not an error.
+// Errors: BRAID_INVALID_ARGUMENT (no backend has that name). Thread-safety: any thread.
+BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(const char *name,
                                                             braid_backend_info *out_info);
 
 // BRAID_BACKENDS in the environment names the backends that a process may use, for example "cpu" or
@@ -100,18 +98,15 @@ typedef struct braid_device_info {
     uint64_t memory_bytes;          // total memory of the device
     uint32_t num_units;             // multiprocessors, or CPU workers
     uint32_t max_threads_per_block; // 0: no limit
-} braid_device_info;
-
-BRAID_API void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
-
-// Streams and events that Braid has created on the device so far and that it holds now: leased
-// ones, pooled ones, and public ones. For programs and tests that watch for growth.
-typedef struct braid_device_stats {
+    // Streams and events that Braid has created on the device so far, that it holds now (pooled
+    // ones and the program's included), and that execs lease. A program that watches them sees
+    // growth.
     uint64_t streams_created, streams_live, streams_leased;
     uint64_t events_created, events_live, events_leased;
-} braid_device_stats;
+} braid_device_info;
 
-BRAID_API void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats);
+// Of NULL, all is zero and "".
+BRAID_API void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
 
 typedef enum braid_memory_kind {
     BRAID_MEMORY_DEVICE = 0, // the device's own

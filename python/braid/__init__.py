@@ -11,7 +11,7 @@
 
 All here is sugar over the C library, whose headers say more: names are the same, and so are errors."""
 from braid._calls import log_to
-from braid._device import (Backend, Device, DeviceInfo, DeviceStats, Event, Stream, backends)
+from braid._device import (Backend, Device, DeviceInfo, Event, Stream, backends)
 from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, HostCallError,
                            InputOutputError, InternalError, InvalidArgumentError, NoMemoryError, TimeoutError,
                            UnavailableError, UnsupportedError)
@@ -32,7 +32,7 @@ from braid._tune import Trial, Tuning, tune
 __version__ = version()
 
 __all__ = [
-    "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceGroup", "DeviceInfo", "DeviceStats",
+    "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceGroup", "DeviceInfo",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Schedule",

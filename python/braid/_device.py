@@ -34,8 +34,8 @@ def backends() -> List[Backend]:
     """All that Braid knows."""
     struct = ffi.new("braid_backend_info *")
     found = []
-    for index in range(lib.braid_num_backends()):
-        check(lib.braid_backend_query(index, struct))
+    for name in (b"cuda", b"hip", b"cpu"):
+        check(lib.braid_backend_query(ffi.new("char[]", name), struct))
         found.append(read_struct(Backend, struct))
     return found
 
@@ -50,18 +50,18 @@ class DeviceInfo:
     memory_bytes: int
     num_units: int
     max_threads_per_block: int
-
-
-@dataclasses.dataclass(frozen=True)
-class DeviceStats:
-    """Streams and events that Braid has made on a device so far, and holds now."""
-
     streams_created: int
     streams_live: int
     streams_leased: int
     events_created: int
     events_live: int
     events_leased: int
+
+
+def _read_info(pointer: Any) -> DeviceInfo:
+    struct = ffi.new("braid_device_info *")
+    lib.braid_device_get_info(pointer, struct)
+    return read_struct(DeviceInfo, struct)
 
 
 class Device(Owned):
@@ -94,25 +94,22 @@ class Device(Owned):
 
     def _hold(self, pointer: Any) -> None:
         self._owner = Owner("device", pointer, lib.braid_device_close)
-        struct = ffi.new("braid_device_info *")
-        lib.braid_device_get_info(pointer, struct)
-        self.info = read_struct(DeviceInfo, struct)
+        self._first_info = _read_info(pointer)
         self._wrapped: Dict[int, Stream] = {}
 
     @property
     def backend(self) -> str:
-        return self.info.backend
+        return self._first_info.backend
 
     @property
     def name(self) -> str:
-        return self.info.name
+        return self._first_info.name
 
     @property
-    def stats(self) -> DeviceStats:
-        struct = ffi.new("braid_device_stats *")
+    def info(self) -> DeviceInfo:
+        """The device, and the streams and events that Braid has made on it and holds now."""
         with self._owner as pointer:
-            lib.braid_device_get_stats(pointer, struct)
-        return read_struct(DeviceStats, struct)
+            return _read_info(pointer)
 
     def cost_model(self, mode: Mode = "auto") -> CostModel:
         """What ordering costs here, for Graph.plan."""

@@ -293,7 +293,7 @@ static void streams_work_by_themselves(braid::device &device)
     end.record(stream);
     end.synchronize();
     expect(end.done() && stream.done() && begin.elapsed_ns(end) < UINT64_MAX);
-    expect(heard.size() == 1 && copied[3] == 3 && device.stats().streams_live > 0);
+    expect(heard.size() == 1 && copied[3] == 3 && device.info().streams_live > 0);
     expect(!braid::checked::event::wrap(device, nullptr));
 }
 

@@ -62,7 +62,8 @@ static void devices_refuse_null(void **state)
 {
     struct objects *all = *state;
     void *memory;
-    refuses(braid_backend_query(0, NULL), "out_info");
+    refuses(braid_backend_query(NULL, &(braid_backend_info){ 0 }), "name");
+    refuses(braid_backend_query("cpu", NULL), "out_info");
     refuses(braid_device_open(NULL, NULL), "out_device");
     refuses(braid_device_adopt_cuda(NULL, NULL), "out_device");
     refuses(braid_memory_allocate(NULL, BRAID_MEMORY_HOST, 1, &memory), "device");
@@ -313,7 +314,6 @@ static void what_is_of_no_object_takes_null(void **state)
     assert_non_null(braid_error_message());
     assert_string_equal(braid_error_details(), "");
     assert_non_null(braid_version());
-    assert_true(braid_num_backends() > 0);
 }
 
 static void schedules_refuse_null(void **state)
@@ -386,22 +386,19 @@ static void execs_refuse_null(void **state)
 static void structs_of_nothing_are_zeros(void **state)
 {
     struct objects *all = *state;
-    braid_device_info device = { .num_units = 7, .name = "name" };
-    braid_device_stats stats = { .streams_live = 7 };
+    braid_device_info device = { .num_units = 7, .name = "name", .streams_live = 7 };
     braid_cost_model costs = { .node_ns = 7 };
     braid_exec_info exec = { .num_streams = 7 };
     braid_schedule_info schedule = { .num_nodes = 7 };
     braid_device_get_info(NULL, &device);
-    braid_device_get_stats(NULL, &stats);
     braid_device_get_cost_model(NULL, BRAID_MODE_NATIVE, &costs);
     braid_exec_get_info(NULL, &exec);
     braid_schedule_get_info(NULL, &schedule);
     assert_string_equal(device.name, "");
     assert_string_equal(device.backend, "");
-    assert_int_equal(device.num_units + stats.streams_live + costs.node_ns, 0);
+    assert_int_equal(device.num_units + device.streams_live + costs.node_ns, 0);
     assert_int_equal(exec.num_streams + schedule.num_nodes, 0);
     braid_device_get_info(all->device, NULL);
-    braid_device_get_stats(all->device, NULL);
     braid_device_get_cost_model(all->device, BRAID_MODE_NATIVE, NULL);
     braid_exec_get_info(all->exec, NULL);
     braid_schedule_get_info(all->schedule, NULL);

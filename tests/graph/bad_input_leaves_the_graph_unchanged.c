@@ -180,7 +180,6 @@ static void preludes_and_epilogues_of_the_wrong_node_are_refused(void **state)
 static void preludes_and_epilogues_refuse_the_wrong_node(void **state)
 {
     struct world *world = *state;
-    braid_kernel_node launch = { .kernel = &kernel };
     braid_node unknown = { 1000, world->load.graph };
     braid_node bad[] = { world->clear, world->sweep, unknown, world->foreign_node };
     char *before = graph_state(world->graph);

@@ -20,7 +20,6 @@ WITHOUT = {
     "include/braid/cpp/*.hpp": {
         "braid_exec_set_user": "a lambda's captures are its user: what they refer to can change",
         "braid_backend_query": "a function without an object, as good in C++ as in C",
-        "braid_num_backends": "likewise",
         "braid_log_set": "likewise",
         "braid_version": "likewise",
     },
@@ -31,7 +30,6 @@ CLASSES = {
     "Backend": ("braid_backend_info", {}),
     "CostModel": ("braid_cost_model", {}),
     "DeviceInfo": ("braid_device_info", {}),
-    "DeviceStats": ("braid_device_stats", {}),
     "ExecInfo": ("braid_exec_info", {}),
     "ExecOptions": ("braid_exec_options", {"plan": "PlanOptions", "schedule": "an argument of its own",
                                            "on_frame_end_user": "a function of Python needs none"}),

@@ -114,12 +114,6 @@ template <class Errors> class basic_device
         braid_device_get_cost_model(get(), mode, &model);
         return model;
     }
-    braid_device_stats stats() const
-    {
-        braid_device_stats stats;
-        braid_device_get_stats(get(), &stats);
-        return stats;
-    }
     // Errors: as braid_memory_allocate, and BRAID_INVALID_ARGUMENT for more than memory can hold.
     template <class T>
     result<basic_memory<T>> allocate(std::size_t size,
