@@ -79,6 +79,21 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_opt
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
                                                                 braid_device **out_device);
 
+// Opens a group: a device that stands for 1 to 64 devices of one backend, its members. Member i is
+// place i (BRAID_PLACE(i)) of graphs that run on the group. braid_exec_create,
+// braid_device_get_info, braid_device_get_place_model and braid_device_close take a group. All
+// other calls refuse it by name: memory, streams and events belong to a member.
+// A device may be a member several times: its places then share its memory, its streams run beside
+// each other, and only the planner tells them apart. Of the CPU, all members are the same device.
+// Members that can are given access to each other's memory (CUDA: cuCtxEnablePeerAccess; HIP
+// alike), which stays when the group is closed. braid_device_close refuses to close a member while
+// a group has it.
+// Errors: BRAID_INVALID_ARGUMENT (no member, more than 64, a member that is NULL, a group, of
+// another backend, or another device of the CPU), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *const *members,
+                                                                size_t num_members,
+                                                                braid_device **out_group);
+
 // Waits for Braid's own work on the device, then frees what it holds. Where execs, streams, events
 // (wrapped ones too) or allocations of the device are left, it refuses: the message counts them,
 // the device stays open and all of them usable, and it can be closed once they are gone. The status
@@ -98,6 +113,7 @@ typedef struct braid_device_info {
     uint64_t memory_bytes;          // total memory of the device
     uint32_t num_units;             // multiprocessors, or CPU workers
     uint32_t max_threads_per_block; // 0: no limit
+    uint32_t num_members;           // of a group; 1: a device alone
     // Streams and events that Braid has created on the device so far, that it holds now (pooled
     // ones and the program's included), and that execs lease. A program that watches them sees
     // growth.
@@ -105,7 +121,8 @@ typedef struct braid_device_info {
     uint64_t events_created, events_live, events_leased;
 } braid_device_info;
 
-// Of NULL, all is zero and "".
+// Of a group, the name, ordinal and limit are those of the first member, and the other numbers are
+// sums over the devices in it. Of NULL, all is zero and "".
 BRAID_API void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
 
 typedef enum braid_memory_kind {

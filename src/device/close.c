@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "device/device.h"
+#include "device/group.h"
 #include "device/kept.h"
 
 enum { NUM_REMEMBERED = 64 };
@@ -28,7 +29,7 @@ static void remember(braid_device *device)
     free(oldest);
 }
 
-braid_status braid_device_check(const char *function, const braid_device *device)
+braid_status braid_device_check_open(const char *function, const braid_device *device)
 {
     if (device_is_open(device))
         return BRAID_OK;
@@ -36,6 +37,15 @@ braid_status braid_device_check(const char *function, const braid_device *device
         return braid_error_null(function, "device");
     return braid_error(BRAID_INVALID_ARGUMENT, "%s: the device (%s) was closed", function,
                        device->label);
+}
+
+braid_status braid_device_check(const char *function, const braid_device *device)
+{
+    braid_status status = braid_device_check_open(function, device);
+    if (status || !device->group)
+        return status;
+    return braid_error(BRAID_INVALID_ARGUMENT, "%s: the device (%s) is a group: give a member",
+                       function, device->label);
 }
 
 // Adds ", 2 streams" to a list of what is left.
@@ -68,6 +78,14 @@ static braid_status check_unused(braid_device *device)
         return BRAID_OK;
     return braid_error(BRAID_BUSY, "%s stays open: the program still has %s of it", device->label,
                        left);
+}
+
+static braid_status close_group(braid_device *device)
+{
+    braid_device_group_free(device->group);
+    pthread_mutex_destroy(&device->lock);
+    remember(device);
+    return BRAID_OK;
 }
 
 // Of a device whose own work has ended.
@@ -128,7 +146,7 @@ braid_status braid_device_close(braid_device *device)
 {
     if (!device)
         return BRAID_OK;
-    braid_status status = braid_device_check("braid_device_close", device);
+    braid_status status = braid_device_check_open("braid_device_close", device);
     if (!status)
         status = braid_inside_check("braid_device_close", NULL);
     if (!status)
@@ -137,6 +155,6 @@ braid_status braid_device_close(braid_device *device)
         return status;
     // Where it is kept, too: the program is done with it.
     if (atomic_exchange(&device->is_closed, true)) // by another thread, meanwhile
-        return braid_device_check("braid_device_close", device);
-    return close_once_unborrowed(device);
+        return braid_device_check_open("braid_device_close", device);
+    return device->group ? close_group(device) : close_once_unborrowed(device);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
 
 // Idle streams and events kept for the next exec; more than the widest plan needs is waste.
 #define MAX_IDLE_STREAMS 128
@@ -138,32 +137,4 @@ void braid_device_count(braid_device *device, struct pool *pool, bool wrapped, i
         pool->live--;
     }
     pthread_mutex_unlock(&device->lock);
-}
-
-static void count_objects(const braid_device *device, braid_device_info *info)
-{
-    pthread_mutex_t *lock = (pthread_mutex_t *)&device->lock;
-    pthread_mutex_lock(lock);
-    info->streams_created = device->streams.created;
-    info->streams_live = device->streams.live;
-    info->streams_leased = device->streams.leased;
-    info->events_created = device->events.created;
-    info->events_live = device->events.live;
-    info->events_leased = device->events.leased;
-    pthread_mutex_unlock(lock);
-}
-
-void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
-{
-    braid_device_info info = { .backend = "" };
-    if (device_is_open(device)) {
-        device->backend->ops->get_info(device->backend, &info);
-        const braid_device_info told = info;
-        braid_text_copy(told.name, info.name, sizeof(info.name)); // files keep it as text
-        info.backend = device->backend->ops->name;
-        info.ordinal = device->ordinal;
-        count_objects(device, &info);
-    }
-    if (out_info)
-        *out_info = info;
 }

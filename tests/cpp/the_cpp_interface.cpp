@@ -352,9 +352,9 @@ static void several_devices_are_planned_for()
 
 static void several_devices_run_one_graph(braid::device &device)
 {
-    auto group = braid::device_group::create({ device, device });
-    expect(group.size() == 2 && group[1] == device.get() && group.reaches(0, 1));
-    expect(group.place_model().num_places == 2);
+    auto group = braid::device::open_group({ device, device });
+    expect(group.info().num_members == 2 && group.place_model().num_places == 2);
+    expect(group.place_model().links[1].is_direct);
     std::vector<int> numbers(2);
     auto graph = braid::graph::create();
     auto buffer = graph.buffer("numbers", numbers);
@@ -365,7 +365,7 @@ static void several_devices_run_one_graph(braid::device &device)
     exec.launch();
     exec.wait();
     expect(numbers[0] == 2 && numbers[1] == 2);
-    auto none = braid::checked::device_group::create(std::vector<braid_device *>());
+    auto none = braid::checked::device::open_group(std::vector<braid_device *>());
     expect(!none && none.status() == BRAID_INVALID_ARGUMENT);
 }
 

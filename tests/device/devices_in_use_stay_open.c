@@ -110,7 +110,7 @@ static void idle_objects_of_execs_hold_nothing_open(void **state)
 static void refuse_closed(braid_device *closed, braid_device *open)
 {
     braid_device *const both[] = { open, closed };
-    braid_device_group *group;
+    braid_device *group;
     braid_graph *graph;
     braid_exec *exec;
     braid_stream *stream;
@@ -133,7 +133,7 @@ static void refuse_closed(braid_device *closed, braid_device *open)
     refused(braid_event_create(closed, NULL, &event));
     refused(braid_event_wrap(closed, &calls, &event));
     refused(braid_memory_allocate(closed, BRAID_MEMORY_HOST, 8, &memory));
-    refused(braid_device_group_create(both, 2, &group));
+    refused(braid_device_open_group(both, 2, &group));
     refused(braid_exec_create(closed, graph, NULL, &exec));
     refused(braid_exec_tune(closed, graph, NULL, &way));
     refused(braid_graph_save_costs(graph, closed, "/nowhere/costs.json"));

@@ -30,7 +30,7 @@ static void open_both(struct frame *frame, struct replica *replica, uint32_t num
     replica_open(replica, frame->device);
     check_ok(braid_graph_create(&graph));
     replica_add_reader(replica, graph, frame->words);
-    check_ok(braid_exec_create_on_group(replica->group, graph, &options, &frame->exec));
+    check_ok(braid_exec_create(replica->group, graph, &options, &frame->exec));
     braid_graph_destroy(graph);
 }
 
@@ -205,17 +205,17 @@ static void keep_one_the_other_way(struct frame *frame, struct replica *replica)
 {
     braid_device *const both[] = { replica->second, frame->device };
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
-    braid_device_group *group = NULL;
+    braid_device *group = NULL;
     braid_graph *graph = NULL;
-    check_ok(braid_device_group_create(both, 2, &group));
+    check_ok(braid_device_open_group(both, 2, &group));
     check_ok(braid_graph_create(&graph));
     const braid_fill fill = { .to = replica->there, .value_bytes = 4, .num_values = 1 };
     check_ok(braid_graph_add_fill(graph, &fill, NULL));
-    check_ok(braid_exec_create_on_group(group, graph, &options, &frame->exec));
+    check_ok(braid_exec_create(group, graph, &options, &frame->exec));
     braid_graph_destroy(graph);
     check_ok(braid_exec_launch(frame->exec, NULL));
     destroy_so_that_it_is_kept(frame);
-    braid_device_group_destroy(group);
+    braid_device_close(group);
 }
 
 // The first exec must not be told to be idle when the second one is made.

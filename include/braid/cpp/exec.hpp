@@ -5,7 +5,6 @@
 
 #include <braid/cpp/graph.hpp>
 #include <braid/cpp/schedule.hpp>
-#include <braid/device_group.h>
 #include <braid/exec.h>
 #include <braid/timings.h>
 #include <braid/tune.h>
@@ -21,22 +20,13 @@ template <class Errors> class basic_exec
     template <class T> using result = typename Errors::template result<T>;
 
   public:
-    // Readies a graph to run on a device. The graph may be destroyed afterwards: what its nodes run
-    // is kept here too. Errors: as braid_exec_create.
+    // Readies a graph to run on a device, or on the members of a group. The graph may be destroyed
+    // afterwards: what its nodes run is kept here too. Errors: as braid_exec_create.
     static result<basic_exec> create(braid_device *device, const basic_graph<Errors> &graph,
                                      const braid_exec_options &options = {})
     {
         braid_exec *exec = nullptr;
         braid_status status = braid_exec_create(device, graph.get(), &options, &exec);
-        return Errors::template from<basic_exec>(status,
-                                                 [&] { return basic_exec(exec, graph.kept()); });
-    }
-    // The same on all devices of a group. Errors: as braid_exec_create_on_group.
-    static result<basic_exec> create(braid_device_group *group, const basic_graph<Errors> &graph,
-                                     const braid_exec_options &options = {})
-    {
-        braid_exec *exec = nullptr;
-        braid_status status = braid_exec_create_on_group(group, graph.get(), &options, &exec);
         return Errors::template from<basic_exec>(status,
                                                  [&] { return basic_exec(exec, graph.kept()); });
     }
