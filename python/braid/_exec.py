@@ -58,8 +58,8 @@ class Exec(Owned):
         run_deferred()
         options = ffi.new("braid_exec_options *")
         plan = fill_exec(options, how)
-        if not isinstance(device, (Device, DeviceGroup)) or not isinstance(graph, Graph):
-            raise refuse(f"an exec is made of a device, or a group of them, and a graph: Exec(device, graph), and not "
+        if not isinstance(device, Device) or not isinstance(graph, Graph):
+            raise refuse(f"an exec is made of a device and a graph: Exec(device, graph), and not "
                          f"Exec({type(device).__name__}, {type(graph).__name__})")
         if schedule is not None and set(how) & set(PlanOptions.__annotations__):
             raise refuse("an exec takes a schedule or options of a plan, not both")

@@ -236,28 +236,8 @@ static void timings_refuse_null(void **state)
 {
     struct objects *all = *state;
     braid_timings timings;
-    braid_spread node;
-    braid_frame_timing frame;
-    braid_lane_timing lane;
-    braid_wait_timing wait;
-    braid_interval interval;
-    size_t num_frames;
     refuses(braid_exec_get_timings(NULL, &timings), "exec");
-    refuses(braid_exec_get_timings(all->exec, NULL), "the output");
-    braid_timed_by timed_by;
-    refuses(braid_exec_get_timed_by(NULL, all->node, &timed_by), "exec");
-    refuses(braid_exec_get_timed_by(all->exec, all->node, NULL), "the output");
-    refuses(braid_exec_get_frame_timing(NULL, 0, &frame), "exec");
-    refuses(braid_exec_get_frame_timing(all->exec, 0, NULL), "the output");
-    refuses(braid_exec_get_node_timing(NULL, all->node, &node), "exec");
-    refuses(braid_exec_get_node_timing(all->exec, all->node, NULL), "the output");
-    refuses(braid_exec_get_lane_timing(NULL, 0, &lane), "exec");
-    refuses(braid_exec_get_lane_timing(all->exec, 0, NULL), "the output");
-    refuses(braid_exec_get_wait_timing(NULL, 0, &wait), "exec");
-    refuses(braid_exec_get_wait_timing(all->exec, 0, NULL), "the output");
-    refuses(braid_exec_get_intervals(NULL, 1, &interval, &num_frames), "exec");
-    refuses(braid_exec_get_intervals(all->exec, 1, NULL, &num_frames), "the output");
-    refuses(braid_exec_get_intervals(all->exec, 1, &interval, NULL), "the output");
+    refuses(braid_exec_get_timings(all->exec, NULL), "out_timings");
     refuses(braid_exec_measure(NULL, all->graph, 1), "exec");
     refuses(braid_exec_measure(all->exec, NULL, 1), "graph");
 }

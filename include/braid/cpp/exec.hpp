@@ -143,59 +143,12 @@ template <class Errors> class basic_exec
         return Errors::template from<void>(braid_exec_set_enabled(get(), node, enabled), [] {});
     }
 
-    // Of an exec made with braid_exec_options.profile; see timings.h.
+    // Of an exec made with braid_exec_options.profile; see timings.h. The arrays are the exec's.
     result<braid_timings> timings() const
     {
         braid_timings timings = {};
         braid_status status = braid_exec_get_timings(get(), &timings);
         return Errors::template from<braid_timings>(status, [&] { return timings; });
-    }
-    result<braid_spread> timing(braid_node node) const
-    {
-        braid_spread spread = {};
-        braid_status status = braid_exec_get_node_timing(get(), node, &spread);
-        return Errors::template from<braid_spread>(status, [&] { return spread; });
-    }
-    result<braid_timed_by> timed_by(braid_node node) const
-    {
-        braid_timed_by by = BRAID_TIMED_NOT;
-        braid_status status = braid_exec_get_timed_by(get(), node, &by);
-        return Errors::template from<braid_timed_by>(status, [&] { return by; });
-    }
-    result<braid_frame_timing> frame_timing(std::uint32_t index) const
-    {
-        braid_frame_timing timing = {};
-        braid_status status = braid_exec_get_frame_timing(get(), index, &timing);
-        return Errors::template from<braid_frame_timing>(status, [&] { return timing; });
-    }
-    result<braid_lane_timing> lane_timing(std::uint32_t lane) const
-    {
-        braid_lane_timing timing = {};
-        braid_status status = braid_exec_get_lane_timing(get(), lane, &timing);
-        return Errors::template from<braid_lane_timing>(status, [&] { return timing; });
-    }
-    result<braid_wait_timing> wait_timing(std::uint64_t index) const
-    {
-        braid_wait_timing timing = {};
-        braid_status status = braid_exec_get_wait_timing(get(), index, &timing);
-        return Errors::template from<braid_wait_timing>(status, [&] { return timing; });
-    }
-    // When each node ran in the frames that are kept: info().num_nodes of the schedule each.
-    result<std::vector<braid_interval>> intervals() const
-    {
-        braid_timings timings = {};
-        const braid_schedule_info plan = schedule().info();
-        std::vector<braid_interval> list;
-        std::size_t num_frames = 0;
-        braid_status status = braid_exec_get_timings(get(), &timings);
-        if (!status) {
-            list.resize(std::size_t{ timings.num_frames } * plan.num_nodes);
-            status = braid_exec_get_intervals(get(), timings.num_frames, list.data(), &num_frames);
-        }
-        return Errors::template from<std::vector<braid_interval>>(status, [&] {
-            list.resize(num_frames * plan.num_nodes);
-            return std::move(list);
-        });
     }
     // Runs frames, and gives the nodes of the graph the median of their times as costs.
     result<void> measure(braid_graph *graph, std::uint32_t num_frames = 0) const
