@@ -53,7 +53,6 @@ braid_graph *plan_random_graph(uint32_t num_nodes, uint32_t reach)
     braid_graph *graph;
     uint64_t state = 1;
     plan_check(braid_graph_create(&graph));
-    plan_check(braid_graph_reserve(graph, num_nodes, (size_t)num_nodes * 4, 0));
     for (uint32_t i = 0; i < num_nodes; i++) {
         braid_node after[4];
         uint32_t range = i < reach ? i : reach;
@@ -92,7 +91,6 @@ braid_graph *plan_cholesky_graph(uint32_t num_nodes)
     for (uint32_t i = 0; i < num * num; i++)
         writer[i] = UINT32_MAX;
     plan_check(braid_graph_create(&graph));
-    plan_check(braid_graph_reserve(graph, num_nodes, (size_t)num_nodes * 3, 0));
     for (uint32_t k = 0; k < num; k++) {
         uint32_t pivot = k * num + k;
         add_task(graph, writer, 1000, pivot, pivot, pivot);

@@ -86,25 +86,19 @@ static void add_gaps(struct gaps *gaps, const braid_schedule *schedule, const br
 }
 
 // All nodes' medians, and those of the planned critical path.
-static void sum_nodes(braid_exec *exec, const braid_graph *graph, double *all_us, double *path_us)
+static void sum_nodes(const braid_exec *exec, const braid_timings *timings, double *all_us,
+                      double *path_us)
 {
     size_t num;
     const uint32_t *path = braid_schedule_critical_path(braid_exec_schedule(exec), &num);
-    braid_spread spread;
-    for (uint32_t i = 0; i < braid_graph_num_nodes(graph); i++) {
-        tuned_check(braid_exec_get_node_timing(exec, braid_graph_node(graph, i), &spread));
-        *all_us += (double)spread.median_ns / 1e3;
-    }
-    for (size_t i = 0; i < num; i++) {
-        tuned_check(braid_exec_get_node_timing(exec, braid_graph_node(graph, path[i]), &spread));
-        *path_us += (double)spread.median_ns / 1e3;
-    }
+    for (uint32_t i = 0; i < timings->num_nodes; i++)
+        *all_us += (double)timings->nodes[i].time.median_ns / 1e3;
+    for (size_t i = 0; i < num; i++)
+        *path_us += (double)timings->nodes[path[i]].time.median_ns / 1e3;
 }
 
-static void print_times(braid_exec *exec, const braid_graph *graph)
+static void print_times(braid_exec *exec)
 {
-    size_t num_nodes = braid_graph_num_nodes(graph), num = 0;
-    braid_interval *intervals = calloc(KEPT * num_nodes, sizeof(*intervals));
     struct gaps gaps = { 0 };
     braid_timings timings;
     double all_us = 0, path_us = 0;
@@ -113,15 +107,14 @@ static void print_times(braid_exec *exec, const braid_graph *graph)
         tuned_check(braid_exec_wait(exec));
     }
     tuned_check(braid_exec_get_timings(exec, &timings));
-    sum_nodes(exec, graph, &all_us, &path_us);
-    tuned_check(braid_exec_get_intervals(exec, KEPT, intervals, &num));
-    for (size_t i = 0; intervals && i < num; i++)
-        add_gaps(&gaps, braid_exec_schedule(exec), intervals + i * num_nodes);
+    sum_nodes(exec, &timings, &all_us, &path_us);
+    size_t num = timings.num_frames;
+    for (size_t i = 0; i < num; i++)
+        add_gaps(&gaps, braid_exec_schedule(exec), timings.intervals + i * timings.num_nodes);
     printf(" %.1f | %.1f | %.1f |", (double)timings.frame.median_ns / 1e3, all_us, path_us);
     for (int held = 0; held < NUM_HELD; held++)
         printf(" %.2f (%.0f) |", gaps.sum_us[held] / (double)(gaps.num[held] + !gaps.num[held]),
                (double)gaps.num[held] / (double)(num + !num));
-    free(intervals);
 }
 
 static void print_way(const struct tuned_graph *made, const struct way *way, uint32_t lanes)
@@ -146,7 +139,7 @@ static void print_way(const struct tuned_graph *made, const struct way *way, uin
     braid_exec_destroy(exec);
     options.profile = KEPT;
     if (braid_exec_create(made->memory.device, made->graph, &options, &exec) == BRAID_OK) {
-        print_times(exec, made->graph);
+        print_times(exec);
         braid_exec_destroy(exec);
     }
     printf("\n");

@@ -65,14 +65,16 @@ static braid_node add_loop(braid_graph *graph, const char *name, braid_resource 
             BRAID_ARGS(BRAID_ARG(elements), BRAID_ARG(values), BRAID_ARG(by)),
             BRAID_ACCESSES({ the_list, BRAID_READ }, { buffer, BRAID_READ_WRITE }) },
         &main));
-    CHECK(braid_graph_add_prelude(graph, main,
-                                  &(braid_kernel_node){ .kernel = &clear,
-                                                        BRAID_ARGS(BRAID_ARG(elements)),
-                                                        BRAID_ACCESSES({ the_list, BRAID_WRITE }) },
-                                  NULL));
-    CHECK(braid_graph_add_prelude(
-        graph, main,
+    CHECK(braid_graph_add_kernel(graph,
+                                 &(braid_kernel_node){ .node.prelude_of = main,
+                                                       .kernel = &clear,
+                                                       BRAID_ARGS(BRAID_ARG(elements)),
+                                                       BRAID_ACCESSES({ the_list, BRAID_WRITE }) },
+                                 NULL));
+    CHECK(braid_graph_add_kernel(
+        graph,
         &(braid_kernel_node){
+            .node.prelude_of = main,
             .kernel = &make,
             BRAID_ARGS(BRAID_ARG(elements), BRAID_ARG(cells)),
             BRAID_ACCESSES({ mask, BRAID_READ }, { the_list, BRAID_READ_WRITE }) },

@@ -53,7 +53,7 @@ static braid_exec *make(const struct world *world, braid_graph *graph, braid_exe
 {
     braid_exec *exec;
     const braid_exec_options options = { .mode = mode };
-    must(braid_exec_create_on_group(world->group, graph, &options, &exec));
+    must(braid_exec_create(world->group, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;
 }
@@ -405,16 +405,17 @@ int main(int argc, char **argv)
         else
             world.devices[i] = world.devices[0];
     }
-    must(braid_device_group_create(world.devices, NUM_PLACES, &world.group));
+    must(braid_device_open_group(world.devices, NUM_PLACES, &world.group));
     must(braid_stream_create(world.devices[0], NULL, &world.stream));
-    printf("devices reach each other: %s\n",
-           braid_device_group_reaches(world.group, 0, 1) ? "yes" : "no");
+    braid_place_model model;
+    braid_device_get_place_model(world.group, &model);
+    printf("devices reach each other: %s\n", model.links[1].is_direct ? "yes" : "no");
     price(&world, BRAID_MODE_STREAMS, "streams");
     price(&world, BRAID_MODE_NATIVE, "native");
     find_costs(&world);
     compare(&world);
     braid_stream_destroy(world.stream);
-    braid_device_group_destroy(world.group);
+    braid_device_close(world.group);
     for (uint32_t i = 0; i < num_devices; i++)
         must(braid_device_close(world.devices[i]));
     return 0;

@@ -10,7 +10,7 @@ enum { NUM_PLACES = 2 };
 
 struct world {
     braid_device *devices[NUM_PLACES]; // the same twice where there is one
-    braid_device_group *group;
+    braid_device *group;
     braid_stream *stream;
     uint32_t num_tiles, tile;
     uint64_t cost_ns[CHOLESKY_NUM_KINDS];

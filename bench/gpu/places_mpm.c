@@ -57,7 +57,7 @@ struct way {
 
 static struct {
     braid_device *devices[NUM_DEVICES];
-    braid_device_group *group;
+    braid_device *group;
     struct mpm_scene scene;
     struct way ways[MOST];
     struct system systems[MOST];
@@ -86,10 +86,10 @@ static struct way *add(const char *title, bool is_split, bool shared, braid_exec
 {
     struct way *way = &bench.ways[bench.num];
     const braid_exec_options options = { .mode = mode, .islands = BRAID_ISLANDS_NEVER };
-    bool is_there =
-        is_split
-            ? mpm_run_init_split(&way->run, title, bench.group, shared, &bench.scene, &options, 1)
-            : mpm_run_init(&way->run, title, bench.devices[0], &bench.scene, NULL, &options, 1);
+    bool is_there = is_split ? mpm_run_init_split(&way->run, title, bench.group, bench.devices,
+                                                  shared, &bench.scene, &options, 1)
+                             : mpm_run_init(&way->run, title, bench.devices[0], &bench.scene, NULL,
+                                            &options, 1);
     if (!is_there)
         return NULL;
     // The same in all frames, since a graph that was captured by hand would have to be changed.
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
         else
             bench.devices[i] = bench.devices[0];
     }
-    must(braid_device_group_create(bench.devices, NUM_DEVICES, &bench.group));
+    must(braid_device_open_group(bench.devices, NUM_DEVICES, &bench.group));
     mpm_scene_init(&bench.scene, argc > 4 ? (uint32_t)atoi(argv[4]) : 16000);
     add_all();
     bool all = report(num_frames);
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
         mpm_run_finish(&bench.ways[i].run);
     }
     mpm_scene_finish(&bench.scene);
-    braid_device_group_destroy(bench.group);
+    braid_device_close(bench.group);
     for (uint32_t i = 0; i < num_devices; i++)
         must(braid_device_close(bench.devices[i]));
     return all ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -57,16 +57,14 @@ static double time_frames(braid_exec *exec, int num)
     return (now_us() - start) / num;
 }
 
-static uint64_t median_node(braid_exec *exec, const braid_node *nodes, uint32_t *out_num_inside)
+static uint64_t median_node(const braid_timings *timings, const braid_node *nodes,
+                            uint32_t *out_num_inside)
 {
     double ns[NUM_NODES];
     for (uint32_t i = 0; i < NUM_NODES; i++) {
-        braid_spread spread;
-        braid_timed_by timed_by;
-        must(braid_exec_get_node_timing(exec, nodes[i], &spread));
-        must(braid_exec_get_timed_by(exec, nodes[i], &timed_by));
-        *out_num_inside += timed_by == BRAID_TIMED_INSIDE;
-        ns[i] = (double)spread.median_ns;
+        const braid_node_timing *timing = &timings->nodes[nodes[i].index];
+        *out_num_inside += timing->timed_by == BRAID_TIMED_INSIDE;
+        ns[i] = (double)timing->time.median_ns;
     }
     return (uint64_t)median(ns, NUM_NODES);
 }
@@ -77,7 +75,7 @@ static void print_row(const struct load *load, const struct way *way, braid_exec
     braid_timings timings;
     uint32_t num_inside = 0;
     must(braid_exec_get_timings(timed, &timings));
-    uint64_t node_ns = median_node(timed, nodes, &num_inside);
+    uint64_t node_ns = median_node(&timings, nodes, &num_inside);
     printf("| %s | %s | %.1f | %.1f | %.3f | %.1f | %.1f | %.3f | %.1f | %.2f | %u |\n", load->name,
            way->name, us[0][0], us[1][0], us[1][0] / us[0][0], us[0][1], us[1][1],
            us[1][1] / us[0][1], (double)timings.frame.median_ns / 1e3, (double)node_ns / 1e3,

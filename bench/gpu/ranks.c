@@ -159,17 +159,17 @@ static void report_overlap(struct ranks_job *job, braid_exec_mode mode)
 {
     enum { FRAMES = 16 };
     braid_exec *exec;
-    size_t num_nodes = braid_graph_num_nodes(job->graph), num_frames;
-    braid_interval *all = calloc(FRAMES * num_nodes, sizeof(*all));
+    braid_timings timings;
     uint64_t on_the_way = 0, both = 0;
     ranks_must(braid_exec_create(job->device, job->graph,
                                  &(braid_exec_options){ .mode = mode, .profile = FRAMES }, &exec));
     for (int i = 0; i < FRAMES; i++)
         ranks_must(braid_exec_launch(exec, job->stream));
     ranks_must(braid_exec_wait(exec));
-    ranks_must(braid_exec_get_intervals(exec, FRAMES, all, &num_frames));
+    ranks_must(braid_exec_get_timings(exec, &timings));
+    size_t num_frames = timings.num_frames;
     for (size_t i = 0; i < num_frames * RANKS_STEPS; i++) {
-        const braid_interval *frame = all + i / RANKS_STEPS * num_nodes;
+        const braid_interval *frame = timings.intervals + i / RANKS_STEPS * timings.num_nodes;
         const braid_interval *inside = &frame[job->insides[i % RANKS_STEPS].index];
         const braid_interval *post = &frame[job->received[i % RANKS_STEPS].index - 1];
         uint64_t from = post->start_ns > inside->start_ns ? post->start_ns : inside->start_ns;
@@ -183,7 +183,6 @@ static void report_overlap(struct ranks_job *job, braid_exec_mode mode)
            (double)on_the_way / 1e3 / (double)(num_frames * RANKS_STEPS),
            (double)both / 1e3 / (double)(num_frames * RANKS_STEPS));
     braid_exec_destroy(exec);
-    free(all);
 }
 
 struct way {

@@ -181,12 +181,11 @@ static bool is_equal(const struct job *job)
 // that the exec has recorded.
 static void report(const struct job *job, braid_exec *exec)
 {
-    size_t num_nodes = braid_graph_num_nodes(job->graph), num_frames;
-    braid_interval *all = check_memory(calloc(NUM_FRAMES * num_nodes, sizeof(*all)));
+    braid_timings timings;
     uint64_t on_the_way = 0, both = 0;
-    CHECK(braid_exec_get_intervals(exec, NUM_FRAMES, all, &num_frames));
-    for (size_t i = 0; i < num_frames * STEPS * 2; i++) {
-        const braid_interval *frame = all + i / (STEPS * 2) * num_nodes;
+    CHECK(braid_exec_get_timings(exec, &timings));
+    for (size_t i = 0; i < (size_t)timings.num_frames * STEPS * 2; i++) {
+        const braid_interval *frame = timings.intervals + i / (STEPS * 2) * timings.num_nodes;
         braid_node halo = job->halos[i / 2 % STEPS][i % 2];
         if (!halo.graph)
             continue;
@@ -202,7 +201,6 @@ static void report(const struct job *job, braid_exec *exec)
             "rank %u: rows were on their way for %.0f us a frame, and for %.0f of them the middle "
             "was computed\n",
             job->rank, (double)on_the_way / 1000 / NUM_FRAMES, (double)both / 1000 / NUM_FRAMES);
-    free(all);
 }
 
 int main(int argc, char **argv)

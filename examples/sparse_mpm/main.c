@@ -25,7 +25,7 @@ struct program {
     struct mpm_sequential reference;
     braid_device *device, *cpu;                  // the same one where the CPU was asked for
     braid_device *others[MPM_NUM_MATERIALS - 1]; // that materials are dealt out to; not of the CPU
-    braid_device_group *group;                   // NULL: they are not
+    braid_device *group;                         // NULL: they are not
     uint64_t *costs_ns;                          // of each node on `device`; NULL: estimates
     struct mpm_run runs[MAX_RUNS];
     uint32_t num_runs;
@@ -74,11 +74,21 @@ static void add_runs(struct program *program)
     add_run(program, "cpu", "planned", (braid_exec_options){ 0 });
 }
 
+// Of the CPU there is one: it is taken several times.
+static void list_devices(const struct program *program, braid_device **devices)
+{
+    devices[0] = program->device;
+    for (int i = 1; i < MPM_NUM_MATERIALS; i++)
+        devices[i] = program->others[i - 1] ? program->others[i - 1] : program->device;
+}
+
 // With its materials on several devices: those that look at each other's cells copy them, or read
 // them where they are.
 static void add_split_runs(struct program *program)
 {
     const struct mpm_options *options = &program->options;
+    braid_device *devices[MPM_NUM_MATERIALS];
+    list_devices(program, devices);
     for (int shared = 0; shared < 2 && program->group; shared++) {
         for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++) {
             char title[64];
@@ -87,26 +97,24 @@ static void add_split_runs(struct program *program)
                      options->backend, mode == BRAID_MODE_NATIVE ? "native" : "streams",
                      shared ? "shared" : "copies");
             program->num_runs +=
-                mpm_run_init_split(&program->runs[program->num_runs], title, program->group, shared,
-                                   &program->scene, &way, options->num_frames);
+                mpm_run_init_split(&program->runs[program->num_runs], title, program->group,
+                                   devices, shared, &program->scene, &way, options->num_frames);
         }
     }
 }
 
-// Of the CPU there is one: it is taken several times.
 static void open_group(struct program *program)
 {
     uint32_t num = program->options.num_devices;
-    braid_device *devices[MPM_NUM_MATERIALS] = { program->device, program->device,
-                                                 program->device };
+    braid_device *devices[MPM_NUM_MATERIALS];
     braid_device_options options = { .backend = program->options.backend };
     for (uint32_t i = 1; i < num && program->device != program->cpu; i++) {
         options.ordinal = i;
         CHECK(braid_device_open(&options, &program->others[i - 1]));
-        devices[i] = program->others[i - 1];
     }
+    list_devices(program, devices);
     if (num > 1)
-        CHECK(braid_device_group_create(devices, num, &program->group));
+        CHECK(braid_device_open_group(devices, num, &program->group));
 }
 
 static void open_devices(struct program *program)
@@ -161,7 +169,7 @@ static void finish(struct program *program)
 {
     for (uint32_t i = 0; i < program->num_runs; i++)
         mpm_run_finish(&program->runs[i]);
-    braid_device_group_destroy(program->group);
+    braid_device_close(program->group);
     for (int i = 0; i < MPM_NUM_MATERIALS - 1; i++)
         braid_device_close(program->others[i]);
     if (program->cpu != program->device)

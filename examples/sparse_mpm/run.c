@@ -39,14 +39,16 @@ bool mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
     return is_there(run, braid_exec_create(device, run->frame.graph, options, &run->exec));
 }
 
-bool mpm_run_init_split(struct mpm_run *run, const char *title, braid_device_group *group,
-                        bool shared, const struct mpm_scene *scene,
+bool mpm_run_init_split(struct mpm_run *run, const char *title, braid_device *group,
+                        braid_device *const *devices, bool shared, const struct mpm_scene *scene,
                         const braid_exec_options *options, uint32_t max_frames)
 {
     begin(run, title, scene, max_frames);
-    mpm_world_init_split(&run->world, group, shared, scene);
+    braid_device_info info;
+    braid_device_get_info(group, &info);
+    mpm_world_init_split(&run->world, devices, info.num_members, shared, scene);
     mpm_frame_init(&run->frame, &run->world);
-    return is_there(run, braid_exec_create_on_group(group, run->frame.graph, options, &run->exec));
+    return is_there(run, braid_exec_create(group, run->frame.graph, options, &run->exec));
 }
 
 void mpm_run_finish(struct mpm_run *run)

@@ -25,9 +25,10 @@ struct mpm_run {
 bool mpm_run_init(struct mpm_run *run, const char *title, braid_device *device,
                   const struct mpm_scene *scene, const uint64_t *costs_ns,
                   const braid_exec_options *options, uint32_t max_frames);
-// The same with materials dealt out to the devices of a group (mpm_world_init_split).
-bool mpm_run_init_split(struct mpm_run *run, const char *title, braid_device_group *group,
-                        bool shared, const struct mpm_scene *scene,
+// The same with materials dealt out to the devices of a group (mpm_world_init_split),
+// which are `devices`.
+bool mpm_run_init_split(struct mpm_run *run, const char *title, braid_device *group,
+                        braid_device *const *devices, bool shared, const struct mpm_scene *scene,
                         const braid_exec_options *options, uint32_t max_frames);
 void mpm_run_finish(struct mpm_run *run);
 

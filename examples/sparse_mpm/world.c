@@ -100,15 +100,14 @@ void mpm_world_init(struct mpm_world *world, braid_device *device, const struct 
     init_materials(world);
 }
 
-void mpm_world_init_split(struct mpm_world *world, braid_device_group *group, bool shared,
-                          const struct mpm_scene *scene)
+void mpm_world_init_split(struct mpm_world *world, braid_device *const *devices,
+                          uint32_t num_devices, bool shared, const struct mpm_scene *scene)
 {
-    *world = (struct mpm_world){ .device = braid_device_group_device(group, 0),
-                                 .num_places = (uint32_t)braid_device_group_num_devices(group),
-                                 .shared = shared,
-                                 .scene = scene };
+    *world = (struct mpm_world){
+        .device = devices[0], .num_places = num_devices, .shared = shared, .scene = scene
+    };
     for (int m = 0; m < MPM_NUM_MATERIALS; m++)
-        world->devices[m] = braid_device_group_device(group, mpm_world_place(world, m));
+        world->devices[m] = devices[mpm_world_place(world, m)];
     init_materials(world);
 }
 

@@ -29,12 +29,12 @@ struct mpm_world {
 
 // Allocates the grids, all inactive, and puts the scene's particles on the device.
 void mpm_world_init(struct mpm_world *world, braid_device *device, const struct mpm_scene *scene);
-// The same on the devices of a group: each material is on one of them, water with its foam alone.
+// The same on several devices: each material is on one of them, water with its foam alone.
 // Loops that look at another material's cells get copies of them, or, where they are `shared`, read
 // them where they are.
-void mpm_world_init_split(struct mpm_world *world, braid_device_group *group, bool shared,
-                          const struct mpm_scene *scene);
-// The device of the group, or place, that a material is on.
+void mpm_world_init_split(struct mpm_world *world, braid_device *const *devices,
+                          uint32_t num_devices, bool shared, const struct mpm_scene *scene);
+// The device, or place, that a material is on.
 uint32_t mpm_world_place(const struct mpm_world *world, int material);
 void mpm_world_finish(struct mpm_world *world);
 

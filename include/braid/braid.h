@@ -5,7 +5,6 @@
 
 #include <braid/costs.h>
 #include <braid/device.h>
-#include <braid/device_group.h>
 #include <braid/exec.h>
 #include <braid/graph.h>
 #include <braid/kernel.h>

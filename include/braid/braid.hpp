@@ -30,7 +30,6 @@ using event = basic_event<throwing>;
 using graph = basic_graph<throwing>;
 using schedule = basic_schedule<throwing>;
 using exec = basic_exec<throwing>;
-using device_group = basic_device_group<throwing>;
 using ranks = basic_ranks<throwing>;
 template <class T> using memory = basic_memory<T>;
 
@@ -42,7 +41,6 @@ using event = basic_event<returning>;
 using graph = basic_graph<returning>;
 using schedule = basic_schedule<returning>;
 using exec = basic_exec<returning>;
-using device_group = basic_device_group<returning>;
 using ranks = basic_ranks<returning>;
 } // namespace checked
 

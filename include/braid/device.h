@@ -31,11 +31,9 @@ typedef struct braid_backend_info {
     char reason[512];     // what was tried and why it failed; "" when there are devices
 } braid_backend_info;
 
-// The number of backends Braid knows, and one of them by index.
-// Errors: BRAID_INVALID_ARGUMENT (no such index). That a backend has no device is not an error.
-// Thread-safety: any thread.
-BRAID_API size_t braid_num_backends(void);
-BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(size_t index,
+// Whether a backend can be used here, by its name. A backend without a device is not an error.
+// Errors: BRAID_INVALID_ARGUMENT (no backend has that name). Thread-safety: any thread.
+BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(const char *name,
                                                             braid_backend_info *out_info);
 
 // BRAID_BACKENDS in the environment names the backends that a process may use, for example "cpu" or
@@ -81,6 +79,21 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_opt
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
                                                                 braid_device **out_device);
 
+// Opens a group: a device that stands for 1 to 64 devices of one backend, its members. Member i is
+// place i (BRAID_PLACE(i)) of graphs that run on the group. braid_exec_create,
+// braid_device_get_info, braid_device_get_place_model and braid_device_close take a group. All
+// other calls refuse it by name: memory, streams and events belong to a member.
+// A device may be a member several times: its places then share its memory, its streams run beside
+// each other, and only the planner tells them apart. Of the CPU, all members are the same device.
+// Members that can are given access to each other's memory (CUDA: cuCtxEnablePeerAccess; HIP
+// alike), which stays when the group is closed. braid_device_close refuses to close a member while
+// a group has it.
+// Errors: BRAID_INVALID_ARGUMENT (no member, more than 64, a member that is NULL, a group, of
+// another backend, or another device of the CPU), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *const *members,
+                                                                size_t num_members,
+                                                                braid_device **out_group);
+
 // Waits for Braid's own work on the device, then frees what it holds. Where execs, streams, events
 // (wrapped ones too) or allocations of the device are left, it refuses: the message counts them,
 // the device stays open and all of them usable, and it can be closed once they are gone. The status
@@ -97,18 +110,17 @@ typedef struct braid_device_info {
     uint64_t memory_bytes;          // total memory of the device
     uint32_t num_units;             // multiprocessors, or CPU workers
     uint32_t max_threads_per_block; // 0: no limit
-} braid_device_info;
-
-BRAID_API void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
-
-// Streams and events that Braid has created on the device so far and that it holds now: leased
-// ones, pooled ones, and public ones. For programs and tests that watch for growth.
-typedef struct braid_device_stats {
+    uint32_t num_members;           // of a group; 1: a device alone
+    // Streams and events that Braid has created on the device so far, that it holds now (pooled
+    // ones and the program's included), and that execs lease. A program that watches them sees
+    // growth.
     uint64_t streams_created, streams_live, streams_leased;
     uint64_t events_created, events_live, events_leased;
-} braid_device_stats;
+} braid_device_info;
 
-BRAID_API void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats);
+// Of a group, the name, ordinal and limit are those of the first member, and the other numbers are
+// sums over the devices in it. Of NULL, all is zero and "".
+BRAID_API void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
 
 typedef enum braid_memory_kind {
     BRAID_MEMORY_DEVICE = 0, // the device's own

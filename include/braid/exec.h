@@ -17,9 +17,9 @@
 extern "C" {
 #endif
 
-// A graph ready to run on one device. Launches of one exec run one after another, in launch order,
-// whatever streams they are on, unless braid_exec_options.frames lets them overlap; different execs
-// run at once.
+// A graph ready to run on a device, or on the members of a group. Launches of one exec run one
+// after another, in launch order, whatever streams they are on, unless braid_exec_options.frames
+// lets them overlap; different execs run at once.
 // Thread-safety: any thread; calls on one exec are serialised by a lock. While a launch or a reader
 // of its times waits for frames, others may change its values, but not launch it.
 typedef struct braid_exec braid_exec;
@@ -99,6 +99,12 @@ typedef struct braid_exec_options {
 // everything later launches need. The graph and the schedule may be destroyed afterwards.
 // NULL options are all defaults. May wait for other work on the device where it loads a kernel that
 // no exec uses yet: drivers do.
+// On a group: `plan.places` counts, and if it is NULL, braid_device_get_place_model of the group. A
+// schedule that is given was planned for at most as many places; one planned for one place runs on
+// the first member. The exec is launched on streams of the first member, which braid_exec_info also
+// counts. If the plan has several places, islands are left out and times of frames are refused
+// (BRAID_UNSUPPORTED). If a member breaks, waits and launches fail and name it; execs on others go
+// on.
 // Errors: those of braid_schedule_create; BRAID_UNSUPPORTED (a kernel without code for this device,
 // a mode that this device or graph does not allow: the message says why); BRAID_INVALID_ARGUMENT (a
 // transient buffer whose first access reads it: the message names buffer and node);

@@ -210,11 +210,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_create(braid_graph **out_gra
 // Frees the graph. Schedules and execs made from it stay valid.
 BRAID_API void braid_graph_destroy(braid_graph *graph);
 
-// Makes room for that many further nodes, edges and accesses at once; optional.
-// Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT beyond 2^32 - 2 of one kind.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_reserve(braid_graph *graph, size_t num_nodes,
-                                                            size_t num_edges, size_t num_accesses);
-
 // Declares a buffer of `bytes` > 0 bytes. Declare each once, and its parts with
 // braid_graph_add_range: two buffers never conflict. Those with an `address` are checked for that
 // when the graph is planned: two that overlap are refused, and so is a node that is given a pointer
@@ -320,16 +315,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph
                                                               const braid_empty *empty,
                                                               braid_node *out_node);
 
-// Adds a kernel as a prelude (or epilogue) of `main`: the same as add_kernel with .prelude_of
-// (.epilogue_of) set. Other kinds of node use those fields.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_prelude(braid_graph *graph, braid_node main,
-                                                                const braid_kernel_node *launch,
-                                                                braid_node *out_node);
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_epilogue(braid_graph *graph,
-                                                                 braid_node main,
-                                                                 const braid_kernel_node *launch,
-                                                                 braid_node *out_node);
-
 // A value that changes from frame to frame and that many nodes use: a position, a time step, a
 // pointer. { 0 } is no parameter.
 typedef struct braid_parameter {
@@ -430,9 +415,6 @@ BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
 // The node's name as given, or its kernel's or kind's; "" for an unknown node. Lives as long as the
 // graph (a kernel's: as the kernel).
 BRAID_API const char *braid_graph_node_name(const braid_graph *graph, braid_node node);
-
-// Host memory that the graph holds now, in bytes.
-BRAID_API size_t braid_graph_memory_bytes(const braid_graph *graph);
 
 // Writes the graph as Graphviz DOT: nodes, explicit edges solid, access edges labelled with the
 // resource, bundles boxed, dashed edges to nodes of later frames that read a version (see

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <braid/device.h>
 #include <braid/graph.h>
 #include <braid/status.h>
 
@@ -62,6 +63,8 @@ typedef struct braid_place_link {
     uint64_t bytes_per_us; // how fast they go; 0: at once
     uint64_t wait_ns; // from the end of a node there to the start of one here that waits for it,
                       // instead of braid_cost_model.wait_ns
+    bool is_direct;   // the device there writes the memory here by itself; otherwise copies go
+                      // through host memory, on streams. Only told: the planner reads the costs
 } braid_place_link;
 
 // Several devices. The cost model is that of each; a device of another speed takes the costs of
@@ -72,6 +75,12 @@ typedef struct braid_place_model {
     const braid_place_link *links; // from * num_places + to; NULL: `link` is any of them
     braid_place_link link;
 } braid_place_model;
+
+// The place model of a group, for braid_schedule_options.places: links as they were measured on one
+// machine (docs/places.md), speeds by the number of the members' units. The arrays live as long as
+// the group. Of a device alone and of NULL there is one place, or none, and no array.
+BRAID_API void braid_device_get_place_model(const braid_device *device,
+                                            braid_place_model *out_model);
 
 typedef enum braid_policy {
     BRAID_POLICY_DEFAULT = 0, // list scheduling onto at most max_lanes lanes

@@ -45,7 +45,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, 
 // No other call on the stream may be under way then.
 BRAID_API void braid_stream_destroy(braid_stream *stream);
 
-// The CUstream or hipStream_t; on the CPU the braid_stream itself.
+// The CUstream or hipStream_t; on the CPU the braid_stream itself; of a group NULL.
 BRAID_API void *braid_stream_native(braid_device *device, braid_stream *stream);
 
 // Blocks until all work queued on the stream so far has ended. On the CPU the waiting thread may

@@ -31,7 +31,7 @@ typedef struct braid_timeline_options {
     const char *unit;
     uint64_t unit_ns; // 0: 1
     // When the host launched each frame, by the clock of the intervals, which may be off against
-    // the host's by `error_ns`: braid_exec_get_frame_timing tells both. NULL: that is not shown.
+    // the host's by `error_ns`: braid_timings.frames tells both. NULL: that is not shown.
     // Then time 0 is the begin of the first launch.
     const braid_interval *launches;
     uint64_t error_ns;

@@ -15,11 +15,8 @@
 extern "C" {
 #endif
 
-// An exec made with braid_exec_options.profile keeps the times of its last frames. All functions
-// here wait for the exec's last launch, and hold up other calls on the exec meanwhile. What they
-// tell of is the frames kept then.
-// Errors of all: BRAID_INVALID_ARGUMENT (NULL, a node of another graph, an index out of range, or
-// the exec keeps no times), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// An exec made with braid_exec_options.profile keeps the times of its last frames, and
+// braid_exec_get_timings reads all of them at once.
 
 #define BRAID_NO_NODE UINT32_MAX
 
@@ -27,19 +24,6 @@ extern "C" {
 typedef struct braid_spread {
     uint64_t least_ns, median_ns, most_ns;
 } braid_spread;
-
-typedef struct braid_timings {
-    uint32_t num_frames; // kept; 0: none was launched yet, and all times are 0
-    uint32_t num_lanes;
-    uint64_t num_waits; // in a frame, between lanes and for frames before
-    braid_spread frame; // from its begin on the device to its end
-    // What the lanes of the graph as one island waited for each other, all of them together, in the
-    // mean of the frames; 0 where it is not one island. No lane of other islands waits inside.
-    uint64_t island_wait_ns;
-} braid_timings;
-
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
-                                                               braid_timings *out_timings);
 
 // One of the frames kept, by the host's clock (CLOCK_MONOTONIC), as all intervals of timings are.
 typedef struct braid_frame_timing {
@@ -56,32 +40,24 @@ typedef struct braid_frame_timing {
     uint64_t error_ns;
 } braid_frame_timing;
 
-// Index 0 is the oldest.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_frame_timing(braid_exec *exec,
-                                                                    uint32_t index,
-                                                                    braid_frame_timing *out_timing);
-
-// How long a node took: preludes, epilogues, copies and calls are nodes too. Empty nodes take 0.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_node_timing(braid_exec *exec,
-                                                                   braid_node node,
-                                                                   braid_spread *out_timing);
-
-// What the times of a node are of.
-typedef enum braid_timed_by {
-    BRAID_TIMED_NOT,    // nothing: it has no work (an empty node), or its times are not known
-    BRAID_TIMED_AROUND, // from the end of what was before it, or a mark there: starting it is in it
-    BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
-} braid_timed_by;
-
-// Tells it of a node in the frames kept. On the CPU's walker and on streams nodes are timed around.
+// What the times of a node are of. On the CPU's walker and on streams nodes are timed around.
 // In a native graph of CUDA, kernels that have source or PTX write their own times, first block's
 // begin to last block's end, and so do the calls of islands. Two small kernels stand around copies,
 // fills, calls, and kernels of machine code, and those some of whose threads end before a barrier
 // of the others: what the code for the times would keep from ending. The log says why a kernel is
 // timed around, when the first such exec is created while the kernel is loaded: again only when all
 // execs with it were destroyed in between.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timed_by(braid_exec *exec, braid_node node,
-                                                                braid_timed_by *out_timed_by);
+typedef enum braid_timed_by {
+    BRAID_TIMED_NOT,    // nothing: it has no work (an empty node), or its times are not known
+    BRAID_TIMED_AROUND, // from the end of what was before it, or a mark there: starting it is in it
+    BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
+} braid_timed_by;
+
+// A node: preludes, epilogues, copies and calls are nodes too. Empty nodes take 0.
+typedef struct braid_node_timing {
+    braid_spread time;
+    braid_timed_by timed_by; // in the frames kept
+} braid_node_timing;
 
 // What a lane did in a frame, in the mean of those kept.
 typedef struct braid_lane_timing {
@@ -92,9 +68,6 @@ typedef struct braid_lane_timing {
     uint32_t waited_for;    // index of the node that it waited for longest; BRAID_NO_NODE: for none
     uint64_t waited_for_ns; // and how long
 } braid_lane_timing;
-
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_lane_timing(braid_exec *exec, uint32_t lane,
-                                                                   braid_lane_timing *out_timing);
 
 // A wait of a lane for a node of another one, or of a frame before where several are in flight
 // (where these are ordered as a whole, no wait in a frame shows it). Waits that others make
@@ -108,16 +81,31 @@ typedef struct braid_wait_timing {
     uint32_t frames_before; // how much earlier the frame is whose node it waits for; 0: its own
 } braid_wait_timing;
 
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_wait_timing(braid_exec *exec, uint64_t index,
-                                                                   braid_wait_timing *out_timing);
+typedef struct braid_timings {
+    uint32_t num_frames; // kept; 0: none was launched yet, and all times are 0
+    uint32_t num_nodes;  // of the graph as it was when the exec was made
+    uint32_t num_lanes;
+    uint64_t num_waits; // in a frame, between lanes and for frames before
+    braid_spread frame; // from its begin on the device to its end
+    // What the lanes of the graph as one island waited for each other, all of them together, in the
+    // mean of the frames; 0 where it is not one island. No lane of other islands waits inside.
+    uint64_t island_wait_ns;
+    const braid_frame_timing *frames; // num_frames, the oldest first
+    const braid_node_timing *nodes;   // num_nodes, by index
+    const braid_lane_timing *lanes;   // num_lanes
+    const braid_wait_timing *waits;   // num_waits
+    // When each node ran: that of node i in frame f is intervals[f * num_nodes + i], as
+    // braid_timeline_options takes them.
+    const braid_interval *intervals;
+} braid_timings;
 
-// Writes when each node ran in the last frames, at most `num_frames` of them, the oldest first: as
-// braid_timeline_options takes them, number of nodes intervals a frame, by the host's clock (see
-// braid_frame_timing). *out_num_frames: how many were there.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_intervals(braid_exec *exec,
-                                                                 size_t num_frames,
-                                                                 braid_interval *out_intervals,
-                                                                 size_t *out_num_frames);
+// Waits for the exec's last launch and reads the times of the frames kept then, holding up other
+// calls on the exec meanwhile. The arrays are the exec's: they stay as they are until the next call
+// of this function on the exec, or its end.
+// Errors: BRAID_INVALID_ARGUMENT (NULL, or the exec keeps no times), BRAID_NO_MEMORY,
+// BRAID_DEVICE_ERROR. Thread-safety: one thread at a time for each exec.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
+                                                               braid_timings *out_timings);
 
 // Runs `num_frames` frames on the device's default stream (0: as many as are kept, 3 at least),
 // each after the one before has ended, and gives every node of the graph the median of the times

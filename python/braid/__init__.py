@@ -11,13 +11,12 @@
 
 All here is sugar over the C library, whose headers say more: names are the same, and so are errors."""
 from braid._calls import log_to
-from braid._device import (Backend, Device, DeviceInfo, DeviceStats, Event, Stream, backends)
+from braid._device import (Backend, Device, DeviceInfo, Event, Stream, backends)
 from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, HostCallError,
                            InputOutputError, InternalError, InvalidArgumentError, NoMemoryError, TimeoutError,
                            UnavailableError, UnsupportedError)
 from braid._exec import Exec, ExecInfo
 from braid._graph import Graph
-from braid._group import DeviceGroup
 from braid._handles import Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._memories import Memory, StreamMemory
@@ -32,7 +31,7 @@ from braid._tune import Trial, Tuning, tune
 __version__ = version()
 
 __all__ = [
-    "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceGroup", "DeviceInfo", "DeviceStats",
+    "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Schedule",

@@ -15,7 +15,7 @@ from braid._errors import BusyError, check, refuse
 from braid._interrupts import may_poll, poll
 from braid._lifetime import Owned, Owner, _owners, run_deferred
 from braid._memory import Span, describe, whole_array
-from braid._options import MODES, CostModel, Mode, choose, read_struct
+from braid._options import MODES, CostModel, Link, Mode, Places, choose, read_struct
 
 if TYPE_CHECKING:
     from braid._memories import Memory, StreamMemory
@@ -34,8 +34,8 @@ def backends() -> List[Backend]:
     """All that Braid knows."""
     struct = ffi.new("braid_backend_info *")
     found = []
-    for index in range(lib.braid_num_backends()):
-        check(lib.braid_backend_query(index, struct))
+    for name in (b"cuda", b"hip", b"cpu"):
+        check(lib.braid_backend_query(ffi.new("char[]", name), struct))
         found.append(read_struct(Backend, struct))
     return found
 
@@ -50,18 +50,19 @@ class DeviceInfo:
     memory_bytes: int
     num_units: int
     max_threads_per_block: int
-
-
-@dataclasses.dataclass(frozen=True)
-class DeviceStats:
-    """Streams and events that Braid has made on a device so far, and holds now."""
-
+    num_members: int
     streams_created: int
     streams_live: int
     streams_leased: int
     events_created: int
     events_live: int
     events_leased: int
+
+
+def _read_info(pointer: Any) -> DeviceInfo:
+    struct = ffi.new("braid_device_info *")
+    lib.braid_device_get_info(pointer, struct)
+    return read_struct(DeviceInfo, struct)
 
 
 class Device(Owned):
@@ -92,27 +93,67 @@ class Device(Owned):
         device._hold(out[0])
         return device
 
-    def _hold(self, pointer: Any) -> None:
-        self._owner = Owner("device", pointer, lib.braid_device_close)
-        struct = ffi.new("braid_device_info *")
-        lib.braid_device_get_info(pointer, struct)
-        self.info = read_struct(DeviceInfo, struct)
+    @classmethod
+    def open_group(cls, members: Sequence[Device]) -> Device:
+        """A device that stands for several: member i is place i of graphs. The same device may be a member several
+        times. Memory, streams and events belong to a member. Members stay open as long as the group is used."""
+        run_deferred()
+        for member in members:
+            if not isinstance(member, Device):
+                raise refuse(f"{member!r} is no device")
+        if not members:
+            raise refuse("a group has one device at least")
+        owners = [member._owner for member in members]
+        out = ffi.new("braid_device **")
+        check(lib.braid_device_open_group([owner.pointer for owner in owners], len(owners), out))
+        for owner in owners[1:]:
+            owner.acquire()
+
+        def close(pointer: Any) -> None:
+            lib.braid_device_close(pointer)
+            for owner in owners[1:]:
+                owner.release()
+
+        device = cls.__new__(cls)
+        device._hold(out[0], Owner("group", out[0], close, parent=owners[0]))
+        device._members = tuple(members)
+        return device
+
+    def _hold(self, pointer: Any, owner: Optional[Owner] = None) -> None:
+        self._owner = owner or Owner("device", pointer, lib.braid_device_close)
+        self._members: Tuple[Device, ...] = ()
+        self._first_info = _read_info(pointer)
         self._wrapped: Dict[int, Stream] = {}
 
     @property
     def backend(self) -> str:
-        return self.info.backend
+        return self._first_info.backend
 
     @property
     def name(self) -> str:
-        return self.info.name
+        return self._first_info.name
 
     @property
-    def stats(self) -> DeviceStats:
-        struct = ffi.new("braid_device_stats *")
+    def info(self) -> DeviceInfo:
+        """The device, and the streams and events that Braid has made on it and holds now."""
         with self._owner as pointer:
-            lib.braid_device_get_stats(pointer, struct)
-        return read_struct(DeviceStats, struct)
+            return _read_info(pointer)
+
+    @property
+    def members(self) -> Tuple[Device, ...]:
+        """Of a group its devices, by place; of a device alone itself."""
+        return self._members or (self,)
+
+    def places(self) -> Places:
+        """What the planner is told of a group, for Graph.plan(places=...)."""
+        model = ffi.new("braid_place_model *")
+        with self._owner as pointer:
+            lib.braid_device_get_place_model(pointer, model)
+            num = model.num_places
+            speeds = [model.speeds[i] if model.speeds != ffi.NULL else 1000 for i in range(num)]
+            links = {} if model.links == ffi.NULL else {
+                (i, k): read_struct(Link, model.links + i * num + k) for i in range(num) for k in range(num)}
+            return Places(speeds, links=links)
 
     def cost_model(self, mode: Mode = "auto") -> CostModel:
         """What ordering costs here, for Graph.plan."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, later_fill_value
@@ -14,7 +14,6 @@ from braid._checks import check_argument, check_copied, check_native, check_reac
 from braid._device import Device, is_ready
 from braid._errors import HostCallError, check, refuse
 from braid._graph import Graph
-from braid._group import DeviceGroup
 from braid._handles import Kept, Node, Parameter, Resource
 from braid._interrupts import may_poll, poll, raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
@@ -51,22 +50,21 @@ class ExecInfo:
 
 
 class Exec(Owned):
-    """A graph ready to run on one device, or on those of a group. It keeps what its nodes use: arrays, kernels, functions."""
+    """A graph ready to run on a device, or on the members of a group. It keeps what its nodes use: arrays, kernels, functions."""
 
     @spell_out(ExecOptions)
-    def __init__(self, device: Union[Device, DeviceGroup], graph: Graph, schedule: Optional[Schedule] = None,
+    def __init__(self, device: Device, graph: Graph, schedule: Optional[Schedule] = None,
                  **how: Unpack[ExecOptions]):
         run_deferred()
         options = ffi.new("braid_exec_options *")
         plan = fill_exec(options, how)
-        if not isinstance(device, (Device, DeviceGroup)) or not isinstance(graph, Graph):
-            raise refuse(f"an exec is made of a device, or a group of them, and a graph: Exec(device, graph), and not "
+        if not isinstance(device, Device) or not isinstance(graph, Graph):
+            raise refuse(f"an exec is made of a device and a graph: Exec(device, graph), and not "
                          f"Exec({type(device).__name__}, {type(graph).__name__})")
         if schedule is not None and set(how) & set(PlanOptions.__annotations__):
             raise refuse("an exec takes a schedule or options of a plan, not both")
         kept = graph._kept
-        first = device[0] if isinstance(device, DeviceGroup) else device
-        create = lib.braid_exec_create_on_group if isinstance(device, DeviceGroup) else lib.braid_exec_create
+        first = device.members[0]
         check_reach(first, kept)
         tell = how.get("on_frame_end")
         teller = None
@@ -76,11 +74,11 @@ class Exec(Owned):
         out = ffi.new("braid_exec **")
         with device._owner as on, graph._owner as of:
             if schedule is None:
-                status = create(on, of, options, out)
+                status = lib.braid_exec_create(on, of, options, out)
             else:
                 with schedule._owner as by:
                     options.schedule = by
-                    status = create(on, of, options, out)
+                    status = lib.braid_exec_create(on, of, options, out)
             check_native(status, kept.natives)
         del plan  # what the options point to
         self.device, self.graph = first, graph

@@ -364,11 +364,6 @@ class Graph(Communications):
         """Explicit ones."""
         return int(lib.braid_graph_num_edges(self._pointer))
 
-    @property
-    def memory_bytes(self) -> int:
-        """Host memory that the graph holds in the library."""
-        return int(lib.braid_graph_memory_bytes(self._pointer))
-
     def dot(self) -> str:
         """The graph as Graphviz DOT."""
         return capture(lambda file: lib.braid_graph_write_dot(self._pointer, file)).decode("utf-8", "replace")

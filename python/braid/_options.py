@@ -86,6 +86,7 @@ class Link:
     latency_ns: int = 0
     bytes_per_us: int = 0
     wait_ns: int = 0
+    is_direct: bool = False  # told by Device.places; plans do not depend on it
 
 
 @dataclasses.dataclass(frozen=True)

@@ -91,10 +91,11 @@ def read_timings(exec_: Exec) -> Timings:
     with exec_._owner as pointer:
         check(lib.braid_exec_get_timings(pointer, total))
         return Timings(total.num_frames, read_spread(total.frame),
-                       [_node(pointer, node) for node in nodes],
-                       [_lane(pointer, lane, nodes) for lane in range(total.num_lanes)],
-                       [_wait(pointer, index, nodes) for index in range(total.num_waits)],
-                       [_frame(pointer, index) for index in range(total.num_frames)],
+                       [NodeTiming(node, read_spread(total.nodes[i].time), _TIMED_BY[total.nodes[i].timed_by])
+                        for i, node in enumerate(nodes)],
+                       [_lane(total.lanes[i], nodes) for i in range(total.num_lanes)],
+                       [_wait(total.waits[i], nodes) for i in range(total.num_waits)],
+                       [_frame(total.frames[i]) for i in range(total.num_frames)],
                        total.island_wait_ns)
 
 
@@ -104,31 +105,17 @@ def _nodes(exec_: Exec) -> List[Node]:
     return schedule._nodes[:schedule.info.num_nodes]
 
 
-def _node(pointer: Any, node: Node) -> NodeTiming:
-    time, by = ffi.new("braid_spread *"), ffi.new("braid_timed_by *")
-    handle = node.graph._handle(node, "node")
-    check(lib.braid_exec_get_node_timing(pointer, handle, time))
-    check(lib.braid_exec_get_timed_by(pointer, handle, by))
-    return NodeTiming(node, read_spread(time), _TIMED_BY[int(by[0])])
-
-
-def _frame(pointer: Any, index: int) -> FrameTiming:
-    struct = ffi.new("braid_frame_timing *")
-    check(lib.braid_exec_get_frame_timing(pointer, index, struct))
+def _frame(struct: Any) -> FrameTiming:
     return FrameTiming((struct.launch.start_ns, struct.launch.end_ns), (struct.frame.start_ns, struct.frame.end_ns),
                        struct.error_ns)
 
 
-def _lane(pointer: Any, lane: int, nodes: List[Node]) -> LaneTiming:
-    struct = ffi.new("braid_lane_timing *")
-    check(lib.braid_exec_get_lane_timing(pointer, lane, struct))
+def _lane(struct: Any, nodes: List[Node]) -> LaneTiming:
     return LaneTiming(struct.busy_ns, struct.waiting_ns, struct.idle_ns, struct.num_nodes,
                       _at(nodes, struct.waited_for), struct.waited_for_ns)
 
 
-def _wait(pointer: Any, index: int, nodes: List[Node]) -> WaitTiming:
-    struct = ffi.new("braid_wait_timing *")
-    check(lib.braid_exec_get_wait_timing(pointer, index, struct))
+def _wait(struct: Any, nodes: List[Node]) -> WaitTiming:
     return WaitTiming(struct.lane, _at(nodes, struct.node), nodes[struct.waited_for], struct.waited_for_lane,
                       read_spread(struct.wait), struct.frames_before)
 
@@ -138,10 +125,7 @@ def _at(nodes: List[Node], index: int) -> Optional[Node]:
 
 
 def read_intervals(exec_: Exec) -> List[Tuple[int, int]]:
-    num_nodes = len(_nodes(exec_))
-    total, num_frames = ffi.new("braid_timings *"), ffi.new("size_t *")
+    total = ffi.new("braid_timings *")
     with exec_._owner as pointer:
         check(lib.braid_exec_get_timings(pointer, total))
-        intervals = ffi.new("braid_interval[]", total.num_frames * num_nodes)
-        check(lib.braid_exec_get_intervals(pointer, total.num_frames, intervals, num_frames))
-    return [(one.start_ns, one.end_ns) for one in intervals[0:num_frames[0] * num_nodes]]
+        return [(one.start_ns, one.end_ns) for one in total.intervals[0:total.num_frames * total.num_nodes]]

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "device/device.h"
+#include "device/group.h"
 
 enum { NUM_REMEMBERED = 64 };
 
@@ -40,6 +41,9 @@ braid_status braid_device_check_open(const char *function, const braid_device *d
 braid_status braid_device_check(const char *function, const braid_device *device)
 {
     braid_status status = braid_device_check_open(function, device);
+    if (!status && device->group)
+        status = braid_error(BRAID_INVALID_ARGUMENT, "%s: the device (%s) is a group: give a member",
+                             function, device->label);
     if (status || !failure_is_noted(&device->failure))
         return status;
     return braid_error(BRAID_DEVICE_ERROR, "%s: %s failed before: %.600s", function, device->label,
@@ -84,6 +88,18 @@ static braid_status check_unused(braid_device *device)
                        left);
 }
 
+static void finish(braid_device *device)
+{
+    if (device->group) {
+        braid_device_group_free(device->group);
+    } else {
+        braid_device_empty_pools(device);
+        device->backend->ops->close(device->backend);
+    }
+    pthread_mutex_destroy(&device->lock);
+    remember(device);
+}
+
 braid_status braid_device_close(braid_device *device)
 {
     if (!device)
@@ -97,9 +113,6 @@ braid_status braid_device_close(braid_device *device)
         return status;
     if (atomic_exchange(&device->is_closed, true)) // by another thread, meanwhile
         return braid_device_check_open("braid_device_close", device);
-    braid_device_empty_pools(device);
-    device->backend->ops->close(device->backend);
-    pthread_mutex_destroy(&device->lock);
-    remember(device);
+    finish(device);
     return BRAID_OK;
 }

@@ -6,16 +6,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
 
 // Idle streams and events kept for the next exec; more than the widest plan needs is waste.
 #define MAX_IDLE_STREAMS 128
 #define MAX_IDLE_EVENTS 4096
-
-size_t braid_num_backends(void)
-{
-    return braid_num_drivers;
-}
 
 // What is left out is not even looked for.
 static bool is_left_out(const char *name, char *out_reason, size_t size)
@@ -29,15 +23,28 @@ static bool is_left_out(const char *name, char *out_reason, size_t size)
     return left_out;
 }
 
-braid_status braid_backend_query(size_t index, braid_backend_info *out_info)
+static const struct backend_driver *find_driver(const char *name)
 {
-    if (!out_info || index >= braid_num_drivers)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_backend_query: %s",
-                           out_info ? "there is no backend with that index" : "out_info is NULL");
-    braid_backend_info info = { .name = braid_drivers[index]->name };
+    for (size_t i = 0; i < braid_num_drivers; i++) {
+        if (strcmp(braid_drivers[i]->name, name) == 0)
+            return braid_drivers[i];
+    }
+    return NULL;
+}
+
+braid_status braid_backend_query(const char *name, braid_backend_info *out_info)
+{
+    if (!name || !out_info)
+        return braid_error_null("braid_backend_query", name ? "out_info" : "name");
+    const struct backend_driver *driver = find_driver(name);
+    if (!driver)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_backend_query: there is no backend named '%.150s', only cuda, "
+                           "hip and cpu",
+                           name);
+    braid_backend_info info = { .name = driver->name };
     if (!is_left_out(info.name, info.reason, sizeof(info.reason)))
-        (void)braid_drivers[index]->query(braid_drivers[index], &info.num_devices, info.reason,
-                                          sizeof(info.reason));
+        (void)driver->query(driver, &info.num_devices, info.reason, sizeof(info.reason));
     *out_info = info;
     return BRAID_OK;
 }
@@ -111,20 +118,6 @@ void braid_device_empty_pools(braid_device *device)
     braid_array_finish(&device->events.idle);
 }
 
-void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
-{
-    braid_device_info info = { .backend = "" };
-    if (device_is_open(device)) {
-        device->backend->ops->get_info(device->backend, &info);
-        const braid_device_info told = info;
-        braid_text_copy(told.name, info.name, sizeof(info.name)); // files keep it as text
-        info.backend = device->backend->ops->name;
-        info.ordinal = device->ordinal;
-    }
-    if (out_info)
-        *out_info = info;
-}
-
 void braid_device_hold(braid_device *device, uint64_t *count, int change)
 {
     pthread_mutex_lock(&device->lock);
@@ -145,26 +138,4 @@ void braid_device_count(braid_device *device, struct pool *pool, bool wrapped, i
         pool->live--;
     }
     pthread_mutex_unlock(&device->lock);
-}
-
-static braid_device_stats read_stats(const braid_device *device)
-{
-    pthread_mutex_t *lock = (pthread_mutex_t *)&device->lock;
-    pthread_mutex_lock(lock);
-    braid_device_stats stats = {
-        .streams_created = device->streams.created,
-        .streams_live = device->streams.live,
-        .streams_leased = device->streams.leased,
-        .events_created = device->events.created,
-        .events_live = device->events.live,
-        .events_leased = device->events.leased,
-    };
-    pthread_mutex_unlock(lock);
-    return stats;
-}
-
-void braid_device_get_stats(const braid_device *device, braid_device_stats *out_stats)
-{
-    if (out_stats)
-        *out_stats = device_is_open(device) ? read_stats(device) : (braid_device_stats){ 0 };
 }

@@ -10,10 +10,13 @@
 #include "base/failure.h"
 #include "device/pool.h"
 
+struct device_group;
+
 struct braid_device {
-    struct backend *backend;
+    struct backend *backend;    // of a group: the first member's
+    struct device_group *group; // NULL: a device alone
     uint32_t ordinal;
-    char label[32];        // "cuda:0", for messages
+    char label[48];        // "cuda:0", for messages
     atomic_bool is_closed; // nothing but the label is left of it: see close.c
     pthread_mutex_t lock;
     struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
@@ -93,7 +96,7 @@ static inline bool device_is_open(const braid_device *device)
 // Errors: BRAID_INVALID_ARGUMENT if the device is NULL or was closed.
 braid_status braid_device_check_open(const char *function, const braid_device *device);
 
-// The same, and BRAID_DEVICE_ERROR with the first error if the device has failed.
+// The same, and if it is a group, and BRAID_DEVICE_ERROR with the first error if it has failed.
 braid_status braid_device_check(const char *function, const braid_device *device);
 
 // The device has failed, for the reason in this thread's message. Returns BRAID_DEVICE_ERROR.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of devices: what may be one, and which of them reach each other's memory.
+// Groups of devices: what may be one, and which members reach each other's memory.
 #include "device/group.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -11,49 +12,52 @@ static bool is_cpu(const braid_device *device)
     return strcmp(device->backend->ops->name, "cpu") == 0;
 }
 
-static braid_status check_device(braid_device *const *devices, size_t index)
+static braid_status check_member(braid_device *const *members, size_t index)
 {
-    const braid_device *first = devices[0], *device = devices[index];
+    const braid_device *first = members[0], *device = members[index];
     if (!device)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_group_create: device %zu is NULL",
+        return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_open_group: member %zu is NULL",
                            index);
     if (!device_is_open(device))
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_device_group_create: device %zu (%s) was closed", index,
+                           "braid_device_open_group: member %zu (%s) was closed", index,
                            device->label);
-    braid_status status = braid_device_check("braid_device_group_create", device);
+    if (device->group)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_device_open_group: member %zu (%s) is a group itself", index,
+                           device->label);
+    braid_status status = braid_device_check("braid_device_open_group", device);
     if (status)
         return status;
     if (strcmp(device->backend->ops->name, first->backend->ops->name) != 0)
-        return braid_error(
-            BRAID_INVALID_ARGUMENT,
-            "braid_device_group_create: device %zu is %s and device 0 is %s: a group "
-            "has one backend",
-            index, device->label, first->label);
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_device_open_group: member %zu is %s and member 0 is %s: a group "
+                           "has one backend",
+                           index, device->label, first->label);
     if (is_cpu(device) && device != first)
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_device_group_create: device %zu is another device of the CPU: "
+                           "braid_device_open_group: member %zu is another device of the CPU: "
                            "give the same one several times",
                            index);
     return BRAID_OK;
 }
 
-static braid_status check_arguments(braid_device *const *devices, size_t num_devices,
-                                    braid_device_group **out_group)
+static braid_status check_arguments(braid_device *const *members, size_t num_members,
+                                    braid_device **out_group)
 {
-    if (!devices || !out_group)
-        return braid_error_null("braid_device_group_create", devices ? "out_group" : "devices");
-    if (num_devices == 0 || num_devices > MOST_PLACES)
+    if (!members || !out_group)
+        return braid_error_null("braid_device_open_group", members ? "out_group" : "members");
+    if (num_members == 0 || num_members > MOST_PLACES)
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_device_group_create: %zu devices, not 1 to %d", num_devices,
+                           "braid_device_open_group: %zu members, not 1 to %d", num_members,
                            MOST_PLACES);
     braid_status status = BRAID_OK;
-    for (size_t i = 0; i < num_devices && !status; i++)
-        status = check_device(devices, i);
+    for (size_t i = 0; i < num_members && !status; i++)
+        status = check_member(members, i);
     return status;
 }
 
-static braid_status find_reach(braid_device_group *group, uint32_t from, uint32_t to)
+static braid_status find_reach(struct device_group *group, uint32_t from, uint32_t to)
 {
     struct backend *backend = group->places.devices[from]->backend;
     bool reaches = group->places.devices[from] == group->places.devices[to];
@@ -62,13 +66,14 @@ static braid_status find_reach(braid_device_group *group, uint32_t from, uint32_
         status = backend->ops->reach(backend, group->places.devices[to]->backend, &reaches);
     if (reaches)
         group->places.reaches[from] |= UINT64_C(1) << to;
+    braid_place_link *link = &group->links[(size_t)from * group->places.num + to];
     if (!status && backend->ops->get_link)
-        backend->ops->get_link(backend, group->places.devices[to]->backend, reaches,
-                               &group->links[(size_t)from * group->places.num + to]);
+        backend->ops->get_link(backend, group->places.devices[to]->backend, reaches, link);
+    link->is_direct = reaches;
     return status;
 }
 
-static braid_status find_links(braid_device_group *group)
+static braid_status find_links(struct device_group *group)
 {
     uint32_t num = group->places.num;
     braid_status status = BRAID_OK;
@@ -83,7 +88,7 @@ static braid_status find_links(braid_device_group *group)
 }
 
 // By the number of units, since nothing else is known of devices that differ.
-static void find_speeds(braid_device_group *group)
+static void find_speeds(struct device_group *group)
 {
     uint64_t first = 0;
     for (uint32_t i = 0; i < group->places.num; i++) {
@@ -105,71 +110,105 @@ static bool was_before(const struct places *places, uint32_t index)
     return false;
 }
 
+static void hold_device(braid_device *device, size_t count, int change)
+{
+    braid_device_hold(device, (uint64_t *)(void *)((char *)device + count), change);
+}
+
 void braid_places_hold(const struct places *places, size_t count, int change)
 {
     for (uint32_t i = 0; i < places->num; i++) {
-        char *device = (char *)places->devices[i];
         if (!was_before(places, i))
-            braid_device_hold(places->devices[i], (uint64_t *)(void *)(device + count), change);
+            hold_device(places->devices[i], count, change);
     }
+    if (places->group)
+        hold_device(places->group, count, change);
 }
 
-braid_status braid_device_group_create(braid_device *const *devices, size_t num_devices,
-                                       braid_device_group **out_group)
+struct places braid_device_places(braid_device *device)
 {
-    braid_status status = check_arguments(devices, num_devices, out_group);
-    if (status)
-        return status;
-    braid_device_group *group = calloc(1, sizeof(*group));
-    if (!group)
-        return braid_error_no_memory("a group of devices");
-    group->places.num = (uint32_t)num_devices;
-    memcpy(group->places.devices, devices, num_devices * sizeof(*devices));
-    find_speeds(group);
-    status = find_links(group);
-    if (status) {
-        free(group->links);
-        free(group);
-        return status;
-    }
-    braid_places_hold(&group->places, offsetof(braid_device, num_groups), 1);
-    *out_group = group;
-    return BRAID_OK;
+    if (device->group)
+        return device->group->places;
+    return (struct places){ .num = 1, .devices = { device } };
 }
 
-void braid_device_group_destroy(braid_device_group *group)
+void braid_device_group_get_info(const struct device_group *group, braid_device_info *out_info)
 {
-    if (!group)
-        return;
-    braid_places_hold(&group->places, offsetof(braid_device, num_groups), -1);
+    const struct places *places = &group->places;
+    braid_device_get_info(places->devices[0], out_info);
+    for (uint32_t i = 1; i < places->num; i++) {
+        braid_device_info info;
+        if (was_before(places, i))
+            continue;
+        braid_device_get_info(places->devices[i], &info);
+        out_info->memory_bytes += info.memory_bytes;
+        out_info->num_units += info.num_units;
+        out_info->streams_created += info.streams_created;
+        out_info->streams_live += info.streams_live;
+        out_info->streams_leased += info.streams_leased;
+        out_info->events_created += info.events_created;
+        out_info->events_live += info.events_live;
+        out_info->events_leased += info.events_leased;
+    }
+    out_info->num_members = places->num;
+}
+
+void braid_device_group_free(struct device_group *group)
+{
+    struct places members = group->places;
+    members.group = NULL;
+    if (group->places.group)
+        braid_places_hold(&members, offsetof(braid_device, num_groups), -1);
     free(group->links);
     free(group);
 }
 
-size_t braid_device_group_num_devices(const braid_device_group *group)
+// On success the device owns the group.
+static braid_status make_device(struct device_group *group, braid_device **out_group)
 {
-    return group ? group->places.num : 0;
+    braid_device *first = group->places.devices[0], *device = NULL;
+    braid_status status = braid_device_create(first->backend, first->ordinal, &device);
+    if (status)
+        return status;
+    snprintf(device->label, sizeof(device->label), "group of %u from %.15s", group->places.num,
+             first->label);
+    braid_places_hold(&group->places, offsetof(braid_device, num_groups), 1);
+    group->places.group = device;
+    device->group = group;
+    *out_group = device;
+    return BRAID_OK;
 }
 
-braid_device *braid_device_group_device(const braid_device_group *group, size_t index)
+braid_status braid_device_open_group(braid_device *const *members, size_t num_members,
+                                     braid_device **out_group)
 {
-    return group && index < group->places.num ? group->places.devices[index] : NULL;
+    braid_status status = check_arguments(members, num_members, out_group);
+    if (status)
+        return status;
+    struct device_group *group = calloc(1, sizeof(*group));
+    if (!group)
+        return braid_error_no_memory("a group of devices");
+    group->places.num = (uint32_t)num_members;
+    memcpy(group->places.devices, members, num_members * sizeof(*members));
+    find_speeds(group);
+    status = find_links(group);
+    if (!status)
+        status = make_device(group, out_group);
+    if (status)
+        braid_device_group_free(group);
+    return status;
 }
 
-bool braid_device_group_reaches(const braid_device_group *group, size_t from, size_t to)
-{
-    return group && from < group->places.num && to < group->places.num &&
-           places_reach(&group->places, (uint32_t)from, (uint32_t)to);
-}
-
-void braid_device_group_get_place_model(const braid_device_group *group,
-                                        braid_place_model *out_model)
+void braid_device_get_place_model(const braid_device *device, braid_place_model *out_model)
 {
     braid_place_model model = { 0 };
+    const struct device_group *group = device_is_open(device) ? device->group : NULL;
     if (group)
         model = (braid_place_model){ .num_places = group->places.num,
                                      .speeds = group->speeds,
                                      .links = group->links };
+    else
+        model.num_places = device_is_open(device);
     if (out_model)
         *out_model = model;
 }

@@ -24,7 +24,7 @@ braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind,
 
 void braid_memory_free(braid_device *device, braid_memory_kind kind, void *memory)
 {
-    if (!device_is_open(device) || !memory)
+    if (!device_is_open(device) || device->group || !memory)
         return;
     device->backend->ops->release(device->backend, kind, memory);
     braid_device_hold(device, &device->num_allocations, -1);

@@ -11,6 +11,7 @@ struct places {
     uint32_t num;
     braid_device *devices[MOST_PLACES]; // one may be there several times
     uint64_t reaches[MOST_PLACES];      // by itself, the memory of: a bit for each
+    braid_device *group;                // whose members these are; NULL: of none
 };
 
 // `first` is the backend of place 0; `places` may be NULL where there is no other.
@@ -32,7 +33,8 @@ static inline bool places_reach(const struct places *places, uint32_t from, uint
     return from == to || (places->reaches[from] >> to & 1);
 }
 
-// Counts one more of what a device is held by (1), or one less (-1), once for each device. `count`
+// Counts one more of what a device is held by (1), or one less (-1), once for each device and for
+// the group. `count`
 // is where the number stands in braid_device.
 void braid_places_hold(const struct places *places, size_t count, int change);
 

@@ -13,7 +13,7 @@ struct pool {
     struct array idle; // void *, with room for every object leased, so that a return cannot fail
     size_t max_idle;   // objects returned beyond this many are destroyed
     uint64_t leased;   // objects handed out
-    // For braid_device_get_stats; public objects count as well as pooled ones.
+    // For braid_device_get_info; public objects count as well as pooled ones.
     uint64_t created; // ever made
     uint64_t live;    // and not yet destroyed
     uint64_t wrapped; // the program's own, round which there is an object now

@@ -82,7 +82,7 @@ void braid_stream_destroy(braid_stream *stream)
 
 void *braid_stream_native(braid_device *device, braid_stream *stream)
 {
-    if (!device_is_open(device))
+    if (!device_is_open(device) || device->group)
         return NULL;
     if (!device->backend->ops->stream_native)
         return stream;

@@ -328,29 +328,20 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
 braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
                                const braid_exec_options *options, braid_exec **out_exec)
 {
-    static const braid_exec_options defaults;
     if (!device || !graph || !out_exec)
         return braid_error_null("braid_exec_create", !device  ? "device"
                                                      : !graph ? "graph"
                                                               : "out_exec");
-    const struct places places = { .num = 1, .devices = { device } };
-    braid_status status = braid_device_check("braid_exec_create", device);
-    return status ? status : create_on(&places, graph, options ? options : &defaults, out_exec);
-}
-
-braid_status braid_exec_create_on_group(braid_device_group *group, const braid_graph *graph,
-                                        const braid_exec_options *options, braid_exec **out_exec)
-{
-    if (!group || !graph || !out_exec)
-        return braid_error_null("braid_exec_create_on_group", !group   ? "group"
-                                                              : !graph ? "graph"
-                                                                       : "out_exec");
+    braid_status status = braid_device_check_open("braid_exec_create", device);
+    if (status)
+        return status;
+    const struct places places = braid_device_places(device);
     braid_exec_options own = { 0 };
     if (options)
         own = *options;
     braid_place_model model;
-    braid_device_group_get_place_model(group, &model);
-    if (!own.plan.places)
+    braid_device_get_place_model(device, &model);
+    if (!own.plan.places && device->group)
         own.plan.places = &model;
-    return create_on(&group->places, graph, &own, out_exec);
+    return create_on(&places, graph, &own, out_exec);
 }

@@ -3,9 +3,20 @@
 #ifndef BRAID_EXEC_EXEC_TIMES_H
 #define BRAID_EXEC_EXEC_TIMES_H
 
+#include <braid/timings.h>
+
 #include "exec/exec_part.h"
 #include "program/profile.h"
 #include "program/program.h"
+
+// What braid_exec_get_timings tells of.
+struct exec_told {
+    braid_frame_timing *frames; // as many as are kept; NULL: nobody asked yet
+    braid_node_timing *nodes;
+    braid_lane_timing *lanes;
+    braid_wait_timing *waits;
+    braid_interval *intervals;
+};
 
 // Guarded by the exec's lock, but for its room.
 struct exec_times {
@@ -22,6 +33,7 @@ struct exec_times {
     uint64_t begun_ns;      // when the launch at hand has begun
     size_t *op_of_node; // of an empty node: the one that it ends with. SIZE_MAX: the frame's begin
     uint64_t *scratch;  // a number a frame
+    struct exec_told told;
 };
 
 // How many of them each slot keeps.
@@ -40,5 +52,7 @@ struct exec_times *braid_exec_get_times(const braid_exec *exec);
 // read_times.c: between begin_launch and end_launch, if a frame was launched since they were read.
 // Waits for the frames. Errors: those of event_synchronize, read_times and read_clock.
 braid_status braid_exec_read_times(braid_exec *exec, struct exec_times *times);
+
+void braid_exec_told_finish(struct exec_told *told);
 
 #endif

@@ -67,25 +67,23 @@ static uint64_t find_least(const braid_exec *exec)
 braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
 {
     braid_status status = check(exec, graph);
+    braid_timings timings;
     if (!status)
         status = run_frames(exec, num_frames);
+    if (!status)
+        status = braid_exec_get_timings(exec, &timings);
     if (status)
         return status;
     for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
         if (exec->tasks.items[i].kind == WORK_EMPTY)
             continue;
         const braid_node node = braid_graph_node(graph, i);
-        braid_spread timing = { 0 };
-        braid_timed_by timed_by = BRAID_TIMED_NOT;
-        status = braid_exec_get_node_timing(exec, node, &timing);
-        if (!status)
-            status = braid_exec_get_timed_by(exec, node, &timed_by);
-        if (status)
-            return status;
-        if (timed_by == BRAID_TIMED_NOT)
+        const braid_node_timing *timing = &timings.nodes[i];
+        if (timing->timed_by == BRAID_TIMED_NOT)
             continue;
-        uint64_t added_ns = find_added(exec, timed_by), least_ns = find_least(exec);
-        uint64_t cost_ns = timing.median_ns > added_ns ? timing.median_ns - added_ns : 0;
+        uint64_t added_ns = find_added(exec, timing->timed_by), least_ns = find_least(exec);
+        uint64_t cost_ns =
+            timing->time.median_ns > added_ns ? timing->time.median_ns - added_ns : 0;
         status = braid_graph_set_cost(graph, node, cost_ns > least_ns ? cost_ns : least_ns);
     }
     return status;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
@@ -23,7 +24,7 @@ static struct profile_span frame_of(const struct exec_times *times, size_t frame
 static braid_status begin(const char *function, braid_exec *exec, const void *out)
 {
     if (!exec || !out)
-        return braid_error_null(function, exec ? "the output" : "exec");
+        return braid_error_null(function, exec ? "out_timings" : "exec");
     braid_status status = braid_exec_check(function, exec);
     if (status)
         return status;
@@ -97,48 +98,16 @@ static uint64_t sum_island_waits(const braid_exec *exec)
     return sum;
 }
 
-braid_status braid_exec_get_timings(braid_exec *exec, braid_timings *out_timings)
+static braid_frame_timing find_frame(const struct exec_times *times, uint32_t index)
 {
-    braid_status status = begin("braid_exec_get_timings", exec, out_timings);
-    if (status)
-        return status;
-    const struct exec_times *times = braid_exec_get_times(exec);
-    for (uint32_t i = 0; i < times->num_frames; i++)
-        times->scratch[i] = length_of(frame_of(times, i));
-    *out_timings = (braid_timings){
-        .num_frames = times->num_frames,
-        .num_lanes = exec->program.num_lanes,
-        .num_waits = count_waits(&exec->program),
-        .frame = find_spread(times),
-        .island_wait_ns = sum_island_waits(exec),
-    };
-    braid_exec_end_launch(exec);
-    return BRAID_OK;
-}
-
-braid_status braid_exec_get_frame_timing(braid_exec *exec, uint32_t index,
-                                         braid_frame_timing *out_timing)
-{
-    static const char function[] = "braid_exec_get_frame_timing";
-    braid_status status = begin(function, exec, out_timing);
-    if (status)
-        return status;
-    const struct exec_times *times = braid_exec_get_times(exec);
     const struct clock_pair *host = &times->profile.clock.host;
-    if (index >= times->num_frames) {
-        status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no frame %u of %u kept",
-                             function, index, times->num_frames);
-    } else {
-        struct profile_span frame = frame_of(times, index);
-        struct profile_span launch = times->launches[times->numbers[index] % times->room];
-        *out_timing = (braid_frame_timing){
-            .launch = { launch.begin, launch.end },
-            .frame = { frame.begin, frame.end },
-            .error_ns = clock_pair_error(host, frame.begin - host->host_ns + host->device_ns),
-        };
-    }
-    braid_exec_end_launch(exec);
-    return status;
+    struct profile_span frame = frame_of(times, index);
+    struct profile_span launch = times->launches[times->numbers[index] % times->room];
+    return (braid_frame_timing){
+        .launch = { launch.begin, launch.end },
+        .frame = { frame.begin, frame.end },
+        .error_ns = clock_pair_error(host, frame.begin - host->host_ns + host->device_ns),
+    };
 }
 
 static bool is_empty(const braid_exec *exec, uint32_t node)
@@ -153,38 +122,6 @@ static braid_spread find_node_spread(const braid_exec *exec, uint32_t node)
                                                  braid_exec_get_times(exec)->op_of_node[node]);
 }
 
-static braid_status check_node(const char *function, const braid_exec *exec, braid_node node)
-{
-    if (node.graph == exec->graph_id && node.index < exec->tasks.num)
-        return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "%s: node %u of graph %u is not a node of the exec's graph", function,
-                       node.index, node.graph);
-}
-
-// As begin, for what is asked of a node.
-static braid_status begin_node(const char *function, braid_exec *exec, braid_node node,
-                               const void *out)
-{
-    braid_status status = begin(function, exec, out);
-    if (status)
-        return status;
-    status = check_node(function, exec, node);
-    if (status)
-        braid_exec_end_launch(exec);
-    return status;
-}
-
-braid_status braid_exec_get_node_timing(braid_exec *exec, braid_node node, braid_spread *out_timing)
-{
-    braid_status status = begin_node("braid_exec_get_node_timing", exec, node, out_timing);
-    if (status)
-        return status;
-    *out_timing = find_node_spread(exec, node.index);
-    braid_exec_end_launch(exec);
-    return BRAID_OK;
-}
-
 static braid_timed_by find_timed_by(const braid_exec *exec, uint32_t node)
 {
     static const braid_timed_by timers[] = { [PROFILE_AROUND] = BRAID_TIMED_AROUND,
@@ -194,17 +131,6 @@ static braid_timed_by find_timed_by(const braid_exec *exec, uint32_t node)
     if (is_empty(exec, node) || !times->num_frames)
         return BRAID_TIMED_NOT;
     return timers[times->profile.timers[times->op_of_node[node]]];
-}
-
-braid_status braid_exec_get_timed_by(braid_exec *exec, braid_node node,
-                                     braid_timed_by *out_timed_by)
-{
-    braid_status status = begin_node("braid_exec_get_timed_by", exec, node, out_timed_by);
-    if (status)
-        return status;
-    *out_timed_by = find_timed_by(exec, node.index);
-    braid_exec_end_launch(exec);
-    return BRAID_OK;
 }
 
 static uint64_t mean_frame(const struct exec_times *times)
@@ -239,31 +165,7 @@ static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
     return timing;
 }
 
-braid_status braid_exec_get_lane_timing(braid_exec *exec, uint32_t lane,
-                                        braid_lane_timing *out_timing)
-{
-    static const char function[] = "braid_exec_get_lane_timing";
-    braid_status status = begin(function, exec, out_timing);
-    if (status)
-        return status;
-    if (lane >= exec->program.num_lanes)
-        status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no lane %u of %u", function,
-                             lane, exec->program.num_lanes);
-    else
-        *out_timing = find_lane(exec, lane);
-    braid_exec_end_launch(exec);
-    return status;
-}
-
-// The wait of an index, lane by lane, in lane_ops; SIZE_MAX: there is none.
-static size_t find_wait(const struct program *program, uint64_t index)
-{
-    for (size_t i = 0; i < program->num_ops; i++)
-        if (is_wait(&program->ops[program->lane_ops[i]]) && index-- == 0)
-            return i;
-    return SIZE_MAX;
-}
-
+// Of the operation at a place in lane_ops, lane by lane.
 static braid_wait_timing describe_wait(const braid_exec *exec, size_t place)
 {
     const struct program *program = &exec->program;
@@ -282,23 +184,6 @@ static braid_wait_timing describe_wait(const braid_exec *exec, size_t place)
     };
 }
 
-braid_status braid_exec_get_wait_timing(braid_exec *exec, uint64_t index,
-                                        braid_wait_timing *out_timing)
-{
-    static const char function[] = "braid_exec_get_wait_timing";
-    braid_status status = begin(function, exec, out_timing);
-    if (status)
-        return status;
-    size_t op = find_wait(&exec->program, index);
-    if (op == SIZE_MAX)
-        status = braid_error(BRAID_INVALID_ARGUMENT, "%s: there is no wait %llu", function,
-                             (unsigned long long)index);
-    else
-        *out_timing = describe_wait(exec, op);
-    braid_exec_end_launch(exec);
-    return status;
-}
-
 static braid_interval interval_of(const braid_exec *exec, size_t frame, uint32_t node)
 {
     const struct exec_times *times = braid_exec_get_times(exec);
@@ -310,19 +195,80 @@ static braid_interval interval_of(const braid_exec *exec, size_t frame, uint32_t
     return (braid_interval){ end, end };
 }
 
-braid_status braid_exec_get_intervals(braid_exec *exec, size_t num_frames,
-                                      braid_interval *out_intervals, size_t *out_num_frames)
+// The arrays are made once, since only the number of frames differs from call to call.
+static braid_status make_told(const braid_exec *exec, struct exec_told *told)
 {
-    braid_status status = begin("braid_exec_get_intervals", exec,
-                                num_frames && !out_intervals ? NULL : out_num_frames);
+    size_t num_nodes = exec->tasks.num, room = braid_exec_get_times(exec)->room;
+    if (told->frames)
+        return BRAID_OK;
+    struct exec_told made = {
+        .frames = braid_allocate_zeroed(room, sizeof(*made.frames)),
+        .nodes = braid_allocate_zeroed(num_nodes + 1, sizeof(*made.nodes)),
+        .lanes = braid_allocate_zeroed(exec->program.num_lanes + 1, sizeof(*made.lanes)),
+        .waits = braid_allocate_zeroed(count_waits(&exec->program) + 1, sizeof(*made.waits)),
+        .intervals = braid_allocate_zeroed(room * num_nodes + 1, sizeof(*made.intervals)),
+    };
+    if (made.frames && made.nodes && made.lanes && made.waits && made.intervals) {
+        *told = made;
+        return BRAID_OK;
+    }
+    braid_exec_told_finish(&made);
+    return braid_error_no_memory("the times of frames");
+}
+
+static void fill_told(const braid_exec *exec, struct exec_told *told)
+{
+    const struct program *program = &exec->program;
+    const struct exec_times *times = braid_exec_get_times(exec);
+    uint32_t num_frames = times->num_frames, num_nodes = exec->tasks.num;
+    for (uint32_t i = 0; i < num_frames; i++)
+        told->frames[i] = find_frame(times, i);
+    for (uint32_t i = 0; i < num_nodes; i++)
+        told->nodes[i] = (braid_node_timing){ find_node_spread(exec, i), find_timed_by(exec, i) };
+    for (uint32_t i = 0; i < program->num_lanes; i++)
+        told->lanes[i] = find_lane(exec, i);
+    size_t num_waits = 0;
+    for (size_t i = 0; i < program->num_ops; i++) {
+        if (is_wait(&program->ops[program->lane_ops[i]]))
+            told->waits[num_waits++] = describe_wait(exec, i);
+    }
+    for (uint32_t frame = 0; frame < num_frames; frame++) {
+        for (uint32_t i = 0; i < num_nodes; i++)
+            told->intervals[(size_t)frame * num_nodes + i] = interval_of(exec, frame, i);
+    }
+}
+
+static braid_timings tell(const braid_exec *exec, const struct exec_told *told)
+{
+    const struct exec_times *times = braid_exec_get_times(exec);
+    for (uint32_t i = 0; i < times->num_frames; i++)
+        times->scratch[i] = length_of(frame_of(times, i));
+    return (braid_timings){
+        .num_frames = times->num_frames,
+        .num_nodes = exec->tasks.num,
+        .num_lanes = exec->program.num_lanes,
+        .num_waits = count_waits(&exec->program),
+        .frame = find_spread(times),
+        .island_wait_ns = sum_island_waits(exec),
+        .frames = told->frames,
+        .nodes = told->nodes,
+        .lanes = told->lanes,
+        .waits = told->waits,
+        .intervals = told->intervals,
+    };
+}
+
+braid_status braid_exec_get_timings(braid_exec *exec, braid_timings *out_timings)
+{
+    braid_status status = begin("braid_exec_get_timings", exec, out_timings);
     if (status)
         return status;
-    size_t num = braid_exec_get_times(exec)->num_frames, num_nodes = exec->tasks.num;
-    size_t first = num > num_frames ? num - num_frames : 0;
-    for (size_t frame = first; frame < num; frame++)
-        for (uint32_t i = 0; i < num_nodes; i++)
-            out_intervals[(frame - first) * num_nodes + i] = interval_of(exec, frame, i);
-    *out_num_frames = num - first;
+    struct exec_told *told = &braid_exec_get_times(exec)->told;
+    status = make_told(exec, told);
+    if (!status) {
+        fill_told(exec, told);
+        *out_timings = tell(exec, told);
+    }
     braid_exec_end_launch(exec);
-    return BRAID_OK;
+    return status;
 }

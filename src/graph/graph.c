@@ -73,24 +73,6 @@ void braid_graph_destroy(braid_graph *graph)
     free(graph);
 }
 
-braid_status braid_graph_reserve(braid_graph *graph, size_t num_nodes, size_t num_edges,
-                                 size_t num_accesses)
-{
-    if (!graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_reserve: graph is NULL");
-    if (num_nodes > GRAPH_MAX_ITEMS - graph->nodes.num ||
-        num_accesses > GRAPH_MAX_ITEMS - graph->accesses.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_reserve: %zu more nodes and %zu more accesses go beyond "
-                           "%u of one kind",
-                           num_nodes, num_accesses, GRAPH_MAX_ITEMS);
-    if (!braid_array_reserve(&graph->nodes, num_nodes, sizeof(struct graph_node)) ||
-        !braid_array_reserve(&graph->edges, num_edges, sizeof(struct graph_edge)) ||
-        !braid_array_reserve(&graph->accesses, num_accesses, sizeof(struct graph_access)))
-        return braid_error_no_memory("the reserved nodes and edges");
-    return BRAID_OK;
-}
-
 size_t braid_graph_num_nodes(const braid_graph *graph)
 {
     return graph ? graph->nodes.num : 0;
@@ -106,29 +88,6 @@ braid_node braid_graph_node(const braid_graph *graph, size_t index)
     if (!graph || index >= graph->nodes.num)
         return (braid_node){ 0 };
     return (braid_node){ .index = (uint32_t)index, .graph = graph->id };
-}
-
-size_t braid_graph_memory_bytes(const braid_graph *graph)
-{
-    if (!graph)
-        return 0;
-    return sizeof(*graph) + graph->nodes.capacity * sizeof(struct graph_node) +
-           graph->edges.capacity * sizeof(struct graph_edge) +
-           graph->accesses.capacity * sizeof(struct graph_access) +
-           graph->resources.capacity * sizeof(struct graph_resource) +
-           graph->versions.capacity * sizeof(void *) +
-           graph->kernels.capacity * sizeof(struct graph_kernel) +
-           graph->works.capacity * sizeof(union work) +
-           graph->arg_sizes.capacity * sizeof(uint32_t) + graph->arg_bytes.capacity +
-           graph->parameters.capacity * sizeof(struct graph_parameter) +
-           graph->uses.capacity * sizeof(struct graph_parameter_use) +
-           (graph->addresses.capacity + graph->given.capacity) * sizeof(struct graph_address) +
-           graph->unchecked.capacity * sizeof(uint32_t) +
-           graph->communications.capacity * sizeof(struct rank_description) +
-           graph->owners.capacity * sizeof(struct graph_owner) +
-           graph->copies.capacity * sizeof(struct graph_copy) +
-           graph->owned.num_slots * sizeof(struct pointer_slot) +
-           graph->first_nodes.num_slots * sizeof(struct pointer_slot) + graph->names.bytes;
 }
 
 const char *braid_graph_name(const braid_graph *graph, uint32_t index)

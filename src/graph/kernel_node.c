@@ -345,37 +345,3 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_kernel_node 
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_kernel: launch is NULL");
     return graph_add_task(graph, launch_name(launch), &launch->node, add_kernel, launch, out_node);
 }
-
-static braid_status add_bundled(braid_graph *graph, const braid_kernel_node *launch, bool prelude,
-                                braid_node main, braid_node *out_node)
-{
-    if (!launch)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_%s: launch is NULL",
-                           prelude ? "prelude" : "epilogue");
-    if (!graph)
-        return braid_error_null(prelude ? "braid_graph_add_prelude" : "braid_graph_add_epilogue",
-                                "graph");
-    if (!graph_owns_node(graph, main) && !graph_is_elsewhere(graph, main))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': its main node (node %u of graph %u) is not a node of this "
-                           "graph",
-                           launch_name(launch), main.index, main.graph);
-    braid_kernel_node bundled = *launch;
-    if (prelude)
-        bundled.node.prelude_of = main;
-    else
-        bundled.node.epilogue_of = main;
-    return braid_graph_add_kernel(graph, &bundled, out_node);
-}
-
-braid_status braid_graph_add_prelude(braid_graph *graph, braid_node main,
-                                     const braid_kernel_node *launch, braid_node *out_node)
-{
-    return add_bundled(graph, launch, true, main, out_node);
-}
-
-braid_status braid_graph_add_epilogue(braid_graph *graph, braid_node main,
-                                      const braid_kernel_node *launch, braid_node *out_node)
-{
-    return add_bundled(graph, launch, false, main, out_node);
-}

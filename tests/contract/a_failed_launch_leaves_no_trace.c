@@ -65,8 +65,8 @@ static void a_native_call_that_fails_is_named_and_the_next_launch_works(void **s
     braid_stream *stream = contract_stream(contract);
     braid_exec *exec = exec_on_streams(contract, moody_graph(contract, &moody, data));
     check_ok(braid_exec_launch(exec, stream));
-    braid_device_stats before, after;
-    braid_device_get_stats(contract->device, &before);
+    braid_device_info before, after;
+    braid_device_get_info(contract->device, &before);
     for (int i = 0; i < 3; i++) {
         moody.fails = true;
         check_fails(braid_exec_launch(exec, stream), BRAID_DEVICE_ERROR, "gemm");
@@ -80,7 +80,7 @@ static void a_native_call_that_fails_is_named_and_the_next_launch_works(void **s
         check_ok(braid_exec_launch(exec, stream));
         check_ok(braid_exec_wait(exec));
     }
-    braid_device_get_stats(contract->device, &after);
+    braid_device_get_info(contract->device, &after);
     assert_memory_equal(&before, &after, sizeof(before));
     contract_read(contract, seen, data, 4 * sizeof(uint32_t));
     assert_int_equal(seen[1], 4);
@@ -127,12 +127,12 @@ static void a_kernel_without_code_for_the_device_is_named(void **state)
     check_ok(braid_graph_add_kernel(
         graph, &(braid_kernel_node){ .node.name = "lost", .kernel = &nowhere }, NULL));
     const braid_exec_options options = { .mode = contract->mode };
-    braid_device_stats before, after;
-    braid_device_get_stats(contract->device, &before);
+    braid_device_info before, after;
+    braid_device_get_info(contract->device, &before);
     braid_exec *exec;
     check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_UNSUPPORTED,
                 "nowhere");
-    braid_device_get_stats(contract->device, &after);
+    braid_device_get_info(contract->device, &after);
     assert_int_equal(before.streams_leased, after.streams_leased);
     assert_int_equal(before.events_leased, after.events_leased);
 }
@@ -197,8 +197,8 @@ static void running_out_of_memory_while_an_exec_is_made_leaves_nothing_behind(vo
     braid_graph *graph = counting_graph(contract, data);
     // Once without failures, so that pools are filled and kernels are loaded.
     braid_exec *first = contract_exec(contract, graph);
-    braid_device_stats before, after;
-    braid_device_get_stats(contract->device, &before);
+    braid_device_info before, after;
+    braid_device_get_info(contract->device, &before);
     const braid_exec_options options = { .mode = contract->mode,
                                          .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
     bool failed = true;
@@ -212,7 +212,7 @@ static void running_out_of_memory_while_an_exec_is_made_leaves_nothing_behind(vo
         else if (status) // a failure may be got round: a smaller cache, say
             check_fails(status, BRAID_NO_MEMORY, "memory");
         braid_exec_destroy(exec);
-        braid_device_get_stats(contract->device, &after);
+        braid_device_get_info(contract->device, &after);
         assert_int_equal(before.streams_leased, after.streams_leased);
         assert_int_equal(before.events_leased, after.events_leased);
     }

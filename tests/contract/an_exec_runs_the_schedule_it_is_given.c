@@ -112,15 +112,15 @@ static void a_schedule_of_another_graph_is_refused(void **state)
     braid_graph *graph = mesh(contract, data), *other = mesh(contract, data);
     braid_schedule *schedule;
     check_ok(braid_schedule_create(other, NULL, &schedule));
-    braid_device_stats before, after;
-    braid_device_get_stats(contract->device, &before);
+    braid_device_info before, after;
+    braid_device_get_info(contract->device, &before);
     const braid_exec_options options = { .mode = contract->mode, .schedule = schedule };
     braid_exec *exec = NULL;
     check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_INVALID_ARGUMENT,
                 "graph");
     assert_null(exec);
     check_fails(braid_schedule_verify(schedule, graph), BRAID_INVALID_ARGUMENT, "graph");
-    braid_device_get_stats(contract->device, &after);
+    braid_device_get_info(contract->device, &after);
     assert_memory_equal(&before, &after, sizeof(before));
     braid_schedule_destroy(schedule);
 }

@@ -68,7 +68,7 @@ static void open_group(struct contract *contract)
     }
     for (uint32_t i = num_devices; i < num; i++)
         devices[i] = devices[i % num_devices];
-    check_ok(braid_device_group_create(devices, num, &contract->group));
+    check_ok(braid_device_open_group(devices, num, &contract->group));
 }
 
 // Edges and copies are told to be cheap, so that what nobody names a place for is dealt out too.
@@ -84,7 +84,7 @@ braid_status contract_create_exec(struct contract *contract, const braid_graph *
     braid_exec_options own = *options;
     own.plan.places = &model;
     own.islands = BRAID_ISLANDS_AUTO;
-    return braid_exec_create_on_group(contract->group, graph, &own, out_exec);
+    return braid_exec_create(contract->group, graph, &own, out_exec);
 }
 
 uint32_t contract_place(uint32_t index)
@@ -148,7 +148,7 @@ int contract_tear_down_group(void **state)
     braid_stream_destroy(contract->copies);
     braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->staging);
     braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->gate_words);
-    braid_device_group_destroy(contract->group);
+    braid_device_close(contract->group);
     for (uint32_t i = 0; i < contract_max_places; i++)
         braid_device_close(contract->others[i]);
     braid_device_close(contract->device);

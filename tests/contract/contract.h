@@ -43,7 +43,7 @@ struct contract {
     uint32_t *gate_words; // host memory, two a gate
 
     // NULL: there is no group.
-    braid_device_group *group;
+    braid_device *group;
     braid_device *others[contract_max_places];
 
     // Owned, freed by contract_tear_down in the order execs, streams, events, graphs, memory.

@@ -260,10 +260,10 @@ static void execs_can_come_and_go_on_several_threads(void **state)
                                 .contract = contract,
                                 .data = contract_numbers(contract, 1),
                                 .stream = contract_stream(contract) };
-    braid_device_stats before, after;
-    braid_device_get_stats(contract->device, &before);
+    braid_device_info before, after;
+    braid_device_get_info(contract->device, &before);
     run_jobs(jobs, num_threads);
-    braid_device_get_stats(contract->device, &after);
+    braid_device_get_info(contract->device, &after);
     assert_int_equal(before.streams_leased, after.streams_leased);
     assert_int_equal(before.events_leased, after.events_leased);
     for (uint32_t i = 0; i < num_threads; i++)

@@ -69,17 +69,16 @@ static void nodes_take_as_long_as_they_see_themselves(void **state)
     struct fork fork = make_fork(contract);
     braid_exec *exec = exec_with_times(contract, fork.graph);
     run_frame(exec);
-    braid_interval intervals[3], seen[3];
-    size_t num = 0;
-    check_ok(braid_exec_get_intervals(exec, 1, intervals, &num));
-    assert_int_equal(num, 1);
+    braid_interval seen[3];
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_frames, 1);
+    assert_int_equal(timings.num_nodes, 3);
+    const braid_interval *intervals = timings.intervals;
     contract_read(contract, seen, fork.seen, sizeof(seen));
     for (int i = 0; i < 3; i++) {
         assert_true(length_of(intervals[i]) + slack_ns >= length_of(seen[i]));
-        braid_spread timing = { 0 };
-        check_ok(
-            braid_exec_get_node_timing(exec, braid_graph_node(fork.graph, (uint32_t)i), &timing));
-        assert_int_equal(timing.median_ns, length_of(intervals[i]));
+        assert_int_equal(timings.nodes[i].time.median_ns, length_of(intervals[i]));
     }
     assert_true(intervals[2].start_ns + slack_ns >= intervals[0].end_ns);
     assert_true(intervals[2].start_ns + slack_ns >= intervals[1].end_ns);
@@ -96,20 +95,16 @@ static void waits_take_as_long_as_what_they_wait_for(void **state)
     check_ok(braid_exec_get_timings(exec, &timings));
     assert_int_equal(timings.num_lanes, 2);
     assert_int_equal(timings.num_waits, 1);
-    braid_wait_timing wait;
-    check_ok(braid_exec_get_wait_timing(exec, 0, &wait));
+    const braid_wait_timing wait = timings.waits[0];
     assert_int_equal(wait.node, fork.behind.index);
     assert_int_not_equal(wait.lane, wait.waited_for_lane);
-    braid_interval intervals[3];
-    size_t num;
-    check_ok(braid_exec_get_intervals(exec, 1, intervals, &num));
+    const braid_interval *intervals = timings.intervals;
     uint64_t waited_for = intervals[wait.waited_for].end_ns,
              own = intervals[!wait.waited_for].end_ns;
     uint64_t least = waited_for > own ? waited_for - own : 0;
     assert_true(wait.wait.median_ns + slack_ns >= least);
 
-    braid_lane_timing lane;
-    check_ok(braid_exec_get_lane_timing(exec, wait.lane, &lane));
+    braid_lane_timing lane = timings.lanes[wait.lane];
     assert_int_equal(lane.num_nodes, 2);
     assert_int_equal(lane.waiting_ns, wait.wait.median_ns);
     bool inside = contract_islands() == BRAID_ISLANDS_WHOLE;
@@ -117,7 +112,7 @@ static void waits_take_as_long_as_what_they_wait_for(void **state)
     if (lane.waiting_ns)
         assert_int_equal(lane.waited_for, wait.waited_for);
     assert_true(lane.busy_ns >= length_of(intervals[fork.behind.index]));
-    check_ok(braid_exec_get_lane_timing(exec, wait.waited_for_lane, &lane));
+    lane = timings.lanes[wait.waited_for_lane];
     assert_int_equal(lane.num_nodes, 1);
     assert_int_equal(lane.waiting_ns, 0);
     assert_int_equal(lane.waited_for, BRAID_NO_NODE);
@@ -133,8 +128,7 @@ static void a_frame_is_as_long_as_its_lanes(void **state)
     check_ok(braid_exec_get_timings(exec, &timings));
     assert_true(timings.frame.median_ns + slack_ns >= 4 * busy_ns);
     for (uint32_t i = 0; i < timings.num_lanes; i++) {
-        braid_lane_timing lane;
-        check_ok(braid_exec_get_lane_timing(exec, i, &lane));
+        const braid_lane_timing lane = timings.lanes[i];
         uint64_t whole = lane.busy_ns + lane.waiting_ns + lane.idle_ns;
         assert_true(whole >= timings.frame.median_ns);
         assert_true(whole <= timings.frame.median_ns + slack_ns);
@@ -156,15 +150,11 @@ static void the_last_frames_are_kept_in_their_order(void **state)
         assert_true(timings.frame.least_ns <= timings.frame.median_ns &&
                     timings.frame.median_ns <= timings.frame.most_ns);
     }
-    braid_interval intervals[kept][3];
-    size_t num;
-    check_ok(braid_exec_get_intervals(exec, 2, intervals[0], &num));
-    assert_int_equal(num, 2);
-    check_ok(braid_exec_get_intervals(exec, kept + 5, intervals[0], &num));
-    assert_int_equal(num, kept);
-    for (int frame = 1; frame < kept; frame++)
+    for (int frame = 1; frame < kept; frame++) {
+        const braid_interval *own = timings.intervals + frame * 3, *before = own - 3;
         for (int i = 0; i < 2; i++)
-            assert_true(intervals[frame][i].start_ns + slack_ns >= intervals[frame - 1][2].end_ns);
+            assert_true(own[i].start_ns + slack_ns >= before[2].end_ns);
+    }
 }
 
 static void call_nothing(void *user)
@@ -189,9 +179,9 @@ static void copies_calls_and_preludes_are_nodes_too(void **state)
     braid_exec *exec = exec_with_times(contract, graph);
     run_frame(exec);
     assert_int_equal(num_calls, 1);
-    braid_interval at[6];
-    size_t num;
-    check_ok(braid_exec_get_intervals(exec, 1, at, &num));
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    const braid_interval *at = timings.intervals;
     for (int i = 0; i < 6; i++)
         assert_true(at[i].start_ns > 0 && at[i].end_ns >= at[i].start_ns);
     static const int order[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 4, 3 }, { 3, 5 } };
@@ -234,30 +224,24 @@ static void times_of_frames_in_flight_are_of_one_clock(void **state)
     add_busy(graph, (braid_node_options){ USES({ own, BRAID_READ_WRITE }) }, seen + 2, busy_ns);
     braid_exec *exec = exec_in_flight(contract, graph, depth, num_kept);
     braid_stream *stream = contract_stream(contract);
-    braid_interval at[num_kept][2];
-    size_t num = 0;
+    braid_timings timings = { 0 };
     for (uint32_t frame = 1; frame <= num_launched; frame++) {
         check_ok(braid_exec_launch(exec, stream));
         if (frame % 2)
-            check_ok(braid_exec_get_intervals(exec, num_kept, at[0], &num));
-        assert_true(frame % 2 == 0 || num == (frame < num_kept ? frame : num_kept));
-        for (size_t i = 1; i < num; i++)
-            for (int node = 0; node < 2; node++)
-                assert_true(at[i][node].start_ns + slack_ns >= at[i - 1][node].end_ns);
+            check_ok(braid_exec_get_timings(exec, &timings));
+        assert_true(frame % 2 == 0 || timings.num_frames == (frame < num_kept ? frame : num_kept));
+        for (size_t i = 2; i < 2 * timings.num_frames; i++)
+            assert_true(timings.intervals[i].start_ns + slack_ns >=
+                        timings.intervals[i - 2].end_ns);
     }
-    for (size_t i = 0; i < num; i++)
-        for (int node = 0; node < 2; node++)
-            assert_true(length_of(at[i][node]) + slack_ns >= busy_ns);
+    for (size_t i = 0; i < 2 * timings.num_frames; i++)
+        assert_true(length_of(timings.intervals[i]) + slack_ns >= busy_ns);
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
-    braid_timings timings;
-    check_ok(braid_exec_get_timings(exec, &timings));
     assert_int_equal(timings.num_waits, info.num_frame_waits);
-    braid_wait_timing wait = { 0 };
     for (uint64_t i = 0; i < timings.num_waits; i++) {
-        check_ok(braid_exec_get_wait_timing(exec, i, &wait));
-        assert_int_equal(wait.frames_before, 1);
-        assert_int_equal(wait.waited_for, wait.node);
+        assert_int_equal(timings.waits[i].frames_before, 1);
+        assert_int_equal(timings.waits[i].waited_for, timings.waits[i].node);
     }
 }
 
@@ -290,26 +274,23 @@ static void times_are_by_the_hosts_clock(void **state)
         check_ok(braid_exec_wait(exec));
         called_ns[i] = call_ns;
     }
-    braid_interval at[kept][2];
-    size_t num;
-    check_ok(braid_exec_get_intervals(exec, kept, at[0], &num));
-    assert_int_equal(num, kept);
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_frames, kept);
     for (uint32_t i = 0; i < kept; i++) {
-        braid_frame_timing timing = { 0 };
-        check_ok(braid_exec_get_frame_timing(exec, i, &timing));
+        const braid_frame_timing timing = timings.frames[i];
+        const braid_interval *at = timings.intervals + (size_t)2 * i;
         uint64_t error_ns = timing.error_ns + slack_ns;
         assert_true(timing.error_ns > 0);
         assert_true(before_ns[i] <= timing.launch.start_ns);
         assert_true(timing.launch.start_ns <= timing.launch.end_ns);
         assert_true(timing.launch.end_ns <= after_ns[i]);
         assert_true(timing.frame.start_ns + error_ns >= timing.launch.start_ns);
-        assert_true(timing.frame.start_ns <= at[i][0].start_ns + slack_ns);
-        assert_true(timing.frame.end_ns + slack_ns >= at[i][1].end_ns);
-        assert_true(called_ns[i] + error_ns >= at[i][1].start_ns);
-        assert_true(called_ns[i] <= at[i][1].end_ns + error_ns);
+        assert_true(timing.frame.start_ns <= at[0].start_ns + slack_ns);
+        assert_true(timing.frame.end_ns + slack_ns >= at[1].end_ns);
+        assert_true(called_ns[i] + error_ns >= at[1].start_ns);
+        assert_true(called_ns[i] <= at[1].end_ns + error_ns);
     }
-    braid_frame_timing none;
-    check_fails(braid_exec_get_frame_timing(exec, kept, &none), BRAID_INVALID_ARGUMENT, "frame 3");
 }
 
 static void frames_with_times_allocate_nothing(void **state)
@@ -352,6 +333,30 @@ static void an_exec_with_times_is_made_whole_or_not_at_all(void **state)
     }
 }
 
+// The arrays are allocated by the first call: each allocation of it fails once.
+static void a_reading_that_finds_no_memory_can_be_repeated(void **state)
+{
+    struct contract *contract = *state;
+    struct fork fork = make_fork(contract);
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        braid_exec *exec = exec_with_times(contract, fork.graph);
+        run_frame(exec);
+        braid_timings timings = { .num_frames = 9 };
+        failing_memory_arm(nth);
+        braid_status status = braid_exec_get_timings(exec, &timings);
+        failed = failing_memory_disarm();
+        if (status) {
+            assert_int_equal(status, BRAID_NO_MEMORY);
+            assert_int_equal(timings.num_frames, 9);
+            check_ok(braid_exec_get_timings(exec, &timings));
+        }
+        assert_int_equal(timings.num_frames, 1);
+        assert_true(timings.nodes[0].time.median_ns > 0);
+        contract_destroy_exec(contract, exec);
+    }
+}
+
 static void what_is_not_there_is_refused_by_name(void **state)
 {
     struct contract *contract = *state;
@@ -367,17 +372,9 @@ static void what_is_not_there_is_refused_by_name(void **state)
                 "braid_exec_options.profile is 0");
     braid_exec *exec = exec_with_times(contract, fork.graph);
     braid_graph *other = contract_graph(contract);
-    braid_node foreign = add_empty(other, (braid_node_options){ 0 });
-    braid_spread spread;
-    braid_lane_timing lane;
-    braid_wait_timing wait;
-    check_fails(braid_exec_get_node_timing(exec, foreign, &spread), BRAID_INVALID_ARGUMENT,
-                "not a node of the exec's graph");
-    check_fails(braid_exec_get_lane_timing(exec, 9, &lane), BRAID_INVALID_ARGUMENT, "lane 9");
-    check_fails(braid_exec_get_wait_timing(exec, 9, &wait), BRAID_INVALID_ARGUMENT, "wait 9");
     check_fails(braid_exec_measure(exec, other, 1), BRAID_INVALID_ARGUMENT, "another graph");
     check_fails(braid_exec_get_timings(NULL, &timings), BRAID_INVALID_ARGUMENT, "exec is NULL");
-    check_fails(braid_exec_get_timings(exec, NULL), BRAID_INVALID_ARGUMENT, "the output is NULL");
+    check_fails(braid_exec_get_timings(exec, NULL), BRAID_INVALID_ARGUMENT, "out_timings is NULL");
 }
 
 int run_times(void)
@@ -393,6 +390,7 @@ int run_times(void)
         contract_test(times_are_by_the_hosts_clock),
         contract_test(frames_with_times_allocate_nothing),
         contract_test(an_exec_with_times_is_made_whole_or_not_at_all),
+        contract_test(a_reading_that_finds_no_memory_can_be_repeated),
         contract_test(what_is_not_there_is_refused_by_name),
     };
     return contract_run("frames_keep_their_times", tests);

@@ -31,7 +31,7 @@ static braid_graph *mesh(struct contract *contract, uint32_t *data)
     return graph;
 }
 
-static void check_same_stats(const braid_device_stats *a, const braid_device_stats *b)
+static void check_same_stats(const braid_device_info *a, const braid_device_info *b)
 {
     assert_int_equal(a->streams_created, b->streams_created);
     assert_int_equal(a->streams_live, b->streams_live);
@@ -47,15 +47,15 @@ static void a_thousand_frames_create_no_streams_or_events(void **state)
     uint32_t *data = contract_numbers(contract, width);
     braid_stream *stream = contract_stream(contract);
     braid_exec *exec = contract_exec(contract, mesh(contract, data));
-    braid_device_stats first, last;
+    braid_device_info first, last;
     check_ok(braid_exec_launch(exec, stream));
-    braid_device_get_stats(contract->device, &first);
+    braid_device_get_info(contract->device, &first);
     for (int frame = 1; frame < 1000; frame++) {
         check_ok(braid_exec_launch(exec, stream));
         if (frame % 10 == 0) // some frames in flight, some waited for
             check_ok(braid_exec_wait(exec));
     }
-    braid_device_get_stats(contract->device, &last);
+    braid_device_get_info(contract->device, &last);
     check_same_stats(&first, &last);
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, data), 1000 * depth);
@@ -83,20 +83,20 @@ static void an_exec_leases_what_it_says_and_gives_it_back(void **state)
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, width);
     braid_graph *graph = mesh(contract, data);
-    braid_device_stats before, during, after;
+    braid_device_info before, during, after;
     if (contract->others[1])
         skip_because("an exec leases of several devices");
-    braid_device_get_stats(contract->device, &before);
+    braid_device_get_info(contract->device, &before);
     braid_exec *exec = contract_exec(contract, graph);
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
     check_ok(braid_exec_launch(exec, NULL));
-    braid_device_get_stats(contract->device, &during);
+    braid_device_get_info(contract->device, &during);
     assert_int_equal(during.streams_leased - before.streams_leased, info.num_streams);
     assert_int_equal(during.events_leased - before.events_leased, info.num_events);
     assert_true(info.argument_bytes >= (uint64_t)width * depth * (2 * sizeof(void *) + 3 * 4));
     contract_destroy_exec(contract, exec);
-    braid_device_get_stats(contract->device, &after);
+    braid_device_get_info(contract->device, &after);
     assert_int_equal(after.streams_leased, before.streams_leased);
     assert_int_equal(after.events_leased, before.events_leased);
 }
@@ -106,16 +106,16 @@ static void execs_that_come_and_go_share_one_pool(void **state)
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, width);
     braid_graph *graph = mesh(contract, data);
-    braid_device_stats first = { 0 }, last;
+    braid_device_info first = { 0 }, last;
     for (int i = 0; i < 30; i++) {
         braid_exec *exec = contract_exec(contract, graph);
         check_ok(braid_exec_launch(exec, NULL));
         contract_destroy_exec(contract, exec);
         contract->num_execs = 0;
         if (i == 0)
-            braid_device_get_stats(contract->device, &first);
+            braid_device_get_info(contract->device, &first);
     }
-    braid_device_get_stats(contract->device, &last);
+    braid_device_get_info(contract->device, &last);
     check_same_stats(&first, &last);
     assert_int_equal(contract_number(contract, data), 30 * depth);
 }
@@ -123,18 +123,18 @@ static void execs_that_come_and_go_share_one_pool(void **state)
 static void public_streams_and_events_are_counted(void **state)
 {
     struct contract *contract = *state;
-    braid_device_stats before, during, after;
-    braid_device_get_stats(contract->device, &before);
+    braid_device_info before, during, after;
+    braid_device_get_info(contract->device, &before);
     braid_stream *stream;
     braid_event *event;
     check_ok(braid_stream_create(contract->device, NULL, &stream));
     check_ok(braid_event_create(contract->device, NULL, &event));
-    braid_device_get_stats(contract->device, &during);
+    braid_device_get_info(contract->device, &during);
     assert_int_equal(during.streams_live, before.streams_live + 1);
     assert_int_equal(during.events_live, before.events_live + 1);
     braid_event_destroy(event);
     braid_stream_destroy(stream);
-    braid_device_get_stats(contract->device, &after);
+    braid_device_get_info(contract->device, &after);
     assert_int_equal(after.streams_live, before.streams_live);
     assert_int_equal(after.events_live, before.events_live);
 }

@@ -172,16 +172,17 @@ static void preludes_make_the_grid_of_their_loop(void **state)
                               .grid_from_resource = grid,
                               BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) },
         &main));
-    check_ok(
-        braid_graph_add_prelude(graph, main,
-                                &(braid_kernel_node){ .node = { USES({ elements, BRAID_WRITE }) },
-                                                      .kernel = &test_clear_list,
-                                                      BRAID_ARGS(BRAID_ARG(list)) },
-                                NULL));
-    check_ok(braid_graph_add_prelude(
-        graph, main,
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .node = { .prelude_of = main, USES({ elements, BRAID_WRITE }) },
+                              .kernel = &test_clear_list,
+                              BRAID_ARGS(BRAID_ARG(list)) },
+        NULL));
+    check_ok(braid_graph_add_kernel(
+        graph,
         &(braid_kernel_node){
-            .node = { USES({ elements, BRAID_READ_WRITE }, { cells, BRAID_READ }) },
+            .node = { .prelude_of = main,
+                      USES({ elements, BRAID_READ_WRITE }, { cells, BRAID_READ }) },
             .kernel = &test_generate_list,
             .grid = { 2, 1, 1 },
             .block = { 32, 1, 1 },

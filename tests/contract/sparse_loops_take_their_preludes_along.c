@@ -35,7 +35,8 @@ static void add_clear(braid_graph *graph, braid_node loop, const char *name, str
     braid_kernel_node launch = { .node = { .name = name, USES({ list.resource, BRAID_WRITE }) },
                                  .kernel = &test_clear_list,
                                  BRAID_ARGS(BRAID_ARG(list.elements)) };
-    check_ok(braid_graph_add_prelude(graph, loop, &launch, NULL));
+    launch.node.prelude_of = loop;
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
 }
 
 static void add_generate(braid_graph *graph, braid_node loop, const char *name, struct list list,
@@ -48,7 +49,8 @@ static void add_generate(braid_graph *graph, braid_node loop, const char *name, 
         .block = { 8, 1, 1 },
         BRAID_ARGS(BRAID_ARG(list.elements), BRAID_ARG(mask), BRAID_ARG(num))
     };
-    check_ok(braid_graph_add_prelude(graph, loop, &launch, NULL));
+    launch.node.prelude_of = loop;
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
 }
 
 static void add_generate_from_parent(braid_graph *graph, braid_node loop, struct list list,
@@ -63,7 +65,8 @@ static void add_generate_from_parent(braid_graph *graph, braid_node loop, struct
                                  .block = { 8, 1, 1 },
                                  BRAID_ARGS(BRAID_ARG(list.elements), BRAID_ARG(parent.elements),
                                             BRAID_ARG(mask), BRAID_ARG(per_parent)) };
-    check_ok(braid_graph_add_prelude(graph, loop, &launch, NULL));
+    launch.node.prelude_of = loop;
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
 }
 
 static braid_node add_loop(braid_graph *graph, braid_node_options options, struct list list,

@@ -110,7 +110,7 @@ static void idle_objects_of_execs_hold_nothing_open(void **state)
 static void refuse_closed(braid_device *closed, braid_device *open)
 {
     braid_device *const both[] = { open, closed };
-    braid_device_group *group;
+    braid_device *group;
     braid_graph *graph;
     braid_exec *exec;
     braid_stream *stream;
@@ -133,7 +133,7 @@ static void refuse_closed(braid_device *closed, braid_device *open)
     refused(braid_event_create(closed, NULL, &event));
     refused(braid_event_wrap(closed, &calls, &event));
     refused(braid_memory_allocate(closed, BRAID_MEMORY_HOST, 8, &memory));
-    refused(braid_device_group_create(both, 2, &group));
+    refused(braid_device_open_group(both, 2, &group));
     refused(braid_exec_create(closed, graph, NULL, &exec));
     refused(braid_exec_tune(closed, graph, NULL, &way));
     refused(braid_graph_save_costs(graph, closed, "/nowhere/costs.json"));
@@ -149,7 +149,7 @@ static void a_closed_device_is_refused(void **state)
     enum { NUM_DEVICES = 10 };
     braid_device *closed[NUM_DEVICES], *open = open_cpu();
     braid_device_info info;
-    braid_device_stats stats;
+    braid_device_info stats;
     braid_cost_model model;
     int word = 0;
     for (int i = 0; i < NUM_DEVICES; i++) {
@@ -162,7 +162,7 @@ static void a_closed_device_is_refused(void **state)
     assert_null(braid_stream_native(closed[0], NULL));
     braid_device_get_info(closed[0], &info);
     assert_string_equal(info.backend, "");
-    braid_device_get_stats(closed[0], &stats);
+    braid_device_get_info(closed[0], &stats);
     assert_int_equal(stats.streams_live, 0);
     braid_device_get_cost_model(closed[0], BRAID_MODE_STREAMS, &model);
     assert_int_equal(model.issue_ns, 0);

@@ -33,10 +33,11 @@ static void add_loop(braid_graph *graph, braid_resource list, braid_resource par
                               .node.cost_ns = 2500,
                               BRAID_ACCESSES({ list, BRAID_READ }, { particles, BRAID_READ }) },
         &loop));
-    check_ok(braid_graph_add_prelude(
-        graph, loop,
-        &(braid_kernel_node){ .kernel = &clear_list, BRAID_ACCESSES({ list, BRAID_WRITE }) },
-        NULL));
+    check_ok(braid_graph_add_kernel(graph,
+                                    &(braid_kernel_node){ .node.prelude_of = loop,
+                                                          .kernel = &clear_list,
+                                                          BRAID_ACCESSES({ list, BRAID_WRITE }) },
+                                    NULL));
 }
 
 static braid_graph *make_graph(void)

@@ -100,10 +100,11 @@ static void add_loop(braid_graph *graph, braid_resource list)
     check_ok(braid_graph_add_kernel(
         graph, &(braid_kernel_node){ .kernel = &loop_kernel, BRAID_ACCESSES({ list, BRAID_READ }) },
         &loop));
-    check_ok(braid_graph_add_prelude(
-        graph, loop,
-        &(braid_kernel_node){ .kernel = &clear_kernel, BRAID_ACCESSES({ list, BRAID_WRITE }) },
-        NULL));
+    check_ok(braid_graph_add_kernel(graph,
+                                    &(braid_kernel_node){ .node.prelude_of = loop,
+                                                          .kernel = &clear_kernel,
+                                                          BRAID_ACCESSES({ list, BRAID_WRITE }) },
+                                    NULL));
 }
 
 static void what_a_resource_serialises_is_dotted_with_its_name(void **state)
@@ -175,10 +176,13 @@ static braid_graph *make_random_graph(struct random *random)
         if (i > 0 && random_chance(random, 60))
             check_ok(braid_graph_add_edge(graph, nodes[random_below(random, i)], nodes[i]));
         launch.node.lane_hint = 0;
+        braid_kernel_node prelude = launch, epilogue = launch;
+        prelude.node.prelude_of = nodes[i];
         if (random_chance(random, 30))
-            check_ok(braid_graph_add_prelude(graph, nodes[i], &launch, NULL));
+            check_ok(braid_graph_add_kernel(graph, &prelude, NULL));
+        epilogue.node.epilogue_of = nodes[i];
         if (random_chance(random, 10))
-            check_ok(braid_graph_add_epilogue(graph, nodes[i], &launch, NULL));
+            check_ok(braid_graph_add_kernel(graph, &epilogue, NULL));
     }
     return graph;
 }

@@ -65,9 +65,10 @@ static braid_schedule *make_plan(void)
             .kernel = &kernel,
             .node = { .name = "short <&>]]>", .cost_ns = 2000, .after = &start, .num_after = 1 } },
         &shorter));
-    check_ok(braid_graph_add_prelude(
-        graph, longer,
-        &(braid_kernel_node){ .kernel = &kernel, .node = { .name = "clear", .cost_ns = 1000 } },
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .kernel = &kernel,
+                              .node = { .prelude_of = longer, .name = "clear", .cost_ns = 1000 } },
         NULL));
     check_ok(
         braid_graph_add_kernel(graph,

@@ -62,7 +62,8 @@ static void devices_refuse_null(void **state)
 {
     struct objects *all = *state;
     void *memory;
-    refuses(braid_backend_query(0, NULL), "out_info");
+    refuses(braid_backend_query(NULL, &(braid_backend_info){ 0 }), "name");
+    refuses(braid_backend_query("cpu", NULL), "out_info");
     refuses(braid_device_open(NULL, NULL), "out_device");
     refuses(braid_device_adopt_cuda(NULL, NULL), "out_device");
     refuses(braid_memory_allocate(NULL, BRAID_MEMORY_HOST, 1, &memory), "device");
@@ -75,22 +76,18 @@ static void devices_refuse_null(void **state)
 static void groups_refuse_null(void **state)
 {
     struct objects *all = *state;
-    braid_device_group *group;
+    braid_device *group;
     braid_exec *exec;
     braid_place_model model = { .num_places = 9 };
-    refuses(braid_device_group_create(NULL, 1, &group), "devices");
-    refuses(braid_device_group_create(&all->device, 1, NULL), "out_group");
-    check_ok(braid_device_group_create(&all->device, 1, &group));
-    refuses(braid_exec_create_on_group(NULL, all->graph, NULL, &exec), "group");
-    refuses(braid_exec_create_on_group(group, NULL, NULL, &exec), "graph");
-    refuses(braid_exec_create_on_group(group, all->graph, NULL, NULL), "out_exec");
-    braid_device_group_destroy(group);
-    braid_device_group_destroy(NULL);
-    braid_device_group_get_place_model(NULL, &model);
+    refuses(braid_device_open_group(NULL, 1, &group), "members");
+    refuses(braid_device_open_group(&all->device, 1, NULL), "out_group");
+    check_ok(braid_device_open_group(&all->device, 1, &group));
+    refuses(braid_exec_create(NULL, all->graph, NULL, &exec), "device");
+    refuses(braid_exec_create(group, NULL, NULL, &exec), "graph");
+    refuses(braid_exec_create(group, all->graph, NULL, NULL), "out_exec");
+    check_ok(braid_device_close(group));
+    braid_device_get_place_model(NULL, &model);
     assert_int_equal(model.num_places, 0);
-    assert_int_equal(braid_device_group_num_devices(NULL), 0);
-    assert_null(braid_device_group_device(NULL, 0));
-    assert_false(braid_device_group_reaches(NULL, 0, 0));
 }
 
 static void streams_refuse_null(void **state)
@@ -143,7 +140,6 @@ static void graphs_refuse_null(void **state)
     struct objects *all = *state;
     braid_resource resource;
     refuses(braid_graph_create(NULL), "out_graph");
-    refuses(braid_graph_reserve(NULL, 1, 1, 1), "graph");
     refuses(braid_graph_add_buffer(NULL, "a", NULL, 1, &resource), "graph");
     refuses(braid_graph_add_buffer(all->graph, NULL, NULL, 1, &resource), "name");
     refuses(braid_graph_add_buffer(all->graph, "a", NULL, 1, NULL), "out_resource");
@@ -164,7 +160,6 @@ static void graphs_refuse_null(void **state)
     refuses(braid_graph_write_dot(all->graph, NULL), "file");
     assert_int_equal(braid_graph_num_nodes(NULL), 0);
     assert_int_equal(braid_graph_num_edges(NULL), 0);
-    assert_int_equal(braid_graph_memory_bytes(NULL), 0);
     assert_int_equal(braid_graph_node(NULL, 0).graph, 0);
     assert_string_equal(braid_graph_node_name(NULL, all->node), "");
     braid_graph_destroy(NULL);
@@ -181,10 +176,6 @@ static void nodes_refuse_null(void **state)
     refuses(braid_graph_add_kernel(NULL, &launch, NULL), "graph");
     refuses(braid_graph_add_kernel(all->graph, NULL, NULL), "launch");
     refuses(braid_graph_add_kernel(all->graph, &no_kernel, NULL), "kernel");
-    refuses(braid_graph_add_prelude(NULL, all->node, &launch, NULL), "graph");
-    refuses(braid_graph_add_prelude(all->graph, all->node, NULL, NULL), "launch");
-    refuses(braid_graph_add_epilogue(NULL, all->node, &launch, NULL), "graph");
-    refuses(braid_graph_add_epilogue(all->graph, all->node, NULL, NULL), "launch");
     refuses(braid_graph_add_copy(NULL, &no_to, NULL), "graph");
     refuses(braid_graph_add_copy(all->graph, NULL, NULL), "copy");
     refuses(braid_graph_add_copy(all->graph, &no_to, NULL), "to");
@@ -245,28 +236,8 @@ static void timings_refuse_null(void **state)
 {
     struct objects *all = *state;
     braid_timings timings;
-    braid_spread node;
-    braid_frame_timing frame;
-    braid_lane_timing lane;
-    braid_wait_timing wait;
-    braid_interval interval;
-    size_t num_frames;
     refuses(braid_exec_get_timings(NULL, &timings), "exec");
-    refuses(braid_exec_get_timings(all->exec, NULL), "the output");
-    braid_timed_by timed_by;
-    refuses(braid_exec_get_timed_by(NULL, all->node, &timed_by), "exec");
-    refuses(braid_exec_get_timed_by(all->exec, all->node, NULL), "the output");
-    refuses(braid_exec_get_frame_timing(NULL, 0, &frame), "exec");
-    refuses(braid_exec_get_frame_timing(all->exec, 0, NULL), "the output");
-    refuses(braid_exec_get_node_timing(NULL, all->node, &node), "exec");
-    refuses(braid_exec_get_node_timing(all->exec, all->node, NULL), "the output");
-    refuses(braid_exec_get_lane_timing(NULL, 0, &lane), "exec");
-    refuses(braid_exec_get_lane_timing(all->exec, 0, NULL), "the output");
-    refuses(braid_exec_get_wait_timing(NULL, 0, &wait), "exec");
-    refuses(braid_exec_get_wait_timing(all->exec, 0, NULL), "the output");
-    refuses(braid_exec_get_intervals(NULL, 1, &interval, &num_frames), "exec");
-    refuses(braid_exec_get_intervals(all->exec, 1, NULL, &num_frames), "the output");
-    refuses(braid_exec_get_intervals(all->exec, 1, &interval, NULL), "the output");
+    refuses(braid_exec_get_timings(all->exec, NULL), "out_timings");
     refuses(braid_exec_measure(NULL, all->graph, 1), "exec");
     refuses(braid_exec_measure(all->exec, NULL, 1), "graph");
 }
@@ -319,7 +290,6 @@ static void what_is_of_no_object_takes_null(void **state)
     assert_non_null(braid_error_message());
     assert_string_equal(braid_error_details(), "");
     assert_non_null(braid_version());
-    assert_true(braid_num_backends() > 0);
 }
 
 static void schedules_refuse_null(void **state)
@@ -389,22 +359,19 @@ static void execs_refuse_null(void **state)
 static void structs_of_nothing_are_zeros(void **state)
 {
     struct objects *all = *state;
-    braid_device_info device = { .num_units = 7, .name = "name" };
-    braid_device_stats stats = { .streams_live = 7 };
+    braid_device_info device = { .num_units = 7, .name = "name", .streams_live = 7 };
     braid_cost_model costs = { .node_ns = 7 };
     braid_exec_info exec = { .num_streams = 7 };
     braid_schedule_info schedule = { .num_nodes = 7 };
     braid_device_get_info(NULL, &device);
-    braid_device_get_stats(NULL, &stats);
     braid_device_get_cost_model(NULL, BRAID_MODE_NATIVE, &costs);
     braid_exec_get_info(NULL, &exec);
     braid_schedule_get_info(NULL, &schedule);
     assert_string_equal(device.name, "");
     assert_string_equal(device.backend, "");
-    assert_int_equal(device.num_units + stats.streams_live + costs.node_ns, 0);
+    assert_int_equal(device.num_units + device.streams_live + costs.node_ns, 0);
     assert_int_equal(exec.num_streams + schedule.num_nodes, 0);
     braid_device_get_info(all->device, NULL);
-    braid_device_get_stats(all->device, NULL);
     braid_device_get_cost_model(all->device, BRAID_MODE_NATIVE, NULL);
     braid_exec_get_info(all->exec, NULL);
     braid_schedule_get_info(all->schedule, NULL);

@@ -256,8 +256,8 @@ static void a_creation_that_fails_at_any_call_returns_what_it_leased(void **stat
         assert_int_equal(status, trace.failed ? BRAID_DEVICE_ERROR : BRAID_OK);
         assert_true((exec != NULL) == !trace.failed);
         braid_exec_destroy(exec);
-        braid_device_stats stats;
-        braid_device_get_stats(device, &stats);
+        braid_device_info stats;
+        braid_device_get_info(device, &stats);
         assert_int_equal(stats.streams_leased + stats.events_leased, 0);
         assert_int_equal(trace.live_kernels, 0);
         braid_device_close(device);
@@ -303,12 +303,12 @@ static void leases_are_pooled_and_reused(void **state)
     braid_device *device = NULL;
     check_ok(trace_open(&trace, false, &device));
     braid_exec_destroy(make_exec(device, &on_three_lanes));
-    braid_device_stats first, later;
-    braid_device_get_stats(device, &first);
+    braid_device_info first, later;
+    braid_device_get_info(device, &first);
     assert_true(first.streams_created > 0 && first.events_created > 0);
     for (int i = 0; i < 10; i++)
         braid_exec_destroy(make_exec(device, &on_three_lanes));
-    braid_device_get_stats(device, &later);
+    braid_device_get_info(device, &later);
     assert_int_equal(first.streams_created, later.streams_created);
     assert_int_equal(first.events_created, later.events_created);
     assert_int_equal(later.streams_leased + later.events_leased, 0);

@@ -307,14 +307,6 @@ static void use_parameter(struct subject *subject, struct fuzz_input *input)
     subject_use_parameter(subject, node, handle);
 }
 
-static void reserve(struct subject *subject, struct fuzz_input *input)
-{
-    uint32_t nodes = fuzz_byte(input), edges = fuzz_byte(input);
-    size_t many = nodes == 0xff ? SIZE_MAX : nodes;
-    fuzz_expect_status(braid_graph_reserve(subject->graph, many, edges, nodes),
-                       many == SIZE_MAX ? BRAID_INVALID_ARGUMENT : BRAID_OK);
-}
-
 void subject_change(struct subject *subject, struct fuzz_input *input)
 {
     uint32_t operation = fuzz_byte(input) & 15;
@@ -347,8 +339,6 @@ void subject_change(struct subject *subject, struct fuzz_input *input)
         set_cost(subject, input);
         return;
     case 11:
-        reserve(subject, input);
-        return;
     case 12:
         use_parameter(subject, input);
         return;

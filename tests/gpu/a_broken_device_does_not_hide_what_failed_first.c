@@ -135,7 +135,7 @@ static void a_fault_is_reported_by_every_wait(void **state)
 }
 
 // Fills a word of the second device there.
-static braid_exec *make_far(braid_device_group *group, uint32_t *word, braid_exec_mode mode)
+static braid_exec *make_far(braid_device *group, uint32_t *word, braid_exec_mode mode)
 {
     braid_graph *graph;
     braid_resource buffer;
@@ -147,7 +147,7 @@ static braid_exec *make_far(braid_device_group *group, uint32_t *word, braid_exe
                               .to_resource = buffer, .value_bytes = 4, .num_values = 1 };
     check_ok(braid_graph_add_fill(graph, &fill, NULL));
     const braid_exec_options options = { .mode = mode };
-    check_ok(braid_exec_create_on_group(group, graph, &options, &exec));
+    check_ok(braid_exec_create(group, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;
 }
@@ -156,14 +156,14 @@ static braid_exec *make_far(braid_device_group *group, uint32_t *word, braid_exe
 static void break_the_second(braid_exec_mode mode)
 {
     braid_device *devices[2];
-    braid_device_group *group;
+    braid_device *group;
     void *words[2];
     for (uint32_t i = 0; i < 2; i++) {
         const braid_device_options options = { .backend = "cuda", .ordinal = i };
         check_ok(braid_device_open(&options, &devices[i]));
         check_ok(braid_memory_allocate(devices[i], BRAID_MEMORY_DEVICE, 4, &words[i]));
     }
-    check_ok(braid_device_group_create(devices, 2, &group));
+    check_ok(braid_device_open_group(devices, 2, &group));
     braid_exec *exec = make_far(group, words[1], mode);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
@@ -176,7 +176,7 @@ static void break_the_second(braid_exec_mode mode)
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", NULL));
     standin_forget_faults();
     braid_exec_destroy(exec);
-    braid_device_group_destroy(group);
+    braid_device_close(group);
     for (uint32_t i = 0; i < 2; i++) {
         braid_memory_free(devices[i], BRAID_MEMORY_DEVICE, words[i]);
         check_ok(braid_device_close(devices[i]));

@@ -25,10 +25,10 @@ static void fail_calls(const char *rules)
     assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
 }
 
-static braid_device_stats read_stats(const braid_device *device)
+static braid_device_info read_stats(const braid_device *device)
 {
-    braid_device_stats stats;
-    braid_device_get_stats(device, &stats);
+    braid_device_info stats;
+    braid_device_get_info(device, &stats);
     return stats;
 }
 

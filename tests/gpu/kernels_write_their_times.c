@@ -80,24 +80,25 @@ static void run_frames(struct timed *timed, int num)
 
 static void check_timed_by(const struct timed *timed, int node, braid_timed_by expected)
 {
-    braid_timed_by timed_by;
-    check_ok(braid_exec_get_timed_by(timed->exec, timed->nodes[node], &timed_by));
-    assert_int_equal(timed_by, expected);
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(timed->exec, &timings));
+    assert_int_equal(timings.nodes[timed->nodes[node].index].timed_by, expected);
 }
 
 static void check_order(const struct timed *timed)
 {
-    braid_interval at[kept][4];
-    size_t num;
-    check_ok(braid_exec_get_intervals(timed->exec, kept, at[0], &num));
-    assert_int_equal(num, kept);
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(timed->exec, &timings));
+    assert_int_equal(timings.num_frames, kept);
+    assert_int_equal(timings.num_nodes, 4);
     for (int frame = 0; frame < kept; frame++) {
+        const braid_interval *at = timings.intervals + frame * 4;
         for (int i = 0; i < 3; i++)
-            assert_true(at[frame][i].start_ns > 0 && at[frame][i].end_ns >= at[frame][i].start_ns);
+            assert_true(at[i].start_ns > 0 && at[i].end_ns >= at[i].start_ns);
         for (int i = 0; i < 2; i++)
-            assert_true(at[frame][i + 1].start_ns >= at[frame][i].end_ns);
+            assert_true(at[i + 1].start_ns >= at[i].end_ns);
         if (frame)
-            assert_true(at[frame][0].start_ns >= at[frame - 1][2].end_ns);
+            assert_true(at[0].start_ns >= at[2 - 4].end_ns);
     }
 }
 
@@ -120,12 +121,6 @@ static void kernels_with_text_are_timed_inside_and_copies_around(void **state)
     check_ok(braid_exec_launch_many(timed.exec, NULL, 2));
     check_order(&timed);
     assert_int_equal(timed.frame.words[4], 12);
-    braid_timed_by timed_by;
-    braid_graph *other;
-    check_ok(braid_graph_create(&other));
-    check_fails(braid_exec_get_timed_by(timed.exec, (braid_node){ 0, 7 }, &timed_by),
-                BRAID_INVALID_ARGUMENT, "not a node of the exec's graph");
-    braid_graph_destroy(other);
     close_timed(&timed);
 }
 
@@ -260,24 +255,21 @@ static void calls_of_islands_are_timed_inside(void **state)
         assert_true(info.num_island_nodes > 0);
         check_ok(braid_exec_launch_many(timed.exec, NULL, kept + 1));
         check_ok(braid_exec_wait(timed.exec));
-        braid_interval(*at)[ISLAND_NODES] = calloc(kept, sizeof(*at));
-        size_t num;
-        check_ok(braid_exec_get_intervals(timed.exec, kept, at[0], &num));
-        assert_int_equal(num, kept);
+        braid_timings timings;
+        check_ok(braid_exec_get_timings(timed.exec, &timings));
+        assert_int_equal(timings.num_frames, kept);
         uint64_t before = 0;
         for (int frame = 0; frame < kept; frame++) {
             uint64_t last = 0;
+            const braid_interval *at = timings.intervals + (size_t)frame * timings.num_nodes;
             for (int i = 0; i < ISLAND_NODES; i++) {
-                braid_timed_by timed_by;
-                check_ok(braid_exec_get_timed_by(timed.exec, made.nodes[i], &timed_by));
-                assert_int_equal(timed_by, BRAID_TIMED_INSIDE);
-                assert_true(at[frame][i].start_ns > before);
-                assert_true(at[frame][i].end_ns >= at[frame][i].start_ns);
-                last = at[frame][i].end_ns > last ? at[frame][i].end_ns : last;
+                assert_int_equal(timings.nodes[i].timed_by, BRAID_TIMED_INSIDE);
+                assert_true(at[i].start_ns > before);
+                assert_true(at[i].end_ns >= at[i].start_ns);
+                last = at[i].end_ns > last ? at[i].end_ns : last;
             }
             before = last;
         }
-        free(at);
         island_graph_check(&made, kept + 1);
         braid_exec_destroy(timed.exec);
         island_graph_finish(&made, timed.frame.device);

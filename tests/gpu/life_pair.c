@@ -10,7 +10,7 @@
 struct pair {
     struct life *life;
     braid_device *devices[2];
-    braid_device_group *group;
+    braid_device *group;
     uint32_t *words[2];
     braid_exec *exec;
     braid_stream *stream;
@@ -62,7 +62,7 @@ static braid_status open_second(struct pair *pair)
 
 static braid_status make_group(struct pair *pair)
 {
-    return braid_device_group_create(pair->devices, 2, &pair->group);
+    return braid_device_open_group(pair->devices, 2, &pair->group);
 }
 
 static braid_status allocate(struct pair *pair, int device)
@@ -149,7 +149,7 @@ static braid_status make_exec(struct pair *pair)
     fill_graph(pair, graph);
     const braid_exec_options options = { .mode = pair->life->mode,
                                          .frames = pair->life->mode == BRAID_MODE_STREAMS ? 2 : 1 };
-    braid_status status = braid_exec_create_on_group(pair->group, graph, &options, &pair->exec);
+    braid_status status = braid_exec_create(pair->group, graph, &options, &pair->exec);
     braid_graph_destroy(graph);
     return status;
 }
@@ -237,7 +237,7 @@ void life_live_on_two(struct life *life)
     braid_stream_destroy(pair.stream);
     braid_memory_free(pair.devices[0], BRAID_MEMORY_DEVICE, pair.words[0]);
     braid_memory_free(pair.devices[1], BRAID_MEMORY_DEVICE, pair.words[1]);
-    braid_device_group_destroy(pair.group);
+    braid_device_close(pair.group);
     (void)braid_device_close(pair.devices[0]);
     (void)braid_device_close(pair.devices[1]);
     braid_log_set(NULL, NULL);

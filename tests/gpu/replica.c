@@ -18,7 +18,7 @@ void replica_open(struct replica *replica, braid_device *first)
     check_ok(braid_memory_allocate(replica->second, BRAID_MEMORY_DEVICE, 4, &memory));
     replica->there = memory;
     braid_device *const both[] = { first, replica->second };
-    check_ok(braid_device_group_create(both, 2, &replica->group));
+    check_ok(braid_device_open_group(both, 2, &replica->group));
 }
 
 void replica_add_reader(struct replica *replica, braid_graph *graph, uint32_t *word)
@@ -44,7 +44,7 @@ void replica_add_reader(struct replica *replica, braid_graph *graph, uint32_t *w
 
 void replica_free(struct replica *replica)
 {
-    braid_device_group_destroy(replica->group);
+    braid_device_close(replica->group);
     replica->group = NULL;
     if (replica->second)
         braid_memory_free(replica->second, BRAID_MEMORY_DEVICE, replica->there);

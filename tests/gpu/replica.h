@@ -8,7 +8,7 @@
 
 struct replica {
     braid_device *second; // NULL: closed, or never opened
-    braid_device_group *group;
+    braid_device *group;
     uint32_t *there;        // memory of the second
     braid_resource weights; // the word
 };

@@ -65,17 +65,19 @@ static void an_empty_graph_has_no_units(void **state)
     check_members(*state, NULL, NULL, 0);
 }
 
-// Added late and mixed, by both ways the interface offers.
+// Added late and mixed.
 static void preludes_run_before_and_epilogues_after_in_the_order_of_adding(void **state)
 {
     braid_graph *graph = *state;
     braid_node first = add(graph, "first");   // 0
     braid_node second = add(graph, "second"); // 1
-    braid_kernel_node launch = { .kernel = &kernel };
-    check_ok(braid_graph_add_epilogue(graph, first, &launch, NULL)); // 2
-    check_ok(braid_graph_add_prelude(graph, second, &launch, NULL)); // 3
-    check_ok(braid_graph_add_prelude(graph, first, &launch, NULL));  // 4
-    add(graph, "third");                                             // 5
+    braid_kernel_node behind = { .kernel = &kernel, .node.epilogue_of = first };
+    check_ok(braid_graph_add_kernel(graph, &behind, NULL)); // 2
+    braid_kernel_node before = { .kernel = &kernel, .node.prelude_of = second };
+    check_ok(braid_graph_add_kernel(graph, &before, NULL)); // 3
+    before.node.prelude_of = first;
+    check_ok(braid_graph_add_kernel(graph, &before, NULL)); // 4
+    add(graph, "third");                                    // 5
     braid_empty prelude = { .node.prelude_of = first };
     check_ok(braid_graph_add_empty(graph, &prelude, NULL)); // 6
     braid_empty epilogue = { .node.epilogue_of = first };
@@ -95,7 +97,8 @@ static void accesses_of_a_late_prelude_count_at_its_main_nodes_place(void **stat
     braid_kernel_node clear = { .kernel = &kernel,
                                 .node.name = "clear",
                                 BRAID_ACCESSES({ list, BRAID_WRITE }) };
-    check_ok(braid_graph_add_prelude(graph, loop, &clear, NULL));
+    clear.node.prelude_of = loop;
+    check_ok(braid_graph_add_kernel(graph, &clear, NULL));
     check_links(graph, "clear->reader read after write of list");
 }
 
@@ -110,7 +113,8 @@ static void members_of_one_bundle_get_no_edges_among_themselves(void **state)
     braid_kernel_node clear = { .kernel = &kernel,
                                 .node.name = "clear",
                                 BRAID_ACCESSES({ list, BRAID_WRITE }) };
-    check_ok(braid_graph_add_prelude(graph, main, &clear, NULL));
+    clear.node.prelude_of = main;
+    check_ok(braid_graph_add_kernel(graph, &clear, NULL));
     check_links(graph, "");
 }
 
@@ -128,7 +132,8 @@ static void two_loops_whose_preludes_write_one_list_get_an_edge(void **state)
         braid_kernel_node clear = { .kernel = &kernel,
                                     .node.name = names[i][0],
                                     BRAID_ACCESSES({ list, BRAID_WRITE }) };
-        check_ok(braid_graph_add_prelude(graph, main, &clear, NULL));
+        clear.node.prelude_of = main;
+        check_ok(braid_graph_add_kernel(graph, &clear, NULL));
     }
     check_links(graph, "loop1->clear2 write after read of list");
 }

@@ -58,7 +58,8 @@ static braid_status add_prelude(struct world *world)
                                  .node.name = "prelude",
                                  BRAID_ACCESSES({ world->buffer, BRAID_READ }),
                                  BRAID_ARGS(BRAID_ARG(value)) };
-    return braid_graph_add_prelude(world->graph, world->node, &launch, NULL);
+    launch.node.prelude_of = world->node;
+    return braid_graph_add_kernel(world->graph, &launch, NULL);
 }
 
 static braid_status add_copy(struct world *world)
@@ -160,23 +161,6 @@ static void creating_a_graph_can_fail(void **state)
     assert_ptr_equal(graph, memory); // outputs are written on success only
 }
 
-static void making_room_can_fail(void **state)
-{
-    (void)state;
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
-    for (uint32_t nth = 1; nth <= 3; nth++) {
-        failing_memory_arm(nth);
-        braid_status status = braid_graph_reserve(graph, 100, 100, 100);
-        if (failing_memory_disarm())
-            check_fails(status, BRAID_NO_MEMORY, "memory");
-        else
-            check_ok(status);
-    }
-    check_ok(braid_graph_reserve(graph, 1000, 1000, 1000));
-    braid_graph_destroy(graph);
-}
-
 // Reading a graph allocates too, and must leave neither leaks nor half an answer.
 static void finding_links_and_units_can_fail(void **state)
 {
@@ -210,7 +194,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_fails_cleanly_and_works_when_tried_again),
         cmocka_unit_test(creating_a_graph_can_fail),
-        cmocka_unit_test(making_room_can_fail),
         cmocka_unit_test(finding_links_and_units_can_fail),
     };
     return cmocka_run_group_tests_name("running out of memory leaves the graph usable", tests, NULL,

@@ -29,7 +29,7 @@ static void copy_buffers(struct field *field, const struct placed_model *model, 
 static braid_exec *make_exec(struct field *field, braid_graph *graph, struct random *random)
 {
     braid_place_model model;
-    braid_device_group_get_place_model(field->test->group, &model);
+    braid_device_get_place_model(field->test->group, &model);
     braid_schedule *schedule = NULL;
     braid_exec_options options = {
         .mode = field->test->mode,
@@ -42,7 +42,7 @@ static braid_exec *make_exec(struct field *field, braid_graph *graph, struct ran
     if (random_chance(random, 30))
         check_ok(braid_schedule_create(graph, &options.plan, &schedule));
     options.schedule = schedule;
-    check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    check_ok(braid_exec_create(field->test->group, graph, &options, &exec));
     check_ok(braid_schedule_verify(braid_exec_schedule(exec), graph));
     braid_schedule_destroy(schedule);
     return exec;
@@ -185,7 +185,7 @@ static braid_exec *make_pair(struct field *field, const braid_exec_options *opti
     braid_exec_options own = options ? *options : (braid_exec_options){ 0 };
     if (!options)
         own.mode = field->test->mode;
-    *out_status = braid_exec_create_on_group(field->test->group, graph, &own, &exec);
+    *out_status = braid_exec_create(field->test->group, graph, &own, &exec);
     braid_graph_destroy(graph);
     return exec;
 }
@@ -243,20 +243,19 @@ static void a_device_in_use_stays_open(void **state)
     struct group_under_test *test = field->test;
     braid_status status;
     braid_device *last = test->devices[test->num_devices - 1];
-    braid_device_group *group = test->group;
     check_fails(braid_device_close(last), BRAID_BUSY, "1 group");
     braid_exec *exec = make_pair(field, NULL, &status);
     check_ok(status);
-    braid_device *places[GROUP_MOST];
-    for (uint32_t i = 0; i < test->num_places; i++)
-        places[i] = braid_device_group_device(group, i);
-    braid_device_group_destroy(group);
-    test->group = NULL; // where a check fails, cases behind this one are refused, and not hung
     check_fails(braid_device_close(last), BRAID_BUSY, "1 exec");
-    check_ok(braid_exec_launch(exec, field->stream)); // which keeps no hold of its group
+    check_fails(braid_device_close(test->group), BRAID_BUSY, "1 exec");
+    check_ok(braid_exec_launch(exec, field->stream));
     check_ok(braid_exec_wait(exec));
     braid_exec_destroy(exec);
-    check_ok(braid_device_group_create(places, test->num_places, &test->group));
+    check_ok(braid_device_close(test->group));
+    braid_device *members[GROUP_MOST];
+    for (uint32_t i = 0; i < test->num_places; i++)
+        members[i] = group_under_test_device(test, i);
+    check_ok(braid_device_open_group(members, test->num_places, &test->group));
 }
 
 // A device of the group works for others meanwhile, and its streams are not the group's.
@@ -295,24 +294,69 @@ static void groups_are_checked(void **state)
 {
     struct field *field = *state;
     struct group_under_test *test = field->test;
-    braid_device_group *group;
+    braid_device *group;
     braid_device *devices[2] = { test->devices[0], NULL };
-    check_fails(braid_device_group_create(devices, 0, &group), BRAID_INVALID_ARGUMENT,
-                "0 devices, not 1 to 64");
-    check_fails(braid_device_group_create(devices, 2, &group), BRAID_INVALID_ARGUMENT,
-                "device 1 is NULL");
+    check_fails(braid_device_open_group(devices, 0, &group), BRAID_INVALID_ARGUMENT,
+                "0 members, not 1 to 64");
+    check_fails(braid_device_open_group(devices, 2, &group), BRAID_INVALID_ARGUMENT,
+                "member 1 is NULL");
     const braid_device_options options = { .backend = "cpu", .num_workers = 1 };
     check_ok(braid_device_open(&options, &devices[1]));
-    check_fails(braid_device_group_create(devices, 2, &group), BRAID_INVALID_ARGUMENT,
-                "device 1 is");
+    check_fails(braid_device_open_group(devices, 2, &group), BRAID_INVALID_ARGUMENT, "member 1 is");
     check_ok(braid_device_close(devices[1]));
-    assert_int_equal(braid_device_group_num_devices(test->group), test->num_places);
-    for (uint32_t i = 0; i < test->num_places; i++)
-        assert_ptr_equal(braid_device_group_device(test->group, i),
-                         group_under_test_device(test, i));
-    assert_null(braid_device_group_device(test->group, test->num_places));
-    assert_true(braid_device_group_reaches(test->group, 0, 0));
-    assert_false(braid_device_group_reaches(test->group, 0, test->num_places));
+    devices[1] = test->group;
+    check_fails(braid_device_open_group(devices, 2, &group), BRAID_INVALID_ARGUMENT,
+                "is a group itself");
+    check_fails(braid_device_open_group(devices, 65, &group), BRAID_INVALID_ARGUMENT,
+                "65 members, not 1 to 64");
+}
+
+static void a_group_tells_of_its_members(void **state)
+{
+    struct field *field = *state;
+    struct group_under_test *test = field->test;
+    braid_device_info info, first;
+    braid_place_model model;
+    braid_device_get_info(test->group, &info);
+    braid_device_get_info(test->devices[0], &first);
+    assert_int_equal(info.num_members, test->num_places);
+    assert_int_equal(first.num_members, 1);
+    assert_string_equal(info.name, first.name);
+    assert_int_equal(info.num_units, first.num_units * test->num_devices);
+    assert_true(info.streams_live >= first.streams_live);
+    braid_device_get_place_model(test->group, &model);
+    assert_int_equal(model.num_places, test->num_places);
+    assert_true(model.links[0].is_direct);
+    assert_int_equal(model.speeds[0], 1000);
+    braid_device_get_place_model(test->devices[0], &model);
+    assert_int_equal(model.num_places, 1);
+    assert_null(model.links);
+}
+
+static void what_belongs_to_a_member_is_refused_on_a_group(void **state)
+{
+    struct field *field = *state;
+    struct group_under_test *test = field->test;
+    braid_device *group = test->group;
+    uint32_t word = 0;
+    braid_stream *stream;
+    braid_event *event;
+    braid_graph *graph;
+    braid_exec_options way;
+    void *memory;
+    check_ok(braid_graph_create(&graph));
+#define refused(call) check_fails((call), BRAID_INVALID_ARGUMENT, "is a group: give a member")
+    refused(braid_memory_allocate(group, BRAID_MEMORY_HOST, 8, &memory));
+    refused(braid_stream_create(group, NULL, &stream));
+    refused(braid_stream_synchronize(group, NULL));
+    refused(braid_stream_fill(group, NULL, &word, 1, 4, 1));
+    refused(braid_event_create(group, NULL, &event));
+    refused(braid_exec_tune(group, graph, NULL, &way));
+    refused(braid_graph_save_costs(graph, group, "/nowhere/costs.json"));
+#undef refused
+    assert_null(braid_stream_native(group, NULL));
+    braid_memory_free(group, BRAID_MEMORY_HOST, &word); // does nothing
+    braid_graph_destroy(graph);
 }
 
 int main(void)
@@ -333,6 +377,8 @@ int main(void)
         cmocka_unit_test(a_device_in_use_stays_open),
         cmocka_unit_test(a_device_of_a_group_has_execs_of_its_own),
         cmocka_unit_test(groups_are_checked),
+        cmocka_unit_test(a_group_tells_of_its_members),
+        cmocka_unit_test(what_belongs_to_a_member_is_refused_on_a_group),
     };
     return cmocka_run_group_tests(tests, field_open, field_close);
 }

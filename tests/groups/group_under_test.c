@@ -50,13 +50,13 @@ braid_status group_under_test_open(struct group_under_test *test)
     }
     for (uint32_t i = 0; i < test->num_places; i++)
         places[i] = group_under_test_device(test, i);
-    check_ok(braid_device_group_create(places, test->num_places, &test->group));
+    check_ok(braid_device_open_group(places, test->num_places, &test->group));
     return BRAID_OK;
 }
 
 void group_under_test_close(struct group_under_test *test)
 {
-    braid_device_group_destroy(test->group);
+    braid_device_close(test->group);
     for (uint32_t i = 0; i < test->num_devices; i++)
         check_ok(braid_device_close(test->devices[i]));
     memset(test, 0, sizeof(*test));

@@ -12,7 +12,7 @@ enum { GROUP_MOST = 8 };
 struct group_under_test {
     uint32_t num_devices, num_places;
     braid_device *devices[GROUP_MOST];
-    braid_device_group *group;
+    braid_device *group;
     braid_exec_mode mode;
     uint32_t frames;
 };

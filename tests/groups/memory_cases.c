@@ -25,7 +25,7 @@ static braid_exec *make_reader(struct field *field)
                               .to_resource = found, .from_resource = weights, .bytes = bytes };
     check_ok(braid_graph_add_copy(graph, &copy, NULL));
     const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
-    check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    check_ok(braid_exec_create(field->test->group, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;
 }
@@ -90,7 +90,7 @@ static braid_exec *make_writer(struct field *field, bool by_parameter, braid_par
     if (by_parameter)
         check_ok(braid_graph_use_parameter(graph, *on, &use));
     const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
-    check_ok(braid_exec_create_on_group(field->test->group, graph, &options, &exec));
+    check_ok(braid_exec_create(field->test->group, graph, &options, &exec));
     check_ok(braid_schedule_verify(braid_exec_schedule(exec), graph));
     braid_graph_destroy(graph);
     return exec;
@@ -151,7 +151,7 @@ void a_parameter_that_came_late_is_refused(void **state)
     braid_schedule *schedule;
     braid_exec *exec;
     braid_place_model model;
-    braid_device_group_get_place_model(field->test->group, &model);
+    braid_device_get_place_model(field->test->group, &model);
     const braid_schedule_options options = { .places = &model };
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_buffer(graph, "to", field->buffers[0][0], 64, &to));
@@ -164,8 +164,8 @@ void a_parameter_that_came_late_is_refused(void **state)
     const braid_parameter_use use = { .node = node, .target = BRAID_TARGET_ENABLED };
     check_ok(braid_graph_use_parameter(graph, on, &use));
     const braid_exec_options given = { .schedule = schedule };
-    check_fails(braid_exec_create_on_group(field->test->group, graph, &given, &exec),
-                BRAID_INVALID_ARGUMENT, "made before a parameter could disable node 0 'fill'");
+    check_fails(braid_exec_create(field->test->group, graph, &given, &exec), BRAID_INVALID_ARGUMENT,
+                "made before a parameter could disable node 0 'fill'");
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }

@@ -13,19 +13,13 @@ import sys
 
 DECLARED = re.compile(r"BRAID_API\b[^;]*?\b(braid_\w+)\(")
 STRUCT = re.compile(r"typedef struct (braid_\w+) \{(.*?)\n\} \1;", re.DOTALL)
-BUNDLES = "the option prelude_of or epilogue_of of any node says it"
 WITHOUT = {
     "python/braid/*.py": {
         "braid_exec_set_args": "set_arg, one by one: a loop in Python costs more than the call",
-        "braid_graph_add_prelude": BUNDLES,
-        "braid_graph_add_epilogue": BUNDLES,
-        "braid_graph_reserve": "a graph grows by itself, and Python takes longer than that",
     },
     "include/braid/cpp/*.hpp": {
-        "braid_graph_add_prelude": BUNDLES,
-        "braid_graph_add_epilogue": BUNDLES,
+        "braid_exec_set_user": "a lambda's captures are its user: what they refer to can change",
         "braid_backend_query": "a function without an object, as good in C++ as in C",
-        "braid_num_backends": "likewise",
         "braid_log_set": "likewise",
         "braid_version": "likewise",
     },
@@ -36,7 +30,6 @@ CLASSES = {
     "Backend": ("braid_backend_info", {}),
     "CostModel": ("braid_cost_model", {}),
     "DeviceInfo": ("braid_device_info", {}),
-    "DeviceStats": ("braid_device_stats", {}),
     "ExecInfo": ("braid_exec_info", {}),
     "ExecOptions": ("braid_exec_options", {"plan": "PlanOptions", "schedule": "an argument of its own",
                                            "on_frame_end_user": "a function of Python needs none"}),

@@ -33,9 +33,10 @@ static braid_graph *make_graph(struct random *random)
                                                      .cost_ns = 1 + random_below(random, 1000) } };
         check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
         const braid_kernel_node before = { .kernel = &kernel,
-                                           .node = { .cost_ns = 1 + random_below(random, 200) } };
+                                           .node = { .prelude_of = nodes[i],
+                                                     .cost_ns = 1 + random_below(random, 200) } };
         if (random_chance(random, 10))
-            check_ok(braid_graph_add_prelude(graph, nodes[i], &before, &prelude));
+            check_ok(braid_graph_add_kernel(graph, &before, &prelude));
     }
     return graph;
 }

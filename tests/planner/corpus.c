@@ -204,7 +204,6 @@ braid_status corpus_make_graph(const struct corpus_graph *graph, braid_graph **o
     braid_status status = braid_graph_create(&made);
     if (status)
         return status;
-    status = braid_graph_reserve(made, graph->num_nodes, graph->num_edges, 0);
     for (uint32_t i = 0; !status && i < graph->num_nodes; i++) {
         braid_empty node = { .node.cost_ns = graph->costs[i] };
         status = braid_graph_add_empty(made, &node, NULL);

@@ -114,7 +114,6 @@ def test_a_plan_says_what_limits_it():
     plan = graph.plan()
     assert plan.info.limit == "critical_path" and plan.placement(first).island is None
     assert "critical path" in plan.explain() and "island" in plan.explain(first)
-    assert graph.memory_bytes > 0
     assert braid.Device("cpu", cache="off").backend == "cpu"
 
 

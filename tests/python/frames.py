@@ -79,7 +79,7 @@ def test_a_thousand_frames_make_nothing_grow(device, store, add_scaled):
             if i % 10 == 9:
                 frame.wait()
         gc.collect()
-        return sys.getallocatedblocks(), len(gc.get_objects()), device.stats
+        return sys.getallocatedblocks(), len(gc.get_objects()), device.info
 
     blocks, objects, stats = play(100)
     for _ in range(3):

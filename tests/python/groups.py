@@ -12,15 +12,16 @@ def test_nodes_run_where_they_say(device, store):
     graph.set_home(graph.buffer(two), 1)
     first = graph.kernel(store, 1, [one, 5], writes=one, place=0)
     second = graph.kernel(store, 1, [two, 6], writes=two, place=1, after=first)
-    with braid.DeviceGroup([device, device]) as group:
-        assert len(group) == 2 and group[1] is device and group.reaches(0, 1)
+    with braid.Device.open_group([device, device]) as group:
+        assert group.members == (device, device) and group.info.num_members == 2
         places = group.places()
-        assert list(places.speeds) == [1000, 1000]
+        assert list(places.speeds) == [1000, 1000] and places.links[0, 1].is_direct
+        assert device.members == (device,) and list(device.places().speeds) == [1000]
         schedule = graph.plan(places=places)
         assert [schedule.placement(node).place for node in (first, second)] == [0, 1]
         frame = braid.Exec(group, graph)
-        with pytest.raises(IndexError, match="no device 2"):
-            group[2]
+        with pytest.raises(braid.InvalidArgumentError, match="is a group: give a member"):
+            group.stream()
     frame.run()  # lives on
     assert (one[0], two[0]) == (5, 6)
 
@@ -28,9 +29,9 @@ def test_nodes_run_where_they_say(device, store):
 def test_a_device_stays_open_for_its_group():
     devices = [braid.Device("cpu"), braid.Device("cpu")]
     with pytest.raises(braid.InvalidArgumentError):
-        braid.DeviceGroup(devices)  # two of the CPU
-    group = braid.DeviceGroup(devices[:1] * 2)
-    with pytest.raises(braid.BusyError, match="device group"):
+        braid.Device.open_group(devices)  # two of the CPU
+    group = braid.Device.open_group(devices[:1] * 2)
+    with pytest.raises(braid.BusyError, match="1 group"):
         devices[0].close()
     group.close()
     for device in devices:
@@ -39,6 +40,6 @@ def test_a_device_stays_open_for_its_group():
 
 def test_what_is_no_group_is_refused():
     with pytest.raises(braid.InvalidArgumentError, match="is no device"):
-        braid.DeviceGroup(["cpu"])
+        braid.Device.open_group(["cpu"])
     with pytest.raises(braid.InvalidArgumentError):
-        braid.DeviceGroup([])
+        braid.Device.open_group([])

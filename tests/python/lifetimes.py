@@ -134,7 +134,7 @@ def test_a_collection_inside_a_host_call_destroys_later():
     def drop():
         victims.clear()
         gc.collect()
-        done.append(device.stats.events_leased)
+        done.append(device.info.events_leased)
 
     graph.host(drop)
     frame = braid.Exec(device, graph)

@@ -185,7 +185,7 @@ def a_thousand_frames_make_nothing_grow(device):
                 frame.launch(torch.cuda.current_stream())
                 if i % 100 == 99:
                     frame.wait()
-            return device.stats, sys.getallocatedblocks()
+            return device.info, sys.getallocatedblocks()
         play(200)
         stats, blocks = play(200)
         later, later_blocks = play(1000)

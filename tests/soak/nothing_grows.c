@@ -26,7 +26,7 @@ enum { HEAP_SLACK = 64 * 1024, PROCESS_SLACK = 2 * 1024 * 1024 };
 
 struct held {
     uint64_t heap, process, descriptors, threads;
-    braid_device_stats stats;
+    braid_device_info stats;
 };
 
 static uint64_t count_entries(const char *folder)
@@ -57,7 +57,7 @@ static struct held measure(const braid_device *device)
                          .process = read_process_bytes(),
                          .descriptors = count_entries("/proc/self/fd"),
                          .threads = count_entries("/proc/self/task") };
-    braid_device_get_stats(device, &held.stats);
+    braid_device_get_info(device, &held.stats);
     return held;
 }
 

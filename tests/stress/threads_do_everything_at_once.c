@@ -269,8 +269,8 @@ static void close_shared(struct shared *shared)
     assert_int_equal(*shared->cell - before, 7);
     braid_exec_destroy(shared->exec);
     braid_memory_free(shared->device, BRAID_MEMORY_HOST, shared->cell);
-    braid_device_stats stats;
-    braid_device_get_stats(shared->device, &stats);
+    braid_device_info stats;
+    braid_device_get_info(shared->device, &stats);
     assert_int_equal(stats.streams_leased, 0);
     assert_int_equal(stats.events_leased, 0);
     check_ok(braid_device_close(shared->device));

@@ -75,9 +75,9 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
     }
     run->plan = options.plan;
     progress_show("planning", 0, 0);
-    braid_status created =
-        run->group ? braid_exec_create_on_group(run->group, run->graph, &options, &run->exec)
-                   : braid_exec_create(run->device, run->graph, &options, &run->exec);
+    braid_status created = run->group
+                               ? braid_exec_create(run->group, run->graph, &options, &run->exec)
+                               : braid_exec_create(run->device, run->graph, &options, &run->exec);
     progress_clear();
     if (created != BRAID_OK) {
         status = task_graph_fail(run->file, created);
@@ -104,7 +104,7 @@ static enum exit_status make_group(const struct run_arguments *arguments, struct
         return EXIT_DONE;
     for (uint32_t i = 0; i < arguments->num_places; i++)
         devices[i] = run->device;
-    if (braid_device_group_create(devices, arguments->num_places, &run->group) != BRAID_OK)
+    if (braid_device_open_group(devices, arguments->num_places, &run->group) != BRAID_OK)
         return fail_in_library();
     return frame_memory_add_buffers(&run->memory, run->file);
 }
@@ -131,7 +131,7 @@ static enum exit_status run_on_device(const struct run_arguments *arguments,
             status = make_group(arguments, &run);
             if (status == EXIT_DONE)
                 status = run_exec(arguments, &run);
-            braid_device_group_destroy(run.group);
+            braid_device_close(run.group);
             frame_memory_destroy(&run.memory);
         }
         braid_device_close(run.device);

@@ -45,96 +45,79 @@ static int compare(const void *a, const void *b)
     return first->index < second->index ? -1 : first->index > second->index;
 }
 
-static braid_status print_lanes(const struct run *run, const braid_timings *timings)
+static void print_lanes(const struct run *run, const braid_timings *timings)
 {
     printf("\n  lane      busy   waiting      idle   nodes   waits longest for (means of these "
            "frames)\n");
     for (uint32_t i = 0; i < timings->num_lanes && i < MOST_LANES; i++) {
-        braid_lane_timing lane;
-        braid_status status = braid_exec_get_lane_timing(run->exec, i, &lane);
-        if (status)
-            return status;
-        uint64_t whole = lane.busy_ns + lane.waiting_ns + lane.idle_ns;
+        const braid_lane_timing *lane = &timings->lanes[i];
+        uint64_t whole = lane->busy_ns + lane->waiting_ns + lane->idle_ns;
         printf("  %4" PRIu32 "  %6.1f %%  %6.1f %%  %6.1f %%  %6" PRIu32, i,
-               percent(lane.busy_ns, whole), percent(lane.waiting_ns, whole),
-               percent(lane.idle_ns, whole), lane.num_nodes);
-        if (lane.waited_for != BRAID_NO_NODE)
-            printf("   %s (%.3f us)", name_of(run, lane.waited_for).text,
-                   microseconds(lane.waited_for_ns));
+               percent(lane->busy_ns, whole), percent(lane->waiting_ns, whole),
+               percent(lane->idle_ns, whole), lane->num_nodes);
+        if (lane->waited_for != BRAID_NO_NODE)
+            printf("   %s (%.3f us)", name_of(run, lane->waited_for).text,
+                   microseconds(lane->waited_for_ns));
         printf("\n");
     }
     if (timings->num_lanes > MOST_LANES)
         printf("  and %" PRIu32 " more\n", timings->num_lanes - MOST_LANES);
-    return BRAID_OK;
 }
 
-static braid_status print_nodes(const struct run *run, const braid_timings *timings)
+static bool print_nodes(const struct run *run, const braid_timings *timings)
 {
-    uint32_t num = run->file->num_nodes;
-    struct item *items = calloc(num, sizeof(*items));
-    braid_status status = items ? BRAID_OK : BRAID_NO_MEMORY;
-    for (uint32_t i = 0; i < num && !status; i++) {
-        braid_spread timing = { 0 };
-        status = braid_exec_get_node_timing(run->exec, braid_graph_node(run->graph, i), &timing);
-        items[i] = (struct item){ i, timing.median_ns };
-    }
-    if (!status) {
-        qsort(items, num, sizeof(*items), compare);
-        printf("\n     median, us   of the frame   longest nodes\n");
-    }
-    for (uint32_t i = 0; i < num && i < MOST_NODES && !status; i++)
+    uint32_t num = timings->num_nodes;
+    struct item *items = calloc((size_t)num + 1, sizeof(*items));
+    if (!items)
+        return false;
+    for (uint32_t i = 0; i < num; i++)
+        items[i] = (struct item){ i, timings->nodes[i].time.median_ns };
+    qsort(items, num, sizeof(*items), compare);
+    printf("\n     median, us   of the frame   longest nodes\n");
+    for (uint32_t i = 0; i < num && i < MOST_NODES; i++)
         printf("  %13.3f  %11.1f %%   %s\n", microseconds(items[i].median_ns),
                percent(items[i].median_ns, timings->frame.median_ns),
                name_of(run, (uint32_t)items[i].index).text);
     free(items);
-    return status;
+    return true;
 }
 
-static braid_status print_waits(const struct run *run, const braid_timings *timings)
+static bool print_waits(const struct run *run, const braid_timings *timings)
 {
     struct item *items = calloc(timings->num_waits + 1, sizeof(*items));
-    braid_status status = items ? BRAID_OK : BRAID_NO_MEMORY;
-    for (uint64_t i = 0; i < timings->num_waits && !status; i++) {
-        braid_wait_timing wait = { 0 };
-        status = braid_exec_get_wait_timing(run->exec, i, &wait);
-        items[i] = (struct item){ i, wait.wait.median_ns };
-    }
-    if (!status) {
-        qsort(items, timings->num_waits, sizeof(*items), compare);
-        printf(timings->num_waits ? "\n     median, us   longest waits\n" : "");
-    }
-    for (uint64_t i = 0; i < timings->num_waits && i < MOST_WAITS && !status; i++) {
-        braid_wait_timing wait = { 0 };
-        status = braid_exec_get_wait_timing(run->exec, items[i].index, &wait);
-        if (!status)
-            printf("  %13.3f   lane %" PRIu32 ", before %s, for %s of lane %" PRIu32 "\n",
-                   microseconds(wait.wait.median_ns), wait.lane, name_of(run, wait.node).text,
-                   name_of(run, wait.waited_for).text, wait.waited_for_lane);
+    if (!items)
+        return false;
+    for (uint64_t i = 0; i < timings->num_waits; i++)
+        items[i] = (struct item){ i, timings->waits[i].wait.median_ns };
+    qsort(items, timings->num_waits, sizeof(*items), compare);
+    printf(timings->num_waits ? "\n     median, us   longest waits\n" : "");
+    for (uint64_t i = 0; i < timings->num_waits && i < MOST_WAITS; i++) {
+        const braid_wait_timing *wait = &timings->waits[items[i].index];
+        printf("  %13.3f   lane %" PRIu32 ", before %s, for %s of lane %" PRIu32 "\n",
+               microseconds(wait->wait.median_ns), wait->lane, name_of(run, wait->node).text,
+               name_of(run, wait->waited_for).text, wait->waited_for_lane);
     }
     free(items);
-    return status;
+    return true;
 }
 
 enum exit_status run_profile_print(const struct run *run)
 {
     braid_timings timings;
-    braid_status status = braid_exec_get_timings(run->exec, &timings);
-    if (!status)
-        printf("\nThe last %" PRIu32 " frame%s: %.3f us (median; %.3f to %.3f), from the begin of "
-               "the frame on the device to its end\n",
-               timings.num_frames, output_plural(timings.num_frames),
-               microseconds(timings.frame.median_ns), microseconds(timings.frame.least_ns),
-               microseconds(timings.frame.most_ns));
-    if (!status && timings.island_wait_ns)
+    if (braid_exec_get_timings(run->exec, &timings))
+        return fail_in_library();
+    printf("\nThe last %" PRIu32 " frame%s: %.3f us (median; %.3f to %.3f), from the begin of "
+           "the frame on the device to its end\n",
+           timings.num_frames, output_plural(timings.num_frames),
+           microseconds(timings.frame.median_ns), microseconds(timings.frame.least_ns),
+           microseconds(timings.frame.most_ns));
+    if (timings.island_wait_ns)
         printf("Inside the island lanes waited for each other for %.3f us in all\n",
                microseconds(timings.island_wait_ns));
-    if (!status)
-        status = print_lanes(run, &timings);
-    if (!status)
-        status = print_nodes(run, &timings);
-    if (!status)
-        status = print_waits(run, &timings);
-    return status ? fail_in_library() : EXIT_DONE;
+    print_lanes(run, &timings);
+    if (print_nodes(run, &timings) && print_waits(run, &timings))
+        return EXIT_DONE;
+    return fail(EXIT_FAILED, "out of memory for the times of frames");
 }
 
 static json_t *spread_to_json(const braid_spread *spread)
@@ -148,48 +131,37 @@ static json_t *node_to_json(const struct run *run, uint32_t node)
     return node == BRAID_NO_NODE ? json_null() : plan_json_text(run->file->nodes[node].id);
 }
 
-static braid_status add_lanes(const struct run *run, uint32_t num, json_t *lanes)
+static void add_lanes(const struct run *run, const braid_timings *timings, json_t *lanes)
 {
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < num && !status; i++) {
-        braid_lane_timing lane = { 0 };
-        status = braid_exec_get_lane_timing(run->exec, i, &lane);
+    for (uint32_t i = 0; i < timings->num_lanes; i++) {
+        const braid_lane_timing *lane = &timings->lanes[i];
         json_array_append_new(
-            lanes, json_pack("{s:I, s:I, s:I, s:I, s:o, s:I}", "busy_ns", (json_int_t)lane.busy_ns,
-                             "waiting_ns", (json_int_t)lane.waiting_ns, "idle_ns",
-                             (json_int_t)lane.idle_ns, "nodes", (json_int_t)lane.num_nodes,
-                             "waited_for", node_to_json(run, lane.waited_for), "waited_for_ns",
-                             (json_int_t)lane.waited_for_ns));
+            lanes, json_pack("{s:I, s:I, s:I, s:I, s:o, s:I}", "busy_ns", (json_int_t)lane->busy_ns,
+                             "waiting_ns", (json_int_t)lane->waiting_ns, "idle_ns",
+                             (json_int_t)lane->idle_ns, "nodes", (json_int_t)lane->num_nodes,
+                             "waited_for", node_to_json(run, lane->waited_for), "waited_for_ns",
+                             (json_int_t)lane->waited_for_ns));
     }
-    return status;
 }
 
-static braid_status add_nodes(const struct run *run, json_t *nodes)
+static void add_nodes(const struct run *run, const braid_timings *timings, json_t *nodes)
 {
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < run->file->num_nodes && !status; i++) {
-        braid_spread timing = { 0 };
-        status = braid_exec_get_node_timing(run->exec, braid_graph_node(run->graph, i), &timing);
+    for (uint32_t i = 0; i < timings->num_nodes; i++)
         json_array_append_new(nodes, json_pack("{s:o, s:o}", "id", node_to_json(run, i), "took_ns",
-                                               spread_to_json(&timing)));
-    }
-    return status;
+                                               spread_to_json(&timings->nodes[i].time)));
 }
 
-static braid_status add_waits(const struct run *run, uint64_t num, json_t *waits)
+static void add_waits(const struct run *run, const braid_timings *timings, json_t *waits)
 {
-    braid_status status = BRAID_OK;
-    for (uint64_t i = 0; i < num && !status; i++) {
-        braid_wait_timing wait = { 0 };
-        status = braid_exec_get_wait_timing(run->exec, i, &wait);
+    for (uint64_t i = 0; i < timings->num_waits; i++) {
+        const braid_wait_timing *wait = &timings->waits[i];
         json_array_append_new(waits,
-                              json_pack("{s:I, s:o, s:o, s:I, s:o}", "lane", (json_int_t)wait.lane,
-                                        "node", node_to_json(run, wait.node), "waited_for",
-                                        node_to_json(run, wait.waited_for), "waited_for_lane",
-                                        (json_int_t)wait.waited_for_lane, "took_ns",
-                                        spread_to_json(&wait.wait)));
+                              json_pack("{s:I, s:o, s:o, s:I, s:o}", "lane", (json_int_t)wait->lane,
+                                        "node", node_to_json(run, wait->node), "waited_for",
+                                        node_to_json(run, wait->waited_for), "waited_for_lane",
+                                        (json_int_t)wait->waited_for_lane, "took_ns",
+                                        spread_to_json(&wait->wait)));
     }
-    return status;
 }
 
 enum exit_status run_profile_to_json(const struct run *run, json_t **out_json)
@@ -197,44 +169,31 @@ enum exit_status run_profile_to_json(const struct run *run, json_t **out_json)
     json_t *lanes = json_array(), *nodes = json_array(), *waits = json_array();
     braid_timings timings = { 0 };
     braid_status status = braid_exec_get_timings(run->exec, &timings);
-    if (!status)
-        status = add_lanes(run, timings.num_lanes, lanes);
-    if (!status)
-        status = add_nodes(run, nodes);
-    if (!status)
-        status = add_waits(run, timings.num_waits, waits);
+    add_lanes(run, &timings, lanes);
+    add_nodes(run, &timings, nodes);
+    add_waits(run, &timings, waits);
     *out_json =
         json_pack("{s:I, s:o, s:o, s:o, s:o}", "frames", (json_int_t)timings.num_frames, "frame_ns",
                   spread_to_json(&timings.frame), "lanes", lanes, "nodes", nodes, "waits", waits);
     return status ? fail_in_library() : EXIT_DONE;
 }
 
-// Of the last frames, in the places of their intervals.
-static braid_status take_launches(struct run *run, uint64_t num_frames, size_t num)
-{
-    braid_status status = BRAID_OK;
-    run->has_launches = true;
-    for (size_t i = 0; i < num && !status; i++) {
-        braid_frame_timing timing = { 0 };
-        status = braid_exec_get_frame_timing(run->exec, (uint32_t)i, &timing);
-        run->launches[(num_frames - num + i) % KEPT_FRAMES] = timing.launch;
-        run->error_ns = timing.error_ns > run->error_ns ? timing.error_ns : run->error_ns;
-    }
-    return status;
-}
-
+// Each frame goes to the place of its intervals.
 enum exit_status run_profile_take_intervals(struct run *run, uint64_t num_frames)
 {
-    size_t num_nodes = run->file->num_nodes, num = 0;
-    braid_interval *intervals = calloc(num_nodes * KEPT_FRAMES, sizeof(*intervals));
-    if (!intervals)
-        return fail(EXIT_FAILED, "out of memory for the times of frames");
-    braid_status status = braid_exec_get_intervals(run->exec, KEPT_FRAMES, intervals, &num);
-    for (size_t i = 0; i < num && !status; i++)
-        memcpy(run->kept + (num_frames - num + i) % KEPT_FRAMES * num_nodes,
-               intervals + i * num_nodes, num_nodes * sizeof(*intervals));
-    if (!status)
-        status = take_launches(run, num_frames, num);
-    free(intervals);
-    return status ? fail_in_library() : EXIT_DONE;
+    braid_timings timings;
+    if (braid_exec_get_timings(run->exec, &timings))
+        return fail_in_library();
+    size_t num = timings.num_frames < KEPT_FRAMES ? timings.num_frames : KEPT_FRAMES;
+    size_t num_nodes = run->file->num_nodes, first = timings.num_frames - num;
+    run->has_launches = true;
+    for (size_t i = 0; i < num; i++) {
+        const braid_frame_timing *frame = &timings.frames[first + i];
+        size_t at = (num_frames - num + i) % KEPT_FRAMES;
+        memcpy(run->kept + at * num_nodes, timings.intervals + (first + i) * num_nodes,
+               num_nodes * sizeof(*run->kept));
+        run->launches[at] = frame->launch;
+        run->error_ns = frame->error_ns > run->error_ns ? frame->error_ns : run->error_ns;
+    }
+    return EXIT_DONE;
 }

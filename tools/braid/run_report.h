@@ -3,7 +3,6 @@
 #ifndef BRAID_TOOL_RUN_REPORT_H
 #define BRAID_TOOL_RUN_REPORT_H
 
-#include <braid/device_group.h>
 #include <braid/exec.h>
 
 #include "dot_file.h"
@@ -15,7 +14,7 @@ enum { KEPT_FRAMES = 16 };
 struct run {
     const struct dot_file *file;
     braid_device *device;
-    braid_device_group *group; // NULL: one device
+    braid_device *group; // NULL: one device
     struct frame_memory memory;
     braid_graph *graph;
     braid_exec *exec;

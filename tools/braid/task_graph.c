@@ -283,8 +283,7 @@ static braid_status add_node(struct task_graph *making, uint32_t index)
 static braid_status fill(struct task_graph *making)
 {
     const struct dot_file *file = making->file;
-    braid_status status =
-        braid_graph_reserve(making->graph, file->num_nodes, file->num_edges, file->num_accesses);
+    braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < file->num_resources && status == BRAID_OK; i++)
         status = add_resource(making, i);
     for (uint32_t i = 0; i < file->num_parameters && status == BRAID_OK; i++)

@@ -6,11 +6,14 @@
 #include <braid/cpp/result.hpp>
 #include <braid/cpp/task.hpp>
 #include <braid/exec.h>
+#include <braid/schedule.h>
 #include <braid/stream.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 namespace braid
 {
@@ -102,23 +105,40 @@ template <class Errors> class basic_device
         return Errors::template from<basic_device>(status, [&] { return basic_device(device); });
     }
 
+    // A device that stands for others, which are borrowed: of a vector or array of devices or of
+    // pointers to them. Errors: as braid_device_open_group.
+    template <class Devices> static result<basic_device> open_group(const Devices &members)
+    {
+        std::vector<braid_device *> list;
+        for (const auto &member : members)
+            list.push_back(member);
+        braid_device *device = nullptr;
+        braid_status status = braid_device_open_group(list.data(), list.size(), &device);
+        return Errors::template from<basic_device>(status, [&] { return basic_device(device); });
+    }
+    static result<basic_device> open_group(std::initializer_list<braid_device *> members)
+    {
+        return open_group(std::vector<braid_device *>(members));
+    }
+
     braid_device_info info() const
     {
         braid_device_info info;
         braid_device_get_info(get(), &info);
         return info;
     }
+    // Its arrays live as long as the group.
+    braid_place_model place_model() const
+    {
+        braid_place_model model;
+        braid_device_get_place_model(get(), &model);
+        return model;
+    }
     braid_cost_model cost_model(braid_exec_mode mode = BRAID_MODE_AUTO) const
     {
         braid_cost_model model;
         braid_device_get_cost_model(get(), mode, &model);
         return model;
-    }
-    braid_device_stats stats() const
-    {
-        braid_device_stats stats;
-        braid_device_get_stats(get(), &stats);
-        return stats;
     }
     // Errors: as braid_memory_allocate, and BRAID_INVALID_ARGUMENT for more than memory can hold.
     template <class T>

@@ -5,7 +5,6 @@
 
 #include <braid/cpp/graph.hpp>
 #include <braid/cpp/schedule.hpp>
-#include <braid/device_group.h>
 #include <braid/exec.h>
 #include <braid/timings.h>
 #include <braid/tune.h>
@@ -21,22 +20,13 @@ template <class Errors> class basic_exec
     template <class T> using result = typename Errors::template result<T>;
 
   public:
-    // Readies a graph to run on a device. The graph may be destroyed afterwards: what its nodes run
-    // is kept here too. Errors: as braid_exec_create.
+    // Readies a graph to run on a device, or on the members of a group. The graph may be destroyed
+    // afterwards: what its nodes run is kept here too. Errors: as braid_exec_create.
     static result<basic_exec> create(braid_device *device, const basic_graph<Errors> &graph,
                                      const braid_exec_options &options = {})
     {
         braid_exec *exec = nullptr;
         braid_status status = braid_exec_create(device, graph.get(), &options, &exec);
-        return Errors::template from<basic_exec>(status,
-                                                 [&] { return basic_exec(exec, graph.kept()); });
-    }
-    // The same on all devices of a group. Errors: as braid_exec_create_on_group.
-    static result<basic_exec> create(braid_device_group *group, const basic_graph<Errors> &graph,
-                                     const braid_exec_options &options = {})
-    {
-        braid_exec *exec = nullptr;
-        braid_status status = braid_exec_create_on_group(group, graph.get(), &options, &exec);
         return Errors::template from<basic_exec>(status,
                                                  [&] { return basic_exec(exec, graph.kept()); });
     }
@@ -153,59 +143,12 @@ template <class Errors> class basic_exec
         return set(node, BRAID_TARGET_ENABLED, &enabled);
     }
 
-    // Of an exec made with braid_exec_options.profile; see timings.h.
+    // Of an exec made with braid_exec_options.profile; see timings.h. The arrays are the exec's.
     result<braid_timings> timings() const
     {
         braid_timings timings = {};
         braid_status status = braid_exec_get_timings(get(), &timings);
         return Errors::template from<braid_timings>(status, [&] { return timings; });
-    }
-    result<braid_spread> timing(braid_node node) const
-    {
-        braid_spread spread = {};
-        braid_status status = braid_exec_get_node_timing(get(), node, &spread);
-        return Errors::template from<braid_spread>(status, [&] { return spread; });
-    }
-    result<braid_timed_by> timed_by(braid_node node) const
-    {
-        braid_timed_by by = BRAID_TIMED_NOT;
-        braid_status status = braid_exec_get_timed_by(get(), node, &by);
-        return Errors::template from<braid_timed_by>(status, [&] { return by; });
-    }
-    result<braid_frame_timing> frame_timing(std::uint32_t index) const
-    {
-        braid_frame_timing timing = {};
-        braid_status status = braid_exec_get_frame_timing(get(), index, &timing);
-        return Errors::template from<braid_frame_timing>(status, [&] { return timing; });
-    }
-    result<braid_lane_timing> lane_timing(std::uint32_t lane) const
-    {
-        braid_lane_timing timing = {};
-        braid_status status = braid_exec_get_lane_timing(get(), lane, &timing);
-        return Errors::template from<braid_lane_timing>(status, [&] { return timing; });
-    }
-    result<braid_wait_timing> wait_timing(std::uint64_t index) const
-    {
-        braid_wait_timing timing = {};
-        braid_status status = braid_exec_get_wait_timing(get(), index, &timing);
-        return Errors::template from<braid_wait_timing>(status, [&] { return timing; });
-    }
-    // When each node ran in the frames that are kept: info().num_nodes of the schedule each.
-    result<std::vector<braid_interval>> intervals() const
-    {
-        braid_timings timings = {};
-        const braid_schedule_info plan = schedule().info();
-        std::vector<braid_interval> list;
-        std::size_t num_frames = 0;
-        braid_status status = braid_exec_get_timings(get(), &timings);
-        if (!status) {
-            list.resize(std::size_t{ timings.num_frames } * plan.num_nodes);
-            status = braid_exec_get_intervals(get(), timings.num_frames, list.data(), &num_frames);
-        }
-        return Errors::template from<std::vector<braid_interval>>(status, [&] {
-            list.resize(num_frames * plan.num_nodes);
-            return std::move(list);
-        });
     }
     // Runs frames, and gives the nodes of the graph the median of their times as costs.
     result<void> measure(braid_graph *graph, std::uint32_t num_frames = 0) const

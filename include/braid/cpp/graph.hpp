@@ -321,15 +321,6 @@ template <class Errors> class basic_graph
     {
         return braid_graph_digest(get());
     }
-    std::size_t memory_bytes() const
-    {
-        return braid_graph_memory_bytes(get());
-    }
-    result<void> reserve(std::size_t nodes, std::size_t edges, std::size_t accesses)
-    {
-        return Errors::template from<void>(braid_graph_reserve(get(), nodes, edges, accesses),
-                                           [] {});
-    }
     result<void> write_dot(std::FILE *file) const
     {
         return Errors::template from<void>(braid_graph_write_dot(get(), file), [] {});

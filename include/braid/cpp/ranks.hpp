@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several devices and several processes in C++. Include braid.hpp.
+// Several processes in C++. Include braid.hpp.
 #ifndef BRAID_CPP_RANKS_HPP
 #define BRAID_CPP_RANKS_HPP
 
 #include <braid/cpp/result.hpp>
-#include <braid/device_group.h>
 #include <braid/rank.h>
 
 #include <cstdint>
@@ -13,64 +12,6 @@
 
 namespace braid
 {
-
-// Devices that one exec runs on, in an order; they are borrowed.
-template <class Errors> class basic_device_group
-{
-    template <class T> using result = typename Errors::template result<T>;
-
-  public:
-    // Of a vector or array of devices or of pointers to them. Errors: as braid_device_group_create.
-    template <class Devices> static result<basic_device_group> create(const Devices &devices)
-    {
-        std::vector<braid_device *> list;
-        for (const auto &device : devices)
-            list.push_back(device);
-        braid_device_group *group = nullptr;
-        braid_status status = braid_device_group_create(list.data(), list.size(), &group);
-        return Errors::template from<basic_device_group>(status,
-                                                         [&] { return basic_device_group(group); });
-    }
-    static result<basic_device_group> create(std::initializer_list<braid_device *> devices)
-    {
-        return create(std::vector<braid_device *>(devices));
-    }
-
-    std::size_t size() const
-    {
-        return braid_device_group_num_devices(get());
-    }
-    braid_device *operator[](std::size_t index) const
-    {
-        return braid_device_group_device(get(), index);
-    }
-    bool reaches(std::size_t from, std::size_t to) const
-    {
-        return braid_device_group_reaches(get(), from, to);
-    }
-    // Its arrays live as long as the group.
-    braid_place_model place_model() const
-    {
-        braid_place_model model;
-        braid_device_group_get_place_model(get(), &model);
-        return model;
-    }
-
-    braid_device_group *get() const noexcept
-    {
-        return group_.get();
-    }
-    operator braid_device_group *() const noexcept
-    {
-        return get();
-    }
-
-  private:
-    explicit basic_device_group(braid_device_group *group) noexcept : group_(group)
-    {
-    }
-    detail::owned<braid_device_group, braid_device_group_destroy> group_;
-};
 
 // Some of the ranks. It ends with them.
 class communicator
