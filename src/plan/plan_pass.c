@@ -110,8 +110,6 @@ static struct arrival find_arrival(struct plan_pass *pass, const struct ahead *a
                             (ahead->forward ? plan_wait_ns(pass->costs, from, to)
                                             : plan_wait_ns(pass->costs, to, from));
             arrive(&arrival, seen > offset ? seen - offset : 0, lane);
-            if (pass->lanes[lane].last == of)
-                pass->lanes[lane].asked = unit + 1;
         }
     }
     return arrival;
@@ -128,13 +126,13 @@ static uint64_t start_on(const struct plan_pass *pass, const struct arrival *arr
     return free_ns > seen_ns ? free_ns : seen_ns;
 }
 
-// Of lanes where a unit starts at once: behind a predecessor, then the one that was idle for the
-// shortest time, since the others may be of use before.
-static bool is_better(const struct plan_pass *pass, uint32_t unit, uint32_t lane, uint32_t than)
+// Of lanes where a unit starts as early the one that was idle for the shortest time, since the
+// others may be of use before; then that of the predecessor that ended last.
+static bool is_better(const struct plan_pass *pass, const struct arrival *arrival, uint32_t lane,
+                      uint32_t than)
 {
-    const struct pass_lane *a = &pass->lanes[lane], *b = &pass->lanes[than];
-    bool follows = a->asked == unit + 1, than_follows = b->asked == unit + 1;
-    return follows != than_follows ? follows : a->free_ns > b->free_ns;
+    uint64_t free = pass->lanes[lane].free_ns, than_free = pass->lanes[than].free_ns;
+    return free != than_free ? free > than_free : lane == arrival->lane;
 }
 
 static uint32_t choose_lane(const struct plan_pass *pass, const struct arrival *arrival,
@@ -147,7 +145,7 @@ static uint32_t choose_lane(const struct plan_pass *pass, const struct arrival *
             continue;
         num++;
         uint64_t start_ns = start_on(pass, arrival, lane);
-        if (start_ns < best_ns || (start_ns == best_ns && is_better(pass, unit, lane, best))) {
+        if (start_ns < best_ns || (start_ns == best_ns && is_better(pass, arrival, lane, best))) {
             best = lane;
             best_ns = start_ns;
         }
@@ -196,7 +194,6 @@ static void put(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit
         *at = (struct pass_lane){ .place = plan_place_of_unit(pass->plan, unit) };
     }
     at->free_ns = start_ns + pass->length_ns[unit];
-    at->last = unit;
     pass->start_ns[unit] = start_ns;
     pass->lane_of[unit] = lane;
     if (at->free_ns > pass->makespan_ns)
@@ -322,7 +319,10 @@ static void run(struct plan_pass *pass, const struct ahead *ahead)
 void braid_plan_pass_rank(struct plan_pass *pass)
 {
     uint32_t num = pass->plan->num_units;
-    memcpy(pass->scratch[0], pass->keys, num * sizeof(*pass->keys));
+    for (uint32_t i = 0; i < num; i++) {
+        pass->ranks.unit_at[i] = pass->sequence[i];
+        pass->scratch[0][i] = pass->keys[pass->sequence[i]];
+    }
     braid_plan_ranks_fill(pass->scratch[0], num, pass->scratch[1], &pass->ranks);
 }
 

@@ -15,8 +15,6 @@
 struct pass_lane {
     uint64_t free_ns;
     uint32_t place;
-    uint32_t last;  // unit
-    uint32_t asked; // 1 + the unit at hand, if the last unit is a predecessor of that
 };
 
 // When a unit may start: that depends on its lane only by the waits that it is spared.
@@ -53,14 +51,14 @@ struct plan_pass {
     struct plan_bits ready;   // ranks
 };
 
-// False when memory runs out. Nothing is pinned then.
+// False when memory runs out. Nothing is pinned at first; the caller sets the sequence.
 bool braid_plan_pass_init(struct plan_pass *pass, const struct plan_graph *plan,
                           const struct plan_costs *costs, uint32_t max_lanes);
 void braid_plan_pass_finish(struct plan_pass *pass);
 
 void braid_plan_pass_run(struct plan_pass *pass, bool forward);
 
-// Fills the ranks of units from the keys.
+// Ranks units by their keys, and equal ones by the sequence of the last pass.
 void braid_plan_pass_rank(struct plan_pass *pass);
 
 // Sets the keys for a pass in the other direction: by the ends of this one, the latest first.

@@ -67,8 +67,6 @@ void braid_plan_ranks_fill(uint64_t *keys, uint32_t num, uint64_t *spare_keys,
                            struct plan_ranks *ranks)
 {
     struct column a = { keys, ranks->unit_at }, b = { spare_keys, ranks->rank_of };
-    for (uint32_t i = 0; i < num; i++)
-        a.units[i] = i;
     sort_column(&a, &b, num);
     if (a.units != ranks->unit_at)
         memcpy(ranks->unit_at, a.units, num * sizeof(*a.units));
@@ -83,6 +81,8 @@ braid_status braid_plan_ranks_create(uint64_t *keys, uint32_t num, struct plan_r
     uint64_t *spare_keys = plan_allocate(num, sizeof(uint64_t));
     bool done = ranks.rank_of && ranks.unit_at && spare_keys;
     if (done) {
+        for (uint32_t i = 0; i < num; i++)
+            ranks.unit_at[i] = i;
         braid_plan_ranks_fill(keys, num, spare_keys, &ranks);
         *out_ranks = ranks;
     } else {

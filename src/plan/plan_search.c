@@ -16,8 +16,9 @@
 // What every plan can afford: improving the plan at hand, others from the start, and steps.
 #define MOST_VISITS_TO_IMPROVE 1000000
 #define MOST_VISITS_OF_STARTS 500000
-#define MOST_VISITS_OF_STEPS 60000
-#define MOST_STEPS 256
+#define MOST_VISITS_OF_STEPS 100000
+#define MOST_STEPS 128
+#define MOST_EQUALS 8
 #define MOST_LANES 128 // clocks of so many are never too long; see plan_clocks.c
 
 #define NUM_STARTS (2 * NUM_PASS_MODES)
@@ -28,9 +29,11 @@ struct search {
     struct plan_placement *best;
     bool is_limited;    // by more than lanes
     uint64_t length_ns; // of the plan that the search is at, as the pass has it
-    uint64_t crossings; // edges of that plan, or one as long, that cross lanes
+    uint32_t num_equals;
     uint64_t *keys;     // of that plan: when units start at the latest
     uint32_t *lane_of;  // likewise
+    uint32_t *order;    // units as that plan has them, so that chance asks for no index
+    uint32_t *place_in; // per unit its place in the order
     uint32_t num_starts, num_steps;
     uint64_t random;
 };
@@ -72,8 +75,10 @@ static bool allocate(struct search *search, uint32_t max_lanes)
     const struct plan_tries *tries = search->tries;
     search->keys = plan_allocate(tries->plan->num_units, sizeof(*search->keys));
     search->lane_of = plan_allocate(tries->plan->num_units, sizeof(*search->lane_of));
+    search->order = plan_allocate(tries->plan->num_units, sizeof(*search->order));
+    search->place_in = plan_allocate(tries->plan->num_units, sizeof(*search->place_in));
     return braid_plan_pass_init(&search->pass, tries->plan, tries->costs, max_lanes) &&
-           search->keys && search->lane_of;
+           search->keys && search->lane_of && search->order && search->place_in;
 }
 
 static void finish(struct search *search)
@@ -81,13 +86,19 @@ static void finish(struct search *search)
     braid_plan_pass_finish(&search->pass);
     free(search->keys);
     free(search->lane_of);
+    free(search->order);
+    free(search->place_in);
 }
 
 static void load(struct search *search, const struct plan_placement *placement)
 {
     struct plan_pass *pass = &search->pass;
-    for (uint32_t unit = 0; unit < pass->plan->num_units; unit++) {
-        uint32_t node = plan_first_member(pass->plan, unit);
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < pass->plan->num_nodes; i++) {
+        uint32_t node = placement->issued[i], unit = plan_unit_of(pass->plan, node);
+        if (plan_member_before(pass->plan, node) != PLAN_NONE)
+            continue;
+        pass->sequence[num++] = unit;
         pass->start_ns[unit] = placement->start_ns[node];
         pass->lane_of[unit] = placement->lane_of[node];
     }
@@ -135,27 +146,13 @@ static braid_status go_forward(struct search *search)
     return BRAID_OK;
 }
 
-static uint64_t count_crossings(const struct plan_pass *pass)
-{
-    const struct plan_graph *plan = pass->plan;
-    uint64_t num = 0;
-    for (uint32_t node = 0; node < plan->num_nodes; node++) {
-        uint32_t lane = pass->lane_of[plan_unit_of(plan, node)];
-        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++)
-            num += pass->lane_of[plan_unit_of(plan, plan->pred_nodes[e])] != lane;
-    }
-    return num;
-}
-
-// Makes a plan of the pass where that may be a better one: it is shorter, or has fewer edges that
-// cross lanes, and so perhaps fewer waits.
+// Makes a plan of the pass where that may be a better one: it is shorter; or, a few times, as long,
+// since it may have fewer waits.
 static braid_status realise(struct search *search, bool shorter)
 {
-    uint64_t crossings = count_crossings(&search->pass);
     struct plan_placement plan;
-    if (!shorter && crossings >= search->crossings)
+    if (!shorter && search->num_equals++ >= MOST_EQUALS)
         return BRAID_OK;
-    search->crossings = crossings;
     braid_status status = braid_plan_realise(&search->pass, &plan);
     if (!status)
         braid_plan_keep_shorter(search->tries, search->best, &plan);
@@ -176,6 +173,9 @@ static braid_status accept(struct search *search)
         return status;
     pass->mode = PASS_BY_KEY;
     memcpy(search->lane_of, pass->lane_of, num * sizeof(*search->lane_of));
+    memcpy(search->order, pass->sequence, num * sizeof(*search->order));
+    for (uint32_t i = 0; i < num; i++)
+        search->place_in[search->order[i]] = i;
     memcpy(pass->pins, pass->lane_of, num * sizeof(*pass->pins));
     go_back(search);
     memcpy(search->keys, pass->keys, num * sizeof(*search->keys));
@@ -189,8 +189,16 @@ static uint32_t draw_neighbour(struct search *search, uint32_t unit, bool forwar
     uint32_t node = forward ? plan_last_member(plan, unit) : plan_first_member(plan, unit);
     const uint32_t *first = forward ? plan->succ_first : plan->pred_first;
     const uint32_t *nodes = forward ? plan->succ_nodes : plan->pred_nodes;
-    uint32_t num = first[node + 1] - first[node];
-    return num ? plan_unit_of(plan, nodes[first[node] + draw(search, num)]) : PLAN_NONE;
+    uint32_t best = PLAN_NONE, from = (uint32_t)draw(search, plan->num_units), least = UINT32_MAX;
+    for (uint32_t e = first[node]; e < first[node + 1]; e++) {
+        uint32_t other = plan_unit_of(plan, nodes[e]);
+        uint32_t behind = search->place_in[other] - from; // the first one from there on, cyclic
+        if (behind <= least) {
+            least = behind;
+            best = other;
+        }
+    }
+    return best;
 }
 
 // Most units stay on their lanes; those of some path go to one.
@@ -199,9 +207,11 @@ static void move_path(struct search *search)
     struct plan_pass *pass = &search->pass;
     uint32_t num = pass->plan->num_units, lane = (uint32_t)draw(search, pass->max_lanes);
     bool forward = draw(search, 2);
-    for (uint32_t unit = 0; unit < num; unit++)
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t unit = search->order[i];
         pass->pins[unit] = draw(search, 8) ? search->lane_of[unit] : PLAN_NONE;
-    uint32_t unit = (uint32_t)draw(search, num);
+    }
+    uint32_t unit = search->order[draw(search, num)];
     while (unit != PLAN_NONE) {
         pass->pins[unit] = lane;
         unit = draw(search, 3) ? draw_neighbour(search, unit, forward) : PLAN_NONE;
@@ -216,7 +226,8 @@ static void disturb(struct search *search, uint32_t step)
     struct plan_pass *pass = &search->pass;
     uint32_t num = pass->plan->num_units;
     uint64_t range = search->length_ns / parts[step / 2 % 4] + 1;
-    for (uint32_t unit = 0; unit < num; unit++) {
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t unit = search->order[i];
         pass->keys[unit] = search->keys[unit];
         if (step % 2)
             pass->keys[unit] += draw(search, range);

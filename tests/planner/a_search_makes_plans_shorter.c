@@ -107,7 +107,7 @@ static void no_plan_is_longer_and_waits_stay_the_fewest(void **state)
         assert_true(info.expected_ns <= listed.expected_ns);
         if (options.fixed_lanes)
             assert_int_equal(info.makespan_ns + info.saved_ns, listed.makespan_ns);
-        if (info.expected_ns == listed.expected_ns && info.num_lanes == listed.num_lanes)
+        if (info.makespan_ns == listed.makespan_ns && info.num_lanes == listed.num_lanes)
             assert_true(info.num_waits <= listed.num_waits);
         assert_int_equal(info.num_waits, minimum_waits(found, num_nodes, from, to, num_edges));
         check_same(found, again);
