@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "graph/links.h"
-#include "memory/settle.h"
 
 // Place l of a clock: so many nodes of lane l are known to have ended.
 struct clocks {
@@ -179,8 +178,6 @@ braid_status braid_lifetimes_create(const braid_schedule *schedule, const braid_
                               : braid_error_no_memory("the memory of a plan");
     if (!status && lifetimes.num)
         status = find_times(schedule, graph, &lifetimes);
-    if (!status && lifetimes.num)
-        status = braid_settle(schedule, &lifetimes);
     if (status)
         braid_lifetimes_finish(&lifetimes);
     else

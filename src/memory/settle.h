@@ -5,7 +5,8 @@
 
 #include "memory/lifetimes.h"
 
-// Fills `settled` from the other times. Takes time in proportion to steps times lanes.
+// Fills `settled` from the other times: per block the place from where on every node knows that all
+// its users have ended. Takes time in proportion to steps times lanes.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_settle(const braid_schedule *schedule, struct lifetimes *lifetimes);
 

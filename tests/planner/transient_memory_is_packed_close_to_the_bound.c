@@ -4,6 +4,7 @@
 
 #include "memory/antichain.h"
 #include "memory/pack_by_time.h"
+#include "memory/settle.h"
 #include "planner/corpus.h"
 #include "planner/plan_testing.h"
 
@@ -151,6 +152,7 @@ static void many_buffers_are_packed_where_the_plan_orders_them(void **state)
     braid_schedule *schedule = plan_on(graph, 8);
     struct lifetimes lifetimes;
     check_ok(braid_lifetimes_create(schedule, graph, &lifetimes));
+    check_ok(braid_settle(schedule, &lifetimes));
     uint64_t *offsets = calloc(lifetimes.num, sizeof(*offsets)), asked, unasked, bound;
     assert_non_null(offsets);
     check_ok(braid_antichain_bytes(&lifetimes, &bound));
