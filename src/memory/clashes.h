@@ -7,7 +7,7 @@
 
 struct clashes {
     const struct lifetimes *lifetimes;
-    uint64_t *rows; // a row of bits a block: those it may be alive with; NULL: too many blocks
+    uint64_t *rows; // a row of bits a block: those it may be alive with
     size_t words;   // of a row
 };
 
@@ -18,9 +18,7 @@ void braid_clashes_finish(struct clashes *clashes);
 // Asking a bit is several times as fast as comparing clocks.
 static inline bool clash(const struct clashes *clashes, uint32_t a, uint32_t b)
 {
-    if (clashes->rows)
-        return clashes->rows[a * clashes->words + b / 64] >> (b % 64) & 1;
-    return lifetimes_interfere(clashes->lifetimes, a, b);
+    return clashes->rows[a * clashes->words + b / 64] >> (b % 64) & 1;
 }
 
 #endif

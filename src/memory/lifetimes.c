@@ -87,9 +87,11 @@ static bool allocate_times(struct lifetimes *lifetimes)
     size_t cells = (size_t)lifetimes->num * lifetimes->num_lanes;
     lifetimes->first = braid_allocate_zeroed(lifetimes->num, sizeof(uint64_t));
     lifetimes->last = braid_allocate_zeroed(lifetimes->num, sizeof(uint64_t));
+    lifetimes->settled = braid_allocate_zeroed(lifetimes->num, sizeof(uint64_t));
     lifetimes->ended = braid_allocate_zeroed(cells, sizeof(uint32_t));
     lifetimes->known = braid_allocate_zeroed(cells, sizeof(uint32_t));
-    if (!lifetimes->first || !lifetimes->last || !lifetimes->ended || !lifetimes->known)
+    if (!lifetimes->first || !lifetimes->last || !lifetimes->settled || !lifetimes->ended ||
+        !lifetimes->known)
         return false;
     for (uint32_t i = 0; i < lifetimes->num; i++)
         lifetimes->first[i] = UINT64_MAX;
@@ -186,6 +188,7 @@ static void copy_block(const struct lifetimes *from, uint32_t block, uint32_t in
     to->alignments[index] = from->alignments[block];
     to->first[index] = from->first[block];
     to->last[index] = from->last[block];
+    to->settled[index] = from->settled[block];
     if (!row)
         return;
     memcpy(to->ended + index * num_lanes, from->ended + block * num_lanes, row);
@@ -216,6 +219,7 @@ void braid_lifetimes_finish(struct lifetimes *lifetimes)
     free(lifetimes->alignments);
     free(lifetimes->first);
     free(lifetimes->last);
+    free(lifetimes->settled);
     free(lifetimes->ended);
     free(lifetimes->known);
     *lifetimes = (struct lifetimes){ 0 };

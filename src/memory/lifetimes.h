@@ -21,6 +21,7 @@ struct lifetimes {
     uint64_t *bytes;     // rounded up to the alignment
     uint64_t *alignments;
     uint64_t *first, *last; // places in issue order of the first and last use
+    uint64_t *settled;      // likewise: set by braid_settle
     uint32_t *ended;        // per block and lane: 1 + position of the last user there; 0: none
     uint32_t *known; // per block and lane: the fewest nodes there known to have ended at a use
 };

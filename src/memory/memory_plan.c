@@ -7,6 +7,7 @@
 #include "memory/antichain.h"
 #include "memory/lifetimes.h"
 #include "memory/pack.h"
+#include "memory/settle.h"
 
 static braid_status add_up(const struct lifetimes *lifetimes, struct memory_info *info)
 {
@@ -124,6 +125,8 @@ braid_status braid_memory_plan_create(const braid_schedule *schedule, const brai
     };
     struct lifetimes lifetimes = { 0 };
     braid_status status = braid_lifetimes_create(schedule, graph, &lifetimes);
+    if (!status && lifetimes.num)
+        status = braid_settle(schedule, &lifetimes);
     if (!status)
         status = pack(&lifetimes, graph, &plan);
     braid_lifetimes_finish(&lifetimes);

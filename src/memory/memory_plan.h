@@ -31,9 +31,9 @@ struct memory_plan {
     uint64_t *begins;
 };
 
-// Packs the transient buffers of the graph that the schedule's steps are of. Takes time in
-// proportion to the square of their number. Errors: BRAID_INVALID_ARGUMENT (a buffer whose first
-// access reads it: the message names buffer and node), BRAID_NO_MEMORY.
+// Packs the transient buffers of the graph that the schedule's steps are of. Errors:
+// BRAID_INVALID_ARGUMENT (a buffer whose first access reads it: the message names buffer and node),
+// BRAID_NO_MEMORY.
 braid_status braid_memory_plan_create(const braid_schedule *schedule, const braid_graph *graph,
                                       struct memory_plan *out_plan);
 void braid_memory_plan_finish(struct memory_plan *plan);

@@ -9,7 +9,11 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "memory/pack_by_time.h"
 #include "memory/squeeze.h"
+
+#define MOST_PAIRED 4096         // with more blocks than these not each pair is looked at,
+#define MOST_QUESTIONS 800000000 // but so many
 
 struct block_key {
     uint64_t first, second, third;
@@ -203,6 +207,8 @@ braid_status braid_pack(const struct lifetimes *lifetimes, uint64_t bound, uint6
 {
     struct clashes clashes = { 0 };
     uint64_t bytes = 0;
+    if (lifetimes->num > MOST_PAIRED)
+        return braid_pack_by_time(lifetimes, bound, MOST_QUESTIONS, out_offsets, out_bytes);
     braid_status status = braid_clashes_create(lifetimes, &clashes);
     if (!status && !pack_greedily(&clashes, bound, out_offsets, &bytes))
         status = braid_error_no_memory("the memory of a plan");

@@ -9,8 +9,9 @@
 
 // Each operation touches one word a level: four for sixteen million members.
 struct plan_bits {
-    uint64_t *words;    // level after level, members first
-    uint64_t *level[6]; // into words; 64^6 members exceed 32 bits
+    uint64_t *words;     // level after level, members first
+    uint64_t *level[6];  // into words; 64^6 members exceed 32 bits
+    size_t num_words[6]; // of each level
     int num_levels;
 };
 
@@ -21,6 +22,7 @@ static inline bool plan_bits_init(struct plan_bits *bits, uint32_t size)
     *bits = (struct plan_bits){ 0 };
     do {
         num = (num + 63) / 64;
+        bits->num_words[bits->num_levels] = num;
         offset[bits->num_levels++] = total;
         total += num;
     } while (num > 1);
@@ -76,6 +78,22 @@ static inline uint32_t plan_bits_lowest(const struct plan_bits *bits)
     for (int i = bits->num_levels; i-- > 0;)
         member = member << 6 | (uint32_t)__builtin_ctzll(bits->level[i][member]);
     return member;
+}
+
+// The lowest member that is at least `from`; UINT32_MAX if there is none.
+static inline uint32_t plan_bits_next(const struct plan_bits *bits, uint32_t from)
+{
+    for (int i = 0; i < bits->num_levels && from >> 6 < bits->num_words[i]; i++) {
+        uint64_t rest = bits->level[i][from >> 6] >> (from & 63);
+        if (rest) {
+            uint32_t member = from + (uint32_t)__builtin_ctzll(rest);
+            while (i-- > 0)
+                member = member << 6 | (uint32_t)__builtin_ctzll(bits->level[i][member]);
+            return member;
+        }
+        from = (from >> 6) + 1;
+    }
+    return UINT32_MAX;
 }
 
 #endif

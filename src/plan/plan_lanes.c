@@ -153,7 +153,7 @@ static braid_status try_lanes(struct choice *choice, uint32_t num_lanes, uint64_
 {
     struct plan_placement placement;
     const struct plan_limits limits = { num_lanes, true, give_up_ns };
-    braid_status status = braid_plan_try_first(choice->tries, &limits, &placement);
+    braid_status status = braid_plan_try(choice->tries, &limits, &placement);
     if (status || placement.given_up)
         return status;
     if (placement.num_lanes < num_lanes && num_lanes < choice->most_lanes)
@@ -266,27 +266,6 @@ static struct kept take_first(struct choice *choice)
     return first;
 }
 
-// What was chosen, or fewer lanes, in the order by level. So whatever a lower limit gets in that
-// order is compared.
-static braid_status try_levels(struct plan_tries *tries, struct kept *best)
-{
-    struct plan_placement *placement = &best->placement;
-    struct plan_limits limits = { placement->num_lanes, true, best->ns };
-    if (!placement->issued || !tries->by_level.rank_of)
-        return BRAID_OK;
-    braid_status status = braid_plan_try_levels(tries, &limits, placement);
-    for (size_t i = NUM_CANDIDATES; i-- > 0 && !status;) {
-        uint64_t ns = braid_plan_length(tries, placement);
-        if (candidates[i] >= best->max_lanes || is_big(tries) ||
-            braid_plan_bound_of(tries, candidates[i]) >= ns)
-            continue;
-        limits = (struct plan_limits){ candidates[i], true, ns - 1 };
-        status = braid_plan_try_levels(tries, &limits, placement);
-    }
-    best->ns = braid_plan_length(tries, placement);
-    return status;
-}
-
 static braid_status place_on_one(struct plan_tries *tries, struct plan_placement *out_placement)
 {
     const struct plan_limits one = { 1, false, UINT64_MAX };
@@ -317,8 +296,6 @@ static braid_status choose(struct plan_tries *tries, uint32_t limit,
         return status;
     status = try_numbers(&choice);
     struct kept best = take_first(&choice);
-    if (!status)
-        status = try_levels(tries, &best);
     if (!status && tries->costs->num_guessed)
         status = try_many(tries, limit, &best);
     if (!status && !best.placement.issued)

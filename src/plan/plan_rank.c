@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/big_memory.h"
 #include "base/error.h"
@@ -61,23 +62,31 @@ static void sort_column(struct column *a, struct column *b, uint32_t num)
     }
 }
 
+// rank_of is scratch until it is written.
+void braid_plan_ranks_fill(uint64_t *keys, uint32_t num, uint64_t *spare_keys,
+                           struct plan_ranks *ranks)
+{
+    struct column a = { keys, ranks->unit_at }, b = { spare_keys, ranks->rank_of };
+    sort_column(&a, &b, num);
+    if (a.units != ranks->unit_at)
+        memcpy(ranks->unit_at, a.units, num * sizeof(*a.units));
+    for (uint32_t i = 0; i < num; i++)
+        ranks->rank_of[ranks->unit_at[i]] = i;
+}
+
 braid_status braid_plan_ranks_create(uint64_t *keys, uint32_t num, struct plan_ranks *out_ranks)
 {
-    struct column a = { keys, plan_allocate(num, sizeof(uint32_t)) };
-    struct column b = { plan_allocate(num, sizeof(uint64_t)),
-                        plan_allocate(num, sizeof(uint32_t)) };
-    uint64_t *spare_keys = b.keys;
-    bool done = a.units && b.keys && b.units;
+    struct plan_ranks ranks = { plan_allocate(num, sizeof(uint32_t)),
+                                plan_allocate(num, sizeof(uint32_t)) };
+    uint64_t *spare_keys = plan_allocate(num, sizeof(uint64_t));
+    bool done = ranks.rank_of && ranks.unit_at && spare_keys;
     if (done) {
         for (uint32_t i = 0; i < num; i++)
-            a.units[i] = i;
-        sort_column(&a, &b, num);
-        for (uint32_t i = 0; i < num; i++)
-            b.units[a.units[i]] = i;
-        *out_ranks = (struct plan_ranks){ .rank_of = b.units, .unit_at = a.units };
+            ranks.unit_at[i] = i;
+        braid_plan_ranks_fill(keys, num, spare_keys, &ranks);
+        *out_ranks = ranks;
     } else {
-        free(a.units);
-        free(b.units);
+        braid_plan_ranks_finish(&ranks);
     }
     free(spare_keys);
     return done ? BRAID_OK : braid_error_no_memory("the order of ready nodes");

@@ -1,291 +1,379 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local search over orders of units: list scheduling makes a plan of each, with all that waits and
-// lanes cost by the model, so whatever is found is a plan like any other.
-//
-// The first step, and the first after each gain, justifies (J. D. Wiest, 1964): units go by the
-// heaviest path that the plan itself, lane orders and waits included, has from them to its end.
-// The others move one unit: mostly one of the chain that is as long as the plan, to before what it
-// stood behind on its lane or to some place earlier, else any unit to anywhere near. Orders that do
-// as well are taken too, so that the search does not stay where it began.
+// Forward-backward improvement (J. D. Wiest, 1964; K. Y. Li and R. J. Willis, 1992), from the plan
+// at hand and from orders near it. A pass backward puts units as late as they can be, in the order
+// in which they ended; a pass forward then puts them as early as they can be, in the order in which
+// they start there. Both choose lanes anew. In a device with other limits than lanes, list
+// scheduling takes the place of the pass forward.
 #include "plan/plan_search.h"
 
 #include <string.h>
 
-#include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "plan/plan_gain.h"
+#include "plan/plan_realise.h"
 
-// Of so many equal plans with more waits one is taken.
-#define MOVES_TO_MORE_WAITS 3
+// What every plan can afford: improving the plan at hand, others from the start, and steps.
+#define MOST_VISITS_TO_IMPROVE 1000000
+#define MOST_VISITS_OF_STARTS 500000
+#define MOST_VISITS_OF_STEPS 100000
+#define MOST_STEPS 128
+#define MOST_EQUALS 8
+#define MOST_LANES 128 // clocks of so many are never too long; see plan_clocks.c
+
+#define NUM_STARTS (2 * NUM_PASS_MODES)
 
 struct search {
     struct plan_tries *tries;
-    struct plan_placement *best;    // the shortest found, of those the one with the fewest waits
-    struct plan_placement *current; // as long; the best itself, or `other`
-    struct plan_placement other;
-    struct plan_ranks ranks; // of the order at hand
-    uint32_t *taken;         // unit_at of the order that was taken last
-    uint64_t *keys;          // scratch: per node, then per unit
-    uint32_t *lane_before;   // per node, the one before it on its lane in the current plan
-    uint32_t *lane_last;     // scratch, per lane
-    uint32_t *chain;         // nodes of the chain that is as long as the plan, last to first
-    uint32_t num_chain;
-    uint32_t num_units, num_lanes; // of each place at most
+    struct plan_pass pass;
+    struct plan_placement *best;
+    bool is_limited;    // by more than lanes
+    uint64_t length_ns; // of the plan that the search is at, as the pass has it
+    uint32_t num_equals;
+    uint64_t *keys;     // of that plan: when units start at the latest
+    uint32_t *lane_of;  // likewise
+    uint32_t *order;    // units as that plan has them, so that chance asks for no index
+    uint32_t *place_in; // per unit its place in the order
+    uint32_t num_starts, num_steps;
     uint64_t random;
 };
 
+static uint32_t useful_lanes(const struct plan_graph *plan, uint32_t max_lanes)
+{
+    return max_lanes < plan->num_units ? max_lanes : plan->num_units;
+}
+
+static bool is_improved(const struct plan_graph *plan, uint32_t max_lanes)
+{
+    uint32_t lanes = useful_lanes(plan, max_lanes);
+    return lanes > 1 && lanes * plan->num_places <= MOST_LANES &&
+           braid_plan_pass_visits(plan, lanes) <= MOST_VISITS_TO_IMPROVE;
+}
+
+static uint32_t least(uint64_t a, uint32_t b)
+{
+    return a < b ? (uint32_t)a : b;
+}
+
 // Steele, Lea and Flood (2014), SplitMix64.
-static uint32_t random_below(struct search *search, uint32_t limit)
+static uint64_t draw(struct search *search, uint64_t limit)
 {
     uint64_t x = search->random += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)(((x ^ x >> 31) >> 32) * limit >> 32);
+    return (x ^ x >> 31) % limit;
 }
 
-static uint64_t end_of(const struct search *search, uint32_t node)
+static bool is_limited(const struct plan_costs *costs, uint32_t max_lanes)
 {
-    return search->current->start_ns[node] + search->tries->costs->node_ns[node];
+    return max_lanes > costs->model.max_concurrent ||
+           (uint64_t)costs->most_share * max_lanes > PLAN_WHOLE_DEVICE;
 }
 
-static uint64_t wait_between(const struct search *search, uint32_t from, uint32_t to)
-{
-    const struct plan_graph *plan = search->tries->plan;
-    return plan_wait_ns(search->tries->costs, plan_place_of(plan, from), plan_place_of(plan, to));
-}
-
-static void find_lanes(struct search *search)
-{
-    const struct plan_placement *current = search->current;
-    for (uint32_t lane = 0; lane < current->num_lanes; lane++)
-        search->lane_last[lane] = PLAN_NONE;
-    for (uint32_t i = 0; i < search->tries->plan->num_nodes; i++) {
-        uint32_t node = current->issued[i], *last = &search->lane_last[current->lane_of[node]];
-        search->lane_before[node] = *last;
-        *last = node;
-    }
-}
-
-// What the node started behind: of what it may have waited for, what ended last.
-static uint32_t find_cause(const struct search *search, uint32_t node)
-{
-    const struct plan_graph *plan = search->tries->plan;
-    const braid_cost_model *model = &search->tries->costs->model;
-    uint32_t cause = search->lane_before[node];
-    uint64_t latest = cause == PLAN_NONE ? 0 : end_of(search, cause) + model->node_ns;
-    for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
-        uint32_t pred = plan->pred_nodes[e];
-        bool same = search->current->lane_of[pred] == search->current->lane_of[node];
-        uint64_t seen = end_of(search, pred) + (same ? 0 : wait_between(search, pred, node));
-        if (seen >= latest) {
-            latest = seen;
-            cause = pred;
-        }
-    }
-    return cause;
-}
-
-// From the node that ends last back to one that started behind nothing.
-static void find_chain(struct search *search)
-{
-    const struct plan_graph *plan = search->tries->plan;
-    uint32_t node = search->current->issued[0];
-    for (uint32_t i = 0; i < plan->num_nodes; i++)
-        if (end_of(search, i) > end_of(search, node))
-            node = i;
-    for (search->num_chain = 0; node != PLAN_NONE && search->num_chain < plan->num_nodes;
-         node = find_cause(search, node))
-        search->chain[search->num_chain++] = node;
-}
-
-// Units by the time at which they must start if the plan is to be no longer.
-static braid_status justify(struct search *search)
-{
-    const struct plan_graph *plan = search->tries->plan;
-    const struct plan_costs *costs = search->tries->costs;
-    const struct plan_placement *current = search->current;
-    uint64_t *tails = search->keys;
-    memset(tails, 0, plan->num_nodes * sizeof(*tails));
-    for (uint32_t i = plan->num_nodes; i-- > 0;) {
-        uint32_t node = current->issued[i], before = search->lane_before[node];
-        tails[node] += costs->node_ns[node]; // until now, what is behind it
-        if (before != PLAN_NONE && tails[before] < tails[node] + costs->model.node_ns)
-            tails[before] = tails[node] + costs->model.node_ns;
-        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
-            uint32_t pred = plan->pred_nodes[e];
-            bool same = current->lane_of[pred] == current->lane_of[node];
-            uint64_t tail = tails[node] + (same ? 0 : wait_between(search, pred, node));
-            tails[pred] = tail > tails[pred] ? tail : tails[pred];
-        }
-    }
-    uint64_t *keys = tails + plan->num_nodes;
-    for (uint32_t unit = 0; unit < search->num_units; unit++)
-        keys[unit] = UINT64_MAX - tails[plan_first_member(plan, unit)];
-    braid_plan_ranks_finish(&search->ranks);
-    return braid_plan_ranks_create(keys, search->num_units, &search->ranks);
-}
-
-static void move_unit(struct search *search, uint32_t from, uint32_t to)
-{
-    uint32_t *unit_at = search->ranks.unit_at, unit = unit_at[from];
-    if (to < from)
-        memmove(unit_at + to + 1, unit_at + to, (from - to) * sizeof(*unit_at));
-    else
-        memmove(unit_at + from, unit_at + from + 1, (to - from) * sizeof(*unit_at));
-    unit_at[to] = unit;
-}
-
-static uint32_t place_of(const struct search *search, uint32_t node)
-{
-    return search->ranks.rank_of[plan_unit_of(search->tries->plan, node)];
-}
-
-static void change_order(struct search *search)
-{
-    uint32_t num = search->num_units, window = num / 8 + 2;
-    uint32_t choice = random_below(search, 4);
-    uint32_t node = search->chain[random_below(search, search->num_chain)];
-    if (choice < 3) {
-        uint32_t before = search->lane_before[node], from = place_of(search, node);
-        uint32_t to = before == PLAN_NONE ? from : place_of(search, before);
-        if (choice == 2 || to >= from) {
-            uint32_t most = from < window ? from : window;
-            to = from - random_below(search, most + 1);
-        }
-        move_unit(search, from, to);
-    } else {
-        uint32_t from = random_below(search, num);
-        uint32_t to = from + random_below(search, 2 * window + 1);
-        to = to < window ? 0 : to - window;
-        move_unit(search, from, to < num ? to : num - 1);
-    }
-}
-
-static void index_order(struct search *search)
-{
-    for (uint32_t i = 0; i < search->num_units; i++)
-        search->ranks.rank_of[search->ranks.unit_at[i]] = i;
-}
-
-static void take_order(struct search *search)
-{
-    memcpy(search->taken, search->ranks.unit_at, search->num_units * sizeof(*search->taken));
-    find_lanes(search);
-    find_chain(search);
-}
-
-static void forget_order(struct search *search)
-{
-    memcpy(search->ranks.unit_at, search->taken, search->num_units * sizeof(*search->taken));
-    index_order(search);
-}
-
-// Of two plans as long, one with more waits is gone on from now and then, and never the result.
-static void take_plan(struct search *search, struct plan_placement *plan, uint64_t ns,
-                      bool *out_shorter)
-{
-    uint64_t best_ns = braid_plan_length(search->tries, search->best);
-    bool better = ns < best_ns || (ns == best_ns && plan->waits.num <= search->best->waits.num);
-    *out_shorter = ns < best_ns;
-    if (ns > best_ns || (!better && plan->waits.num > search->current->waits.num &&
-                         random_below(search, MOVES_TO_MORE_WAITS) > 0)) {
-        braid_plan_placement_finish(plan);
-        forget_order(search);
-        return;
-    }
-    struct plan_placement *place = better ? search->best : &search->other;
-    braid_plan_placement_finish(&search->other);
-    if (better)
-        braid_plan_placement_finish(search->best);
-    *place = *plan;
-    search->current = place;
-    take_order(search);
-}
-
-// Makes a plan of the order at hand, and takes or forgets it.
-static braid_status try_order(struct search *search, bool *out_shorter)
+static bool allocate(struct search *search, uint32_t max_lanes)
 {
     const struct plan_tries *tries = search->tries;
-    uint64_t best_ns = braid_plan_length(tries, search->best);
-    const struct plan_limits limits = { search->num_lanes, true, best_ns };
-    struct plan_placement plan;
-    braid_status status =
-        braid_plan_place(tries->plan, tries->costs, &search->ranks, &limits, &plan);
-    if (!status)
-        take_plan(search, &plan, plan.given_up ? UINT64_MAX : braid_plan_length(tries, &plan),
-                  out_shorter);
-    return status;
-}
-
-// Units as the placement issues them.
-static braid_status start_order(struct search *search)
-{
-    const struct plan_graph *plan = search->tries->plan;
-    for (uint32_t i = 0; i < plan->num_nodes; i++) {
-        uint32_t node = search->current->issued[i];
-        if (plan_member_before(plan, node) == PLAN_NONE)
-            search->keys[plan_unit_of(plan, node)] = i;
-    }
-    braid_status status = braid_plan_ranks_create(search->keys, search->num_units, &search->ranks);
-    if (!status)
-        take_order(search);
-    return status;
-}
-
-static bool allocate(struct search *search)
-{
-    size_t num_nodes = search->tries->plan->num_nodes, num_units = search->num_units;
-    search->taken = plan_allocate(num_units, sizeof(*search->taken));
-    search->keys = plan_allocate(num_nodes + num_units, sizeof(*search->keys));
-    search->lane_before = plan_allocate(num_nodes, sizeof(*search->lane_before));
-    size_t num_lanes = (size_t)search->num_lanes * search->tries->plan->num_places;
-    search->lane_last = plan_allocate(num_lanes, sizeof(*search->lane_last));
-    search->chain = plan_allocate(num_nodes, sizeof(*search->chain));
-    return search->taken && search->keys && search->lane_before && search->lane_last &&
-           search->chain;
+    search->keys = plan_allocate(tries->plan->num_units, sizeof(*search->keys));
+    search->lane_of = plan_allocate(tries->plan->num_units, sizeof(*search->lane_of));
+    search->order = plan_allocate(tries->plan->num_units, sizeof(*search->order));
+    search->place_in = plan_allocate(tries->plan->num_units, sizeof(*search->place_in));
+    return braid_plan_pass_init(&search->pass, tries->plan, tries->costs, max_lanes) &&
+           search->keys && search->lane_of && search->order && search->place_in;
 }
 
 static void finish(struct search *search)
 {
-    braid_plan_placement_finish(&search->other);
-    braid_plan_ranks_finish(&search->ranks);
-    free(search->taken);
+    braid_plan_pass_finish(&search->pass);
     free(search->keys);
-    free(search->lane_before);
-    free(search->lane_last);
-    free(search->chain);
+    free(search->lane_of);
+    free(search->order);
+    free(search->place_in);
+}
+
+static void load(struct search *search, const struct plan_placement *placement)
+{
+    struct plan_pass *pass = &search->pass;
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < pass->plan->num_nodes; i++) {
+        uint32_t node = placement->issued[i], unit = plan_unit_of(pass->plan, node);
+        if (plan_member_before(pass->plan, node) != PLAN_NONE)
+            continue;
+        pass->sequence[num++] = unit;
+        pass->start_ns[unit] = placement->start_ns[node];
+        pass->lane_of[unit] = placement->lane_of[node];
+    }
+    pass->num_lanes = placement->num_lanes;
+    pass->makespan_ns = placement->makespan_ns;
+}
+
+// Hinted units stay where list scheduling has put them; the others choose lanes anew.
+static void unpin(struct search *search)
+{
+    struct plan_pass *pass = &search->pass;
+    for (uint32_t unit = 0; unit < pass->plan->num_units; unit++) {
+        bool hinted = pass->plan->hint_of && pass->plan->hint_of[unit];
+        pass->pins[unit] = hinted ? pass->lane_of[unit] : PLAN_NONE;
+    }
+}
+
+// From the plan in the pass: as late as can be, and the keys for a pass forward.
+static void go_back(struct search *search)
+{
+    braid_plan_pass_turn(&search->pass);
+    braid_plan_pass_run(&search->pass, false);
+    braid_plan_pass_turn(&search->pass);
+}
+
+static braid_status place_forward(struct search *search)
+{
+    struct plan_pass *pass = &search->pass;
+    const struct plan_limits limits = { pass->max_lanes, true, UINT64_MAX };
+    struct plan_placement plan;
+    braid_plan_pass_rank(pass);
+    braid_status status = braid_plan_place(pass->plan, pass->costs, &pass->ranks, &limits, &plan);
+    if (status)
+        return status;
+    load(search, &plan);
+    braid_plan_keep_shorter(search->tries, search->best, &plan);
+    return BRAID_OK;
+}
+
+static braid_status go_forward(struct search *search)
+{
+    if (search->is_limited)
+        return place_forward(search);
+    braid_plan_pass_run(&search->pass, true);
+    return BRAID_OK;
+}
+
+// Makes a plan of the pass where that may be a better one: it is shorter; or, a few times, as long,
+// since it may have fewer waits.
+static braid_status realise(struct search *search, bool shorter)
+{
+    struct plan_placement plan;
+    if (!shorter && search->num_equals++ >= MOST_EQUALS)
+        return BRAID_OK;
+    braid_status status = braid_plan_realise(&search->pass, &plan);
+    if (!status)
+        braid_plan_keep_shorter(search->tries, search->best, &plan);
+    return status;
+}
+
+// A plan that is no longer is where the search goes on.
+static braid_status accept(struct search *search)
+{
+    struct plan_pass *pass = &search->pass;
+    size_t num = pass->plan->num_units;
+    bool shorter = pass->makespan_ns < search->length_ns;
+    if (pass->makespan_ns > search->length_ns)
+        return BRAID_OK;
+    search->length_ns = pass->makespan_ns;
+    braid_status status = search->is_limited ? BRAID_OK : realise(search, shorter);
+    if (status)
+        return status;
+    pass->mode = PASS_BY_KEY;
+    memcpy(search->lane_of, pass->lane_of, num * sizeof(*search->lane_of));
+    memcpy(search->order, pass->sequence, num * sizeof(*search->order));
+    for (uint32_t i = 0; i < num; i++)
+        search->place_in[search->order[i]] = i;
+    memcpy(pass->pins, pass->lane_of, num * sizeof(*pass->pins));
+    go_back(search);
+    memcpy(search->keys, pass->keys, num * sizeof(*search->keys));
+    return BRAID_OK;
+}
+
+// A unit next to this one in the graph, or PLAN_NONE.
+static uint32_t draw_neighbour(struct search *search, uint32_t unit, bool forward)
+{
+    const struct plan_graph *plan = search->tries->plan;
+    uint32_t node = forward ? plan_last_member(plan, unit) : plan_first_member(plan, unit);
+    const uint32_t *first = forward ? plan->succ_first : plan->pred_first;
+    const uint32_t *nodes = forward ? plan->succ_nodes : plan->pred_nodes;
+    uint32_t best = PLAN_NONE, from = (uint32_t)draw(search, plan->num_units), least = UINT32_MAX;
+    for (uint32_t e = first[node]; e < first[node + 1]; e++) {
+        uint32_t other = plan_unit_of(plan, nodes[e]);
+        uint32_t behind = search->place_in[other] - from; // the first one from there on, cyclic
+        if (behind <= least) {
+            least = behind;
+            best = other;
+        }
+    }
+    return best;
+}
+
+// Most units stay on their lanes; those of some path go to one.
+static void move_path(struct search *search)
+{
+    struct plan_pass *pass = &search->pass;
+    uint32_t num = pass->plan->num_units, lane = (uint32_t)draw(search, pass->max_lanes);
+    bool forward = draw(search, 2);
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t unit = search->order[i];
+        pass->pins[unit] = draw(search, 8) ? search->lane_of[unit] : PLAN_NONE;
+    }
+    uint32_t unit = search->order[draw(search, num)];
+    while (unit != PLAN_NONE) {
+        pass->pins[unit] = lane;
+        unit = draw(search, 3) ? draw_neighbour(search, unit, forward) : PLAN_NONE;
+    }
+}
+
+// Starts a step from the plan at hand: with the keys of all units changed a little, or of a few
+// altogether.
+static void disturb(struct search *search, uint32_t step)
+{
+    static const uint8_t parts[] = { 16, 4, 64, 8 };
+    struct plan_pass *pass = &search->pass;
+    uint32_t num = pass->plan->num_units;
+    uint64_t range = search->length_ns / parts[step / 2 % 4] + 1;
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t unit = search->order[i];
+        pass->keys[unit] = search->keys[unit];
+        if (step % 2)
+            pass->keys[unit] += draw(search, range);
+        else if (draw(search, num) < 2)
+            pass->keys[unit] = draw(search, search->length_ns + 1);
+    }
+    memcpy(pass->lane_of, search->lane_of, num * sizeof(*pass->lane_of));
+    if (search->tries->costs->model.wait_ns && pass->plan->num_places == 1 && step % 5 < 4)
+        move_path(search);
+    else
+        unpin(search);
+    for (uint32_t unit = 0; pass->plan->hint_of && unit < num; unit++)
+        if (pass->plan->hint_of[unit])
+            pass->pins[unit] = search->lane_of[unit];
+}
+
+// Goes forward with the keys at hand, and once back and forward again if that is too long.
+static braid_status improve(struct search *search)
+{
+    braid_status status = go_forward(search);
+    if (!status && search->pass.makespan_ns <= search->length_ns)
+        return accept(search);
+    if (status)
+        return status;
+    unpin(search);
+    go_back(search);
+    status = go_forward(search);
+    return status ? status : accept(search);
+}
+
+static braid_status step_once(struct search *search, uint32_t step)
+{
+    disturb(search, step);
+    search->pass.mode = step / 2 % NUM_PASS_MODES;
+    return improve(search);
 }
 
 static bool is_shortest(const struct search *search)
 {
     const struct plan_costs *costs = search->tries->costs;
     uint64_t roots = (search->best->num_lanes - 1) * costs->model.root_ns;
-    return search->best->waits.num == 0 && search->best->makespan_ns <= costs->critical_ns + roots;
+    uint64_t bound =
+        braid_plan_lower_bound(costs, search->pass.max_lanes * search->pass.plan->num_places);
+    return search->best->makespan_ns <= bound + roots;
+}
+
+// The heaviest path ahead goes first, with what each edge takes.
+static void set_bottom_keys(struct search *search, uint64_t edge_ns)
+{
+    struct plan_pass *pass = &search->pass;
+    const struct plan_graph *plan = pass->plan;
+    memset(pass->keys, 0, plan->num_units * sizeof(*pass->keys));
+    for (uint32_t i = plan->num_nodes; i-- > 0;) {
+        uint32_t node = plan_ordered_node(plan, i), unit = plan_unit_of(plan, node);
+        uint64_t below = 0;
+        for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
+            uint64_t tail = pass->keys[plan_unit_of(plan, plan->succ_nodes[e])];
+            below = tail > below ? tail : below;
+        }
+        below += edge_ns + pass->length_ns[unit];
+        pass->keys[unit] = below > pass->keys[unit] ? below : pass->keys[unit];
+    }
+    for (uint32_t unit = 0; unit < plan->num_units; unit++)
+        pass->keys[unit] = INT64_MAX - pass->keys[unit];
+}
+
+static braid_status begin(struct search *search)
+{
+    load(search, search->best);
+    search->length_ns = UINT64_MAX;
+    unpin(search);
+    go_back(search);
+    braid_status status = go_forward(search);
+    if (!status)
+        status = accept(search);
+    uint32_t next = search->is_limited ? NUM_PASS_MODES : 1; // list scheduling has no modes
+    for (uint32_t i = 0; i < search->num_starts && !status && !is_shortest(search); i += next) {
+        load(search, search->best);
+        unpin(search);
+        set_bottom_keys(search, i < NUM_PASS_MODES ? search->tries->costs->model.wait_ns : 0);
+        search->pass.mode = i % NUM_PASS_MODES;
+        status = improve(search);
+    }
+    return status;
+}
+
+static braid_status search_all(struct search *search)
+{
+    braid_status status = begin(search);
+    for (uint32_t step = 0; step < search->num_steps && !status && !is_shortest(search); step++)
+        status = step_once(search, step);
+    return status;
+}
+
+static braid_status run_search(struct search *search, uint32_t max_lanes)
+{
+    const struct plan_tries *tries = search->tries;
+    search->is_limited = is_limited(tries->costs, max_lanes);
+    braid_status status = allocate(search, max_lanes)
+                              ? search_all(search)
+                              : braid_error_no_memory("the search for a plan");
+    finish(search);
+    return status;
+}
+
+static braid_status improve_cheaply(struct plan_tries *tries, uint32_t max_lanes,
+                                    struct plan_placement *placement)
+{
+    const struct plan_graph *plan = tries->plan;
+    uint32_t lanes = useful_lanes(plan, max_lanes);
+    uint64_t visits = braid_plan_pass_visits(plan, lanes) + 1;
+    struct search search = { .tries = tries,
+                             .best = placement,
+                             .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_STARTS),
+                             .num_steps = least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) };
+    return run_search(&search, lanes);
+}
+
+// A list plan that is improved may be too long before, so it is not given up.
+braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *limits,
+                            struct plan_placement *out_placement)
+{
+    struct plan_placement best;
+    struct plan_limits own = *limits;
+    bool improves = is_improved(tries->plan, limits->max_lanes);
+    if (improves)
+        own.give_up_ns = UINT64_MAX;
+    braid_status status = braid_plan_try_lists(tries, &own, &best);
+    if (status)
+        return status;
+    if (improves)
+        status = improve_cheaply(tries, limits->max_lanes, &best);
+    if (status)
+        braid_plan_placement_finish(&best);
+    else
+        *out_placement = best;
+    return status;
 }
 
 braid_status braid_plan_search(struct plan_tries *tries, uint32_t num_steps,
                                struct plan_placement *placement)
 {
-    struct search search = { .tries = tries,
-                             .best = placement,
-                             .current = placement,
-                             .num_units = tries->plan->num_units,
-                             .num_lanes = placement->most_lanes };
-    if (search.num_units < 2 || placement->num_lanes < 2)
+    struct search search = {
+        .tries = tries, .best = placement, .num_steps = num_steps, .random = 1
+    };
+    if (placement->most_lanes < 2)
         return BRAID_OK;
-    braid_status status =
-        allocate(&search) ? start_order(&search) : braid_error_no_memory("the search for a plan");
-    bool shorter = true;
-    for (uint32_t step = 0; step < num_steps && !status && !is_shortest(&search); step++) {
-        if (shorter)
-            status = justify(&search);
-        else
-            change_order(&search);
-        if (!status) {
-            index_order(&search);
-            status = try_order(&search, &shorter);
-        }
-    }
-    finish(&search);
-    return status;
+    return run_search(&search, placement->most_lanes);
 }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded search for a shorter plan on the same number of lanes.
+// List scheduling, and shorter plans by search.
 #ifndef BRAID_PLAN_SEARCH_H
 #define BRAID_PLAN_SEARCH_H
 
 #include "plan/plan_try.h"
 
-// Takes that many steps from a placement, each a placement in a slightly other order of units, and
-// leaves the shortest found, which is never longer. The steps are the same on every machine.
-// Errors: BRAID_NO_MEMORY, and the placement is as it was or a shorter one.
+// Places the graph within the limits, or gives it up. A graph of limited size is not given up, and
+// its plan is improved as far as every plan can afford: by forward-backward improvement of it and
+// of other orders, and by some steps of search. So it is never longer than by list scheduling, and
+// is the same on every machine. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *limits,
+                            struct plan_placement *out_placement);
+
+// Takes that many more steps, on as many lanes as the placement has. Errors: BRAID_NO_MEMORY, and
+// the placement is as it was or a shorter one.
 braid_status braid_plan_search(struct plan_tries *tries, uint32_t num_steps,
                                struct plan_placement *placement);
 

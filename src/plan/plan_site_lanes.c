@@ -4,6 +4,7 @@
 #include "plan/plan_site_lanes.h"
 
 #include "plan/plan_gain.h"
+#include "plan/plan_search.h"
 
 // A big graph is tried as often as visiting this many units and edges allows, but once at least.
 #define MOST_VISITS 2000000

@@ -100,8 +100,8 @@ void braid_plan_keep_shorter(const struct plan_tries *tries, struct plan_placeme
     braid_plan_placement_finish(&worse);
 }
 
-braid_status braid_plan_try_first(struct plan_tries *tries, const struct plan_limits *limits,
-                                  struct plan_placement *out_placement)
+static braid_status try_bottom(struct plan_tries *tries, const struct plan_limits *limits,
+                               struct plan_placement *out_placement)
 {
     braid_status status =
         braid_plan_place(tries->plan, tries->costs, &tries->by_bottom, limits, out_placement);
@@ -115,8 +115,8 @@ braid_status braid_plan_try_first(struct plan_tries *tries, const struct plan_li
     return BRAID_OK;
 }
 
-braid_status braid_plan_try_levels(struct plan_tries *tries, const struct plan_limits *limits,
-                                   struct plan_placement *best)
+static braid_status try_levels(struct plan_tries *tries, const struct plan_limits *limits,
+                               struct plan_placement *best)
 {
     struct plan_placement other;
     if (limits->max_lanes < 2 || !tries->by_level.rank_of)
@@ -130,17 +130,17 @@ braid_status braid_plan_try_levels(struct plan_tries *tries, const struct plan_l
     return BRAID_OK;
 }
 
-braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *limits,
-                            struct plan_placement *out_placement)
+braid_status braid_plan_try_lists(struct plan_tries *tries, const struct plan_limits *limits,
+                                  struct plan_placement *out_placement)
 {
     struct plan_placement best;
-    braid_status status = braid_plan_try_first(tries, limits, &best);
+    braid_status status = try_bottom(tries, limits, &best);
     if (status)
         return status;
     struct plan_limits shorter = *limits;
     if (!best.given_up)
         shorter = (struct plan_limits){ best.most_lanes, true, braid_plan_length(tries, &best) };
-    status = braid_plan_try_levels(tries, &shorter, &best);
+    status = try_levels(tries, &shorter, &best);
     if (status)
         braid_plan_placement_finish(&best);
     else

@@ -28,14 +28,10 @@ uint64_t braid_plan_visits(const struct plan_graph *plan, uint64_t num_tries);
 // How long a plan is.
 uint64_t braid_plan_length(const struct plan_tries *tries, const struct plan_placement *placement);
 
-// Places the graph within the limits, or gives it up: by the heaviest path ahead; by level, kept in
-// the place of `best` where it is shorter; or by both. Errors: BRAID_NO_MEMORY.
-braid_status braid_plan_try_first(struct plan_tries *tries, const struct plan_limits *limits,
+// Places the graph within the limits by list scheduling in the best of several orders, or gives it
+// up. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_try_lists(struct plan_tries *tries, const struct plan_limits *limits,
                                   struct plan_placement *out_placement);
-braid_status braid_plan_try_levels(struct plan_tries *tries, const struct plan_limits *limits,
-                                   struct plan_placement *best);
-braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *limits,
-                            struct plan_placement *out_placement);
 
 // Takes `other` in the place of `best` where it is shorter, or as long with fewer waits; finishes
 // the one that is not taken. One given up is never taken.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// braid_schedule_options.effort: a search behind list scheduling finds shorter plans, never a
-// longer one, and always the same.
+// Every plan is searched for a little beyond list scheduling, and further by
+// braid_schedule_options.effort: that finds shorter plans, never a longer one, and always the same.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,13 +19,47 @@ static void what_list_scheduling_misses_is_found(void **state)
         new_node(graph, NULL, costs[i], NO_NODE, NO_NODE);
     braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
     braid_schedule_info info = plan_info(graph, options);
-    assert_int_equal(info.makespan_ns, 7);
-    assert_int_equal(info.saved_ns, 0);
-    options.effort = 50;
-    info = plan_info(graph, options);
     assert_int_equal(info.makespan_ns, 6);
-    assert_int_equal(info.saved_ns, 1);
+    assert_int_equal(info.saved_ns, 0);
     assert_int_equal(info.num_lanes, 2);
+    braid_graph_destroy(graph);
+}
+
+// Node 1 may start at once, and must not: node 2 and node 3 want both lanes right after node 0.
+static void a_lane_stays_idle_beside_a_ready_node_where_that_gains(void **state)
+{
+    (void)state;
+    static const uint64_t costs[] = { 1, 37, 36, 36, 27, 10 };
+    braid_graph *graph = new_graph();
+    braid_node nodes[6];
+    for (int i = 0; i < 6; i++)
+        nodes[i] = new_node(graph, NULL, costs[i], NO_NODE, NO_NODE);
+    new_edge(graph, nodes[0], nodes[2]);
+    new_edge(graph, nodes[0], nodes[3]);
+    new_edge(graph, nodes[2], nodes[4]);
+    new_edge(graph, nodes[3], nodes[4]);
+    new_edge(graph, nodes[4], nodes[5]);
+    braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
+    assert_int_equal(plan_info(graph, options).makespan_ns, 74);
+    braid_graph_destroy(graph);
+}
+
+// Waits take as much as nodes: 13 is the optimum, and list scheduling alone takes 21.
+static void nodes_go_where_waits_are_spared(void **state)
+{
+    (void)state;
+    static const uint64_t costs[] = { 1, 4, 4, 1, 4, 7 };
+    static const int edges[][2] = { { 0, 1 }, { 0, 2 }, { 0, 3 }, { 1, 3 },
+                                    { 0, 4 }, { 1, 4 }, { 2, 4 }, { 3, 5 } };
+    braid_graph *graph = new_graph();
+    braid_node nodes[6];
+    for (int i = 0; i < 6; i++)
+        nodes[i] = new_node(graph, NULL, costs[i], NO_NODE, NO_NODE);
+    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+        new_edge(graph, nodes[edges[i][0]], nodes[edges[i][1]]);
+    braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
+    options.costs.wait_ns = 4;
+    assert_int_equal(plan_info(graph, options).makespan_ns, 13);
     braid_graph_destroy(graph);
 }
 
@@ -73,7 +107,7 @@ static void no_plan_is_longer_and_waits_stay_the_fewest(void **state)
         assert_true(info.expected_ns <= listed.expected_ns);
         if (options.fixed_lanes)
             assert_int_equal(info.makespan_ns + info.saved_ns, listed.makespan_ns);
-        if (info.expected_ns == listed.expected_ns && info.num_lanes == listed.num_lanes)
+        if (info.makespan_ns == listed.makespan_ns && info.num_lanes == listed.num_lanes)
             assert_true(info.num_waits <= listed.num_waits);
         assert_int_equal(info.num_waits, minimum_waits(found, num_nodes, from, to, num_edges));
         check_same(found, again);
@@ -88,7 +122,7 @@ static void no_plan_is_longer_and_waits_stay_the_fewest(void **state)
         braid_schedule_destroy(again);
         braid_graph_destroy(graph);
     }
-    assert_true(num_shorter > 40);
+    assert_true(num_shorter > 0);
 }
 
 // Loops that take preludes along; hints beside them.
@@ -168,13 +202,15 @@ static void real_graphs_gain(void **state)
            "shorter, %.2f %% in the mean, %.2f %% at most\n",
            num_shorter, num, 100 * sum / num, 100 * most);
     corpus_finish(&corpus);
-    assert_true(num_shorter * 4 > num);
+    assert_true(num_shorter * 20 > num);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_list_scheduling_misses_is_found),
+        cmocka_unit_test(a_lane_stays_idle_beside_a_ready_node_where_that_gains),
+        cmocka_unit_test(nodes_go_where_waits_are_spared),
         cmocka_unit_test(no_plan_is_longer_and_waits_stay_the_fewest),
         cmocka_unit_test(bundles_and_hints_are_kept),
         cmocka_unit_test(maximum_concurrency_has_nothing_to_search),

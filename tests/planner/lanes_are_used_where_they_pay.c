@@ -85,7 +85,7 @@ static void more_lanes_never_make_a_longer_plan(void **state)
     struct random random = { 21 };
     uint32_t from[480], to[480], num_nodes;
     size_t num_edges;
-    for (int trial = 0; trial < 200; trial++) {
+    for (int trial = 0; trial < 100; trial++) {
         braid_graph *graph = random_graph(&random, 120, &num_nodes, from, to, &num_edges);
         braid_schedule_options options = { .fixed_lanes = trial % 4 >= 2 };
         if (trial % 2)
@@ -110,7 +110,7 @@ static void more_lanes_never_make_a_longer_plan_of_a_wide_graph(void **state)
 {
     (void)state;
     struct random random = { 23 };
-    for (int trial = 0; trial < 60; trial++) {
+    for (int trial = 0; trial < 30; trial++) {
         braid_graph *graph = new_graph();
         for (uint32_t i = 0; i < 150; i++) {
             uint32_t first = i > 40 ? i - 40 : 0, num = i - first;

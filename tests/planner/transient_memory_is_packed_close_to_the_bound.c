@@ -2,6 +2,9 @@
 // Transient buffers are packed into little more than the most that may be alive at once.
 #include <stdlib.h>
 
+#include "memory/antichain.h"
+#include "memory/pack_by_time.h"
+#include "memory/settle.h"
 #include "planner/corpus.h"
 #include "planner/plan_testing.h"
 
@@ -101,6 +104,70 @@ static void entangled_buffers_are_packed_close_to_the_bound(void **state)
     }
 }
 
+// So many that not each pair is looked at. Each node reads what two of the hundred before it wrote.
+static braid_graph *graph_of_many(uint32_t num_nodes)
+{
+    braid_graph *graph = new_graph();
+    struct random random = { 23 };
+    braid_resource *outputs = calloc(num_nodes, sizeof(*outputs));
+    assert_non_null(outputs);
+    for (uint32_t i = 0; i < num_nodes; i++) {
+        outputs[i] = transient(graph, "output", drawn_bytes(&random));
+        braid_access accesses[3] = { { outputs[i], BRAID_WRITE } };
+        uint32_t back = i < 100 ? i : 100;
+        for (uint32_t k = 1; k < 3 && i; k++)
+            accesses[k] =
+                (braid_access){ outputs[i - 1 - random_below(&random, back)], BRAID_READ };
+        braid_empty node = { .node = { .accesses = accesses,
+                                       .num_accesses = i ? 3 : 1,
+                                       .cost_ns = 1 + random_below(&random, 50) } };
+        check_ok(braid_graph_add_empty(graph, &node, NULL));
+    }
+    free(outputs);
+    return graph;
+}
+
+// Blocks that share bytes are never alive at once, and the last one ends where the arena does.
+static void check_offsets(const struct lifetimes *lifetimes, const uint64_t *offsets,
+                          uint64_t arena_bytes)
+{
+    uint64_t most = 0;
+    for (uint32_t a = 0; a < lifetimes->num; a++) {
+        uint64_t end = offsets[a] + lifetimes->bytes[a];
+        most = end > most ? end : most;
+        assert_int_equal(offsets[a] % lifetimes->alignments[a], 0);
+        for (uint32_t b = 0; b < a; b++) {
+            bool apart = offsets[b] >= end || offsets[b] + lifetimes->bytes[b] <= offsets[a];
+            assert_true(apart || !lifetimes_interfere(lifetimes, a, b));
+        }
+    }
+    assert_int_equal(most, arena_bytes);
+}
+
+// With as many questions as it takes, and with none.
+static void many_buffers_are_packed_where_the_plan_orders_them(void **state)
+{
+    (void)state;
+    braid_graph *graph = graph_of_many(5000);
+    braid_schedule *schedule = plan_on(graph, 8);
+    struct lifetimes lifetimes;
+    check_ok(braid_lifetimes_create(schedule, graph, &lifetimes));
+    check_ok(braid_settle(schedule, &lifetimes));
+    uint64_t *offsets = calloc(lifetimes.num, sizeof(*offsets)), asked, unasked, bound;
+    assert_non_null(offsets);
+    check_ok(braid_antichain_bytes(&lifetimes, &bound));
+    check_ok(braid_pack_by_time(&lifetimes, bound, UINT64_MAX, offsets, &asked));
+    check_offsets(&lifetimes, offsets, asked);
+    check_ok(braid_pack_by_time(&lifetimes, bound, 0, offsets, &unasked));
+    check_offsets(&lifetimes, offsets, unasked);
+    assert_true(asked <= bound + bound / 5);
+    assert_true(unasked <= bound + bound / 2);
+    free(offsets);
+    braid_lifetimes_finish(&lifetimes);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void the_corpus_is_packed_close_to_the_bound(void **state)
 {
     (void)state;
@@ -148,6 +215,7 @@ static void the_corpus_is_packed_close_to_the_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_buffers_are_packed_where_the_plan_orders_them),
         cmocka_unit_test(entangled_buffers_are_packed_close_to_the_bound),
         cmocka_unit_test(the_corpus_is_packed_close_to_the_bound),
     };

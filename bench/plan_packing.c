@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long packing transient buffers takes, and how much memory the packing needs.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "memory/memory_plan.h"
+#include "plan_shapes.h"
+
+static uint64_t state = 1;
+
+static uint32_t below(uint32_t limit)
+{
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (uint32_t)((state >> 33) % limit);
+}
+
+// Each node writes a buffer of 1 KiB to 1 MiB, and reads those of up to two nodes before.
+static braid_graph *make_graph(uint32_t num, uint32_t reach)
+{
+    braid_graph *graph;
+    braid_resource *outputs = calloc(num, sizeof(*outputs));
+    if (!outputs)
+        abort();
+    plan_check(braid_graph_create(&graph));
+    for (uint32_t i = 0; i < num; i++) {
+        uint64_t bytes = (UINT64_C(1024) << below(10)) / 64 * (64 + below(64));
+        plan_check(braid_graph_add_transient(graph, "output", bytes, 0, &outputs[i]));
+        braid_access accesses[3] = { { outputs[i], BRAID_WRITE } };
+        size_t num_accesses = 1;
+        for (uint32_t k = 0; k < 2 && i; k++) {
+            uint32_t pred = i - 1 - below(i < reach ? i : reach);
+            if (num_accesses < 2 || accesses[1].resource.index != outputs[pred].index)
+                accesses[num_accesses++] = (braid_access){ outputs[pred], BRAID_READ };
+        }
+        braid_empty empty = { .node = { .accesses = accesses,
+                                        .num_accesses = num_accesses,
+                                        .cost_ns = 1 + below(100) } };
+        plan_check(braid_graph_add_empty(graph, &empty, NULL));
+    }
+    free(outputs);
+    return graph;
+}
+
+static void measure(uint32_t num, uint32_t reach, uint32_t lanes)
+{
+    braid_graph *graph = make_graph(num, reach);
+    braid_schedule *schedule;
+    struct memory_plan plan;
+    braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+    plan_check(braid_schedule_create(graph, &options, &schedule));
+    double start = plan_cpu_seconds();
+    plan_check(braid_memory_plan_create(schedule, graph, &plan));
+    printf("| %6u | %5u | %2u | %.2f | %.3f | %.3f |\n", num, reach, lanes,
+           plan_cpu_seconds() - start,
+           (double)plan.info.arena_bytes / (double)plan.info.bound_bytes,
+           (double)plan.info.arena_bytes / (double)plan.info.unshared_bytes);
+    fflush(stdout);
+    braid_memory_plan_finish(&plan);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t most = argc > 1 ? (uint32_t)atoi(argv[1]) : 100000;
+    printf("| buffers | reads from before | lanes | s | arena / bound | arena / unshared |\n"
+           "|---:|---:|---:|---:|---:|---:|\n");
+    static const uint32_t nums[] = { 1000, 3000, 10000, 30000, 100000 };
+    for (size_t i = 0; i < sizeof(nums) / sizeof(nums[0]) && nums[i] <= most; i++) {
+        for (uint32_t reach = 10; reach <= 1000; reach *= 10)
+            measure(nums[i], reach, 8);
+    }
+    return 0;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long plans are beside the shortest there are: published optima, list schedulers, and graphs
+// that a search makes as bad as it can.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan_build.h"
+#include "plan_quality.h"
+#include "plan_shapes.h"
+#include "planner/corpus.h"
+
+static uint64_t plan_length(const braid_graph *graph, const braid_schedule_options *options)
+{
+    braid_schedule *schedule;
+    braid_schedule_info info;
+    plan_check(braid_schedule_create(graph, options, &schedule));
+    braid_schedule_get_info(schedule, &info);
+    braid_schedule_destroy(schedule);
+    return info.makespan_ns;
+}
+
+static uint64_t corpus_length(const struct corpus_graph *from, braid_schedule_options options)
+{
+    braid_graph *graph;
+    plan_check(corpus_make_graph(from, &graph));
+    uint64_t length = plan_length(graph, &options);
+    braid_graph_destroy(graph);
+    return length;
+}
+
+// By number of lanes: how many published optima there are, and are met.
+static void compare_optima(const struct corpus *corpus, uint32_t effort)
+{
+    enum { MOST_LANES = 64 };
+    struct corpus_row *rows;
+    size_t num_rows, num[MOST_LANES + 1] = { 0 }, met[MOST_LANES + 1] = { 0 };
+    if (!corpus_read_table(corpus_folder(), "STG_OPTIMA.tsv", &rows, &num_rows))
+        exit(1);
+    double start = plan_cpu_seconds(), logs = 0;
+    for (size_t i = 0; i < num_rows; i++) {
+        uint32_t lanes = (uint32_t)rows[i].values[0];
+        uint64_t length = corpus_length(
+            corpus_find(corpus, rows[i].name),
+            (braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true, .effort = effort });
+        logs += log((double)length / (double)rows[i].values[2]);
+        size_t at = lanes < MOST_LANES ? lanes : MOST_LANES;
+        num[at]++, num[0]++;
+        met[at] += length <= rows[i].values[2];
+        met[0] += length <= rows[i].values[2];
+    }
+    printf("effort %u: %zu of %zu published optima are met (%.1f %%), length / optimum %.4f in the "
+           "mean, %.1f s\n",
+           effort, met[0], num[0], 100.0 * (double)met[0] / (double)num[0],
+           exp(logs / (double)num_rows), plan_cpu_seconds() - start);
+    for (size_t lanes = 1; lanes <= MOST_LANES; lanes++)
+        if (num[lanes])
+            printf("  %zu lanes: %zu of %zu\n", lanes, met[lanes], num[lanes]);
+    free(rows);
+}
+
+// A graph on a number of lanes with some price of waits, beside all list schedulers.
+struct comparison {
+    uint64_t num, num_behind, num_over; // by more than 1 %
+    double worst;
+    char worst_name[160];
+    double logs; // of plan / shortest list
+};
+
+static void compare_graph(const struct corpus_graph *from, uint32_t lanes, double wait_share,
+                          struct comparison *comparison)
+{
+    enum { MOST_NODES_IF_SLOW = 1000 };
+    braid_graph *graph;
+    struct plan_graph *plan;
+    struct plan_costs costs;
+    uint64_t work = 0, shortest = UINT64_MAX;
+    size_t first = 0;
+    for (uint32_t i = 0; i < from->num_nodes; i++)
+        work += from->costs[i];
+    braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+    options.costs.wait_ns = (uint64_t)((double)work / from->num_nodes * wait_share);
+    plan_check(corpus_make_graph(from, &graph));
+    uint64_t length = plan_length(graph, &options);
+    plan_check(braid_plan_graph_create(graph, &plan));
+    plan_check(braid_plan_costs_create(plan, graph, &options, NULL, &costs));
+    for (size_t rule = 0; rule < num_list_rules; rule++) {
+        if (list_rule_is_slow(rule) && from->num_nodes > MOST_NODES_IF_SLOW)
+            continue;
+        uint64_t other = list_rule_length(rule, plan, &costs, lanes);
+        if (other < shortest) {
+            shortest = other;
+            first = rule;
+        }
+    }
+    double ratio = (double)length / (double)shortest;
+    comparison->num++;
+    comparison->num_behind += ratio > 1;
+    comparison->num_over += ratio > 1.01;
+    comparison->logs += log(ratio);
+    if (ratio > comparison->worst) {
+        comparison->worst = ratio;
+        snprintf(comparison->worst_name, sizeof(comparison->worst_name), "%s (%s)", from->name,
+                 list_rule_name(first));
+    }
+    braid_plan_costs_finish(&costs);
+    braid_plan_graph_release(plan);
+    braid_graph_destroy(graph);
+}
+
+static void compare_lists(const struct corpus *corpus, uint32_t most_nodes)
+{
+    static const uint32_t lanes[] = { 2, 3, 4, 8 };
+    static const double shares[] = { 0, 0.5, 1, 2 };
+    printf("graphs of up to %u nodes; plan / shortest of %zu lists\n"
+           "| lanes | wait / node | graphs | mean | behind | by over 1 %% | worst | of |\n"
+           "|---:|---:|---:|---:|---:|---:|---:|---|\n",
+           most_nodes, num_list_rules);
+    for (size_t k = 0; k < 16; k++) {
+        struct comparison sum = { .worst = 0 };
+        for (size_t i = 0; i < corpus->num_graphs; i++)
+            if (corpus->graphs[i].num_nodes && corpus->graphs[i].num_nodes <= most_nodes)
+                compare_graph(&corpus->graphs[i], lanes[k / 4], shares[k % 4], &sum);
+        printf("| %u | %.1f | %" PRIu64 " | %.4f | %" PRIu64 " | %" PRIu64 " | %.4f | %s |\n",
+               lanes[k / 4], shares[k % 4], sum.num, exp(sum.logs / (double)sum.num),
+               sum.num_behind, sum.num_over, sum.worst, sum.worst_name);
+        fflush(stdout);
+    }
+}
+
+// In graphs with waits and without, on two lanes and on three; so many seconds each.
+static void find_adversaries(double seconds, uint64_t seed)
+{
+    for (uint32_t lanes = 2; lanes <= 3; lanes++) {
+        find_adversary(lanes, false, seconds, seed);
+        find_adversary(lanes, true, seconds, seed);
+    }
+}
+
+// plan_quality [optima [EFFORT] | lists [MOST_NODES] | adversary [SECONDS [SEED]]]
+int main(int argc, char **argv)
+{
+    struct corpus corpus;
+    const char *folder = corpus_folder(), *mode = argc > 1 ? argv[1] : "";
+    uint32_t number = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
+    if (!*mode || !strcmp(mode, "adversary"))
+        find_adversaries(number ? number : 5, argc > 3 ? (uint64_t)atoll(argv[3]) : 1);
+    if (!strcmp(mode, "adversary"))
+        return 0;
+    if (!folder || !corpus_read(folder, &corpus)) {
+        printf("skipped: the corpus of task graphs is not here (BRAID_CORPUS names its folder)\n");
+        return 0;
+    }
+    if (!*mode || !strcmp(mode, "optima"))
+        compare_optima(&corpus, number);
+    if (!*mode || !strcmp(mode, "lists"))
+        compare_lists(&corpus, number ? number : 300);
+    corpus_finish(&corpus);
+    return 0;
+}

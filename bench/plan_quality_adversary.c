@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated annealing over small graphs, towards those that Braid plans worst.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "plan_quality.h"
+#include "plan_shapes.h"
+
+struct exact {
+    const struct small_graph *graph;
+    uint32_t num_lanes;
+    uint64_t wait_ns, best;
+    uint64_t bottom[MOST_EXACT_NODES], end[MOST_EXACT_NODES], free[MOST_EXACT_NODES];
+    uint32_t lane_of[MOST_EXACT_NODES];
+};
+
+// Each schedule in which nothing can start sooner is reached in the order of starts, and once
+// only: equal starts go by index, and unused lanes are alike.
+static void go_on(struct exact *exact, uint32_t placed, uint64_t last_start, uint32_t last,
+                  uint32_t num_used, uint64_t length)
+{
+    const struct small_graph *graph = exact->graph;
+    if (placed == (1u << graph->num_nodes) - 1) {
+        exact->best = length < exact->best ? length : exact->best;
+        return;
+    }
+    for (uint32_t node = 0; node < graph->num_nodes; node++) {
+        if (placed >> node & 1 || (graph->preds[node] & ~placed))
+            continue;
+        uint32_t lanes = num_used < exact->num_lanes ? num_used + 1 : num_used;
+        for (uint32_t lane = 0; lane < lanes; lane++) {
+            uint64_t start = lane < num_used ? exact->free[lane] : 0;
+            for (uint32_t pred = 0; pred < node; pred++) {
+                if (!(graph->preds[node] >> pred & 1))
+                    continue;
+                uint64_t seen =
+                    exact->end[pred] + (exact->lane_of[pred] == lane ? 0 : exact->wait_ns);
+                start = seen > start ? seen : start;
+            }
+            bool told = start > last_start || (start == last_start && (!placed || node > last));
+            if (!told || start + exact->bottom[node] >= exact->best)
+                continue;
+            uint64_t before = exact->free[lane], end = start + graph->costs[node];
+            exact->end[node] = exact->free[lane] = end;
+            exact->lane_of[node] = lane;
+            go_on(exact, placed | 1u << node, start, node, lane == num_used ? lane + 1 : num_used,
+                  end > length ? end : length);
+            exact->free[lane] = before;
+        }
+    }
+}
+
+uint64_t exact_length(const struct small_graph *graph, uint32_t num_lanes, uint64_t wait_ns,
+                      uint64_t limit)
+{
+    struct exact exact = {
+        .graph = graph, .num_lanes = num_lanes, .wait_ns = wait_ns, .best = limit
+    };
+    for (uint32_t node = graph->num_nodes; node-- > 0;) {
+        for (uint32_t after = node + 1; after < graph->num_nodes; after++)
+            if (graph->preds[after] >> node & 1 && exact.bottom[after] > exact.bottom[node])
+                exact.bottom[node] = exact.bottom[after];
+        exact.bottom[node] += graph->costs[node];
+    }
+    go_on(&exact, 0, 0, 0, 0, 0);
+    return exact.best;
+}
+
+static uint64_t random_state;
+
+static uint32_t below(uint32_t limit)
+{
+    uint64_t x = random_state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)((x ^ x >> 31) % limit);
+}
+
+static uint64_t planned_length(const struct small_graph *small, uint32_t num_lanes,
+                               uint64_t wait_ns)
+{
+    braid_graph *graph;
+    braid_schedule *schedule;
+    braid_schedule_info info;
+    braid_node nodes[MOST_EXACT_NODES];
+    plan_check(braid_graph_create(&graph));
+    for (uint32_t i = 0; i < small->num_nodes; i++) {
+        braid_empty empty = { .node = { .cost_ns = small->costs[i] } };
+        plan_check(braid_graph_add_empty(graph, &empty, &nodes[i]));
+        for (uint32_t j = 0; j < i; j++)
+            if (small->preds[i] >> j & 1)
+                plan_check(braid_graph_add_edge(graph, nodes[j], nodes[i]));
+    }
+    braid_schedule_options options = { .max_lanes = num_lanes, .fixed_lanes = true };
+    options.costs.wait_ns = wait_ns;
+    plan_check(braid_schedule_create(graph, &options, &schedule));
+    braid_schedule_get_info(schedule, &info);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+    return info.makespan_ns;
+}
+
+struct bad_case {
+    struct small_graph graph;
+    uint64_t wait_ns, planned, exact;
+    double ratio;
+};
+
+static void judge(struct bad_case *bad, uint32_t num_lanes)
+{
+    bad->planned = planned_length(&bad->graph, num_lanes, bad->wait_ns);
+    bad->exact = exact_length(&bad->graph, num_lanes, bad->wait_ns, bad->planned);
+    bad->ratio = (double)bad->planned / (double)bad->exact;
+}
+
+static void start_over(struct bad_case *bad, bool with_waits)
+{
+    bad->graph.num_nodes = 4 + below(MOST_EXACT_NODES - 3);
+    for (uint32_t i = 0; i < bad->graph.num_nodes; i++) {
+        bad->graph.costs[i] = 1 + below(50);
+        bad->graph.preds[i] = i ? (below(1u << i) & below(1u << i)) : 0;
+    }
+    bad->wait_ns = with_waits ? 1 + below(50) : 0;
+}
+
+static void change(struct bad_case *bad, bool with_waits)
+{
+    struct small_graph *graph = &bad->graph;
+    uint32_t node = below(graph->num_nodes), kind = below(8);
+    if (kind < 3) {
+        graph->costs[node] = 1 + below(50);
+    } else if (kind < 5 && node) {
+        graph->preds[node] ^= 1u << below(node);
+    } else if (kind == 5 && graph->num_nodes < MOST_EXACT_NODES) {
+        node = graph->num_nodes++;
+        graph->costs[node] = 1 + below(50);
+        graph->preds[node] = below(1u << node) & below(1u << node);
+    } else if (kind == 6 && graph->num_nodes > 4) {
+        graph->num_nodes--;
+    } else if (with_waits) {
+        bad->wait_ns = 1 + below(50);
+    }
+}
+
+static void print_case(const struct bad_case *bad)
+{
+    printf("  planned %" PRIu64 ", optimum %" PRIu64 ", waits take %" PRIu64 "; costs",
+           bad->planned, bad->exact, bad->wait_ns);
+    for (uint32_t i = 0; i < bad->graph.num_nodes; i++)
+        printf(" %" PRIu64, bad->graph.costs[i]);
+    printf("; edges");
+    for (uint32_t i = 0; i < bad->graph.num_nodes; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (bad->graph.preds[i] >> j & 1)
+                printf(" %u->%u", j, i);
+    printf("\n");
+}
+
+void find_adversary(uint32_t num_lanes, bool with_waits, double seconds, uint64_t seed)
+{
+    enum { STEPS = 1500 };
+    struct bad_case best = { .ratio = 0 };
+    uint64_t num_tried = 0;
+    double begin = plan_cpu_seconds();
+    random_state = seed;
+    while (plan_cpu_seconds() - begin < seconds) {
+        struct bad_case at, next;
+        start_over(&at, with_waits);
+        judge(&at, num_lanes);
+        for (uint32_t step = 0; step < STEPS && plan_cpu_seconds() - begin < seconds; step++) {
+            double heat = 0.05 * (1 - (double)step / STEPS) + 0.0005;
+            next = at;
+            for (uint32_t i = 0; i <= below(3); i++)
+                change(&next, with_waits);
+            judge(&next, num_lanes);
+            num_tried++;
+            if (exp((next.ratio - at.ratio) / heat) * 65536 > below(65536))
+                at = next;
+            if (at.ratio > best.ratio)
+                best = at;
+        }
+    }
+    printf("%u lanes, %s waits: at worst %.4f of the optimum, %" PRIu64 " graphs in %.0f s\n",
+           num_lanes, with_waits ? "with" : "without", best.ratio, num_tried, seconds);
+    print_case(&best);
+    fflush(stdout);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offsets for a large number of blocks, in little more than linear time.
+#ifndef BRAID_MEMORY_PACK_BY_TIME_H
+#define BRAID_MEMORY_PACK_BY_TIME_H
+
+#include "memory/lifetimes.h"
+
+// Fills out_offsets (one a block) and out_bytes as braid_pack does. It asks up to most_questions
+// times whether one block comes before another. If it would have to ask more often, two blocks
+// share bytes only where every node knows that the users of one have ended before the other is
+// used. Errors: BRAID_NO_MEMORY.
+braid_status braid_pack_by_time(const struct lifetimes *lifetimes, uint64_t bound,
+                                uint64_t most_questions, uint64_t *out_offsets,
+                                uint64_t *out_bytes);
+
+#endif

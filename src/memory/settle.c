@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks over the steps with a vector clock for each lane, and counts for each block which lanes
+// still have to learn that its last user on some lane has ended. A lane without nodes ahead has
+// nothing to learn.
+#include "memory/settle.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
+struct settle {
+    const braid_schedule *schedule;
+    struct lifetimes *lifetimes;
+    uint32_t num_lanes;
+    uint32_t *lanes, *events; // clocks; place l: so many nodes of lane l are known to have ended
+    uint32_t *left;           // per block: pairs of a lane and a last user that it does not know
+    // Blocks by their last users on each lane: those of position p of lane l are
+    // blocks[first[lane_first[l] + p]] and so on.
+    uint32_t *first, *blocks;
+};
+
+static uint32_t lane_size(const struct settle *settle, uint32_t lane)
+{
+    const uint32_t *first = settle->schedule->lane_first;
+    return first[lane + 1] - first[lane];
+}
+
+static const uint32_t *ended_of(const struct settle *settle, uint32_t block)
+{
+    return settle->lifetimes->ended + (size_t)block * settle->num_lanes;
+}
+
+static void list_last_users(struct settle *settle)
+{
+    const uint32_t *lane_first = settle->schedule->lane_first;
+    uint32_t num_nodes = settle->schedule->info.num_nodes;
+    for (uint32_t block = 0; block < settle->lifetimes->num; block++) {
+        for (uint32_t lane = 0; lane < settle->num_lanes; lane++) {
+            uint32_t ended = ended_of(settle, block)[lane];
+            settle->first[ended ? lane_first[lane] + ended : 0] += ended != 0;
+            settle->left[block] += ended ? settle->num_lanes - 1 : 0;
+        }
+    }
+    for (uint32_t i = 0; i <= num_nodes; i++)
+        settle->first[i + 1] += settle->first[i];
+    for (uint32_t block = settle->lifetimes->num; block-- > 0;) {
+        for (uint32_t lane = 0; lane < settle->num_lanes; lane++) {
+            uint32_t ended = ended_of(settle, block)[lane];
+            if (ended)
+                settle->blocks[--settle->first[lane_first[lane] + ended]] = block;
+        }
+    }
+}
+
+// A lane learns that the nodes of another from one position to another have ended.
+static void learn(struct settle *settle, uint32_t of, uint32_t from, uint32_t to, uint64_t place)
+{
+    const uint32_t *first = settle->first + settle->schedule->lane_first[of] + 1;
+    for (uint32_t at = from; at < to; at++) {
+        for (uint32_t i = first[at]; i < first[at + 1]; i++) {
+            uint32_t block = settle->blocks[i];
+            if (--settle->left[block] == 0)
+                settle->lifetimes->settled[block] = place;
+        }
+    }
+}
+
+static void wait_for(struct settle *settle, uint32_t lane, const uint32_t *event, uint64_t place)
+{
+    uint32_t *clock = settle->lanes + (size_t)lane * settle->num_lanes;
+    for (uint32_t of = 0; of < settle->num_lanes; of++) {
+        if (event[of] <= clock[of])
+            continue;
+        if (of != lane)
+            learn(settle, of, clock[of], event[of], place);
+        clock[of] = event[of];
+    }
+}
+
+// Behind its last node a lane has nothing to learn any more.
+static void run(struct settle *settle, uint32_t lane, uint64_t place)
+{
+    uint32_t *clock = settle->lanes + (size_t)lane * settle->num_lanes;
+    if (++clock[lane] < lane_size(settle, lane))
+        return;
+    for (uint32_t of = 0; of < settle->num_lanes; of++) {
+        if (of != lane)
+            learn(settle, of, clock[of], lane_size(settle, of), place + 1);
+    }
+}
+
+static void walk_step(struct settle *settle, uint64_t place)
+{
+    const braid_step *step = &settle->schedule->steps[place];
+    size_t num_lanes = settle->num_lanes;
+    uint32_t *clock = settle->lanes + step->lane * num_lanes;
+    uint32_t *event = settle->events + step->event * num_lanes;
+    if (step->kind == BRAID_STEP_RUN)
+        run(settle, step->lane, place);
+    else if (step->kind == BRAID_STEP_RECORD)
+        memcpy(event, clock, num_lanes * sizeof(*event));
+    else if (clock[step->lane] < lane_size(settle, step->lane))
+        wait_for(settle, step->lane, event, place);
+}
+
+static void walk(struct settle *settle)
+{
+    struct lifetimes *lifetimes = settle->lifetimes;
+    for (uint32_t block = 0; block < lifetimes->num; block++)
+        lifetimes->settled[block] = settle->left[block] ? settle->schedule->num_steps : 0;
+    for (uint64_t place = 0; place < settle->schedule->num_steps; place++)
+        walk_step(settle, place);
+    for (uint32_t block = 0; block < lifetimes->num; block++) {
+        if (lifetimes->settled[block] <= lifetimes->last[block])
+            lifetimes->settled[block] = lifetimes->last[block] + 1;
+    }
+}
+
+braid_status braid_settle(const braid_schedule *schedule, struct lifetimes *lifetimes)
+{
+    size_t num_lanes = lifetimes->num_lanes, cells = lifetimes->num * num_lanes;
+    struct settle settle = {
+        .schedule = schedule,
+        .lifetimes = lifetimes,
+        .num_lanes = lifetimes->num_lanes,
+        .lanes = braid_allocate_zeroed(num_lanes * num_lanes, sizeof(uint32_t)),
+        .events = braid_allocate_zeroed(num_lanes * (schedule->info.num_events + (size_t)1),
+                                        sizeof(uint32_t)),
+        .left = braid_allocate_zeroed(lifetimes->num, sizeof(uint32_t)),
+        .first = braid_allocate_zeroed(schedule->info.num_nodes + (size_t)2, sizeof(uint32_t)),
+        .blocks = braid_allocate_zeroed(cells, sizeof(uint32_t)),
+    };
+    bool done = settle.lanes && settle.events && settle.left && settle.first && settle.blocks;
+    if (done) {
+        list_last_users(&settle);
+        walk(&settle);
+    }
+    free(settle.lanes);
+    free(settle.events);
+    free(settle.left);
+    free(settle.first);
+    free(settle.blocks);
+    return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
+}

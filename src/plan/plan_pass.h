@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass of serial list scheduling over the units of a graph, forward or backward in time.
+//
+// The ready unit with the lowest key goes next, on the lane where it starts first: a lane may stay
+// idle beside a unit that is ready, if a unit that is not ready yet was worth more. In other modes
+// the unit goes next that can start first, or whose key and start add up to least. Limits of the
+// device beside the number of lanes are not looked at.
+#ifndef BRAID_PLAN_PLAN_PASS_H
+#define BRAID_PLAN_PLAN_PASS_H
+
+#include "plan/plan_bits.h"
+#include "plan/plan_costs.h"
+#include "plan/plan_rank.h"
+
+struct pass_lane {
+    uint64_t free_ns;
+    uint32_t place;
+};
+
+// When a unit may start: that depends on its lane only by the waits that it is spared.
+struct arrival {
+    uint64_t first_ns;  // after all that it comes after
+    uint32_t lane;      // of the last one of these
+    uint64_t second_ns; // after all on other lanes
+};
+
+// Which of the ready units goes next.
+enum pass_mode { PASS_BY_KEY, PASS_BY_START, PASS_BY_BOTH, NUM_PASS_MODES };
+
+struct plan_pass {
+    const struct plan_graph *plan;
+    const struct plan_costs *costs;
+    uint32_t max_lanes; // of each place
+
+    uint64_t *length_ns; // per unit
+    uint64_t *keys;      // per unit, set by the caller
+    uint32_t *pins;      // per unit, set by the caller: the lane of an earlier pass, or PLAN_NONE
+    enum pass_mode mode; // set by the caller
+
+    uint64_t *start_ns; // per unit, from the end of the graph if the pass goes backward
+    uint32_t *lane_of;  // per unit
+    uint32_t *sequence; // units in the order in which they were placed
+    uint32_t num_lanes;
+    uint64_t makespan_ns; // with the cost of lanes beyond the first
+
+    struct pass_lane *lanes;
+    uint32_t *renamed, *left; // per lane of an earlier pass, per unit
+    struct plan_ranks ranks;
+    uint64_t *scratch[2];     // per unit
+    struct arrival *arrivals; // per unit; unless it goes by keys
+    struct plan_bits ready;   // ranks
+};
+
+// False when memory runs out. Nothing is pinned at first; the caller sets the sequence.
+bool braid_plan_pass_init(struct plan_pass *pass, const struct plan_graph *plan,
+                          const struct plan_costs *costs, uint32_t max_lanes);
+void braid_plan_pass_finish(struct plan_pass *pass);
+
+void braid_plan_pass_run(struct plan_pass *pass, bool forward);
+
+// Ranks units by their keys, and equal ones by the sequence of the last pass.
+void braid_plan_pass_rank(struct plan_pass *pass);
+
+// Sets the keys for a pass in the other direction: by the ends of this one, the latest first.
+void braid_plan_pass_turn(struct plan_pass *pass);
+
+// How many units, lanes and edges a pass looks at.
+uint64_t braid_plan_pass_visits(const struct plan_graph *plan, uint32_t max_lanes);
+
+#endif
