@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ptx/ptx_code.h"
 #include "context.h"
 #include "entry.h"
 #include "handles.h"
 #include "island.h"
 #include "moves.h"
+#include "report.h"
+#include "settings.h"
 #include "stamps.h"
 #include "stream.h"
 #include "world.h"
@@ -26,6 +29,11 @@ void module_drop(CUmodule module)
 {
     if (--module->references > 0)
         return;
+    for (size_t i = 0; i < module->num_functions; i++) {
+        if (module->functions[i].code != NULL)
+            code_finish(module->functions[i].code);
+        free(module->functions[i].code);
+    }
     free(module->functions);
     free(module->island_calls);
     free(module);
@@ -48,7 +56,21 @@ static void do_nothing(const unsigned grid[3], const unsigned block[3], unsigned
     (void)grid, (void)block, (void)shared_bytes, (void)arguments;
 }
 
-static bool add_function(CUmodule module, const struct ptx_entry *entry)
+// The entry as PTX. An entry that is not understood is one that cannot be found.
+static struct code *read_code(const char *image, const char *name)
+{
+    struct text error = { 0 };
+    struct code *code = calloc(1, sizeof(*code));
+    if (code != NULL && !code_read(image, name, code, &error)) {
+        complain("entry '%s' cannot run: %s", name, error.bytes ? error.bytes : "no memory");
+        free(code);
+        code = NULL;
+    }
+    text_finish(&error);
+    return code;
+}
+
+static bool add_function(CUmodule module, const struct ptx_entry *entry, const char *image)
 {
     size_t bytes = (module->num_functions + 1) * sizeof(*module->functions);
     struct CUfunc_st *functions = realloc(module->functions, bytes);
@@ -70,14 +92,18 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry)
     if (function->body == NULL && strcmp(entry->name, "braid_wait") == 0)
         function->body = do_nothing;
     function->carveout = -1;
+    bool is_walked = strstr(image, "// braid_island_run ") != NULL; // by host functions
+    if (function->body == NULL && setting(SETTING_PTX) && !is_walked)
+        function->code = read_code(image, entry->name);
     return true;
 }
 
 static CUresult read_entries(CUmodule module, const char *text, const char **out_error)
 {
     struct ptx_entry entry;
+    const char *image = text;
     while (ptx_next_entry(&text, &entry, out_error))
-        if (!add_function(module, &entry))
+        if (!add_function(module, &entry, image))
             return CUDA_ERROR_OUT_OF_MEMORY;
     return *out_error == NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
 }
@@ -199,7 +225,7 @@ CUresult cuModuleUnload(CUmodule module)
 static bool can_run_island(const struct CUfunc_st *function)
 {
     const struct CUmod_st *module = function->module;
-    bool can = island_is(function);
+    bool can = island_is(function) && module->num_island_calls > 0;
     for (size_t i = 0; can && i < module->num_island_calls; i++)
         can = module->island_calls[i].function != SIZE_MAX && module->island_calls[i].body != NULL;
     return can;
@@ -209,7 +235,8 @@ static CUfunction find_function(CUmodule module, const char *name)
 {
     for (size_t i = 0; i < module->num_functions; i++)
         if (strcmp(module->functions[i].name, name) == 0 &&
-            (module->functions[i].body != NULL || can_run_island(&module->functions[i])))
+            (module->functions[i].body != NULL || module->functions[i].code != NULL ||
+             can_run_island(&module->functions[i])))
             return &module->functions[i];
     return NULL;
 }

@@ -17,6 +17,7 @@ struct CUfunc_st {
     bool waits, triggers, stamps; // see ptx.h; stamps: with a begin and an end
     bool reads_grid;              // as the code does that Braid puts into PTX
     standin_kernel body;          // NULL: the program has none by that name
+    struct code *code;            // its PTX, if it is to run as that; or NULL
     int max_dynamic_shared, carveout, non_portable_cluster; // guarded by the world's lock
 };
 

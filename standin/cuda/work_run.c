@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../ptx/ptx_run.h"
 #include "../standin_control.h"
 #include "context.h"
 #include "entry.h"
@@ -12,6 +13,7 @@
 #include "island.h"
 #include "memory.h"
 #include "module.h"
+#include "report.h"
 #include "settings.h"
 #include "stamps.h"
 #include "work.h"
@@ -136,12 +138,34 @@ static bool find_grid(const struct kernel_call *call, void *const *arguments, un
     return grid[0] && grid[1] && grid[2];
 }
 
+// The kernel's PTX. What it does wrong is a fault of the context.
+static void run_code(CUcontext context, const struct kernel_call *call)
+{
+    struct text error = { 0 };
+    struct grid grid = { .shared_bytes = call->shared_bytes,
+                         .arguments = call->arguments,
+                         .seed = random_start((uint64_t)(uintptr_t)call) };
+    memcpy(grid.grid, call->grid, sizeof(grid.grid));
+    memcpy(grid.block, call->block, sizeof(grid.block));
+    if (!code_run(call->function->code, &grid, &error)) {
+        complain("kernel '%s': %s", call->function->name, error.bytes);
+        world_lock();
+        context_poison(context, CUDA_ERROR_LAUNCH_FAILED);
+        world_unlock();
+    }
+    text_finish(&error);
+}
+
 static void run_kernel(CUcontext context, const struct kernel_call *call)
 {
     const struct CUfunc_st *function = call->function;
     void *arguments[MAX_PARAMETERS];
     if (!arguments_usable(context, call))
         return;
+    if (function->code != NULL) {
+        run_code(context, call);
+        return;
+    }
     for (size_t i = 0; i < function->num_parameters; i++)
         arguments[i] = call->arguments + function->parameters[i].offset;
     trap = CUDA_SUCCESS;

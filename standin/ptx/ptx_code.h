@@ -9,7 +9,13 @@
 
 #include "../nvrtc/text.h"
 
-enum { CODE_MOST_OPERANDS = 6, CODE_MOST_PARTS = 8, CODE_MOST_VECTOR = 4, CODE_WORD = 128 };
+enum {
+    CODE_MOST_OPERANDS = 6,
+    CODE_MOST_PARTS = 8,
+    CODE_MOST_VECTOR = 4,
+    CODE_WORD = 256,
+    CODE_GLOBAL_BYTES = 1 << 16
+};
 
 // s32, u64, f32, b16 or pred.
 struct type {

@@ -158,11 +158,12 @@ void machine_atomic(const struct run *run, struct thread *thread,
 }
 
 // Shared and local memory have addresses of their own, and are somewhere in the one of all.
-uint64_t machine_address(const struct thread *thread, const struct instruction *instruction,
-                         uint64_t value)
+uint64_t machine_address(const struct run *run, const struct thread *thread,
+                         const struct instruction *instruction, uint64_t value)
 {
     const unsigned char *base = instruction->space == SPACE_SHARED  ? thread->block->shared
                                 : instruction->space == SPACE_LOCAL ? thread->local
+                                : instruction->space == SPACE_PARAM ? run->grid->arguments
                                                                     : NULL;
     bool to = code_has_part(instruction, "to");
     return to ? value - (uintptr_t)base : value + (uintptr_t)base;

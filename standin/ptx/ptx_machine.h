@@ -56,8 +56,8 @@ void machine_store(const struct run *run, struct thread *thread,
 void machine_atomic(const struct run *run, struct thread *thread,
                     const struct instruction *instruction);
 // Shared and local memory have addresses of their own, and are somewhere in the one of all.
-uint64_t machine_address(const struct thread *thread, const struct instruction *instruction,
-                         uint64_t value);
+uint64_t machine_address(const struct run *run, const struct thread *thread,
+                         const struct instruction *instruction, uint64_t value);
 
 // Waits at a barrier of the block, or for the warp's threads that the mask names.
 void machine_barrier(struct run *run, struct thread *thread, const struct instruction *instruction);

@@ -147,6 +147,22 @@ static size_t place(size_t *end, size_t bytes, size_t align)
     return at;
 }
 
+// `= 5` or `= { 1, 2 }` of a variable of the module.
+static void read_initial(struct reader *reader, enum name_kind kind, size_t at, size_t bytes)
+{
+    char word[CODE_WORD];
+    bool is_list = reader_next_is(reader, "{");
+    do {
+        uint64_t value = reader_number(reader, reader_next(reader, word));
+        if (kind != NAME_GLOBAL || at + bytes > CODE_GLOBAL_BYTES)
+            reader_fail(reader, "an initial value", word);
+        else
+            memcpy(reader->code->globals + at, &value, bytes);
+        at += bytes;
+    } while (is_list && reader_next_is(reader, ","));
+    reader_next_is(reader, "}");
+}
+
 // `.align 8 .b8 name[24]` up to what is behind it.
 void reader_variable(struct reader *reader, enum name_kind kind, size_t *end)
 {
@@ -169,18 +185,14 @@ void reader_variable(struct reader *reader, enum name_kind kind, size_t *end)
             memcpy(name, word, strlen(word) + 1);
         }
     }
-    if (word[0] == '=')
-        reader_fail(reader, "an initial value of", name);
-    if (dynamic)
-        reader_add_name(reader, name, kind, SIZE_MAX, 0);
+    char behind = word[0];
+    align = align ? align : bytes ? bytes : 1;
+    size_t at = dynamic ? SIZE_MAX : place(end, bytes * count, align);
+    reader_add_name(reader, name, kind, at, 0);
+    if (behind == '=')
+        read_initial(reader, kind, at, bytes);
     else
-        reader_add_name(reader, name, kind,
-                        place(end, bytes * count,
-                              align   ? align
-                              : bytes ? bytes
-                                      : 1),
-                        0);
-    reader->at--; // the sign behind it
+        reader->at--; // the sign behind it
 }
 
 void reader_parameters(struct reader *reader)

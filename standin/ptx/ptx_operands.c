@@ -5,7 +5,7 @@
 
 #include "ptx_reader.h"
 
-static uint64_t read_number(struct reader *reader, const char *word)
+uint64_t reader_number(struct reader *reader, const char *word)
 {
     char *end = NULL;
     bool negative = word[0] == '-';
@@ -63,7 +63,7 @@ static void read_value(struct reader *reader, const char *word, struct operand *
         operand->kind = OPERAND_SPECIAL;
     } else {
         operand->kind = OPERAND_NUMBER;
-        operand->value = read_number(reader, word);
+        operand->value = reader_number(reader, word);
     }
 }
 
@@ -98,7 +98,7 @@ void reader_operand(struct reader *reader, struct operand *operand)
         reader_next(reader, word);
     read_value(reader, word, operand);
     if (address && reader_next_is(reader, "+"))
-        operand->value += read_number(reader, reader_next(reader, word));
+        operand->value += reader_number(reader, reader_next(reader, word));
     if (address)
         reader_next_is(reader, "]");
     if (reader_next_is(reader, "|")) { // %p|%q, %r|%p

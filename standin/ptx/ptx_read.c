@@ -234,12 +234,9 @@ static void read_entry(struct reader *reader)
 {
     struct code *code = reader->code;
     char word[CODE_WORD];
-    code->globals = calloc(code->global_bytes + 16, 1);
     reader_parameters(reader);
     while (*reader_next(reader, word) && word[0] != '{')
         ;
-    if (!code->globals)
-        reader_fail(reader, "no memory at", "the entry");
     find_labels(*reader, reader);
     read_body(reader);
     code->shared_bytes = (code->shared_bytes + 15) / 16 * 16;
@@ -250,9 +247,10 @@ bool code_read(const char *text, const char *entry, struct code *out_code, struc
     struct reader reader = { .at = text, .line = 1, .code = out_code, .error = error };
     *out_code = (struct code){ 0 };
     reader.names = calloc(MOST_NAMES, sizeof(*reader.names));
-    if (reader.names == NULL)
-        return false;
-    if (find_entry(&reader, entry))
+    out_code->globals = calloc(CODE_GLOBAL_BYTES, 1);
+    if (reader.names == NULL || out_code->globals == NULL)
+        reader_fail(&reader, "no memory for", entry);
+    else if (find_entry(&reader, entry))
         read_entry(&reader);
     free(reader.names);
     if (reader.failed)

@@ -47,6 +47,8 @@ void reader_registers(struct reader *reader);
 void reader_variable(struct reader *reader, enum name_kind kind, size_t *end);
 void reader_parameters(struct reader *reader);
 
+// A whole number, or the bits of 0f3F800000; fails on anything else.
+uint64_t reader_number(struct reader *reader, const char *word);
 void reader_operand(struct reader *reader, struct operand *operand);
 
 #endif

@@ -112,7 +112,7 @@ static void run_data(struct run *run, struct thread *thread, const struct instru
         break;
     case OP_cvta:
         machine_write(thread, &instruction->operands[0],
-                      machine_address(thread, instruction,
+                      machine_address(run, thread, instruction,
                                       machine_read(run, thread, &instruction->operands[1])));
         break;
     case OP_activemask: // threads of a warp may always run one by one

@@ -53,20 +53,33 @@ static void free_unused(struct gpu_backend *gpu, bool current)
     }
 }
 
-static braid_status load(struct gpu_backend *gpu, struct gpu_island_code *code)
+static braid_status compile_and_load(struct gpu_backend *gpu, struct gpu_island_code *code,
+                                     bool as_text, gpu_result *out_result)
 {
     const struct gpu_code source = { .source = code->text };
-    const struct gpu_api *api = gpu->api;
     struct gpu_compiled compiled;
-    if (braid_gpu_compile(gpu, "braid_island", &source, false, &compiled))
+    if (braid_gpu_compile(gpu, "braid_island", &source, as_text, &compiled))
         return braid_error(BRAID_UNSUPPORTED, "an island cannot be compiled: %s",
                            braid_error_message());
-    gpu_result result = api->module_load(&code->module, compiled.image);
+    *out_result = gpu->api->module_load(&code->module, compiled.image);
     free(compiled.image);
-    if (result) {
+    if (*out_result)
         code->module = NULL;
+    return BRAID_OK;
+}
+
+// A driver that has no use for the machine code may take text.
+static braid_status load(struct gpu_backend *gpu, struct gpu_island_code *code)
+{
+    const struct gpu_api *api = gpu->api;
+    gpu_result result = GPU_SUCCESS;
+    braid_status status = compile_and_load(gpu, code, false, &result);
+    if (!status && result == GPU_NO_BINARY && gpu->vendor->index == GPU_CUDA)
+        status = compile_and_load(gpu, code, true, &result);
+    if (status)
+        return status;
+    if (result)
         return braid_gpu_check(gpu, result, &api->module_load, "loading an island");
-    }
     result = api->module_function(&code->function, code->module, "braid_island");
     return braid_gpu_check(gpu, result, &api->module_function, "loading an island");
 }

@@ -21,7 +21,9 @@ static const struct {
     { "and", 0 }, { "or", 0 }, { "xor", 0 }, { "not", 0 }, { "cnot", 0 }, { "lop3", 0 },
     { "shf", 0 }, { "shl", 0 }, { "shr", 0 }, { "vadd", 0 }, { "vsub", 0 }, { "vabsdiff", 0 },
     { "vmin", 0 }, { "vmax", 0 }, { "vshl", 0 }, { "vshr", 0 }, { "vmad", 0 }, { "vset", 0 },
-    { "vadd2", 0 }, { "vsub2", 0 }, { "vadd4", 0 }, { "vsub4", 0 }, { "vabsdiff4", 0 },
+    { "vadd2", 0 }, { "vsub2", 0 }, { "vavrg2", 0 }, { "vabsdiff2", 0 }, { "vmin2", 0 },
+    { "vmax2", 0 }, { "vset2", 0 }, { "vadd4", 0 }, { "vsub4", 0 }, { "vavrg4", 0 },
+    { "vabsdiff4", 0 }, { "vmin4", 0 }, { "vmax4", 0 }, { "vset4", 0 },
     // Moving data
     { "mov", 0 }, { "prmt", 0 }, { "cvt", 0 }, { "cvta", 0 }, { "ld", 0 }, { "ldu", 0 },
     { "st", 0 }, { "prefetch", 0 }, { "prefetchu", 0 }, { "applypriority", 0 }, { "discard", 0 },
@@ -31,7 +33,7 @@ static const struct {
     { "redux", PTX_WARP }, { "elect", PTX_WARP }, { "movmatrix", PTX_WARP }, { "wmma", PTX_WARP },
     { "mma", PTX_WARP }, { "ldmatrix", PTX_WARP }, { "stmatrix", PTX_WARP },
     { "wgmma", PTX_WARP | PTX_ASYNC }, { "tcgen05", PTX_WARP | PTX_ASYNC }, { "cp", PTX_ASYNC },
-    { "st.async", PTX_ASYNC }, { "multimem", PTX_ATOMIC }, { "mbarrier", PTX_ASYNC | PTX_SYNC },
+    { "multimem", PTX_ATOMIC }, { "mbarrier", PTX_ASYNC | PTX_SYNC },
     { "tensormap", PTX_ASYNC },
     // Textures and surfaces
     { "tex", PTX_TEXTURE }, { "tld4", PTX_TEXTURE }, { "txq", PTX_TEXTURE },

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code that Braid generates, compiled by NVRTC, runs on the stand-in's interpreter of PTX:
+// whole islands of several shapes, kernels that read their grid and kernels that write their times.
+// Each result is that of plain C.
+#include <stdlib.h>
+#include <string.h>
+
+#include <braid/timings.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum { NODES = 12, CELLS = 64, FRAMES = 2, MOST_BEFORE = 3 };
+
+// Mixes a node's cells around a barrier, and adds those of the nodes before it. A mistake in the
+// order changes all later cells.
+static const char source[] =
+    "extern \"C\" __global__ void mix(unsigned *cells, unsigned node, uint3 before, unsigned num)\n"
+    "{\n"
+    "    const unsigned others[3] = { before.x, before.y, before.z };\n"
+    "    const unsigned cell = blockIdx.x * blockDim.x + threadIdx.x, all = gridDim.x * "
+    "blockDim.x;\n"
+    "    const unsigned next = cell - threadIdx.x + (threadIdx.x + 1) % blockDim.x;\n"
+    "    unsigned sum = cells[node * 64 + cell] * 31 + cells[node * 64 + next] + 1;\n"
+    "    for (unsigned i = 0; i < num; i++)\n"
+    "        sum += cells[others[i] * 64 + (cell + 1) % all];\n"
+    "    __syncthreads();\n"
+    "    cells[node * 64 + cell] = sum;\n"
+    "}\n";
+
+static const braid_kernel mix = { .name = "mix", .source = source };
+
+struct uint3 {
+    uint32_t x, y, z;
+};
+
+struct work {
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    uint32_t *cells, expected[NODES][CELLS];
+    uint32_t before[NODES][MOST_BEFORE], num[NODES], blocks[NODES];
+    uint32_t threads;
+};
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525 + 1013904223;
+    return *state >> 16;
+}
+
+static void choose(struct work *work, uint32_t seed, uint32_t threads, uint32_t most_blocks)
+{
+    work->threads = threads;
+    for (uint32_t i = 0; i < NODES; i++) {
+        work->blocks[i] = 1 + next_random(&seed) % most_blocks;
+        work->num[i] = i == 0 ? 0 : next_random(&seed) % (MOST_BEFORE + 1);
+        for (uint32_t j = 0; j < work->num[i]; j++)
+            work->before[i][j] = next_random(&seed) % i;
+    }
+}
+
+static void make(struct work *work)
+{
+    braid_node nodes[NODES];
+    void *memory;
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &work->device));
+    check_ok(
+        braid_memory_allocate(work->device, BRAID_MEMORY_DEVICE, sizeof(work->expected), &memory));
+    work->cells = memory;
+    memset(memory, 0, sizeof(work->expected));
+    memset(work->expected, 0, sizeof(work->expected));
+    check_ok(braid_graph_create(&work->graph));
+    for (uint32_t i = 0; i < NODES; i++) {
+        braid_node after[MOST_BEFORE];
+        for (uint32_t j = 0; j < work->num[i]; j++)
+            after[j] = nodes[work->before[i][j]];
+        const struct uint3 before = { work->before[i][0], work->before[i][1], work->before[i][2] };
+        const braid_kernel_node node = {
+            .node = { .after = after, .num_after = work->num[i] },
+            .kernel = &mix,
+            .grid.x = work->blocks[i],
+            .block.x = work->threads,
+            BRAID_ARGS(BRAID_ARG(work->cells), BRAID_ARG(i), BRAID_ARG(before),
+                       BRAID_ARG(work->num[i])),
+        };
+        check_ok(braid_graph_add_kernel(work->graph, &node, &nodes[i]));
+    }
+}
+
+// One frame in plain C, in the order of adding.
+static void expect_frame(struct work *work)
+{
+    for (uint32_t i = 0; i < NODES; i++) {
+        uint32_t made[CELLS], all = work->blocks[i] * work->threads;
+        for (uint32_t cell = 0; cell < all; cell++) {
+            uint32_t thread = cell % work->threads;
+            uint32_t next = cell - thread + (thread + 1) % work->threads;
+            made[cell] = work->expected[i][cell] * 31 + work->expected[i][next] + 1;
+            for (uint32_t j = 0; j < work->num[i]; j++)
+                made[cell] += work->expected[work->before[i][j]][(cell + 1) % all];
+        }
+        memcpy(work->expected[i], made, all * sizeof(*made));
+    }
+}
+
+static void run(struct work *work, const braid_exec_options *options)
+{
+    check_ok(braid_exec_create(work->device, work->graph, options, &work->exec));
+    for (int frame = 0; frame < FRAMES; frame++) {
+        check_ok(braid_exec_launch(work->exec, NULL));
+        expect_frame(work);
+    }
+    check_ok(braid_exec_wait(work->exec));
+    assert_memory_equal(work->cells, work->expected, sizeof(work->expected));
+}
+
+static void end(struct work *work)
+{
+    braid_exec_destroy(work->exec);
+    braid_graph_destroy(work->graph);
+    braid_memory_free(work->device, BRAID_MEMORY_DEVICE, work->cells);
+    braid_device_close(work->device);
+    check_nothing_is_left();
+}
+
+static void check_islands(uint32_t threads, uint32_t most_blocks, uint32_t lanes)
+{
+    static struct work work;
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .plan.max_lanes = lanes };
+    for (uint32_t seed = 1; seed <= 2; seed++) {
+        braid_exec_info info;
+        choose(&work, seed, threads, most_blocks);
+        make(&work);
+        run(&work, &options);
+        braid_exec_get_info(work.exec, &info);
+        assert_int_equal(info.num_island_nodes, NODES);
+        end(&work);
+    }
+}
+
+static void lanes_may_be_warps(void **state)
+{
+    (void)state;
+    check_islands(32, 1, 4);
+}
+
+static void lanes_may_be_groups_of_warps(void **state)
+{
+    (void)state;
+    check_islands(64, 1, 3);
+}
+
+static void calls_may_have_several_blocks(void **state)
+{
+    (void)state;
+    check_islands(32, 2, 3);
+}
+
+static void one_lane_may_be_all(void **state)
+{
+    (void)state;
+    check_islands(32, 2, 1);
+}
+
+// Without islands each kernel is changed to start early, and with times to write those.
+static void kernels_by_themselves_start_early_and_are_timed(void **state)
+{
+    (void)state;
+    static struct work work;
+    for (int timed = 0; timed < 2; timed++) {
+        const braid_exec_options options = { .islands = BRAID_ISLANDS_NEVER,
+                                             .mode = BRAID_MODE_NATIVE,
+                                             .profile = timed ? 2 : 0 };
+        choose(&work, 5, 32, 2);
+        make(&work);
+        run(&work, &options);
+        end(&work);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_may_be_warps),
+        cmocka_unit_test(lanes_may_be_groups_of_warps),
+        cmocka_unit_test(calls_may_have_several_blocks),
+        cmocka_unit_test(one_lane_may_be_all),
+        cmocka_unit_test(kernels_by_themselves_start_early_and_are_timed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
