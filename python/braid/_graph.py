@@ -10,7 +10,7 @@ from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
 from braid._calls import Call, host_call_with_memory, native_call_with_memory
-from braid._describe import Description, End
+from braid._describe import Description, End, unwrap
 from braid._errors import check, refuse
 from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
@@ -167,11 +167,13 @@ class Graph(Communications):
                **options: Unpack[NodeOptions]) -> Node:
         """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads. With a 0 in `grid` the
         node does nothing until an exec gives it another. Arrays among
-        `args` become pointers; each must be one that the node reads, writes, updates or accumulates.
+        `args` become pointers; each must be one that the node reads, writes, updates or accumulates. Or the argument
+        says so itself: braid.read(x), braid.write(x), braid.inout(x).
         `grid_from`: an array or resource of three uint32, which the node reads as its grid when its turn
         comes; `grid` is the largest then."""
         kernel = self._kernel_of(kernel)
         name = options.get("name") or kernel.name
+        args = unwrap(args, options)
         parameters = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, Parameter)]
         arguments = [self._argument(kernel, name, i, arg, len(args)) for i, arg in enumerate(args)]
         counts = None if grid_from is None else self._grid_source(grid_from, name)
