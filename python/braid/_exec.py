@@ -2,8 +2,10 @@
 """Execs: a schedule bound to a device, replayed frame by frame."""
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import dataclasses
+import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
 from braid import _fills
@@ -92,6 +94,7 @@ class Exec(Owned):
         self._rows: Dict[int, Any] = {}  # what rows of parameters keep, until they are launched
         self._tried: Set[int] = set()  # those of which a call has failed
         self._stream: Any = None
+        self._keeps_times = bool(how.get("profile"))
         self._places = options.frames if how.get("when_full") == "waits" and options.frames > 1 else 0
 
         def destroy(pointer: Any) -> None:
@@ -168,6 +171,19 @@ class Exec(Owned):
             self._replaced.clear()
         self._kept.failures.report()
         check(status)
+
+    async def wait_async(self, timeout: Optional[float] = None) -> None:
+        """As wait, for programs of asyncio: other tasks run meanwhile."""
+        begin, pause = time.perf_counter(), 50e-6
+        while not self._is_over() and (timeout is None or time.perf_counter() - begin < timeout):
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 2e-3)
+        self.wait(None if timeout is None else max(0.0, timeout - (time.perf_counter() - begin)))
+
+    def _is_over(self) -> bool:
+        """Whether nothing is left to wait for; a failure is told by the wait."""
+        with self._owner as pointer:
+            return bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY)
 
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
@@ -426,6 +442,24 @@ class Exec(Owned):
         info = read_struct(ExecInfo, struct)
         modes = {number: name for name, number in MODES.items()}
         return dataclasses.replace(info, mode=modes[struct.mode])
+
+    def report(self) -> str:
+        """What there is to know of it, in a few lines: how it is played and why, the plan and what limits it, its
+        memory, and of one made with `profile` which nodes took longest."""
+        info, plan = self.info, self.schedule
+        planned = plan.info
+        lines = [f"{self!r}: {info.mode}{' (' + info.reason + ')' if info.reason else ''}",
+                 f"plan: {count(planned.num_lanes, 'lane')}, {count(planned.num_waits, 'wait')}, "
+                 f"{planned.makespan_ns / 1e3:,.3f} us, and no plan is shorter than {planned.bound_ns / 1e3:,.3f} us",
+                 plan.explain(),
+                 f"frames in flight: {info.num_frames}{' (' + info.frames_reason + ')' if info.frames_reason else ''}",
+                 f"memory: {info.memory_bytes:,} bytes of the device, {info.transient_bytes:,} of them transient"]
+        if self._keeps_times and self.num_frames:
+            timings = self.timings()
+            longest = sorted(timings.nodes, key=lambda one: -one.time.median_ns)[:5]
+            lines.append(f"a frame took {timings.frame.median_ns / 1e3:,.3f} us, the longest nodes " + ", ".join(
+                f"'{one.node.name}' {one.time.median_ns / 1e3:,.3f} us" for one in longest))
+        return "\n".join(lines)
 
     def _repr_svg_(self) -> Optional[str]:
         return None if self._owner.closed else self.schedule._repr_svg_()

@@ -16,6 +16,7 @@ from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, 
 from braid._kernel import Kernel
 from braid._lifetime import Owner, run_deferred
 from braid._memory import Pointer, PointerTo, Span, as_list, describe, whole_array
+from braid._notebook import MOST_DRAWN, dag_svg, edges_of
 from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, place_number, sizes, spell_out
 from braid._ranks import Communications
 from braid._text import capture
@@ -384,7 +385,10 @@ class Graph(Communications):
         return Schedule(self, **options)
 
     def _repr_svg_(self) -> Optional[str]:
-        return self.plan()._repr_svg_() if len(self) else None
+        """The DAG; of a large one the plan, which is a picture whatever its size."""
+        if not 0 < len(self) <= MOST_DRAWN:
+            return self.plan()._repr_svg_() if len(self) else None
+        return dag_svg([node.name for node in self.nodes], edges_of(self.dot()))
 
     # ---- parts of the above ----
 

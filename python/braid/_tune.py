@@ -12,6 +12,7 @@ from braid._errors import refuse
 from braid._graph import Graph
 from braid._interrupts import stray
 from braid._lifetime import run_deferred
+from braid._notebook import table
 from braid._options import ExecOptions, read_exec
 from braid._text import string
 from braid._timings import Spread, read_spread
@@ -38,6 +39,11 @@ class Tuning:
 
     way: ExecOptions
     trials: List[Trial]
+
+    def _repr_html_(self) -> str:
+        return table(("", "way", "lanes", "frame, us", "planned, us", "frames"),
+                     [("*" if one.is_best else "", one.name, one.num_lanes, one.frame.median_ns / 1e3,
+                       one.planned_ns / 1e3, one.num_frames) for one in self.trials], "tuning: * is taken")
 
 
 def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0,
