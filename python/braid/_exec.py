@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import dataclasses
+import struct
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
@@ -94,6 +95,7 @@ class Exec(Owned):
         self._rows: Dict[int, Any] = {}  # what rows of parameters keep, until they are launched
         self._tried: Set[int] = set()  # those of which a call has failed
         self._stream: Any = None
+        self._frame_number = kept.frame_number
         self._keeps_times = bool(how.get("profile"))
         self._places = options.frames if how.get("when_full") == "waits" and options.frames > 1 else 0
 
@@ -116,7 +118,7 @@ class Exec(Owned):
         """Runs one frame, after all earlier work on `stream` and before all later: a braid.Stream, one of
         PyTorch or CuPy, whatever has __cuda_stream__, or an address; None is the device's default stream.
         Never blocks, so a program that can run ahead of its device waits now and then."""
-        status = self._launch(stream, lib.braid_exec_launch)
+        status = self._launch(stream, lib.braid_exec_launch, 1)
         if status != lib.BRAID_OK:
             self._check_native(status)
         raise_interrupt()  # of a native call
@@ -124,7 +126,7 @@ class Exec(Owned):
     def launch_many(self, num_frames: int, stream: Any = None) -> None:
         """Runs so many frames, as so many launches would: with one launch of the driver's for many of them where
         the whole graph is an island. A frame takes its own row of each parameter that has rows."""
-        status = self._launch(stream, lambda pointer, on: lib.braid_exec_launch_many(pointer, on, num_frames))
+        status = self._launch(stream, lambda pointer, on: lib.braid_exec_launch_many(pointer, on, num_frames), num_frames)
         if status == lib.BRAID_OK and num_frames == 0:
             return  # the rows stay
         for index, rows in self._rows.items():
@@ -139,13 +141,26 @@ class Exec(Owned):
         self._tried.clear()
         raise_interrupt()
 
-    def _launch(self, stream: Any, call: Callable[[Any, Any], Any]) -> int:
+    def _number_frames(self, first: int, num: int) -> None:
+        """What the next frames see of Graph.frame_number."""
+        if self._frame_number is None or num == 0:
+            return
+        if num == 1:
+            self._set_param(self._frame_number, Argument(struct.pack("=Q", first)))
+            return
+        rows = struct.pack(f"={num}Q", *range(first, first + num))
+        handle = ffi.new("braid_parameter *", self._frame_number)[0]
+        with self._owner as pointer:
+            check(lib.braid_exec_set_param_rows(pointer, handle, ffi.from_buffer(rows), num))
+
+    def _launch(self, stream: Any, call: Callable[[Any, Any], Any], num_frames: int) -> int:
         if stream is not None:
             stream = self.device.wrap_stream(stream)
         if len(self._replaced) > 64:
             self._forget()
         with self._owner as pointer:
             next_frame = int(lib.braid_exec_num_frames(pointer))
+            self._number_frames(next_frame, num_frames)
             if 0 < self._places <= next_frame:
                 poll(lambda: bool(lib.braid_exec_query_frame(pointer, next_frame - self._places) != lib.BRAID_NOT_READY))
             if stream is None:
