@@ -31,13 +31,16 @@ typedef struct braid_tune_trial {
 // taken: among those as fast as the first the one with the fewest lanes. Not to launch or tune.
 typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
 
-// Told now and then while frames are timed, how much of the budget is used. Not to launch or tune.
-typedef void braid_tune_progress(void *user, uint64_t used_ns, uint64_t budget_ns);
+// Told before frames are timed and now and then meanwhile, how much is used of the time that this
+// takes: the budget, or if the costs were measured and the budget is too short for the least frames
+// that run, about what these take. Not to launch or tune.
+typedef void braid_tune_progress(void *user, uint64_t used_ns, uint64_t total_ns);
 
 typedef struct braid_tune_options {
     // For timing frames, besides measuring costs and planning; 0: two seconds. However short, each
     // way runs two frames, the faster half of them (of three at least) a third, and half of that a
-    // fourth; the first does not count.
+    // fourth; the first does not count. Where frames are slow, that may be many times the budget:
+    // `progress` is told before it begins.
     uint64_t budget_ns;
     uint32_t max_lanes; // that are tried, as far as so many nodes may run at once; 0: up to 32
     bool keep_costs;    // plan with the graph's costs; otherwise they are measured first, and set

@@ -315,7 +315,7 @@ class Graph(Communications):
 
     def frame_number(self) -> Parameter:
         """A parameter that each launch of an exec sets to the number of its frame, from 0, as a uint64. A kernel may
-        take it among its `args`."""
+        take it among its `args`. Frames that measure and tune launch have the number that was set last, at first 0."""
         zero = encode(ctypes.c_uint64(0), None, "the number of the frame")
         if self._kept.frame_number is None:
             out = ffi.new("braid_parameter *")

@@ -22,14 +22,16 @@ static struct tune_trial *first_trial(const struct tune_trials *trials)
     return trials->trials.items;
 }
 
-// The graph's costs, from a plan of its own.
-static braid_status measure(braid_device *device, braid_graph *graph)
+// The graph's costs, from a plan of its own, and how long a frame of that takes.
+static braid_status measure(braid_device *device, braid_graph *graph, uint64_t *out_frame_ns)
 {
     braid_exec *exec = NULL;
     const braid_exec_options options = { .profile = MEASURED_FRAMES };
     braid_status status = braid_exec_create(device, graph, &options, &exec);
+    const uint64_t begin_ns = clock_now_ns();
     if (!status)
         status = braid_exec_measure(exec, graph, MEASURED_FRAMES + 1);
+    *out_frame_ns = (clock_now_ns() - begin_ns) / (MEASURED_FRAMES + 1);
     braid_exec_destroy(exec);
     return status;
 }
@@ -110,19 +112,37 @@ static braid_status begin_rounds(struct tune_trials *trials, uint64_t budget_ns,
     return status;
 }
 
+// What the frames take that run however short the budget is: two of each way, a third of half of
+// them, and a fourth of half of those.
+static uint64_t find_least_ns(const struct tune_trials *trials, uint64_t frame_ns)
+{
+    return (2 * trials->trials.num + trials->trials.num / 2 + trials->trials.num / 4) * frame_ns;
+}
+
+static void tell_progress(const struct tune_trials *trials, const braid_tune_options *options,
+                          uint64_t used_ns)
+{
+    if (options->progress)
+        options->progress(options->user, used_ns < trials->total_ns ? used_ns : trials->total_ns,
+                          trials->total_ns);
+}
+
 // However short the budget is, there is a round of those left before each drop, and one behind.
 static braid_status time_trials(struct tune_trials *trials, const braid_tune_options *options)
 {
     uint64_t budget_ns = options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS;
+    const uint64_t least_ns = find_least_ns(trials, trials->frame_ns);
+    trials->total_ns = least_ns > budget_ns ? least_ns : budget_ns;
+    tell_progress(trials, options, 0);
     uint64_t start_ns = clock_now_ns();
     uint64_t drop_ns = budget_ns / 2; // when the next half goes
     size_t drops = 0, round;
     braid_status status = begin_rounds(trials, budget_ns, &round);
     for (; !status; round++) {
         uint64_t used_ns = clock_now_ns() - start_ns;
-        if (options->progress)
-            options->progress(options->user, used_ns < budget_ns ? used_ns : budget_ns, budget_ns);
-        if (round > DROPS && used_ns >= budget_ns)
+        const bool is_over = round > DROPS && used_ns >= budget_ns;
+        tell_progress(trials, options, is_over ? trials->total_ns : used_ns);
+        if (is_over)
             break;
         if (drops < DROPS && round > drops && used_ns >= drop_ns) {
             drop_slower_half(trials);
@@ -174,7 +194,7 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
     struct tune_trials trials = { .device = device,
                                   .graph = graph,
                                   .max_lanes = options->max_lanes };
-    status = options->keep_costs ? BRAID_OK : measure(device, graph);
+    status = options->keep_costs ? BRAID_OK : measure(device, graph, &trials.frame_ns);
     if (!status)
         status = braid_tune_trials_find(&trials);
     if (!status)

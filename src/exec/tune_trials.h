@@ -25,6 +25,8 @@ struct tune_trials {
     uint32_t max_lanes; // as the program says; 0: it does not
     uint32_t width;     // how many nodes may run at once, so that more lanes have no work
     uint32_t frames_a_turn;
+    uint64_t frame_ns; // a frame when the costs were measured; 0: they were not
+    uint64_t total_ns; // that timing takes: the budget, or the least that it can
     struct array trials; // struct tune_trial
 };
 

@@ -118,3 +118,12 @@ def test_tuning_tells_how_to_make_the_exec(device, graph):
         frame.run()
         assert frame.schedule.info.num_lanes == best.num_lanes
         assert frame.info.mode == tuned.way["mode"]
+
+
+def test_tuning_states_how_long_it_takes_first(device, graph):
+    told = []
+    tuned = braid.tune(device, graph, budget_ns=1, progress=lambda used, total: told.append((used, total)))
+    total = told[0][1]
+    assert told[0][0] == 0 and {one[1] for one in told} == {total} and told[-1][0] == total
+    assert total >= 2 * len(tuned.trials) * SLEEP * 1e9  # two frames of each way
+    assert [used for used, _ in told] == sorted(used for used, _ in told)
