@@ -47,12 +47,13 @@ class Tuning:
 
 
 def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0,
-         keep_costs: bool = False, progress: Optional[Callable[[int, int], Any]] = None) -> Tuning:
+         keep_costs: bool = False, max_frames: int = 0, progress: Optional[Callable[[int, int], Any]] = None) -> Tuning:
     """Runs frames of the graph for about `budget_ns` (0: two seconds), and tells how it was the fastest. The
     costs of its nodes are measured first, and set, unless `keep_costs`. Kernels and calls run as often as
     there is time for, thousands of times where a frame is short. However short the budget, each way runs two frames
     at least, which may take many times as long where frames are slow: progress(used_ns, total_ns) is told
-    before and meanwhile."""
+    before and meanwhile. With `max_frames` of 2 or 3 it tries as many frames in flight, which overlap rightly only
+    where nodes say all that they touch."""
     run_deferred()
     if not isinstance(device, Device) or not isinstance(graph, Graph):
         raise refuse(f"what is tuned is a graph on a device: tune(device, graph), and not "
@@ -62,6 +63,7 @@ def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0
     user = ffi.new_handle((trials, progress))
     options = ffi.new("braid_tune_options *")
     options.budget_ns, options.max_lanes, options.keep_costs = budget_ns, max_lanes, keep_costs
+    options.max_frames = max_frames
     options.report, options.user = lib.braid_python_trial, user
     if progress is not None:
         options.progress = lib.braid_python_progress
