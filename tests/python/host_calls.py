@@ -168,5 +168,6 @@ def test_other_tasks_run_while_a_frame_is_awaited(device):
 
     with pytest.raises(braid.HostCallError, match="'slow' raised KeyError"):
         asyncio.run(main())
+    assert leave.is_set()  # by the other task
     asyncio.run(frame.wait_async(timeout=20))
     frame.close()
