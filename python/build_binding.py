@@ -24,6 +24,7 @@ extern "Python" braid_status braid_python_native_call(braid_device *device, brai
 extern "Python" void braid_python_frame_end(uint64_t frame, void *user);
 extern "Python" void braid_python_trial(void *user, const braid_tune_trial *trial);
 void braid_python_fill_8(const braid_blocks *blocks, void *const *args);
+extern "Python" void braid_python_progress(void *user, uint64_t used_ns, uint64_t total_ns);
 extern "Python" void braid_python_log(void *user, braid_status status, const char *message);
 """
 PRELUDE = """

@@ -53,6 +53,20 @@ static inline braid_arg braid_resource_address(const braid_resource *resource)
     return arg;
 }
 
+// An argument of a kernel node that is an access as well: the address of a resource, which the node
+// reads (BRAID_IN), writes (BRAID_OUT), or both (BRAID_INOUT). Nothing else need be said of it.
+// `resource` is a variable: a buffer, a range, a transient or versioned buffer. It is read during
+// the call that the argument is given to. BRAID_ARGS(BRAID_IN(x), BRAID_OUT(y), BRAID_ARG(dt)).
+#define BRAID_IN(resource) braid_resource_argument(&(resource), BRAID_READ)
+#define BRAID_OUT(resource) braid_resource_argument(&(resource), BRAID_WRITE)
+#define BRAID_INOUT(resource) braid_resource_argument(&(resource), BRAID_READ_WRITE)
+static inline braid_arg braid_resource_argument(const braid_resource *resource,
+                                                braid_access_mode mode)
+{
+    braid_arg arg = { resource, BRAID_ADDRESS_AND_ACCESS(mode) };
+    return arg;
+}
+
 // What a node does to a resource. Edges follow in insertion order: read after write, write after
 // read, write after write; an exclusive access is ordered with every other access. Accumulating
 // accesses are free among each other, and ordered with all others as writes that read. M readers

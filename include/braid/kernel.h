@@ -86,8 +86,8 @@ typedef struct braid_kernel {
 // variable afterwards changes nothing: braid_exec_set_arg gives later launches another value.
 typedef struct braid_arg {
     const void *data;
-    size_t bytes; // or BRAID_ADDRESS_OF, in nodes: see braid_resource_address
-                  // or BRAID_UNCHECKED_POINTER
+    size_t bytes; // or BRAID_ADDRESS_OF or BRAID_ADDRESS_AND_ACCESS, in nodes: see
+                  // braid_resource_address and BRAID_IN; or BRAID_UNCHECKED_POINTER
 } braid_arg;
 
 #define BRAID_ADDRESS_OF ((size_t)-1)
@@ -97,6 +97,9 @@ typedef struct braid_arg {
 // declares no access. This is for pointers that nothing is to order, and for numbers that may look
 // like one.
 #define BRAID_UNCHECKED_POINTER ((size_t)-2)
+
+// As BRAID_ADDRESS_OF, of a resource to which the node has an access of this mode by that.
+#define BRAID_ADDRESS_AND_ACCESS(mode) ((size_t)-3 - (size_t)(mode))
 
 // An argument from a variable: BRAID_ARG(radius). Not from an array, whose elements would all be
 // copied where most kernels expect a pointer: C does not compile that. Give it a variable that

@@ -11,6 +11,7 @@
 
 All here is sugar over the C library, whose headers say more: names are the same, and so are errors."""
 from braid._calls import log_to
+from braid._describe import inout, read, write
 from braid._device import (Backend, Device, DeviceInfo, Event, Stream, backends)
 from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, HostCallError,
                            InputOutputError, InternalError, InvalidArgumentError, NoMemoryError, TimeoutError,
@@ -36,5 +37,5 @@ __all__ = [
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "StreamMemory", "TimeoutError", "Timings", "Trial", "Tuning",
-    "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "log_to", "tune", "version",
+    "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "inout", "log_to", "read", "tune", "version", "write",
 ]

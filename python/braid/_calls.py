@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import sys
-from typing import Any, Callable, Deque, Dict, List, Optional
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from braid._binding import ffi, lib
 from braid._errors import Error, Failure, HostCallError, refuse
@@ -116,16 +116,36 @@ def _queue(call: Call, device: Any, stream: Any, *more: Any) -> int:
     return int(lib.BRAID_OK)
 
 
-def _hand_out(call: Call, user: Any, nbytes: int) -> None:
+class Shape(NamedTuple):
+    """How a function is handed memory: as a memoryview of so many bytes, or with a type as an array of NumPy."""
+
+    nbytes: int
+    typestr: str = ""
+    shape: Tuple[int, ...] = ()
+
+    def view(self, buffer: Any) -> Any:
+        if not self.typestr:
+            return memoryview(buffer)
+        import numpy
+
+        return numpy.frombuffer(buffer, self.typestr).reshape(self.shape)
+
+
+def _hand_out(call: Call, users: Sequence[Any], shapes: Sequence[Shape], *more: Any) -> None:
     """Calls a function with the frame's own memory, which must be nobody's afterwards."""
-    buffer = ffi.buffer(user, nbytes)
-    users = sys.getrefcount(buffer)
-    memory = memoryview(buffer)
+    buffers = [ffi.buffer(user, shape.nbytes) for user, shape in zip(users, shapes)]
+    counts = [sys.getrefcount(buffer) for buffer in buffers]
+    views = [shape.view(buffer) for buffer, shape in zip(buffers, shapes)]
     inside.depth += 1
     try:
-        call.function(memory)
-        memory.release()
-        if sys.getrefcount(buffer) > users:  # NumPy's arrays do not keep a memoryview from being released
+        call.function(*views, *more)
+        while views:
+            view = views.pop()
+            if isinstance(view, memoryview):
+                view.release()
+            view = None
+        # NumPy's arrays do not keep a memoryview from being released.
+        if [sys.getrefcount(buffer) for buffer in buffers] > counts:
             raise refuse(f"call '{call.node}' keeps memory of the frame, which is another frame's now: copy it")
     except BaseException as error:
         call.failures.add(call.node, error)
@@ -133,9 +153,19 @@ def _hand_out(call: Call, user: Any, nbytes: int) -> None:
         inside.depth -= 1
 
 
-def host_call_with_memory(call: Call, nbytes: int) -> Any:
+def host_call_with_memory(call: Call, shape: Shape) -> Any:
     """A function of C for a node whose `user` is memory of the frame, and so can be no handle of Python."""
-    return ffi.callback("braid_host_function *", lambda user: _hand_out(call, user, nbytes), onerror=stray)
+    return ffi.callback("braid_host_function *", lambda user: _hand_out(call, [user], [shape]), onerror=stray)
+
+
+def cpu_call_with_memories(call: Call, shapes: Sequence[Shape], with_frame: bool) -> Any:
+    """Code of a kernel whose arguments are the addresses of several memories, and perhaps the number of the frame."""
+    def run(blocks: Any, args: Any) -> None:
+        users = [ffi.cast("void **", args[index])[0] for index in range(len(shapes))]
+        frame = [int(ffi.cast("uint64_t *", args[len(shapes)])[0])] if with_frame else []
+        _hand_out(call, users, shapes, *frame)
+
+    return ffi.callback("braid_cpu_function *", run, onerror=stray)
 
 
 def native_call_with_memory(call: Call, nbytes: int) -> Any:

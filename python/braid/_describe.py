@@ -2,7 +2,7 @@
 """Nodes as C is told of them: a struct, what it points to, and what it touches."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from braid._arguments import Argument
 from braid._binding import ffi, lib
@@ -18,6 +18,41 @@ _ACCESSES = {"reads": lib.BRAID_READ, "writes": lib.BRAID_WRITE, "updates": lib.
              "accumulates": lib.BRAID_ACCUMULATE, "excludes": lib.BRAID_EXCLUSIVE}
 _READ_WRITE = {lib.BRAID_READ, lib.BRAID_WRITE, lib.BRAID_READ_WRITE}
 _CHANGES = (lib.BRAID_WRITE, lib.BRAID_READ_WRITE, lib.BRAID_ACCUMULATE)
+
+
+class Access(NamedTuple):
+    """An argument of a kernel, and what the kernel does to it; made by read, write and inout."""
+
+    thing: Any  # an array, a Memory or a Resource
+    option: str  # of nodes, that says the same
+
+
+def read(thing: Any) -> Access:
+    """An argument that the kernel reads: graph.kernel(k, n, [braid.inout(y), braid.read(x), dt])."""
+    return Access(thing, "reads")
+
+
+def write(thing: Any) -> Access:
+    """An argument that the kernel overwrites."""
+    return Access(thing, "writes")
+
+
+def inout(thing: Any) -> Access:
+    """An argument that the kernel reads and writes."""
+    return Access(thing, "updates")
+
+
+def unwrap(args: Sequence[Any], options: NodeOptions) -> List[Any]:
+    """The arguments as the kernel is given them; what they say of accesses goes to the options."""
+    accesses: Dict[str, Any] = dict(options)
+    plain = []
+    for arg in args:
+        if isinstance(arg, Access):
+            accesses[arg.option] = [*as_list(accesses.get(arg.option)), arg.thing]
+            arg = arg.thing
+        plain.append(arg)
+    options.update(accesses)  # type: ignore[typeddict-item]
+    return plain
 
 
 class End(NamedTuple):

@@ -2,9 +2,12 @@
 """Execs: a schedule bound to a device, replayed frame by frame."""
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import dataclasses
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
+import struct
+import time
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
 from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, later_fill_value
@@ -91,6 +94,8 @@ class Exec(Owned):
         self._tried: Set[int] = set()  # those of which a call has failed
         self._stream: Any = None
         self._grows = False  # the next launch waits for frames, since scratch grows
+        self._frame_number = kept.frame_number
+        self._keeps_times = bool(how.get("profile"))
         self._places = options.frames if how.get("when_full") == "waits" and options.frames > 1 else 0
 
         def destroy(pointer: Any) -> None:
@@ -112,7 +117,7 @@ class Exec(Owned):
         """Runs one frame, after all earlier work on `stream` and before all later: a braid.Stream, one of
         PyTorch or CuPy, whatever has __cuda_stream__, or an address; None is the device's default stream.
         Never blocks, so a program that can run ahead of its device waits now and then."""
-        status = self._launch(stream, lib.braid_exec_launch)
+        status = self._launch(stream, lib.braid_exec_launch, 1)
         if status != lib.BRAID_OK:
             self._check_native(status)
         raise_interrupt()  # of a native call
@@ -120,7 +125,7 @@ class Exec(Owned):
     def launch_many(self, num_frames: int, stream: Any = None) -> None:
         """Runs so many frames, as so many launches would: with one launch of the driver's for many of them where
         the whole graph is an island. A frame takes its own row of each parameter that has rows."""
-        status = self._launch(stream, lambda pointer, on: lib.braid_exec_launch_many(pointer, on, num_frames))
+        status = self._launch(stream, lambda pointer, on: lib.braid_exec_launch_many(pointer, on, num_frames), num_frames)
         if status == lib.BRAID_OK and num_frames == 0:
             return  # the rows stay
         for index, rows in self._rows.items():
@@ -135,13 +140,26 @@ class Exec(Owned):
         self._tried.clear()
         raise_interrupt()
 
-    def _launch(self, stream: Any, call: Callable[[Any, Any], Any]) -> int:
+    def _number_frames(self, first: int, num: int) -> None:
+        """What the next frames see of Graph.frame_number."""
+        if self._frame_number is None or num == 0:
+            return
+        if num == 1:
+            self._set_param(self._frame_number, Argument(struct.pack("=Q", first)))
+            return
+        rows = struct.pack(f"={num}Q", *range(first, first + num))
+        handle = ffi.new("braid_parameter *", self._frame_number)[0]
+        with self._owner as pointer:
+            check(lib.braid_exec_set_param_rows(pointer, handle, ffi.from_buffer(rows), num))
+
+    def _launch(self, stream: Any, call: Callable[[Any, Any], Any], num_frames: int) -> int:
         if stream is not None:
             stream = self.device.wrap_stream(stream)
         if len(self._replaced) > 64:
             self._forget()
         with self._owner as pointer:
             next_frame = int(lib.braid_exec_num_frames(pointer))
+            self._number_frames(next_frame, num_frames)
             if 0 < self._places <= next_frame:
                 poll(lambda: bool(lib.braid_exec_query_frame(pointer, next_frame - self._places) != lib.BRAID_NOT_READY))
             if self._grows:
@@ -170,6 +188,19 @@ class Exec(Owned):
             self._replaced.clear()
         self._kept.failures.report()
         check(status)
+
+    async def wait_async(self, timeout: Optional[float] = None) -> None:
+        """As wait, for programs of asyncio: other tasks run meanwhile."""
+        begin, pause = time.perf_counter(), 50e-6
+        while not self._is_over() and (timeout is None or time.perf_counter() - begin < timeout):
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 2e-3)
+        self.wait(None if timeout is None else max(0.0, timeout - (time.perf_counter() - begin)))
+
+    def _is_over(self) -> bool:
+        """Whether nothing is left to wait for; a failure is told by the wait."""
+        with self._owner as pointer:
+            return bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY)
 
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
@@ -419,6 +450,24 @@ class Exec(Owned):
         info = read_struct(ExecInfo, struct)
         modes = {number: name for name, number in MODES.items()}
         return dataclasses.replace(info, mode=modes[struct.mode])
+
+    def report(self) -> str:
+        """What there is to know of it, in a few lines: how it is played and why, the plan and what limits it, its
+        memory, and of one made with `profile` which nodes took longest."""
+        info, plan = self.info, self.schedule
+        planned = plan.info
+        lines = [f"{self!r}: {info.mode}{' (' + info.reason + ')' if info.reason else ''}",
+                 f"plan: {count(planned.num_lanes, 'lane')}, {count(planned.num_waits, 'wait')}, "
+                 f"{planned.makespan_ns / 1e3:,.3f} us, and no plan is shorter than {planned.bound_ns / 1e3:,.3f} us",
+                 plan.explain(),
+                 f"frames in flight: {info.num_frames}{' (' + info.frames_reason + ')' if info.frames_reason else ''}",
+                 f"memory: {info.memory_bytes:,} bytes of the device, {info.transient_bytes:,} of them transient"]
+        if self._keeps_times and self.num_frames:
+            timings = self.timings()
+            longest = sorted(timings.nodes, key=lambda one: -one.time.median_ns)[:5]
+            lines.append(f"a frame took {timings.frame.median_ns / 1e3:,.3f} us, the longest nodes " + ", ".join(
+                f"'{one.node.name}' {one.time.median_ns / 1e3:,.3f} us" for one in longest))
+        return "\n".join(lines)
 
     def _repr_svg_(self) -> Optional[str]:
         return None if self._owner.closed else self.schedule._repr_svg_()

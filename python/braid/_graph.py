@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import bisect
+import ctypes
 import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple, Union
 
 from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
-from braid._calls import Call, host_call_with_memory, native_call_with_memory
-from braid._describe import Description, End
+from braid._calls import Call, Shape, cpu_call_with_memories, host_call_with_memory, native_call_with_memory
+from braid._describe import Description, End, unwrap
 from braid._errors import check, refuse
 from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._lifetime import Owner, run_deferred
-from braid._memory import Pointer, PointerTo, Span, as_list, describe, whole_array
+from braid._memory import Pointer, PointerTo, Span, as_list, describe, name_elements, whole_array
+from braid._notebook import MOST_DRAWN, dag_svg, edges_of
 from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, place_number, sizes, spell_out
 from braid._ranks import Communications
 from braid._text import capture
@@ -70,25 +72,46 @@ class Graph(Communications):
         number = place_number(place, f"the home of '{resource.name}'")
         check(lib.braid_graph_set_home(self._pointer, self._handle(resource, "resource"), number))
 
-    def transient(self, name: str, nbytes: int, alignment: int = 0) -> Resource:
+    def transient(self, name: str, nbytes: int = 0, alignment: int = 0, *, shape: Optional[Size] = None,
+                  dtype: Any = None) -> Resource:
         """Declares a buffer that lives within a frame. Kernels take it as an argument, copies and fills as an
-        end, calls as `user`; execs give it memory, which it may share with others that live at other times."""
+        end, calls as `user`; execs give it memory, which it may share with others that live at other times. Its size
+        is `nbytes`, or that of an array of `shape` and `dtype`."""
         out = ffi.new("braid_resource *")
-        check(lib.braid_graph_add_transient(self._pointer, name.encode(), nbytes, alignment, out))
-        return Resource(self, Declared(name, (out.index, out.graph), nbytes=nbytes, alignment=alignment or 256))
+        typed = self._typed(name, nbytes, shape, dtype)
+        check(lib.braid_graph_add_transient(self._pointer, name.encode(), typed.nbytes, alignment, out))
+        return Resource(self, typed._replace(handle=(out.index, out.graph), alignment=alignment or 256))
 
-    def scratch(self, name: str, nbytes: int, alignment: int = 0) -> Resource:
-        """Declares bytes that each node which takes them as an argument has for itself while it runs, and
-        finds anything in. No access is declared to them."""
+    def scratch(self, name: str, nbytes: int = 0, alignment: int = 0, *, shape: Optional[Size] = None,
+                dtype: Any = None) -> Resource:
+        """Declares bytes, or an array of `shape` and `dtype`, that each node which takes them as an argument has for
+        itself while it runs, and finds anything in. No access is declared to them."""
         out = ffi.new("braid_resource *")
-        check(lib.braid_graph_add_scratch(self._pointer, name.encode(), nbytes, alignment, out))
-        return Resource(self, Declared(name, (out.index, out.graph), nbytes=nbytes, alignment=alignment or 256,
-                                       private=True))
+        typed = self._typed(name, nbytes, shape, dtype)
+        check(lib.braid_graph_add_scratch(self._pointer, name.encode(), typed.nbytes, alignment, out))
+        return Resource(self, typed._replace(handle=(out.index, out.graph), alignment=alignment or 256, private=True))
 
-    def versioned(self, name: str, nbytes: int = 0, num_versions: int = 0, *,
-                  arrays: Sequence[Any] = ()) -> Resource:
+    @staticmethod
+    def _typed(name: str, nbytes: int, shape: Optional[Size], dtype: Any) -> Declared:
+        """What is known of memory before C knows it."""
+        if shape is None and dtype is None:
+            return Declared(name, (0, 0), nbytes=nbytes)
+        if shape is None or dtype is None or nbytes:
+            raise refuse(f"'{name}' has a size in bytes, or a shape and a dtype")
+        import numpy
+
+        sizes_of = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        kind, num = numpy.dtype(dtype), 1
+        for size in sizes_of:
+            num *= size
+        if kind.hasobject or min(sizes_of, default=1) < 0:
+            raise refuse(f"'{name}' has the shape {shape} and the dtype {kind}: an array of plain elements is meant")
+        return Declared(name, (0, 0), nbytes=num * kind.itemsize, typestr=kind.str, shape=sizes_of)
+
+    def versioned(self, name: str, nbytes: int = 0, num_versions: int = 0, *, arrays: Sequence[Any] = (),
+                  shape: Optional[Size] = None, dtype: Any = None) -> Resource:
         """Declares a buffer of 2 to 16 memories, which frames have in turn: `arrays` of as many bytes each, or
-        else execs allocate them, as zeros. Nodes take it as they take transient ones; see earlier()."""
+        else execs allocate them, as zeros, of `nbytes` or for an array of `shape` and `dtype`. Nodes take it as they take transient ones; see earlier()."""
         spans = [whole_array(array, f"version {i} of '{name}'") for i, array in enumerate(arrays)]
         if spans and (len({span.nbytes for span in spans}) > 1 or nbytes not in (0, spans[0].nbytes)
                       or num_versions not in (0, len(spans))):
@@ -97,13 +120,16 @@ class Graph(Communications):
         if any(span.readonly for span in spans):
             raise refuse(f"'{name}' has a version that is read-only")
         addresses = ffi.new("void *[]", [ffi.cast("void *", span.address) for span in spans]) if spans else ffi.NULL
-        nbytes = spans[0].nbytes if spans else nbytes
+        if spans:
+            typed = Declared(name, (0, 0), nbytes=spans[0].nbytes, typestr=spans[0].typestr)
+        else:
+            typed = self._typed(name, nbytes, shape, dtype)
         out = ffi.new("braid_resource *")
         check(lib.braid_graph_add_versioned_buffer(self._pointer, name.encode(), addresses,
-                                                   len(spans) or num_versions, nbytes, out))
+                                                   len(spans) or num_versions, typed.nbytes, out))
         self._kept.things.extend(span.keep for span in spans)
         alignment = min([256, *(span.address & -span.address for span in spans)])
-        return Resource(self, Declared(name, (out.index, out.graph), nbytes=nbytes, alignment=alignment))
+        return Resource(self, typed._replace(handle=(out.index, out.graph), alignment=alignment))
 
     def earlier(self, versioned: Resource, frames_before: int = 1) -> Resource:
         """What the frame so many frames before has left in a versioned buffer: kernels take and read it as
@@ -167,11 +193,13 @@ class Graph(Communications):
                **options: Unpack[NodeOptions]) -> Node:
         """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads. With a 0 in `grid` the
         node does nothing until an exec gives it another. Arrays among
-        `args` become pointers; each must be one that the node reads, writes, updates or accumulates.
+        `args` become pointers; each must be one that the node reads, writes, updates or accumulates. Or the argument
+        says so itself: braid.read(x), braid.write(x), braid.inout(x).
         `grid_from`: an array or resource of three uint32, which the node reads as its grid when its turn
         comes; `grid` is the largest then."""
         kernel = self._kernel_of(kernel)
         name = options.get("name") or kernel.name
+        args = unwrap(args, options)
         parameters = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, Parameter)]
         arguments = [self._argument(kernel, name, i, arg, len(args)) for i, arg in enumerate(args)]
         counts = None if grid_from is None else self._grid_source(grid_from, name)
@@ -242,18 +270,22 @@ class Graph(Communications):
 
     @spell_out(NodeOptions)
     def host(
-        self, function: Callable[..., Any], *, blocking: bool = False, user: Optional[Resource] = None,
-        **options: Unpack[NodeOptions]
+        self, function: Callable[..., Any], *, blocking: bool = False,
+        user: Union[Resource, Sequence[Resource], None] = None, frame: bool = False, **options: Unpack[NodeOptions]
     ) -> Node:
         """Adds a call of a Python function on a host thread. It must not launch or wait for anything of
         Braid. What it raises is reported by the next Exec.wait; the rest of the frame runs on. `blocking`:
-        it mostly sleeps, so that on the CPU no worker is to wait for it. `user`: a transient buffer, a version or
-        scratch, whose memory in this frame function(memory) is handed, a memoryview for the time of the call; on
-        the CPU alone. The node says what it does to it."""
+        it mostly sleeps, so that on the CPU no worker is to wait for it. `user`: transient buffers, versions or
+        scratch, one or a list of them, whose memory in this frame function(memory, ...) is handed for the time of the
+        call: arrays of NumPy where they have a dtype, else memoryviews. `frame`: then the number of the frame. Both on
+        the CPU alone, and a list or `frame` not with `blocking`. The node says what it does to memory."""
         name = str(options.get("name") or getattr(function, "__name__", "host call"))
         if not callable(function):
             raise refuse(f"host call '{name}': {function!r} cannot be called")
         call = Call(function, name, self._kept.failures)
+        if frame or isinstance(user, (list, tuple)):
+            options["name"] = name
+            return self._host_with_memories(call, blocking, as_list(user), frame, options)
         description = Description(self, "braid_host_call *", name, options)
         description.struct.blocking = blocking
         if user is not None:
@@ -265,6 +297,32 @@ class Graph(Communications):
         handle = ffi.new_handle(call)
         description.struct.call, description.struct.user = lib.braid_python_host_call, handle
         return self._add_call(lib.braid_graph_add_host_call, description, handle, "host")
+
+    def _host_with_memories(self, call: Call, blocking: bool, users: List[Any], frame: bool,
+                            options: NodeOptions) -> Node:
+        """As a kernel: it is given addresses and parameters, as many as it takes."""
+        if blocking:
+            raise refuse(f"host call '{call.node}' is handed several memories or the number of the frame: it takes a "
+                         "worker, and cannot be blocking")
+        shapes = [self._shape_of(user, call.node) for user in users]
+        code = cpu_call_with_memories(call, shapes, frame)
+        kernel = Kernel(call.node, cpu=int(ffi.cast("uintptr_t", code)))
+        self._kept.things.append(code)
+        node = self.kernel(kernel, 1, [*users, *([self.frame_number()] if frame else [])], **options)
+        self._kept.calls[node.index] = "host with memory"
+        self._kept.views.append(call.node)
+        return node
+
+    def frame_number(self) -> Parameter:
+        """A parameter that each launch of an exec sets to the number of its frame, from 0, as a uint64. A kernel may
+        take it among its `args`. Frames that measure and tune launch have the number that was set last, at first 0."""
+        zero = encode(ctypes.c_uint64(0), None, "the number of the frame")
+        if self._kept.frame_number is None:
+            out = ffi.new("braid_parameter *")
+            check(lib.braid_graph_add_parameter(self._pointer, b"frame number", len(zero.data), out))
+            self._kept.frame_number = (out.index, out.graph)
+        handle = ffi.new("braid_parameter *", self._kept.frame_number)
+        return Parameter(self, "frame number", handle, ctypes.c_uint64, zero)
 
     @spell_out(NodeOptions)
     def native(self, function: Callable[..., Any], *, user: Optional[Resource] = None,
@@ -280,7 +338,7 @@ class Graph(Communications):
         description = Description(self, "braid_native *", name, options)
         self._kept.natives.append(call)
         if user is not None:
-            handle = native_call_with_memory(call, self._give_memory(description, user))
+            handle = native_call_with_memory(call, self._give_memory(description, user).nbytes)
             description.struct.call = handle
             return self._add_call(lib.braid_graph_add_native, description, handle, "native with memory")
         handle = ffi.new_handle(call)
@@ -377,7 +435,10 @@ class Graph(Communications):
         return Schedule(self, **options)
 
     def _repr_svg_(self) -> Optional[str]:
-        return self.plan()._repr_svg_() if len(self) else None
+        """The DAG; of a large one the plan, which is a picture whatever its size."""
+        if not 0 < len(self) <= MOST_DRAWN:
+            return self.plan()._repr_svg_() if len(self) else None
+        return dag_svg([node.name for node in self.nodes], edges_of(self.dot()))
 
     # ---- parts of the above ----
 
@@ -417,6 +478,10 @@ class Graph(Communications):
             self._handle(value, "resource")
             if type_ is not None and not is_pointer(type_):
                 raise refuse(f"{where} is the resource '{value.name}', and no number")
+            if isinstance(type_, PointerTo) and value._declared.typestr \
+                    and name_elements(value._declared.typestr) != type_.elements:
+                raise refuse(f"{where} is the resource '{value.name}' of {name_elements(value._declared.typestr)}, "
+                             f"where the kernel takes a {type_.name}")
             return Argument(b"", address_of=value._handle)
         return encode(value, type_, where)
 
@@ -442,17 +507,23 @@ class Graph(Communications):
             handle, declared = self._handle(thing, "resource"), thing._declared
             if not declared.nbytes:
                 raise refuse(f"{where} is the resource '{thing.name}', which has no bytes")
-            return End(declared.nbytes, declared.alignment, None if declared.private else thing, resource=handle)
+            return End(declared.nbytes, declared.alignment, None if declared.private else thing, resource=handle,
+                       typestr=declared.typestr)
         span = whole_array(thing, where)
         return End(span.nbytes, span.address & -span.address or 256, span, span.address, typestr=span.typestr,
                     keep=span.keep)
 
-    def _give_memory(self, description: Description, user: Resource) -> int:
-        end = self._end(user, f"what call '{description.name}' is handed")
+    def _give_memory(self, description: Description, user: Any) -> Shape:
+        shape = self._shape_of(user, str(description.name))
+        description.struct.user_resource = self._handle(user, "resource")
+        return shape
+
+    def _shape_of(self, user: Any, name: str) -> Shape:
+        end = self._end(user, f"what call '{name}' is handed")
         if end.resource is None:
-            raise refuse(f"call '{description.name}' is handed an array: it can use it without")
-        description.struct.user_resource = end.resource
-        return end.nbytes
+            raise refuse(f"call '{name}' is handed an array: it can use it without")
+        declared = user._declared
+        return Shape(end.nbytes, declared.typestr, declared.shape or (-1,))
 
     def _grid_source(self, thing: Any, name: str) -> Union[Span, Resource]:
         if isinstance(thing, Resource) and thing.__braid_span__() is None:

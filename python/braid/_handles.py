@@ -58,6 +58,8 @@ class Declared(NamedTuple):
     nbytes: int = 0  # 0: it has no bytes
     alignment: int = 1  # of its address, as far as it is known
     private: bool = False  # scratch: no node shares it with another
+    typestr: str = ""  # of its elements, where they have a type
+    shape: Tuple[int, ...] = ()
 
 
 class Resource:
@@ -129,6 +131,7 @@ class Kept:
     calls: Dict[int, str] = dataclasses.field(default_factory=dict)  # "host" or "native"
     views: List[str] = dataclasses.field(default_factory=list)  # host calls that are handed memory of an exec
     initial: Dict[Tuple[int, int], Argument] = dataclasses.field(default_factory=dict)  # of parameters of Graph.use
+    frame_number: Optional[Tuple[int, int]] = None  # the parameter that each launch sets to its number
     arguments: Set[Tuple[int, int]] = dataclasses.field(default_factory=set)  # parameters that kernels take
     # Of a parameter the types of the arguments that take it, and how messages call those.
     pointers: Dict[Tuple[int, int], List[Tuple[PointerTo, str]]] = dataclasses.field(default_factory=dict)

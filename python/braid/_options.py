@@ -238,7 +238,7 @@ def read_exec(struct: Any) -> ExecOptions:
     costs = {field.name: getattr(struct.plan.costs, field.name) for field in dataclasses.fields(CostModel)}
     if any(costs.values()):
         way["costs"] = CostModel(**costs)
-    for name, value in (("no_early_start", struct.no_early_start), ("profile", struct.profile),
+    for name, value in (("no_early_start", struct.no_early_start), ("profile", struct.profile), ("frames", struct.frames),
                         ("max_lanes", struct.plan.max_lanes), ("fixed_lanes", struct.plan.fixed_lanes),
                         ("ignore_costs", struct.plan.ignore_costs),
                         ("effort", struct.plan.effort)):

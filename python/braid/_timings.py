@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
 
 from braid._binding import ffi, lib
 from braid._errors import check
+from braid._notebook import table
+from braid._text import count
 
 if TYPE_CHECKING:
     from braid._exec import Exec
@@ -79,6 +81,15 @@ class Timings:
     waits: List[WaitTiming]
     frames: List[FrameTiming] = dataclasses.field(default_factory=list)
     island_wait_ns: int = 0
+
+    def _repr_html_(self) -> str:
+        rows = [(one.node.name, *_microseconds(one.time), one.timed_by) for one in self.nodes]
+        return table(("node", "median, us", "least", "most", "timed"), [("a frame", *_microseconds(self.frame), ""), *rows],
+                     count(self.num_frames, "frame"))
+
+
+def _microseconds(spread: Spread) -> Tuple[float, float, float]:
+    return spread.median_ns / 1e3, spread.least_ns / 1e3, spread.most_ns / 1e3
 
 
 def read_spread(struct: Any) -> Spread:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, List
+from typing import Any, Callable, List, Optional
 
 from braid._binding import ffi, lib
 from braid._checks import check_native, check_reach
@@ -12,6 +12,7 @@ from braid._errors import refuse
 from braid._graph import Graph
 from braid._interrupts import stray
 from braid._lifetime import run_deferred
+from braid._notebook import table
 from braid._options import ExecOptions, read_exec
 from braid._text import string
 from braid._timings import Spread, read_spread
@@ -39,22 +40,33 @@ class Tuning:
     way: ExecOptions
     trials: List[Trial]
 
+    def _repr_html_(self) -> str:
+        return table(("", "way", "lanes", "frame, us", "planned, us", "frames"),
+                     [("*" if one.is_best else "", one.name, one.num_lanes, one.frame.median_ns / 1e3,
+                       one.planned_ns / 1e3, one.num_frames) for one in self.trials], "tuning: * is taken")
+
 
 def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0,
-         keep_costs: bool = False) -> Tuning:
+         keep_costs: bool = False, max_frames: int = 0, progress: Optional[Callable[[int, int], Any]] = None) -> Tuning:
     """Runs frames of the graph for about `budget_ns` (0: two seconds), and tells how it was the fastest. The
     costs of its nodes are measured first, and set, unless `keep_costs`. Kernels and calls run as often as
-    there is time for, thousands of times where a frame is short."""
+    there is time for, thousands of times where a frame is short. However short the budget, each way runs two frames
+    at least, which may take many times as long where frames are slow: progress(used_ns, total_ns) is told
+    before and meanwhile. With `max_frames` of 2 or 3 it tries as many frames in flight, which overlap rightly only
+    where nodes say all that they touch."""
     run_deferred()
     if not isinstance(device, Device) or not isinstance(graph, Graph):
         raise refuse(f"what is tuned is a graph on a device: tune(device, graph), and not "
                      f"tune({type(device).__name__}, {type(graph).__name__})")
     check_reach(device, graph._kept)
     trials: List[Trial] = []
-    user = ffi.new_handle(trials)
+    user = ffi.new_handle((trials, progress))
     options = ffi.new("braid_tune_options *")
     options.budget_ns, options.max_lanes, options.keep_costs = budget_ns, max_lanes, keep_costs
+    options.max_frames = max_frames
     options.report, options.user = lib.braid_python_trial, user
+    if progress is not None:
+        options.progress = lib.braid_python_progress
     way = ffi.new("braid_exec_options *")
     with device._owner as on, graph._owner as of:
         status = lib.braid_exec_tune(on, of, options, way)
@@ -64,9 +76,14 @@ def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0
 
 
 def _tell_trial(user: Any, trial: Any) -> None:
-    trials: List[Trial] = ffi.from_handle(user)
+    trials: List[Trial] = ffi.from_handle(user)[0]
     trials.append(Trial(string(trial.name), read_exec(trial.way), trial.num_lanes, trial.num_frames,
                         trial.planned_ns, read_spread(trial.frame), trial.was_dropped, trial.is_best))
 
 
+def _tell_progress(user: Any, used_ns: int, total_ns: int) -> None:
+    ffi.from_handle(user)[1](int(used_ns), int(total_ns))
+
+
 ffi.def_extern(name="braid_python_trial", onerror=stray)(_tell_trial)
+ffi.def_extern(name="braid_python_progress", onerror=stray)(_tell_progress)

@@ -8,6 +8,7 @@
 #include "base/node_text.h"
 #include "exec/exec.h"
 #include "exec/exec_set_check.h"
+#include "graph/argument_accesses.h"
 
 // A call that changes a node, once its exec and node are known to be right.
 struct setter {
@@ -59,7 +60,7 @@ static braid_status check_arg(const struct setter *setter, size_t index, braid_a
     if (!arg.data)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s: argument %zu is NULL",
                            setter->function, name_node(setter).text, index);
-    if (arg.bytes == BRAID_ADDRESS_OF)
+    if (graph_argument_is_address(&arg))
         return braid_error(
             BRAID_INVALID_ARGUMENT,
             "%s: node %s: argument %zu cannot be set to braid_resource_address: give "

@@ -22,20 +22,22 @@ static struct tune_trial *first_trial(const struct tune_trials *trials)
     return trials->trials.items;
 }
 
-// The graph's costs, from a plan of its own.
-static braid_status measure(braid_device *device, braid_graph *graph)
+// The graph's costs, from a plan of its own, and how long a frame of that takes.
+static braid_status measure(braid_device *device, braid_graph *graph, uint64_t *out_frame_ns)
 {
     braid_exec *exec = NULL;
     const braid_exec_options options = { .profile = MEASURED_FRAMES };
     braid_status status = braid_exec_create(device, graph, &options, &exec);
+    const uint64_t begin_ns = clock_now_ns();
     if (!status)
         status = braid_exec_measure(exec, graph, MEASURED_FRAMES + 1);
+    *out_frame_ns = (clock_now_ns() - begin_ns) / (MEASURED_FRAMES + 1);
     braid_exec_destroy(exec);
     return status;
 }
 
 // Some frames one behind the other, and the waiting for the last.
-static braid_status run_turn(struct tune_trial *trial, uint32_t num_frames)
+static braid_status run_turn(struct tune_trial *trial, braid_stream *stream, uint32_t num_frames)
 {
     uint64_t *time = braid_array_append(&trial->times, 1, sizeof(*time));
     if (!time)
@@ -43,7 +45,7 @@ static braid_status run_turn(struct tune_trial *trial, uint32_t num_frames)
     uint64_t start_ns = clock_now_ns();
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num_frames && !status; i++)
-        status = braid_exec_launch(trial->exec, NULL);
+        status = braid_exec_launch(trial->exec, stream);
     if (!status)
         status = braid_exec_wait(trial->exec);
     *time = (clock_now_ns() - start_ns) / num_frames;
@@ -57,7 +59,7 @@ static braid_status run_round(struct tune_trials *trials, size_t round)
     for (size_t i = 0; i < trials->trials.num && !status; i++) {
         struct tune_trial *trial = &first_trial(trials)[(i + round) % trials->trials.num];
         if (!trial->was_dropped)
-            status = run_turn(trial, trials->frames_a_turn);
+            status = run_turn(trial, trials->stream, trials->frames_a_turn);
     }
     return status;
 }
@@ -88,12 +90,18 @@ static bool is_ample(uint64_t left_ns, uint64_t round_ns)
     return left_ns / (TURNS * FRAMES_A_TURN * QUARTERS) >= round_ns / 4;
 }
 
+// One frame does not tell what several in flight gain.
+static uint32_t least_a_turn(const struct tune_trials *trials)
+{
+    return trials->max_frames > 1 ? FRAMES_A_TURN : 1;
+}
+
 // The first frame of each finds nothing in the caches and does not count. The second tells how
 // many fit; where they are few, it counts, and a turn is one frame.
 static braid_status begin_rounds(struct tune_trials *trials, uint64_t budget_ns, size_t *out_rounds)
 {
     const uint64_t begin_ns = clock_now_ns();
-    trials->frames_a_turn = 1;
+    trials->frames_a_turn = least_a_turn(trials);
     braid_status status = run_round(trials, 0);
     forget_times(trials);
     uint64_t start_ns = clock_now_ns();
@@ -110,19 +118,38 @@ static braid_status begin_rounds(struct tune_trials *trials, uint64_t budget_ns,
     return status;
 }
 
+// What the frames take that run however short the budget is: two of each way, a third of half of
+// them, and a fourth of half of those.
+static uint64_t find_least_ns(const struct tune_trials *trials, uint64_t frame_ns)
+{
+    const size_t num = trials->trials.num;
+    return (2 * num + num / 2 + num / 4) * least_a_turn(trials) * frame_ns;
+}
+
+static void tell_progress(const struct tune_trials *trials, const braid_tune_options *options,
+                          uint64_t used_ns)
+{
+    if (options->progress)
+        options->progress(options->user, used_ns < trials->total_ns ? used_ns : trials->total_ns,
+                          trials->total_ns);
+}
+
 // However short the budget is, there is a round of those left before each drop, and one behind.
 static braid_status time_trials(struct tune_trials *trials, const braid_tune_options *options)
 {
     uint64_t budget_ns = options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS;
+    const uint64_t least_ns = find_least_ns(trials, trials->frame_ns);
+    trials->total_ns = least_ns > budget_ns ? least_ns : budget_ns;
+    tell_progress(trials, options, 0);
     uint64_t start_ns = clock_now_ns();
     uint64_t drop_ns = budget_ns / 2; // when the next half goes
     size_t drops = 0, round;
     braid_status status = begin_rounds(trials, budget_ns, &round);
     for (; !status; round++) {
         uint64_t used_ns = clock_now_ns() - start_ns;
-        if (options->progress)
-            options->progress(options->user, used_ns < budget_ns ? used_ns : budget_ns, budget_ns);
-        if (round > DROPS && used_ns >= budget_ns)
+        const bool is_over = round > DROPS && used_ns >= budget_ns;
+        tell_progress(trials, options, is_over ? trials->total_ns : used_ns);
+        if (is_over)
             break;
         if (drops < DROPS && round > drops && used_ns >= drop_ns) {
             drop_slower_half(trials);
@@ -134,6 +161,13 @@ static braid_status time_trials(struct tune_trials *trials, const braid_tune_opt
     if (!status)
         braid_tune_sort(trials);
     return status;
+}
+
+// On the default stream frames do not overlap. What was queued there is before all frames.
+static braid_status open_stream(struct tune_trials *trials)
+{
+    braid_status status = braid_stream_synchronize(trials->device, NULL);
+    return status ? status : braid_stream_create(trials->device, NULL, &trials->stream);
 }
 
 static void report(const struct tune_trials *trials, size_t best, const braid_tune_options *options)
@@ -173,8 +207,11 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
             "often: graphs with communicators are not tuned");
     struct tune_trials trials = { .device = device,
                                   .graph = graph,
-                                  .max_lanes = options->max_lanes };
-    status = options->keep_costs ? BRAID_OK : measure(device, graph);
+                                  .max_lanes = options->max_lanes,
+                                  .max_frames = options->max_frames };
+    status = options->keep_costs ? BRAID_OK : measure(device, graph, &trials.frame_ns);
+    if (!status && options->max_frames > 1)
+        status = open_stream(&trials);
     if (!status)
         status = braid_tune_trials_find(&trials);
     if (!status)

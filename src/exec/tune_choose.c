@@ -48,7 +48,9 @@ static int compare_trials(const void *a, const void *b)
         return first->was_dropped ? 1 : -1;
     if (first->frame.median_ns != second->frame.median_ns)
         return first->frame.median_ns < second->frame.median_ns ? -1 : 1;
-    return first->num_lanes < second->num_lanes ? -1 : first->num_lanes > second->num_lanes;
+    if (first->num_lanes != second->num_lanes)
+        return first->num_lanes < second->num_lanes ? -1 : 1;
+    return first->way.frames < second->way.frames ? -1 : first->way.frames > second->way.frames;
 }
 
 void braid_tune_sort(struct tune_trials *trials)
@@ -64,12 +66,18 @@ static bool may_be_as_fast(const struct tune_trial *trial, const struct tune_tri
            (double)trial->frame.median_ns <= (double)fastest->frame.median_ns * ALIKE;
 }
 
+static bool takes_less(const struct tune_trial *trial, const struct tune_trial *other)
+{
+    return trial->num_lanes < other->num_lanes ||
+           (trial->num_lanes == other->num_lanes && trial->way.frames < other->way.frames);
+}
+
 size_t braid_tune_choose(const struct tune_trials *trials)
 {
     const struct tune_trial *all = first_trial(trials);
     size_t best = 0;
     for (size_t i = 1; i < trials->trials.num; i++)
-        if (may_be_as_fast(&all[i], &all[0]) && all[i].num_lanes < all[best].num_lanes)
+        if (may_be_as_fast(&all[i], &all[0]) && takes_less(&all[i], &all[best]))
             best = i;
     return best;
 }

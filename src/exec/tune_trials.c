@@ -12,6 +12,7 @@ enum {
     MOST_OF_A_MODE = 6, // plans that are timed, besides what is tried on the best of them
     MOST_LANES = 32,    // where the program sets no limit
     SEARCH_STEPS = 200,
+    MOST_FRAMES = 3,      // in flight: no more run one behind the other when they are timed
     MOST_SEARCHED = 2000, // nodes: 200 plans of more would take longer than timing them
 };
 
@@ -22,7 +23,10 @@ enum {
 static void name_trial(struct tune_trial *trial)
 {
     const braid_exec_options *way = &trial->way;
-    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s",
+    char frames[32] = "";
+    if (trial->way.frames > 1)
+        snprintf(frames, sizeof(frames), ", %u frames in flight", trial->way.frames);
+    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s%s",
              way->mode == BRAID_MODE_NATIVE ? "native" : "streams", trial->num_lanes,
              trial->num_lanes == 1 ? "" : "s",
              way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY ? ", one for all at once" : "",
@@ -30,7 +34,8 @@ static void name_trial(struct tune_trial *trial)
              way->no_early_start ? ", no early starts" : "",
              way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
              : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
-                                                   : "");
+                                                   : "",
+             frames);
 }
 
 static struct tune_trial *trial_at(const struct tune_trials *trials, size_t index)
@@ -187,8 +192,28 @@ static braid_status add_searched(struct tune_trials *trials, const braid_exec_op
     return status;
 }
 
-// Of the plan that promises most: searched for a shorter one, without early starts, and without
-// islands.
+// Frames that cannot overlap are what one frame in flight is.
+static braid_status add_depths(struct tune_trials *trials, const braid_exec_options *way)
+{
+    braid_exec_options deep = *way;
+    braid_status status = BRAID_OK;
+    for (deep.frames = 2;
+         deep.frames <= trials->max_frames && deep.frames <= MOST_FRAMES && !status;
+         deep.frames++) {
+        bool made = false;
+        braid_exec_info info;
+        status = add_trial(trials, &deep, &made);
+        if (status || !made)
+            break;
+        braid_exec_get_info(trial_at(trials, trials->trials.num - 1)->exec, &info);
+        if (info.whole_frames)
+            remove_trial(trials, trials->trials.num - 1);
+    }
+    return status;
+}
+
+// Of the plan that promises most: with more frames in flight, searched for a shorter one, without
+// early starts, and without islands.
 static braid_status add_variants(struct tune_trials *trials, size_t first)
 {
     size_t best = find_best(trials, first);
@@ -198,7 +223,8 @@ static braid_status add_variants(struct tune_trials *trials, size_t first)
     braid_exec_options way = trial->way;
     bool made = false;
     braid_status status = BRAID_OK;
-    if (info.num_early_starts) {
+    status = add_depths(trials, &way);
+    if (!status && info.num_early_starts) {
         way.no_early_start = true;
         status = add_trial(trials, &way, &made);
         way.no_early_start = false;
@@ -255,4 +281,5 @@ void braid_tune_trials_finish(struct tune_trials *trials)
     while (trials->trials.num)
         remove_trial(trials, trials->trials.num - 1);
     braid_array_finish(&trials->trials);
+    braid_stream_destroy(trials->stream);
 }

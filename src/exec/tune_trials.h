@@ -22,9 +22,13 @@ struct tune_trial {
 struct tune_trials {
     braid_device *device;
     const braid_graph *graph;
-    uint32_t max_lanes; // as the program says; 0: it does not
-    uint32_t width;     // how many nodes may run at once, so that more lanes have no work
+    uint32_t max_lanes;   // as the program says; 0: it does not
+    uint32_t max_frames;  // likewise
+    braid_stream *stream; // that frames are launched on; NULL: the default stream
+    uint32_t width;       // how many nodes may run at once, so that more lanes have no work
     uint32_t frames_a_turn;
+    uint64_t frame_ns;   // a frame when the costs were measured; 0: they were not
+    uint64_t total_ns;   // that timing takes: the budget, or the least that it can
     struct array trials; // struct tune_trial
 };
 

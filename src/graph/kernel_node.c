@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel nodes: launches with their arguments' bytes.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/node_text.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
+#include "graph/argument_accesses.h"
 #include "graph/owners.h"
 
 static const char *launch_name(const braid_kernel_node *launch)
@@ -90,11 +92,6 @@ static braid_status check_kernel(const char *name, const braid_kernel_node *laun
     return check_build(name, launch->kernel);
 }
 
-static bool is_address(const braid_arg *arg)
-{
-    return arg->bytes == BRAID_ADDRESS_OF;
-}
-
 static bool is_unchecked(const braid_arg *arg)
 {
     return arg->bytes == BRAID_UNCHECKED_POINTER;
@@ -102,7 +99,7 @@ static bool is_unchecked(const braid_arg *arg)
 
 static size_t bytes_of(const braid_arg *arg)
 {
-    return is_address(arg) || is_unchecked(arg) ? sizeof(void *) : arg->bytes;
+    return graph_argument_is_address(arg) || is_unchecked(arg) ? sizeof(void *) : arg->bytes;
 }
 
 static braid_status find_address(const braid_graph *graph, const char *name,
@@ -165,9 +162,10 @@ static braid_status check_arg(const braid_graph *graph, const char *name,
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': argument %zu of %zu bytes", name,
                            index, arg->bytes);
     needs->bytes += graph_arg_stride((uint32_t)bytes_of(arg));
-    needs->num_addresses += is_address(arg);
+    needs->num_addresses += graph_argument_is_address(arg);
     needs->num_unchecked += is_unchecked(arg);
-    return is_address(arg) ? find_address(graph, name, launch, index, &address) : BRAID_OK;
+    return graph_argument_is_address(arg) ? find_address(graph, name, launch, index, &address)
+                                          : BRAID_OK;
 }
 
 // Adds up what the arguments need in the graph.
@@ -259,7 +257,7 @@ static void append_args(braid_graph *graph, const braid_kernel_node *launch, uin
         if (is_unchecked(&launch->args[i]))
             *(uint32_t *)braid_array_append(&graph->unchecked, 1, sizeof(uint32_t)) =
                 (uint32_t)(sizes + i - (uint32_t *)graph->arg_sizes.items);
-        if (is_address(&launch->args[i]))
+        if (graph_argument_is_address(&launch->args[i]))
             append_address(graph, launch, i, to);
         else
             memcpy(to, launch->args[i].data, sizes[i]);
@@ -343,5 +341,13 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_kernel_node 
 {
     if (!launch)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_kernel: launch is NULL");
-    return graph_add_task(graph, launch_name(launch), &launch->node, add_kernel, launch, out_node);
+    braid_kernel_node whole = *launch;
+    braid_access *accesses = NULL;
+    braid_status status =
+        braid_graph_add_argument_accesses(graph, launch_name(launch), &whole, &accesses);
+    if (!status)
+        status =
+            graph_add_task(graph, launch_name(&whole), &whole.node, add_kernel, &whole, out_node);
+    free(accesses);
+    return status;
 }

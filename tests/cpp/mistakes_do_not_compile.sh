@@ -46,6 +46,15 @@ expect no "new values that lose digits" 'double two = 2; exec.set_args(node, x, 
 expect no "a new value of another type" 'exec.set_arg<0>(node, 2.0f);' "$loss"
 expect no "an argument that is not there" 'exec.set_arg<2>(node, 2.0f);'
 expect yes "a resource, a parameter and rows of it compile" 'auto own = graph.scratch("own", 4); auto by = graph.parameter<float>("by"); graph.use<1>(by, graph.add(scale, 4, braid::task(), own, 2.0f)); exec.set_param_rows(by, std::vector<float>(2));'
+both='braid::kernel both("both", [](const braid_blocks &, float *, const float *) {}); auto r = graph.resource("r"); auto f = graph.transient<float>("f", 4); auto d = graph.transient<double>("d", 4);'
+expect yes "accesses as arguments compile" "$both graph.kernel(both, 4, braid::out(f), braid::in(f)); graph.kernel(both, 4, braid::task(), braid::inout(r), braid::in(r)); graph.add(both, 4, braid::task(), f, f);"
+expect no "an access that writes what is const" "$both graph.kernel(both, 4, braid::out(f), braid::out(f));" 'takes a pointer to const'
+expect no "an access that updates what is const" "$both graph.kernel(both, 4, braid::out(f), braid::inout(r));" 'takes a pointer to const'
+expect no "an access that reads what may be written" "$both graph.kernel(both, 4, braid::in(f), braid::in(f));" 'may write'
+expect no "an access to another type" "$both graph.kernel(both, 4, braid::out(d), braid::in(f));" 'another type than the resource'
+expect no "a resource of another type" "$both graph.add(both, 4, braid::task(), d, f);" 'another type than the resource'
+expect no "an access that is no pointer" "$both graph.kernel(scale, 4, braid::out(f), braid::in(f));" 'is a pointer'
+expect no "memory of what is no plain value" 'graph.transient<std::string>("text", 4);'
 expect no "a resource that is no pointer" 'auto own = graph.scratch("own", 4); graph.add(scale, 4, braid::task(), x, own);'
 expect no "a parameter of another type" 'auto by = graph.parameter<double>("by"); graph.use<1>(by, node);'
 expect no "rows of another type" 'auto by = graph.parameter<float>("by"); exec.set_param_rows(by, std::vector<int>(2));'

@@ -140,6 +140,46 @@ static void nodes_take_memory_of_the_frame(braid::device &device)
     expect(graph.earlier(states).graph == states.graph);
 }
 
+static void arguments_say_what_kernels_do(braid::device &device)
+{
+    std::vector<int> numbers = { 1, 2, 3, 4 };
+    int sums[4] = {};
+    braid::kernel scale("scale", [](const braid_blocks &blocks, int *to, const int *from, int by) {
+        for (auto i = blocks.begin; i < blocks.end; i++)
+            to[i] = from[i] * by;
+    });
+    braid::kernel add("add", [](const braid_blocks &blocks, int *to, const int *from, int *old) {
+        for (auto i = blocks.begin; i < blocks.end; i++)
+            to[i] += from[i] + (old[i] += 1);
+    });
+    using braid::in, braid::out, braid::inout;
+    auto graph = braid::graph::create();
+    auto input = graph.buffer("numbers", numbers), sum = graph.buffer("sums", sums);
+    auto scaled = graph.transient<int>("scaled", 4);
+    auto count = graph.versioned<int>("count", 4, 2);
+    auto untyped = graph.range(sum, 0, sizeof(sums));
+    auto list = graph.resource("list");
+    graph.fill(braid::task("begin").writes(count), count, 10, 4);
+    auto first = graph.kernel(scale, 4, out(scaled), in(input), 3);
+    auto second = graph.kernel(add, 4, braid::task("named").excludes(list), inout(untyped),
+                               in(scaled), inout(count));
+    auto last = graph.kernel(add, 4, inout(sum), in(graph.earlier(count)), inout(count));
+    auto schedule = braid::schedule::plan(graph);
+    expect(schedule.explain(first, second).find("scaled (written by scale") != std::string::npos);
+    expect(schedule.explain(second, last).find("data in sums") != std::string::npos);
+    expect(std::strcmp(graph.name(second), "named") == 0);
+    auto exec = braid::exec::create(device, graph);
+    exec.launch();
+    exec.wait();
+    expect(sums[0] == 3 + 11 + 0 + 12 && sums[3] == 12 + 11 + 12);
+    exec.set_arg<2>(first, 1);
+    exec.launch();
+    exec.wait();
+    expect(sums[0] == 26 + 1 + 11 + 12 + 12);
+    auto large = braid::checked::graph::create();
+    expect(!large->transient<int>("large", UINT64_MAX) && !large->scratch<int>("none", 0));
+}
+
 static void frames_change(braid::device &device)
 {
     int sums[8] = {}, ends[2][4] = {};
@@ -457,6 +497,7 @@ int main()
     execs_keep_what_they_run(device);
     every_kind_of_node_runs(device);
     nodes_take_memory_of_the_frame(device);
+    arguments_say_what_kernels_do(device);
     frames_change(device);
     grids_without_blocks_run_nothing(device);
     pointers_into_buffers_need_an_access();

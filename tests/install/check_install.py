@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other projects find the installed library with pkg-config and CMake, and build it as a subproject
 of Meson. Speaks TAP. check_install.py BUILD_DIR SOURCE_DIR VERSION"""
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,15 @@ find_package(braid {version} REQUIRED {components})
 add_executable(outside outside.c)
 target_link_libraries(outside PRIVATE {target})
 """
+CMAKE_WHOLE = """cmake_minimum_required(VERSION 3.16)
+project(outside C)
+{get}
+add_executable(outside outside.c)
+target_link_libraries(outside PRIVATE braid::braid)
+"""
+BY_FETCHING = """include(FetchContent)
+FetchContent_Declare(braid URL {archive})
+FetchContent_MakeAvailable(braid)"""
 MESON_PROJECT = """project('outside', 'c', default_options: ['default_library={kind}'])
 executable('outside', 'outside.c', dependencies: dependency('braid', version: '>=0.1'),
   install: false)
@@ -214,6 +224,50 @@ def as_subproject(trial, kind):
     assert not {"tests", "tools", "bench", "examples", "standin"} & set(others), others
 
 
+def built_by_meson(trial):
+    """Files of the library, as the build has them."""
+    for target in json.loads(trial.run("meson", "introspect", "--targets", trial.build)):
+        if target["name"] == "braid" and target["type"] == "shared library":
+            lists = target["target_sources"]
+            files = [path for one in lists for key in ("sources", "generated_sources") for path in one.get(key, [])]
+            return {os.path.basename(path) for path in files if path.endswith(".c")}
+    raise AssertionError("Meson builds no shared library braid")
+
+
+def as_a_part_by_cmake(trial, kind, get):
+    if not shutil.which("cmake"):
+        raise Skip("cmake is not installed")
+    folder = trial.folder("cmake-part-" + kind)
+    with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write(CMAKE_WHOLE.format(get=get))
+    launcher = {"CMAKE_C_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}
+    trial.run("cmake", "-S", ".", "-B", "build", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+              f"-DBUILD_SHARED_LIBS={'ON' if kind == 'shared' else 'OFF'}", folder=folder, **launcher)
+    build = os.path.join(folder, "build")
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        files = {os.path.basename(one["file"]) for one in json.load(file)} - {"outside.c"}
+    meson = built_by_meson(trial)
+    assert files == meson, f"CMake alone has {sorted(files - meson)}, Meson alone {sorted(meson - files)}"
+    trial.run("cmake", "--build", "build", folder=folder)
+    program = os.path.join(build, "outside")
+    said = trial.run(program, BRAID_BACKENDS="cpu")
+    assert said == f"braid {trial.version}\n", said
+    soname = ".".join(trial.version.split(".")[:2])
+    needed = re.findall(r"NEEDED.*libbraid\S*", trial.run("readelf", "--dynamic", program))
+    assert [f"libbraid.so.{soname}]" in one for one in needed] == [True] * (kind == "shared"), needed
+
+
+def as_a_folder_by_cmake(trial):
+    as_a_part_by_cmake(trial, "static", f"add_subdirectory({trial.source} braid)")
+
+
+def as_an_archive_by_cmake(trial):
+    packed = os.path.join(trial.top, "packed")
+    pack_sources(trial, packed)
+    archive = os.path.join(packed, "subprojects", "packagefiles", f"braid-{trial.version}.tar.xz")
+    as_a_part_by_cmake(trial, "shared", BY_FETCHING.format(archive=archive))
+
+
 def only_the_library_is_installed(trial):
     stage = os.path.join(trial.top, "subproject-stage")
     trial.run("meson", "install", "--no-rebuild", "--quiet", "-C",
@@ -241,6 +295,8 @@ CASES = [
     ("Meson builds a static library as a subproject", lambda t: as_subproject(t, "static")),
     ("Meson builds a shared library as a subproject", lambda t: as_subproject(t, "shared")),
     ("a subproject installs the library alone", only_the_library_is_installed),
+    ("CMake builds the library in a folder of a project", as_a_folder_by_cmake),
+    ("CMake fetches and builds the library", as_an_archive_by_cmake),
 ]
 
 

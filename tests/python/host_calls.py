@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What host and native calls raise is told, and they cannot wait for themselves."""
+import asyncio
 import gc
 import sys
 import threading
@@ -145,4 +146,28 @@ def test_what_a_kernel_of_numba_raises_fails_the_wait(device):
     x[2] = 12
     frame.run()
     assert x[2] == 6
+    frame.close()
+
+
+def test_other_tasks_run_while_a_frame_is_awaited(device):
+    reached, leave = threading.Event(), threading.Event()
+    graph = braid.Graph()
+    graph.host(lambda: (reached.set(), leave.wait(20), explode()), name="slow", blocking=True)
+    frame = braid.Exec(device, graph)
+
+    async def end():
+        while not reached.is_set():
+            await asyncio.sleep(0)
+        with pytest.raises(braid.TimeoutError):
+            await frame.wait_async(timeout=0.01)
+        leave.set()
+
+    async def main():
+        frame.launch()
+        await asyncio.gather(frame.wait_async(), end())
+
+    with pytest.raises(braid.HostCallError, match="'slow' raised KeyError"):
+        asyncio.run(main())
+    assert leave.is_set()  # by the other task
+    asyncio.run(frame.wait_async(timeout=20))
     frame.close()

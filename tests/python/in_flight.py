@@ -326,3 +326,75 @@ def test_a_stream_is_used_without_a_graph(device):
         stream.host(3)
     stream.synchronize()
     stream.close()
+
+
+def test_a_call_is_handed_several_memories_as_arrays_and_the_number_of_its_frame(device):
+    seen, graph = [], braid.Graph()
+    image = graph.transient("image", shape=(2, 3), dtype="float64")
+    count = graph.versioned("count", shape=4, dtype="int16", num_versions=3)
+    raw = graph.scratch("raw", 8)
+    graph.fill(image, 1.5)  # as elements of its type
+
+    def work(pixels, before, now, bytes_, frame):
+        assert pixels.shape == (2, 3) and pixels.dtype == np.float64 and (pixels == 1.5).all()
+        assert isinstance(bytes_, memoryview) and len(bytes_) == 8
+        now[:] = before + 1
+        seen.append((frame, now.tolist()))
+
+    earlier = graph.earlier(count)
+    graph.host(work, user=[image, earlier, count, raw], frame=True, reads=[image, earlier], writes=count)
+    frame = braid.Exec(device, graph, frames=3)
+    for _ in range(3):
+        frame.launch(device.stream())
+    frame.wait()
+    frame.launch_many(2)
+    frame.wait()
+    assert sorted(seen) == [(i, [i + 1] * 4) for i in range(5)]
+    frame.close()
+
+
+def test_the_number_of_a_frame_is_an_argument_of_kernels_and_calls(device, store):
+    cell, numbers, graph = np.zeros(1, "i8"), [], braid.Graph()
+    graph.kernel(store, 1, [braid.write(cell), graph.frame_number()])
+    graph.host(lambda frame: numbers.append((frame, int(cell[0]))), frame=True, reads=cell)
+    with braid.Exec(device, graph) as first, braid.Exec(device, graph) as second:
+        first.run(3)
+        second.run(1)
+    assert numbers == [(0, 0), (1, 1), (2, 2), (0, 0)]
+
+
+def test_memory_of_a_frame_with_a_type_is_the_frames_own(device):
+    kept, graph = [], braid.Graph()
+    own = graph.transient("own", shape=4, dtype="f4")
+    graph.host(kept.append, name="keeper", user=own, writes=own)
+    graph.host(lambda one, two: kept.append(one), name="two", user=[own, own], reads=own)
+    frame = braid.Exec(device, graph)
+    frame.launch()
+    with pytest.raises(braid.HostCallError) as raised:
+        frame.wait()
+    assert [one.node for one in raised.value.failures] == ["keeper", "two"]
+    assert "keeps memory of the frame" in str(raised.value)
+    kept.clear()
+    frame.close()
+
+
+def test_memory_with_a_type_is_given_by_shape_and_dtype_alone(device):
+    graph = braid.Graph()
+    for wrong in ({"shape": 4}, {"dtype": "f4"}, {"nbytes": 4, "shape": 4, "dtype": "f4"}, {"shape": (-1, 2), "dtype": "f4"},
+                  {"shape": 2, "dtype": object}):
+        with pytest.raises(braid.InvalidArgumentError, match="'own' has "):
+            graph.transient("own", **wrong)
+    own, x = graph.transient("own", shape=4, dtype="f4"), np.zeros(4, "f4")
+    with pytest.raises(braid.InvalidArgumentError, match="cannot be blocking"):
+        graph.host(print, user=[own], blocking=True, writes=own)
+    with pytest.raises(braid.InvalidArgumentError, match="is handed an array"):
+        graph.host(print, user=[x, own], writes=own)
+    pytest.importorskip("numba", reason="Numba is not installed (python3-numba)")
+    from braid.numba import kernel
+
+    @kernel("float64*")
+    def wide(begin, end, to):
+        to[0] = 1
+
+    with pytest.raises(braid.InvalidArgumentError, match="is the resource 'own' of float32, .* takes a float64\\*"):
+        graph.kernel(wide, 1, [braid.write(own)])

@@ -140,3 +140,24 @@ def test_graphs_are_planned_for_several_devices(store):
             graph.set_home(far, place)
         with pytest.raises(braid.InvalidArgumentError):
             graph.empty(place=place)
+
+
+def test_an_argument_may_say_what_the_kernel_does_to_it(device, add_scaled):
+    x, y, z = np.ones(8, "float32"), np.zeros(8, "float32"), np.zeros(8, "float32")
+    graph = braid.Graph()
+    own, cell = graph.transient("own", 32), graph.resource("cell")
+    fill = graph.fill(own, np.float32(1))
+    first = graph.kernel(add_scaled, 8, [braid.inout(y), braid.read(own), 2])
+    second = graph.kernel(add_scaled, 8, [braid.inout(z), braid.read(y), 3], reads=x, excludes=cell, name="second")
+    free = graph.kernel(add_scaled, 8, [braid.inout(x[:4]), braid.read(x[4:]), 0], excludes=cell)
+    plan = graph.plan()
+    assert plan.explain(fill, first).startswith("ordered by data in own")
+    assert plan.explain(first, second).startswith("ordered by data in array 0")
+    assert plan.explain(second, free).startswith("serialised by array 1")
+    braid.Exec(device, graph).run()
+    assert y.tolist() == [2] * 8 and z.tolist() == [6] * 8
+    with pytest.raises(braid.InvalidArgumentError, match="node 'add_scaled' changes 'array .*read-only"):
+        x.flags.writeable = False
+        graph.kernel(add_scaled, 8, [braid.inout(x), braid.read(y), 2])
+    with pytest.raises(braid.InvalidArgumentError, match="node 'add_scaled': 3 is neither an array nor a resource"):
+        graph.kernel(add_scaled, 8, [braid.inout(y), braid.read(3), 2])

@@ -56,6 +56,44 @@ def test_a_notebook_shows_the_plan(graph, device):
     assert braid.Graph()._repr_svg_() is None
 
 
+def test_a_graph_shows_its_dag(graph):
+    names, boxes, lines = drawn(graph)
+    assert sorted(names) == ["join", "left", "load", "right"] and lines == 4
+    assert boxes["load"] < boxes["left"] == boxes["right"] < boxes["join"]
+    graph.edge(graph.nodes[3], graph.nodes[0])  # a cycle has no plan, and is drawn
+    graph.empty(name="<&>")
+    names, boxes, lines = drawn(graph)
+    assert "<&>" in names and lines == 5
+    large = braid.Graph()
+    for _ in range(301):
+        large.empty()
+    assert "lane" in large._repr_svg_()
+
+
+def drawn(graph):
+    """The names, in which row each is, and how many lines there are."""
+    picture = xml.fromstring(graph._repr_svg_())
+    texts = [one for one in picture.iter() if one.tag.endswith("text")]
+    lines = [one for one in picture.iter() if one.tag.endswith("path") and one.get("stroke")]
+    return [one.text for one in texts], {one.text: float(one.get("y")) for one in texts}, len(lines)
+
+
+def test_timings_and_tuning_are_tables_and_an_exec_reports(graph, device):
+    frame = braid.Exec(device, graph, profile=2)
+    assert "a frame took" not in frame.report()
+    frame.run(2)
+    rows = [["".join(cell.itertext()) for cell in row] for row in xml.fromstring(frame.timings()._repr_html_()).iter("tr")]
+    assert [row[0] for row in rows] == ["node", "a frame", "load", "left", "right", "join"]
+    assert [float(row[1].replace(",", "")) > 0 for row in rows[1:]] == [True] * 5
+    report = frame.report()
+    assert report.startswith("<braid.Exec of 4 nodes on cpu>") and "limited by" in report
+    assert "frames in flight: 1" in report and "a frame took" in report and "'join'" in report
+    tuned = braid.tune(device, graph, budget_ns=1, max_lanes=1)
+    table = xml.fromstring(tuned._repr_html_())
+    assert len(list(table.iter("tr"))) == len(tuned.trials) + 1
+    assert sum("".join(row.itertext()).startswith("*") for row in table.iter("tr")) == 1
+
+
 def test_measured_times_are_drawn_and_traced(graph):
     plan = graph.plan()
     times = [(i * 10, i * 10 + 5) for i in range(8)]

@@ -118,3 +118,38 @@ def test_tuning_tells_how_to_make_the_exec(device, graph):
         frame.run()
         assert frame.schedule.info.num_lanes == best.num_lanes
         assert frame.info.mode == tuned.way["mode"]
+
+
+def test_tuning_states_how_long_it_takes_first(device, graph):
+    told = []
+    tuned = braid.tune(device, graph, budget_ns=1, progress=lambda used, total: told.append((used, total)))
+    total = told[0][1]
+    assert told[0][0] == 0 and {one[1] for one in told} == {total} and told[-1][0] == total
+    assert total >= 2 * len(tuned.trials) * SLEEP * 1e9  # two frames of each way
+    assert [used for used, _ in told] == sorted(used for used, _ in told)
+
+
+def test_tuning_tries_frames_in_flight_where_it_may(device):
+    """Two nodes that sleep one after the other, and overlap from frame to frame."""
+    graph, active, overlaps = braid.Graph(), [], []
+
+    def work():
+        active.append(None)
+        overlaps.append(len(active) > 1)
+        time.sleep(SLEEP)
+        active.pop()
+
+    first, second = graph.resource("first"), graph.resource("second")
+    one = graph.host(work, name="one", blocking=True, excludes=first)
+    graph.host(work, name="two", blocking=True, excludes=second, after=one)
+    assert all("frames" not in trial.way for trial in braid.tune(device, graph, budget_ns=1).trials)
+    assert not any(overlaps)
+    tuned = braid.tune(device, graph, budget_ns=1, max_frames=3)
+    assert any(overlaps)
+    depths = {trial.way.get("frames", 1) for trial in tuned.trials}
+    assert depths == {1, 2, 3} and any("2 frames in flight" in trial.name for trial in tuned.trials)
+    deepest = next(trial for trial in tuned.trials if trial.way.get("frames") == 3)
+    with braid.Exec(device, graph, **deepest.way) as frame:
+        assert frame.info.num_frames == 3
+    graph.host(lambda: None, name="alone")  # which declares nothing, so that frames do not overlap
+    assert {trial.way.get("frames", 1) for trial in braid.tune(device, graph, budget_ns=1, max_frames=2).trials} == {1}

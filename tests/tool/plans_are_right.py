@@ -46,6 +46,24 @@ def the_text_and_the_json_agree():
     assert re.search(r"^planned in [0-9.]+ ms", text, re.MULTILINE)
 
 
+def the_table_has_lanes_and_times():
+    text = braid("plan", "-", "--lanes", "2", "--table", text=DIAMOND).out
+    found = plan(DIAMOND, "--lanes", "2")
+    rows = [row.split(maxsplit=3) for row in text[text.index("\nlane "):].splitlines()[2:]]
+    times = {task["id"]: [str(task[key]) for key in ("lane", "start", "end")] for task in found["tasks"]}
+    assert [row[3].split()[0] for row in rows] == sum(found["lanes"], []), text
+    waits = []
+    for row in rows:
+        name, *behind = row[3].split("  ")
+        assert row[:3] == times[name], text
+        waits += [[one, name] for text in behind for one in text[len("(waits for "):-1].split(", ")]
+    assert sorted(waits) == sorted(found["waits"]), text
+    assert text.startswith("graph      4 nodes") and "(times in" not in text
+    assert "node (times in us)\n" in braid("plan", "-", "--table", text="digraph { cost_unit=us; a }").out
+    refused = braid("plan", "-", "--table", "--json", "-", text=DIAMOND)
+    assert refused.status == 2 and "--table" in refused.err, refused.err
+
+
 def the_example_is_planned_as_the_readme_says():
     path = os.path.join(sys.argv[2], "..", "..", "examples", "render_frame.dot")
     result = braid("plan", path)
@@ -483,6 +501,7 @@ if __name__ == "__main__":
     sys.exit(run([
         a_diamond_takes_two_lanes_and_two_waits,
         the_text_and_the_json_agree,
+        the_table_has_lanes_and_times,
         effort_finds_what_list_scheduling_misses,
         the_example_is_planned_as_the_readme_says,
         one_lane_needs_no_wait,

@@ -14,6 +14,7 @@
 #include "output.h"
 #include "places.h"
 #include "plan_json.h"
+#include "plan_table.h"
 #include "progress.h"
 #include "task_graph.h"
 
@@ -35,6 +36,7 @@ static const char help[] =
     "  --costs FILE      with the costs that 'braid run --costs FILE' measured, in nanoseconds\n"
     "  --effort N        N steps of a search for a shorter plan; each takes as long as "
     "planning\n" PLACES_HELP DOT_LIMITS_HELP
+    "  --table           print behind the figures which node runs on which lane, and when\n"
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
     "  --svg OUT         draw the plan as a timeline, for any browser and any number of nodes\n"
     "  --trace OUT       write the plan as a trace, for Perfetto or Chrome\n"
@@ -46,7 +48,7 @@ struct plan_arguments {
     braid_schedule_options options;
     struct place_arguments places;
     struct dot_limits limits;
-    bool is_help;
+    bool is_help, is_table;
 };
 
 enum {
@@ -57,6 +59,7 @@ enum {
     OPTION_CALL_COST,
     OPTION_COSTS,
     OPTION_EFFORT,
+    OPTION_TABLE,
     OPTION_DOT,
     OPTION_SVG,
     OPTION_TRACE,
@@ -73,6 +76,7 @@ static const struct option long_options[] = {
     { "effort", required_argument, NULL, OPTION_EFFORT },
     PLACES_OPTIONS,
     DOT_LIMITS_OPTION,
+    { "table", no_argument, NULL, OPTION_TABLE },
     { "dot", required_argument, NULL, OPTION_DOT },
     { "svg", required_argument, NULL, OPTION_SVG },
     { "trace", required_argument, NULL, OPTION_TRACE },
@@ -115,6 +119,9 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
         return status;
     case DOT_LIMITS_MOST:
         return dot_limits_take_option(optarg, &arguments->limits);
+    case OPTION_TABLE:
+        arguments->is_table = true;
+        return EXIT_DONE;
     case OPTION_DOT:
         arguments->drawing = optarg;
         return EXIT_DONE;
@@ -148,6 +155,8 @@ static enum exit_status read_arguments(int argc, char **argv, struct plan_argume
         if (status != EXIT_DONE || arguments->is_help)
             return status;
     }
+    if (count_on_stdout(arguments) && arguments->is_table)
+        return fail(EXIT_BAD_FILE, "--table goes to standard output, where another result goes");
     if (count_on_stdout(arguments) > 1)
         return fail(EXIT_BAD_FILE,
                     "only one of --dot, --svg, --trace and --json can go to standard output");
@@ -212,6 +221,8 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
     }
     if (status == EXIT_DONE && count_on_stdout(arguments) == 0)
         print_figures(file, schedule, arguments->options.effort, plan_ns);
+    if (status == EXIT_DONE && arguments->is_table)
+        status = plan_table_print(file, schedule, graph);
     return status;
 }
 

@@ -49,10 +49,15 @@ template <class Errors> class basic_graph
     }
     // The elements of a vector, array, span or braid memory.
     template <class Container, class = decltype(std::data(std::declval<const Container &>()))>
-    result<braid_resource> buffer(const char *name, const Container &elements)
+    auto buffer(const char *name, const Container &elements)
     {
-        return buffer(name, std::data(elements),
-                      std::size(elements) * sizeof(*std::data(elements)));
+        using element = std::remove_cv_t<
+            std::remove_all_extents_t<std::remove_reference_t<decltype(*std::data(elements))>>>;
+        typed_resource<element> resource = {};
+        braid_status status =
+            braid_graph_add_buffer(get(), name, std::data(elements),
+                                   std::size(elements) * sizeof(*std::data(elements)), &resource);
+        return typed(status, resource);
     }
     result<braid_resource> range(braid_resource whole, std::uint64_t offset, std::uint64_t bytes)
     {
@@ -89,6 +94,44 @@ template <class Errors> class basic_graph
         braid_status status = braid_graph_add_versioned_buffer(get(), name, addresses, num_versions,
                                                                bytes, &resource);
         return Errors::template from<braid_resource>(status, [&] { return resource; });
+    }
+    // The same for so many elements of one type: transient<float>("sums", 256).
+    template <class T>
+    result<typed_resource<T>> transient(const char *name, std::uint64_t num_elements,
+                                        std::uint64_t alignment = 0)
+    {
+        typed_resource<T> resource = {};
+        braid_status status =
+            braid_graph_add_transient(get(), name, bytes_of<T>(num_elements), alignment, &resource);
+        return typed(status, resource);
+    }
+    template <class T>
+    result<typed_resource<T>> scratch(const char *name, std::uint64_t num_elements,
+                                      std::uint64_t alignment = 0)
+    {
+        typed_resource<T> resource = {};
+        braid_status status =
+            braid_graph_add_scratch(get(), name, bytes_of<T>(num_elements), alignment, &resource);
+        return typed(status, resource);
+    }
+    template <class T>
+    result<typed_resource<T>> versioned(const char *name, std::uint64_t num_elements,
+                                        std::uint32_t num_versions,
+                                        void *const *addresses = nullptr)
+    {
+        typed_resource<T> resource = {};
+        braid_status status = braid_graph_add_versioned_buffer(
+            get(), name, addresses, num_versions, bytes_of<T>(num_elements), &resource);
+        return typed(status, resource);
+    }
+    template <class T>
+    result<typed_resource<T>> earlier(const typed_resource<T> &versioned,
+                                      std::uint32_t frames_before = 1)
+    {
+        typed_resource<T> resource = {};
+        braid_status status =
+            braid_graph_add_earlier_version(get(), versioned, frames_before, &resource);
+        return typed(status, resource);
     }
     result<braid_resource> earlier(braid_resource versioned, std::uint32_t frames_before = 1)
     {
@@ -141,17 +184,31 @@ template <class Errors> class basic_graph
     // The values become the kernel's arguments: as many, each convertible to its type without
     // narrowing, or this does not compile. A resource is a pointer to its memory.
     template <class... Args, class... Values>
-    result<kernel_node<Args...>> add(const kernel<void(Args...)> &code, const shape &size,
+    result<kernel_node<Args...>> add(const braid::kernel<void(Args...)> &code, const shape &size,
                                      const task &what, Values &&...values)
     {
         static_assert(sizeof...(Args) == sizeof...(Values), "the kernel has other arguments");
         return add_arguments(code, size, what,
                              detail::slot<Args>::of(std::forward<Values>(values))...);
     }
+    // The same where arguments say what the kernel does to them: kernel(add, 64, in(x), out(y),
+    // 2.0f). Other accesses, a name and the like are those of a task before the arguments.
+    template <class... Args, class... Values>
+    result<kernel_node<Args...>> kernel(const braid::kernel<void(Args...)> &code, const shape &size,
+                                        Values &&...values)
+    {
+        if constexpr (detail::is_task_first_v<std::decay_t<Values>...>)
+            return add(code, size, std::forward<Values>(values)...);
+        else
+            return add(code, size, task(), std::forward<Values>(values)...);
+    }
     // Of what the compiler has refused as a kernel already.
     template <class... Values>
-    result<kernel_node<>> add(const kernel<detail::no_kernel> &, const shape &, const task &,
+    result<kernel_node<>> add(const braid::kernel<detail::no_kernel> &, const shape &,
                               Values &&...);
+    template <class... Values>
+    result<kernel_node<>> kernel(const braid::kernel<detail::no_kernel> &, const shape &,
+                                 Values &&...);
     result<braid_node> copy(const task &what, place<void *> to, place<const void *> from,
                             std::uint64_t bytes)
     {
@@ -347,8 +404,9 @@ template <class Errors> class basic_graph
     }
 
     template <class... Args>
-    result<kernel_node<Args...>> add_arguments(const kernel<void(Args...)> &code, const shape &size,
-                                               const task &what, const detail::slot<Args> &...args)
+    result<kernel_node<Args...>> add_arguments(const braid::kernel<void(Args...)> &code,
+                                               const shape &size, const task &what,
+                                               const detail::slot<Args> &...args)
     {
         const std::array<braid_arg, sizeof...(Args)> list = { args.get()... };
         braid_kernel_node launch = {};
@@ -368,6 +426,18 @@ template <class Errors> class basic_graph
         kernel_node<Args...> node = {};
         braid_status status = braid_graph_add_kernel(get(), &launch, &node);
         return Errors::template from<kernel_node<Args...>>(status, [&] { return node; });
+    }
+    // More than there are become too many for any graph.
+    template <class T> static std::uint64_t bytes_of(std::uint64_t num_elements)
+    {
+        static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
+                      "elements are plain values");
+        return num_elements > UINT64_MAX / sizeof(T) ? UINT64_MAX : num_elements * sizeof(T);
+    }
+    template <class T>
+    static result<typed_resource<T>> typed(braid_status status, const typed_resource<T> &resource)
+    {
+        return Errors::template from<typed_resource<T>>(status, [&] { return resource; });
     }
     template <class T>
     static braid_communication

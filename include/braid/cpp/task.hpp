@@ -164,6 +164,43 @@ template <class... Args> struct kernel_node : braid_node {
 template <class T> struct typed_parameter : braid_parameter {
 };
 
+// A resource whose memory has elements of one type: kernels take it as a pointer to those.
+template <class T> struct typed_resource : braid_resource {
+};
+
+// A resource as an argument of a kernel, and what the kernel does to it. `void`: of any type.
+template <class T, braid_access_mode mode> struct accessed {
+    braid_resource resource;
+};
+
+// An argument that is an access as well: graph.kernel(add, 64, in(x), out(y), 2.0f). The kernel
+// takes a pointer to const for what it reads, and one to elements that it can write for the others,
+// or this does not compile.
+template <class T> accessed<T, BRAID_READ> in(const typed_resource<T> &resource)
+{
+    return { resource };
+}
+template <class T> accessed<T, BRAID_WRITE> out(const typed_resource<T> &resource)
+{
+    return { resource };
+}
+template <class T> accessed<T, BRAID_READ_WRITE> inout(const typed_resource<T> &resource)
+{
+    return { resource };
+}
+inline accessed<void, BRAID_READ> in(const braid_resource &resource)
+{
+    return { resource };
+}
+inline accessed<void, BRAID_WRITE> out(const braid_resource &resource)
+{
+    return { resource };
+}
+inline accessed<void, BRAID_READ_WRITE> inout(const braid_resource &resource)
+{
+    return { resource };
+}
+
 // An end of a copy or fill: memory of the program, or a resource that execs give memory to.
 template <class Pointer> struct place {
     Pointer address = nullptr;
@@ -210,24 +247,68 @@ template <class T, class Value> T converted(Value &&value)
         return T{};
 }
 
-// An argument of a kernel: a value, or the address of a resource.
+// Whether a list of arguments begins with a task.
+template <class... Values> inline constexpr bool is_task_first_v = false;
+template <class... Rest> inline constexpr bool is_task_first_v<task, Rest...> = true;
+
+// What of an argument is known of a resource.
+template <class Value> struct resource_of {
+    static constexpr bool is_resource = std::is_base_of_v<braid_resource, Value>;
+};
+template <class Element> struct resource_of<typed_resource<Element>> {
+    static constexpr bool is_resource = true;
+    using type = Element;
+};
+template <class Element, braid_access_mode mode> struct resource_of<accessed<Element, mode>> {
+    static constexpr bool is_resource = true;
+    using type = Element;
+};
+template <class T, class Value, class = void> inline constexpr bool fits_v = true;
+template <class T, class Value>
+inline constexpr bool fits_v<T, Value, std::void_t<typename resource_of<Value>::type>> =
+    std::is_void_v<typename resource_of<Value>::type> ||
+    std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, typename resource_of<Value>::type>;
+
+// An argument of a kernel: a value, or the address of a resource, perhaps with an access to it.
 template <class T> struct slot {
     T value = {};
     braid_resource resource = {};
+    braid_access_mode mode = {};
 
     template <class Value> static slot of(Value &&value)
     {
-        if constexpr (std::is_same_v<std::decay_t<Value>, braid_resource>) {
+        using given = std::decay_t<Value>;
+        if constexpr (resource_of<given>::is_resource) {
             static_assert(std::is_pointer_v<T>, "a resource's address is a pointer");
-            return { {}, value };
+            static_assert(!std::is_pointer_v<T> || fits_v<T, given>,
+                          "the kernel takes a pointer to another type than the resource's");
+            return from(value);
         } else {
-            return { converted<T>(std::forward<Value>(value)), {} };
+            return { converted<T>(std::forward<Value>(value)), {}, {} };
         }
+    }
+    static slot from(const braid_resource &whole)
+    {
+        return { {}, whole, {} };
+    }
+    template <class Element, braid_access_mode how>
+    static slot from(const accessed<Element, how> &access)
+    {
+        constexpr bool is_const = std::is_const_v<std::remove_pointer_t<T>>;
+        static_assert(how != BRAID_READ || is_const || !std::is_pointer_v<T>,
+                      "the kernel may write what in() says that it reads: let it take a pointer to "
+                      "const, or say inout()");
+        static_assert(how == BRAID_READ || !is_const || !std::is_pointer_v<T>,
+                      "the kernel takes a pointer to const, and does not write what out() or "
+                      "inout() says");
+        return { {}, access.resource, how };
     }
     // Valid as long as the slot. A number is no pointer, whatever it looks like.
     braid_arg get() const
     {
         constexpr bool is_long = std::is_arithmetic_v<T> && sizeof(T) == sizeof(void *);
+        if (mode)
+            return braid_resource_argument(&resource, mode);
         return resource.graph ? braid_resource_address(&resource)
                               : braid_arg{ &value, is_long ? BRAID_UNCHECKED_POINTER : sizeof(T) };
     }
