@@ -209,6 +209,7 @@ frames() {
     done
     step depths "$build/bench/bench_mpm_depths" cuda 60
     step pipeline "$build/bench/bench_pipeline" 60 cuda
+    step arguments "$build/bench/bench_set_arguments" cuda 2000
 }
 
 # Which part of the code that writes times costs what: kernels with a part of it left out, in seconds.

@@ -13,8 +13,8 @@ struct settle {
     const braid_schedule *schedule;
     struct lifetimes *lifetimes;
     uint32_t num_lanes;
-    uint32_t *lanes, *events; // clocks; place l: so many nodes of lane l are known to have ended
-    uint32_t *left;           // per block: pairs of a lane and a last user that it does not know
+    uint32_t *lanes, *records; // clocks; place l: so many nodes of lane l are known to have ended
+    uint32_t *left;            // per block: pairs of a lane and a last user that it does not know
     // Blocks by their last users on each lane: those of position p of lane l are
     // blocks[first[lane_first[l] + p]] and so on.
     uint32_t *first, *blocks;
@@ -66,15 +66,15 @@ static void learn(struct settle *settle, uint32_t of, uint32_t from, uint32_t to
     }
 }
 
-static void wait_for(struct settle *settle, uint32_t lane, const uint32_t *event, uint64_t place)
+static void wait_for(struct settle *settle, uint32_t lane, const uint32_t *record, uint64_t place)
 {
     uint32_t *clock = settle->lanes + (size_t)lane * settle->num_lanes;
     for (uint32_t of = 0; of < settle->num_lanes; of++) {
-        if (event[of] <= clock[of])
+        if (record[of] <= clock[of])
             continue;
         if (of != lane)
-            learn(settle, of, clock[of], event[of], place);
-        clock[of] = event[of];
+            learn(settle, of, clock[of], record[of], place);
+        clock[of] = record[of];
     }
 }
 
@@ -92,24 +92,24 @@ static void run(struct settle *settle, uint32_t lane, uint64_t place)
 
 static void walk_step(struct settle *settle, uint64_t place)
 {
-    const braid_step *step = &settle->schedule->steps[place];
+    const braid_step *step = &settle->schedule->program.ops[place];
     size_t num_lanes = settle->num_lanes;
     uint32_t *clock = settle->lanes + step->lane * num_lanes;
-    uint32_t *event = settle->events + step->event * num_lanes;
-    if (step->kind == BRAID_STEP_RUN)
+    uint32_t *record = settle->records + step->position * num_lanes;
+    if (program_has_node(step))
         run(settle, step->lane, place);
     else if (step->kind == BRAID_STEP_RECORD)
-        memcpy(event, clock, num_lanes * sizeof(*event));
+        memcpy(record, clock, num_lanes * sizeof(*record));
     else if (clock[step->lane] < lane_size(settle, step->lane))
-        wait_for(settle, step->lane, event, place);
+        wait_for(settle, step->lane, record, place);
 }
 
 static void walk(struct settle *settle)
 {
     struct lifetimes *lifetimes = settle->lifetimes;
     for (uint32_t block = 0; block < lifetimes->num; block++)
-        lifetimes->settled[block] = settle->left[block] ? settle->schedule->num_steps : 0;
-    for (uint64_t place = 0; place < settle->schedule->num_steps; place++)
+        lifetimes->settled[block] = settle->left[block] ? settle->schedule->program.num_ops : 0;
+    for (uint64_t place = 0; place < settle->schedule->program.num_ops; place++)
         walk_step(settle, place);
     for (uint32_t block = 0; block < lifetimes->num; block++) {
         if (lifetimes->settled[block] <= lifetimes->last[block])
@@ -125,19 +125,19 @@ braid_status braid_settle(const braid_schedule *schedule, struct lifetimes *life
         .lifetimes = lifetimes,
         .num_lanes = lifetimes->num_lanes,
         .lanes = braid_allocate_zeroed(num_lanes * num_lanes, sizeof(uint32_t)),
-        .events = braid_allocate_zeroed(num_lanes * (schedule->info.num_events + (size_t)1),
-                                        sizeof(uint32_t)),
+        .records = braid_allocate_zeroed(num_lanes * (schedule->info.num_records + (size_t)1),
+                                         sizeof(uint32_t)),
         .left = braid_allocate_zeroed(lifetimes->num, sizeof(uint32_t)),
         .first = braid_allocate_zeroed(schedule->info.num_nodes + (size_t)2, sizeof(uint32_t)),
         .blocks = braid_allocate_zeroed(cells, sizeof(uint32_t)),
     };
-    bool done = settle.lanes && settle.events && settle.left && settle.first && settle.blocks;
+    bool done = settle.lanes && settle.records && settle.left && settle.first && settle.blocks;
     if (done) {
         list_last_users(&settle);
         walk(&settle);
     }
     free(settle.lanes);
-    free(settle.events);
+    free(settle.records);
     free(settle.left);
     free(settle.first);
     free(settle.blocks);

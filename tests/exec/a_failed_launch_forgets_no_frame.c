@@ -326,7 +326,8 @@ static void a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device(vo
     check_failed(braid_exec_wait_until(fixture.exec, 1));
     check_failed(braid_exec_query(fixture.exec));
     check_failed(braid_exec_query_frame(fixture.exec, 0));
-    check_failed(braid_exec_set_enabled(fixture.exec, fixture.node, true));
+    const bool enabled = true;
+    check_failed(braid_exec_set(fixture.exec, fixture.node, BRAID_TARGET_ENABLED, 0, &enabled));
     check_failed(braid_exec_create(fixture.device, graph, NULL, &other));
     check_failed(braid_stream_synchronize(fixture.device, fixture.streams[0]));
     check_failed(braid_stream_wait(fixture.streams[0], event));
