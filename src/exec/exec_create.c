@@ -336,6 +336,10 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     if (status)
         return status;
     const struct places places = braid_device_places(device);
+    for (uint32_t i = 0; i < places.num && !status; i++)
+        status = braid_device_check("braid_exec_create", places.devices[i]);
+    if (status)
+        return status;
     braid_exec_options own = { 0 };
     if (options)
         own = *options;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Setting a parameter: one value for all its users.
 #include "base/error.h"
-#include "base/inside.h"
 #include "exec/exec.h"
 #include "exec/exec_set_check.h"
 
@@ -18,9 +17,9 @@ braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const vo
 braid_status braid_exec_check_param(const char *function, const braid_exec *exec,
                                     braid_parameter parameter)
 {
-    braid_status inside = braid_inside_check(function, exec);
-    if (inside)
-        return inside;
+    braid_status status = braid_exec_check(function, exec);
+    if (status)
+        return status;
     if (parameter.graph != exec->graph_id || parameter.index >= exec->params.num)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: parameter %u of graph %u is not a parameter of the exec's graph",
