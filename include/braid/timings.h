@@ -53,7 +53,7 @@ typedef enum braid_timed_by {
     BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
 } braid_timed_by;
 
-// A node: preludes, epilogues, copies and calls are nodes too. Empty nodes take 0.
+// The times of a node. Preludes, epilogues, copies and calls are nodes too. Empty nodes take 0.
 typedef struct braid_node_timing {
     braid_spread time;
     braid_timed_by timed_by; // in the frames kept

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C++ interface on the CPU: every kind of node, lambdas with captures that outlive the graph,
-// typed arguments, failures as exceptions and as values, moves.
+// typed arguments, failures as exceptions and as values.
 #include <braid/braid.hpp>
 
 #include <atomic>
@@ -431,63 +431,6 @@ static void failures_are_exceptions_or_values()
     expect(braid_graph_num_nodes(checked->get()) == 1);
 }
 
-static void objects_moved_onto_themselves_stay(braid::device &device)
-{
-    auto counter = std::make_shared<std::atomic<int>>(0);
-    braid::exec exec = make_exec(device, counter);
-    auto &same_exec = exec;
-    exec = std::move(same_exec);
-    expect(counter.use_count() == 3);
-    exec.launch();
-    exec.wait();
-    expect(*counter == 11);
-    std::swap(exec, same_exec);
-    expect(counter.use_count() == 3);
-
-    auto graph = braid::graph::create();
-    auto list = graph.resource("list");
-    graph.host(braid::task("call"), [counter] {});
-    auto &same_graph = graph;
-    graph = std::move(same_graph);
-    expect(graph.num_nodes() == 1 && graph.kept().size() == 1 && counter.use_count() == 4);
-    auto task = braid::task("task").writes(list).after(graph.node(0));
-    auto &same_task = task;
-    task = std::move(same_task);
-    expect(task.options().num_accesses == 1 && task.options().num_after == 1);
-    auto memory = device.allocate<int>(1);
-    auto &same_memory = memory;
-    memory = std::move(same_memory);
-    expect(memory.data() && memory.size() == 1);
-}
-
-// What was moved away answers as C does to NULL.
-static void moved_objects_are_refused(braid::device &device)
-{
-    braid::checked::graph graph = std::move(*braid::checked::graph::create());
-    braid::checked::graph other = std::move(graph);
-    expect(graph.host(braid::task("call"), [] {}).status() == BRAID_INVALID_ARGUMENT);
-    expect(
-        graph.native(braid::task("native"), [](braid_device *, braid_stream *) { return BRAID_OK; })
-            .status() == BRAID_INVALID_ARGUMENT);
-    braid::kernel kernel("add", add_to_each);
-    int number = 0;
-    expect(graph.add(kernel, 1, braid::task("kernel"), &number, 1).status() ==
-           BRAID_INVALID_ARGUMENT);
-    expect(!graph.empty(braid::task("empty")) && !graph.buffer("b", &number, sizeof(number)));
-    expect(braid::checked::exec::create(device, graph).status() == BRAID_INVALID_ARGUMENT);
-    bool ran = false;
-    expect(!!other.host(braid::task("call"), [&ran] { ran = true; }));
-    auto exec = std::move(*braid::checked::exec::create(device, other));
-    auto elsewhere = std::move(exec);
-    expect(!exec.launch() && !exec.wait() && exec.num_frames() == 0);
-    expect(!!elsewhere.launch());
-    auto &same = elsewhere;
-    elsewhere = std::move(same);
-    expect(!!elsewhere.wait() && ran);
-    exec = std::move(elsewhere);
-    expect(!!exec.launch() && !!exec.wait());
-}
-
 int main()
 {
     auto device = braid::device::open("cpu", 2);
@@ -508,7 +451,5 @@ int main()
     several_devices_are_planned_for();
     several_devices_run_one_graph(device);
     failures_are_exceptions_or_values();
-    objects_moved_onto_themselves_stay(device);
-    moved_objects_are_refused(device);
     return 0;
 }
