@@ -255,10 +255,10 @@ build_before() {
 
 beside() {
     step build-before build_before || return
-    beside_of rigid 3 bench/bench_gpu_rigid
+    beside_of rigid 2 bench/bench_gpu_rigid
     beside_of launch 2 bench/bench_gpu_launch
     beside_of islands 1 bench/bench_gpu_islands
-    for tree in "$build-before" "$build" "$build-before" "$build"; do
+    for tree in "$build-before" "$build" "$build" "$build-before"; do
         step "beside-mpm-$(basename "$tree")" timeout 100 "$tree/examples/sparse_mpm/sparse_mpm" --quiet --device cuda \
             --out "$results/mpm"
         cat "$results/beside-mpm-$(basename "$tree").log"

@@ -65,9 +65,10 @@ def print_mean(what, ratios):
 def main():
     before_folder, now_folder, rounds, *command = sys.argv[1:]
     before, now, ratios = [], [], ([], [])
-    for _ in range(int(rounds)):
-        before.append(run(before_folder, command))
-        now.append(run(now_folder, command))
+    for round_number in range(int(rounds)):  # each build is first in every other round
+        turns = [(before, before_folder), (now, now_folder)]
+        for runs, folder in turns if round_number % 2 == 0 else reversed(turns):
+            runs.append(run(folder, command))
     print(f"| {' '.join(command)} | before, us | now, us | ratio | before, host us | now, host us | ratio |")
     print("|---|---|---|---|---|---|---|")
     for name in before[0]:
