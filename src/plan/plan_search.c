@@ -14,9 +14,9 @@
 #include "plan/plan_realise.h"
 
 // What every plan can afford: improving the plan at hand, others from the start, and steps.
-#define MOST_VISITS_TO_IMPROVE 1000000
-#define MOST_VISITS_OF_STARTS 500000
-#define MOST_VISITS_OF_STEPS 100000
+#define MOST_VISITS_TO_IMPROVE 20000
+#define MOST_VISITS_OF_STARTS 5000
+#define MOST_VISITS_OF_STEPS 20000
 #define MOST_STEPS 128
 #define MOST_EQUALS 8
 #define MOST_LANES 128 // clocks of so many are never too long; see plan_clocks.c
