@@ -124,37 +124,40 @@ braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
     return status;
 }
 
-// The expected time of a frame with a player's own plan; UINT64_MAX with an error, and for a plan
-// that the player does not cost: of more lanes than its own. With `fits` as an island.
-static uint64_t predict(const braid_exec *exec, const braid_graph *graph,
-                        const braid_exec_options *options, const struct player *player,
-                        const struct island_fit *fits)
+// The expected time of a frame with a player's own plan; UINT64_MAX if the graph is refused, and
+// for a plan that the player does not cost: of more lanes than its own. With `fits` as an island.
+// Errors: BRAID_NO_MEMORY; without memory another way would seem shorter.
+static braid_status predict(const braid_exec *exec, const braid_graph *graph,
+                            const braid_exec_options *options, const struct player *player,
+                            const struct island_fit *fits, uint64_t *out_ns)
 {
     braid_schedule_options plan = options->plan;
     braid_schedule *schedule = NULL;
     struct plan_inside inside = { .fits = fits };
-    uint64_t ns = UINT64_MAX;
     struct error_attempt attempt;
     braid_cost_model model = { 0 };
+    *out_ns = UINT64_MAX;
     player->get_cost_model(exec->device->backend, &model);
     if (fits &&
         !player->get_room(exec->device->backend, fits, exec->tasks.num, &model, &inside.room))
-        return UINT64_MAX;
+        return BRAID_OK;
     plan.costs = model;
     braid_error_begin_attempt(&attempt);
     braid_status status = fits ? plan_whole(exec, graph, &plan, player, &inside, &schedule)
                                : braid_schedule_create(graph, &plan, &schedule);
     if (!status && (!fits || schedule->info.num_lanes <= model.max_concurrent))
-        ns = schedule->info.expected_ns + (fits ? model.island_start_ns : 0);
+        *out_ns = schedule->info.expected_ns + (fits ? model.island_start_ns : 0);
     braid_schedule_destroy(schedule);
-    braid_error_end_attempt(&attempt, BRAID_OK); // who plans it in earnest says what is wrong
-    return ns;
+    // The plan that is made in earnest says why a graph is refused.
+    status = status == BRAID_NO_MEMORY ? status : BRAID_OK;
+    braid_error_end_attempt(&attempt, status);
+    return status;
 }
 
 // The player whose plan is shortest; where none has costed it, the last one, which takes any.
-static const struct player *find_best(const braid_exec *exec, const braid_graph *graph,
-                                      const braid_exec_options *options,
-                                      const struct island_fit *fits, uint64_t *out_ns)
+static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
+                              const braid_exec_options *options, const struct island_fit *fits,
+                              const struct player **out_best, uint64_t *out_ns)
 {
     const struct player *best = NULL, *last = NULL;
     const struct player *const *player = exec->device->backend->ops->players;
@@ -163,13 +166,17 @@ static const struct player *find_best(const braid_exec *exec, const braid_graph 
         if (!(*player)->is_island)
             continue;
         last = *player;
-        uint64_t ns = predict(exec, graph, options, *player, fits);
+        uint64_t ns;
+        braid_status status = predict(exec, graph, options, *player, fits, &ns);
+        if (status)
+            return status;
         if (ns < *out_ns) {
             best = *player;
             *out_ns = ns;
         }
     }
-    return best ? best : last;
+    *out_best = best ? best : last;
+    return BRAID_OK;
 }
 
 braid_status braid_exec_find_island(const braid_exec *exec, const braid_graph *graph,
@@ -181,9 +188,9 @@ braid_status braid_exec_find_island(const braid_exec *exec, const braid_graph *g
     braid_status status = find_all_fits(exec, &fits);
     if (status)
         return status;
-    *out_player = find_best(exec, graph, options, fits, &ns);
+    status = find_best(exec, graph, options, fits, out_player, &ns);
     free(fits);
-    return BRAID_OK;
+    return status;
 }
 
 // All of it can be inside, and how long it takes there can be told.
@@ -224,11 +231,14 @@ braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph
     if (status)
         return status;
     if (are_known(exec, graph, options, fits)) {
-        uint64_t island_ns, ns = predict(exec, graph, options, divider, NULL);
-        const struct player *island = find_best(exec, graph, options, fits, &island_ns);
-        if (island_ns < ns && ns - island_ns >= ns / 100 * find_least_gain(exec))
+        const struct player *island = NULL;
+        uint64_t island_ns = UINT64_MAX, ns = UINT64_MAX;
+        status = predict(exec, graph, options, divider, NULL, &ns);
+        if (!status)
+            status = find_best(exec, graph, options, fits, &island, &island_ns);
+        if (!status && island_ns < ns && ns - island_ns >= ns / 100 * find_least_gain(exec))
             *out_player = island;
     }
     free(fits);
-    return BRAID_OK;
+    return status;
 }
