@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several processes, on one host or many: communicators, and nodes that send, receive and reduce.
+//
+// These functions are in libbraid_ranks, a library beside libbraid: pkg-config braid_ranks, or the
+// CMake target braid::ranks.
 #ifndef BRAID_RANK_H
 #define BRAID_RANK_H
 
@@ -26,9 +29,9 @@ typedef struct braid_communicator braid_communicator;
 typedef struct braid_ranks_options {
     // What moves data: "mpi", or NULL for the first that is here. MPI is reached through
     // libbraid_mpi.so: the file that BRAID_MPI in the environment names, else the one beside
-    // libbraid.so, else the one that the system's loader finds. BRAID_MPI is an absolute path, or
-    // a name without '/', which the loader seeks. If a program contains libbraid.a, or if the
-    // loader found libbraid.so by a relative path, nothing beside it is opened.
+    // libbraid_ranks.so, else the one that the system's loader finds. BRAID_MPI is an absolute
+    // path, or a name without '/', which the loader seeks. If a program contains libbraid_ranks.a,
+    // or if the loader found libbraid_ranks.so by a relative path, nothing beside it is opened.
     const char *engine;
     // How long an operation may have been posted without ending, or a call that all ranks make may
     // wait for the others, in milliseconds: then it fails, and with it all that this rank and the

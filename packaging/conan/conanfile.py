@@ -54,8 +54,11 @@ class BraidConan(ConanFile):
         Meson(self).install()
 
     def package_info(self):
-        self.cpp_info.libs = ["braid"]
         self.cpp_info.set_property("cmake_file_name", "braid")
-        self.cpp_info.set_property("cmake_target_name", "braid::braid")
-        self.cpp_info.set_property("pkg_config_name", "braid")
-        self.cpp_info.system_libs = ["pthread", "dl", "m"]
+        for name, library, needed in (("braid", "braid", []), ("ranks", "braid_ranks", ["braid"])):
+            component = self.cpp_info.components[name]
+            component.libs = [library]
+            component.requires = needed
+            component.set_property("cmake_target_name", "braid::" + name)
+            component.set_property("pkg_config_name", library)
+            component.system_libs = ["pthread", "dl", "m"]

@@ -62,18 +62,38 @@ enum rank_engine_kind {
     RANK_ENGINE_RCCL, // likewise
 };
 
-struct rank_operation; // src/rank
+// The operation's lane goes on: on any thread, once the operation has ended.
+typedef void work_resume_function(void *of, void *job);
+
+// An operation between ranks, of one exec. libbraid_ranks makes it (src/rank/operation.h).
+struct work_operation {
+    const struct work_operation_ops *ops;
+    bool joins_next; // on a device: it is queued together with the next one of the exec
+};
+
+struct work_operation_ops {
+    // Queues it for the communication thread.
+    void (*post)(struct work_operation *operation, const void *from, void *to);
+    // True: it has ended. False: `resume` is called when it has, on another thread, and nothing may
+    // touch the operation before that.
+    bool (*await)(struct work_operation *operation, work_resume_function *resume, void *of,
+                  void *job);
+    // On a device instead of both: queues it on a stream, with those that join it. Posts come in
+    // their order. Errors: BRAID_DEVICE_ERROR.
+    braid_status (*enqueue)(struct work_operation *operation, const void *from, void *to,
+                            void *stream);
+};
 
 // Graphs have descriptions, and execs operations made by them.
 struct work_post {
-    struct rank_operation *operation;
+    struct work_operation *operation;
     const void *from;
     void *to;
     uint32_t description;
 };
 
 struct work_await {
-    struct rank_operation *operation;
+    struct work_operation *operation;
 };
 
 union work {

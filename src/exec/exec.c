@@ -130,16 +130,13 @@ static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct bac
 // Where no launch has been made meanwhile.
 void braid_exec_settle(braid_exec *exec)
 {
-    if (exec->tasks.num_communicators == 0 && !exec->parts)
+    if (!exec->parts)
         return;
     pthread_mutex_lock(&exec->lock);
     // While another thread waits, the parts are its own.
-    if (!exec->is_waiting && (exec->is_unsettled || braid_exec_parts_are_unsettled(exec->parts)) &&
-        !ask_frames(exec, exec->device->backend->ops->event_query)) {
-        if (exec->is_unsettled)
-            braid_exec_settle_communicators(exec);
+    if (!exec->is_waiting && braid_exec_parts_are_unsettled(exec->parts) &&
+        !ask_frames(exec, exec->device->backend->ops->event_query))
         (void)braid_exec_await_frames(exec);
-    }
     pthread_mutex_unlock(&exec->lock);
 }
 
@@ -151,9 +148,10 @@ braid_status braid_exec_wait(braid_exec *exec)
     status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
     if (!status)
         status = braid_exec_await_launch("braid_exec_wait", exec);
-    if (!status)
-        braid_exec_settle(exec);
-    return status ? status : braid_exec_check_ranks(exec);
+    if (status)
+        return status;
+    braid_exec_settle(exec);
+    return braid_exec_parts_wait(exec->parts, exec);
 }
 
 braid_status braid_exec_query(braid_exec *exec)
@@ -163,8 +161,6 @@ braid_status braid_exec_query(braid_exec *exec)
     braid_status status = braid_exec_check_devices("braid_exec_query", exec);
     if (!status)
         status = ask_for_end(exec, exec->device->backend->ops->event_query);
-    if (!status)
-        status = braid_exec_check_ranks(exec);
     return !status && atomic_load(&exec->is_unrecorded) ? BRAID_NOT_READY : status;
 }
 
@@ -196,7 +192,7 @@ static braid_status ask_for_frame(const char *function, braid_exec *exec, uint64
         status = ask(exec->device->backend, slot->done->backend);
     if (!status)
         status = braid_exec_parts_wait(exec->parts, exec);
-    return status ? status : braid_exec_check_ranks(exec);
+    return status;
 }
 
 braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)

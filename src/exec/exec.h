@@ -13,7 +13,6 @@
 #include "graph/extents.h"
 #include "memory/memory_plan.h"
 #include "program/player.h"
-#include "rank/link.h"
 
 enum { EXEC_MOST_FRAMES = 16 }; // in flight
 
@@ -48,11 +47,6 @@ struct frame_slot {
     const braid_stream *launched_on;
     uint64_t launched_uses;
     braid_event *began_behind;
-};
-
-struct exec_communicator {
-    braid_communicator *communicator;
-    uint32_t num; // operations in a frame
 };
 
 struct braid_exec {
@@ -91,13 +85,6 @@ struct braid_exec {
     // Nothing is recorded for the end of the frame at hand, so its launch waits for it. Written
     // under lock.
     atomic_bool is_unrecorded;
-    struct exec_communicator *communicators; // one a communicator of the graph
-    struct rank_watch watch;                 // of frames on a device
-    bool is_watched;
-    braid_ranks *ranks;  // where a device makes the operations; else NULL
-    bool has_met;        // all of them have said whether operations can be connected
-    braid_status parted; // why not
-    bool is_unsettled;   // guarded by lock: a launch with communicators failed
 };
 
 // exec.c: whether one of its devices has failed.
@@ -195,49 +182,17 @@ void braid_exec_settle(braid_exec *exec);
 // their end.
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames);
 
-// exec_ranks.c. All do nothing where the graph has no communicators.
-// What all ranks do when they create an exec, whatever came of it here: `status` is the verdict on
-// all. `out_plan_again`: nobody has failed, but all must plan without order by lanes, and ask
-// again.
-braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool may_plan_again,
-                              braid_status status, bool *out_plan_again);
-// exec_connect.c: whether a device makes the operations, and such an exec.
-bool braid_exec_is_linked(const braid_exec *exec, const braid_graph *graph);
-braid_status braid_exec_make_linked(braid_exec *exec, const braid_graph *graph,
-                                    const braid_exec_options *options);
-// Before a player captures or launches any: shows the engine all operations, with the addresses of
-// the first frame. Does nothing the second time.
-braid_status braid_exec_connect_operations(braid_exec *exec, const struct frame *frame);
-// Nobody asks for the end of its frames any more.
-void braid_exec_unwatch(braid_exec *exec);
-// What all plan with the second time.
-braid_exec_options braid_exec_apart(const braid_exec_options *options);
 // exec_create.c: the schedule for one player: the program's own, or one planned with what ordering
 // costs there. Errors: those of braid_schedule_create.
 braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options,
                                       const struct player *player);
-// exec_create.c: makes all of an exec, without asking other ranks.
+// exec_create.c: makes all of an exec, without asking other ranks; and all again that depends on
+// the player.
 braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options);
-// Once the tasks are made. Errors: BRAID_NO_MEMORY.
-braid_status braid_exec_count_operations(braid_exec *exec);
-// Between begin_launch and end_launch, where a launch with communicators failed halfway: waits,
-// without the lock, for what there is of it. An operation is posted anew only when it has ended.
-// Errors: those of event_synchronize.
-braid_status braid_exec_await_failed_launch(braid_exec *exec);
-// Before a launch of so many frames, and where nothing of it was queued, with the lock held.
-// Errors: BRAID_BUSY, BRAID_DEVICE_ERROR.
-braid_status braid_exec_claim_communicators(braid_exec *exec, uint32_t num_frames);
-// Behind a launch, whatever came of it.
-void braid_exec_watch_launched(braid_exec *exec);
-void braid_exec_unclaim_communicators(braid_exec *exec, uint32_t num_frames);
-// Once all that the exec has queued has ended, with the lock held. Of a launch that failed halfway
-// some operations were posted, nobody knows which, and perhaps nothing waits for one: it is
-// awaited.
-void braid_exec_settle_communicators(braid_exec *exec);
-// BRAID_DEVICE_ERROR where ranks have failed.
-braid_status braid_exec_check_ranks(const braid_exec *exec);
+braid_status braid_exec_make_again(braid_exec *exec, const braid_graph *graph,
+                                   const braid_exec_options *options);
 
 // Whether a launch has the arguments of one; then, whether its stream takes one. `function` is for
 // the message.

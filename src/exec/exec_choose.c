@@ -17,10 +17,10 @@ const struct player *const *braid_exec_find_player(const struct player *const *p
     return players;
 }
 
-// What another rank's exec is refused for, no player of this one can mend.
+// If a part did not meet the player's frame, no other player can mend that.
 static bool is_refused(const braid_exec *exec, braid_status status)
 {
-    return status == BRAID_UNSUPPORTED && !exec->parted;
+    return status == BRAID_UNSUPPORTED && !braid_exec_parts_have_failed(exec->parts);
 }
 
 // A player's refusal is an error only where there is no other.

@@ -12,6 +12,7 @@
 #include "exec/exec_places.h"
 #include "exec/exec_times.h"
 #include "exec/islands.h"
+#include "graph/graph_ranks.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
 
@@ -85,7 +86,7 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
     if (!status && exec->player->check)
         status = exec->player->check(&stage);
     if (!status && !index)
-        status = braid_exec_connect_operations(exec, &slot->frame);
+        status = braid_exec_parts_meet(exec->parts, exec, &slot->frame);
     if (!status)
         status = exec->player->create(&stage, &slot->playing);
     slot->number = index;
@@ -176,11 +177,9 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
 
 void braid_exec_free(braid_exec *exec)
 {
-    braid_exec_settle_communicators(exec);
-    braid_exec_unwatch(exec);
+    braid_exec_drop_parts(&exec->parts, exec);
     finish_program(exec);
     braid_tasks_finish(&exec->tasks);
-    braid_exec_drop_parts(&exec->parts, exec);
     braid_exec_return_queues(exec);
     braid_exec_free_versions(exec);
     for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++)
@@ -190,7 +189,6 @@ void braid_exec_free(braid_exec *exec)
     braid_placed_release(exec->placed);
     braid_exec_params_finish(&exec->params);
     braid_extents_finish(&exec->extents);
-    free(exec->communicators);
     braid_exec_values_finish(&exec->values);
     pthread_mutex_destroy(&exec->lock);
     pthread_cond_destroy(&exec->has_waited);
@@ -227,7 +225,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         exec->device->backend, exec->placed ? &exec->places : NULL, graph, &exec->tasks);
     if (status)
         return status;
-    status = braid_exec_count_operations(exec);
+    if (graph->ranks)
+        status = graph->ranks->ops->make_operations(exec, graph);
     if (!status)
         status = braid_extents_create(graph, &exec->extents);
     if (!status)
@@ -253,7 +252,7 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
     braid_status status = braid_exec_place(exec, graph, options);
     if (status)
         return status;
-    if (exec->placed && graph->communications.num)
+    if (exec->placed && graph->ranks)
         return braid_error(BRAID_UNSUPPORTED,
                            "braid_exec_create: a graph with communicators has one device");
     braid_exec_options own = *options;
@@ -267,21 +266,11 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
     return braid_exec_choose_player(exec, graph, &own);
 }
 
-// As all ranks do, if there are others.
-static braid_status make_agreed(braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options)
+braid_status braid_exec_make_again(braid_exec *exec, const braid_graph *graph,
+                                   const braid_exec_options *options)
 {
-    bool again;
-    if (braid_exec_is_linked(exec, graph))
-        return braid_exec_make_linked(exec, graph, options);
-    braid_status status = braid_exec_make(exec, graph, options);
-    status = braid_exec_agree(exec, graph, !options->schedule, status, &again);
-    if (!again)
-        return status;
-    const braid_exec_options apart = braid_exec_apart(options);
     finish_program(exec);
-    status = braid_exec_choose_player(exec, graph, &apart);
-    return braid_exec_agree(exec, graph, false, status, &again);
+    return braid_exec_choose_player(exec, graph, options);
 }
 
 // Kernels whose grids have no block were made with others, which a driver takes.
@@ -313,7 +302,8 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     pthread_mutex_init(&exec->lock, NULL);
     pthread_cond_init(&exec->has_waited, NULL);
     pthread_mutex_init(&exec->info_lock, NULL);
-    status = make_agreed(exec, graph, options);
+    status = graph->ranks ? graph->ranks->ops->make_exec(exec, graph, options)
+                          : braid_exec_make(exec, graph, options);
     if (status) {
         braid_exec_free(exec);
         return status;

@@ -154,8 +154,6 @@ static braid_status find_place(braid_exec *exec)
 braid_status braid_exec_make_room(braid_exec *exec)
 {
     braid_status status = find_place(exec);
-    if (!status)
-        status = braid_exec_await_failed_launch(exec);
     if (!status && braid_exec_parts_are_unsettled(exec->parts))
         status = braid_exec_await_frames(exec);
     if (!status)

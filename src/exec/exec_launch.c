@@ -161,7 +161,6 @@ static void launch_frames(braid_exec *exec, struct exec_launch *launch)
     note_uses(launch);
 }
 
-// What was claimed stays claimed where a part of the frame is under way.
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames)
 {
     uint64_t number = exec->num_frames, num = exec->num_slots;
@@ -175,14 +174,9 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
         .num_frames = num_frames,
     };
     braid_status status = braid_exec_update(exec, slot, number, 0);
-    if (!status)
-        status = braid_exec_claim_communicators(exec, num_frames);
     if (status)
         return status;
     launch.uses = device_stream_uses(stream);
     launch_frames(exec, &launch);
-    braid_exec_watch_launched(exec);
-    if (!launch.num_launched)
-        braid_exec_unclaim_communicators(exec, num_frames);
     return launch.status;
 }

@@ -46,6 +46,25 @@ bool braid_exec_parts_need_each_frame(const struct exec_part *parts)
     return needs;
 }
 
+bool braid_exec_parts_have_failed(const struct exec_part *part)
+{
+    while (part && !part->has_failed)
+        part = part->next;
+    return part;
+}
+
+braid_status braid_exec_parts_meet(struct exec_part *parts, braid_exec *exec,
+                                   const struct frame *frame)
+{
+    braid_status status = BRAID_OK;
+    for (struct exec_part *part = parts; part && !status; part = part->next) {
+        if (part->ops->meet)
+            status = part->ops->meet(part, exec, frame);
+        part->has_failed = status;
+    }
+    return status;
+}
+
 braid_status braid_exec_parts_before(struct exec_part *parts, braid_exec *exec,
                                      const struct exec_launch *launch)
 {

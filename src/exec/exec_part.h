@@ -11,6 +11,7 @@
 
 #include <braid/exec.h>
 
+struct frame;
 struct frame_slot;
 
 // One launch of one frame or of several in a row.
@@ -30,6 +31,9 @@ struct exec_part;
 // All but `frame_by_frame` are optional.
 struct exec_part_ops {
     bool frame_by_frame; // each frame has a launch of its own
+    // Before a player is made that plays this frame, the first of the exec. If a part fails, no
+    // other player is tried.
+    braid_status (*meet)(struct exec_part *part, braid_exec *exec, const struct frame *frame);
     // Before anything of the launch is queued, with the lock held. If a part fails, nothing of the
     // launch is queued.
     braid_status (*before_launch)(struct exec_part *part, braid_exec *exec,
@@ -57,6 +61,7 @@ struct exec_part {
     // Guarded by the exec's lock. after_launch sets it if a failed launch has left something: the
     // next launch waits for all frames, and settles it before.
     bool is_unsettled;
+    bool has_failed; // to meet the first frame
 };
 
 // A list of parts is an exec's, which owns them from then on.
@@ -71,7 +76,12 @@ void braid_exec_drop_parts(struct exec_part **parts, braid_exec *exec);
 // Whether some part has each frame launched by itself.
 bool braid_exec_parts_need_each_frame(const struct exec_part *parts);
 
+// Whether some part has failed to meet the first frame.
+bool braid_exec_parts_have_failed(const struct exec_part *parts);
+
 // Each calls an operation of all parts. Errors: those of the first part that fails.
+braid_status braid_exec_parts_meet(struct exec_part *parts, braid_exec *exec,
+                                   const struct frame *frame);
 braid_status braid_exec_parts_before(struct exec_part *parts, braid_exec *exec,
                                      const struct exec_launch *launch);
 braid_status braid_exec_parts_after(struct exec_part *parts, braid_exec *exec,

@@ -37,7 +37,5 @@ braid_status braid_exec_wait_until(braid_exec *exec, uint64_t ns)
                 (unsigned long long)ns);
         pause_after(waited_ns, ns - waited_ns);
     }
-    if (!status)
-        braid_exec_settle(exec);
     return status;
 }

@@ -200,7 +200,7 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
     braid_status status = braid_device_check("braid_exec_tune", device);
     if (status)
         return status;
-    if (graph->communications.num)
+    if (graph->ranks)
         return braid_error(
             BRAID_UNSUPPORTED,
             "braid_exec_tune: each rank would try for itself, and all must launch as "

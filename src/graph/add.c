@@ -3,6 +3,7 @@
 #include "graph/add.h"
 
 #include "base/error.h"
+#include "graph/graph_ranks.h"
 
 static braid_status check_after(const braid_graph *graph, const char *name,
                                 const braid_node_options *options)
@@ -186,4 +187,20 @@ void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t p
     graph->version++;
     if (out_node)
         *out_node = (braid_node){ .index = index, .graph = graph->id };
+}
+
+braid_status braid_graph_add_task(braid_graph *graph, const char *name,
+                                  const braid_node_options *options, graph_add *add,
+                                  const void *description, braid_node *out_node)
+{
+    struct owner_task task;
+    if (!graph || !graph->ranks)
+        return add(graph, name, description, out_node);
+    const struct graph_ranks_ops *ops = graph->ranks->ops;
+    braid_status status = ops->begin_task(graph, name, options, &task);
+    if (status)
+        return status;
+    if (task.is_here)
+        status = add(graph, name, description, out_node);
+    return ops->end_task(graph, &task, options, status, out_node);
 }

@@ -31,9 +31,4 @@ braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
 void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
                              const braid_node_options *options, braid_node *out_node);
 
-// An operation between ranks; `key`: see rank_description. communication.c has what it checks.
-braid_status braid_graph_append_communication(braid_graph *graph,
-                                              const braid_communication *communication,
-                                              uint64_t key, braid_node *out_node);
-
 #endif

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/graph_ranks.h"
 #include "graph/placed.h"
-#include "rank/ranks.h"
 
 static bool clone_array(const struct array *from, size_t item_bytes, struct array *to)
 {
@@ -49,26 +49,13 @@ static bool clone_names(const braid_graph *graph, braid_graph *clone)
     return done;
 }
 
-// A clone is a user like the graph itself.
-static bool retain_communicators(const braid_graph *clone)
-{
-    const struct graph_resource *resources = clone->resources.items;
-    for (size_t i = 0; i < clone->resources.num; i++) {
-        if (resources[i].communicator)
-            braid_communicator_retain(resources[i].communicator);
-    }
-    return true;
-}
-
 static bool clone_arrays(const braid_graph *from, braid_graph *to)
 {
     return clone_array(&from->nodes, sizeof(struct graph_node), &to->nodes) &&
            clone_array(&from->edges, sizeof(struct graph_edge), &to->edges) &&
            clone_array(&from->accesses, sizeof(struct graph_access), &to->accesses) &&
            clone_array(&from->resources, sizeof(struct graph_resource), &to->resources) &&
-           retain_communicators(to) &&
-           clone_array(&from->communications, sizeof(struct rank_description),
-                       &to->communications) &&
+           (!from->ranks || from->ranks->ops->clone(from, to)) &&
            clone_array(&from->versions, sizeof(void *), &to->versions) &&
            clone_array(&from->kernels, sizeof(struct graph_kernel), &to->kernels) &&
            clone_array(&from->works, sizeof(union work), &to->works) &&

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "rank/ranks.h"
+#include "graph/graph_ranks.h"
 
 // Ids tell the handles of one graph from another's. Zero is never one, so { 0 } is no handle.
 static uint32_t next_id(void)
@@ -34,24 +34,12 @@ braid_status braid_graph_create(braid_graph **out_graph)
     return BRAID_OK;
 }
 
-static void release_communicators(braid_graph *graph)
-{
-    const struct graph_resource *resources = graph->resources.items;
-    for (size_t i = 0; i < graph->resources.num; i++) {
-        if (resources[i].communicator)
-            braid_communicator_release(resources[i].communicator);
-    }
-}
-
 void braid_graph_destroy(braid_graph *graph)
 {
     if (!graph)
         return;
-    release_communicators(graph);
-    braid_array_finish(&graph->communications);
-    braid_array_finish(&graph->owners);
-    braid_array_finish(&graph->copies);
-    braid_pointer_map_finish(&graph->owned);
+    if (graph->ranks)
+        graph->ranks->ops->finish(graph);
     braid_array_finish(&graph->nodes);
     braid_array_finish(&graph->edges);
     braid_array_finish(&graph->accesses);

@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 #include <braid/graph.h>
+#include <braid/rank.h>
 
 #include "base/array.h"
 #include "base/pointer_map.h"
 #include "base/work.h"
 #include "graph/names.h"
-#include "rank/operation.h"
 
 #define GRAPH_NONE UINT32_MAX
 #define GRAPH_EVERYWHERE UINT32_MAX // as a home
@@ -69,21 +69,7 @@ struct graph_resource {
     uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a graph that was placed
                             // (place/placed.h) also of what the plan or frames choose the memory of
     braid_communicator *communicator; // of which the graph is a user; otherwise NULL
-    uint32_t owner;                   // of it and of its ranges: which of `owners`, from 1; 0: none
-};
-
-// Of an owned buffer.
-struct graph_owner {
-    uint32_t communicator; // resource
-    uint32_t rank;
-    uint32_t first_copy; // in `copies`, from 1; 0: none
-};
-
-// Bytes that a rank beside the owner has as they are now. Known to both, and to nobody else.
-struct graph_copy {
-    uint64_t begin, end;
-    uint32_t rank;
-    uint32_t next; // of the buffer, or of those that are free
+    uint32_t owner; // of it and of its ranges: which of the graph's owners, from 1; 0: none
 };
 
 enum { GRAPH_MOST_ARGS_INSIDE = 1024 }; // of a kernel, for it to be a call inside an island
@@ -128,6 +114,8 @@ struct graph_address {
     uint32_t place; // which argument of a kernel; otherwise where in the node's work, in bytes
 };
 
+struct graph_ranks;
+
 struct braid_graph {
     uint32_t id;                    // distinct in this process, never 0
     uint64_t version;               // grows with every change, so that a schedule knows its graph
@@ -144,17 +132,13 @@ struct braid_graph {
     struct array parameters;        // struct graph_parameter
     struct array uses;              // struct graph_parameter_use
     struct array addresses;         // struct graph_address, by node
-    struct array given;     // likewise, of buffers whose addresses were known: the bytes hold
-                            // them already
-    struct array unchecked; // uint32_t: arguments, as in arg_sizes, that the program says to be
-                            // no pointers, or to be ordered by nothing
-    struct array sequence;  // uint32_t: main nodes in the order in which accesses count;
-                            // empty: that of adding
-    struct array communications; // struct rank_description
-    struct array owners;         // struct graph_owner
-    struct array copies;         // struct graph_copy
-    struct pointer_map owned;    // of each owned buffer's name, by its hash, which of `owners`
-    uint32_t free_copies;        // the first, from 1
+    struct array given;        // likewise, of buffers whose addresses were known: the bytes hold
+                               // them already
+    struct array unchecked;    // uint32_t: arguments, as in arg_sizes, that the program says to be
+                               // no pointers, or to be ordered by nothing
+    struct array sequence;     // uint32_t: main nodes in the order in which accesses count;
+                               // empty: that of adding
+    struct graph_ranks *ranks; // graph_ranks.h; NULL: the graph has no communicator
     struct names names;
     uint32_t num_bundled;             // nodes that are preludes or epilogues
     const struct place_model *places; // NULL: nodes have none yet; see placed.h

@@ -346,8 +346,8 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_kernel_node 
     braid_status status =
         braid_graph_add_argument_accesses(graph, launch_name(launch), &whole, &accesses);
     if (!status)
-        status =
-            graph_add_task(graph, launch_name(&whole), &whole.node, add_kernel, &whole, out_node);
+        status = braid_graph_add_task(graph, launch_name(&whole), &whole.node, add_kernel, &whole,
+                                      out_node);
     free(accesses);
     return status;
 }

@@ -122,8 +122,8 @@ braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, br
 {
     if (!copy)
         return braid_error_null("braid_graph_add_copy", "copy");
-    return graph_add_task(graph, name_or(&copy->node, "copy"), &copy->node, add_copy, copy,
-                          out_node);
+    return braid_graph_add_task(graph, name_or(&copy->node, "copy"), &copy->node, add_copy, copy,
+                                out_node);
 }
 
 static braid_status check_fill(const braid_graph *graph, const char *name, const braid_fill *fill,
@@ -166,8 +166,8 @@ braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, br
 {
     if (!fill)
         return braid_error_null("braid_graph_add_fill", "fill");
-    return graph_add_task(graph, name_or(&fill->node, "fill"), &fill->node, add_fill, fill,
-                          out_node);
+    return braid_graph_add_task(graph, name_or(&fill->node, "fill"), &fill->node, add_fill, fill,
+                                out_node);
 }
 
 static braid_status null_call(const char *name)
@@ -199,8 +199,8 @@ braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call
 {
     if (!host_call)
         return braid_error_null("braid_graph_add_host_call", "host_call");
-    return graph_add_task(graph, name_or(&host_call->node, "host call"), &host_call->node,
-                          add_host_call, host_call, out_node);
+    return braid_graph_add_task(graph, name_or(&host_call->node, "host call"), &host_call->node,
+                                add_host_call, host_call, out_node);
 }
 
 static braid_status add_native(braid_graph *graph, const char *name, const void *description,
@@ -226,8 +226,8 @@ braid_status braid_graph_add_native(braid_graph *graph, const braid_native *nati
 {
     if (!native)
         return braid_error_null("braid_graph_add_native", "native");
-    return graph_add_task(graph, name_or(&native->node, "native call"), &native->node, add_native,
-                          native, out_node);
+    return braid_graph_add_task(graph, name_or(&native->node, "native call"), &native->node,
+                                add_native, native, out_node);
 }
 
 static braid_status add_empty(braid_graph *graph, const char *name, const void *description,
@@ -248,6 +248,6 @@ braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
 {
     if (!empty)
         return braid_error_null("braid_graph_add_empty", "empty");
-    return graph_add_task(graph, name_or(&empty->node, "empty"), &empty->node, add_empty, empty,
-                          out_node);
+    return braid_graph_add_task(graph, name_or(&empty->node, "empty"), &empty->node, add_empty,
+                                empty, out_node);
 }

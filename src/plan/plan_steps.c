@@ -96,7 +96,7 @@ static bool write_program(struct writer *writer, const braid_graph *graph,
                        (uint32_t)info->num_records))
         return false;
     add_nodes(writer);
-    bool posts = graph->communications.num > 0;
+    bool posts = graph->ranks; // it may have some
     return braid_program_list_lanes(program) &&
            (!posts || braid_program_issue_posts_first(program));
 }

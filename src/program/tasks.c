@@ -9,7 +9,6 @@
 #include "base/pointer_map.h"
 #include "graph/placed.h"
 #include "plan/schedule.h"
-#include "rank/ranks.h"
 
 static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t node)
 {
@@ -175,19 +174,6 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
     return BRAID_OK;
 }
 
-// A post's operation, which the node right behind it awaits.
-static void make_operation(const braid_graph *graph, uint32_t node, struct tasks *tasks)
-{
-    const struct rank_description *descriptions = graph->communications.items;
-    union work *works = (union work *)(void *)tasks->slot_bytes[TASK_SLOT_WORKS];
-    union work *post = &works[graph_nodes(graph)[node].payload];
-    union work *await = &works[graph_nodes(graph)[node + 1].payload];
-    struct rank_operation *operation = &tasks->operations[tasks->num_operations++];
-    braid_rank_operation_init(operation, &descriptions[post->post.description],
-                              braid_graph_name(graph, node + 1));
-    post->post.operation = await->await.operation = operation;
-}
-
 static braid_status describe_node(const braid_graph *graph, uint32_t node, struct pointer_map *maps,
                                   struct tasks *tasks)
 {
@@ -210,8 +196,6 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
         tasks->offsets[node] = graph_node->payload * sizeof(union work);
     }
     bind_addresses(graph, tasks, node);
-    if (task->kind == WORK_POST)
-        make_operation(graph, node, tasks);
     return task->kind == WORK_KERNEL ? load_kernel(graph, node, maps, tasks) : BRAID_OK;
 }
 
@@ -233,26 +217,6 @@ static void note_parameters(const braid_graph *graph, struct tasks *tasks)
         tasks->items[uses[i].node].varies |= 1u << uses[i].target;
 }
 
-static braid_status make_communicators(const braid_graph *graph, struct tasks *tasks)
-{
-    const struct graph_resource *resources = graph->resources.items;
-    uint32_t num = 0;
-    for (size_t i = 0; i < graph->resources.num; i++)
-        num += resources[i].communicator != NULL;
-    tasks->communicators = braid_allocate_zeroed(num, sizeof(*tasks->communicators));
-    tasks->operations =
-        braid_allocate_zeroed(graph->communications.num, sizeof(*tasks->operations));
-    if (!tasks->communicators || !tasks->operations)
-        return braid_error_no_memory("the communicators of an exec");
-    for (size_t i = 0; num && i < graph->resources.num; i++) {
-        if (!resources[i].communicator)
-            continue;
-        braid_communicator_retain(resources[i].communicator);
-        tasks->communicators[tasks->num_communicators++] = resources[i].communicator;
-    }
-    return BRAID_OK;
-}
-
 braid_status braid_tasks_create(struct backend *backend, const struct places *places,
                                 const braid_graph *graph, struct tasks *out_tasks)
 {
@@ -264,8 +228,6 @@ braid_status braid_tasks_create(struct backend *backend, const struct places *pl
         status = braid_error_no_memory("the tasks of an exec");
     if (!status)
         status = make_slots(graph, &tasks);
-    if (!status)
-        status = make_communicators(graph, &tasks);
     if (!status)
         status = describe_all(graph, &tasks);
     if (!status)
@@ -285,10 +247,6 @@ void braid_tasks_finish(struct tasks *tasks)
             places_backend(tasks->places, tasks->backend, tasks->kernels[i].place);
         backend->ops->kernel_unload(backend, tasks->kernels[i].kernel);
     }
-    for (uint32_t i = 0; i < tasks->num_communicators; i++)
-        braid_communicator_release(tasks->communicators[i]);
-    free(tasks->communicators);
-    free(tasks->operations);
     free(tasks->items);
     for (int i = 0; i < TASK_NUM_SLOTS; i++)
         free(tasks->slot_bytes[i]);

@@ -61,10 +61,6 @@ struct tasks {
     uint32_t num_args, max_args; // of all nodes together, and of any
     struct task_kernel *kernels; // loaded, each once for each place
     size_t num_kernels;
-    struct rank_operation *operations; // of posts, in the graph's order
-    uint32_t num_operations;
-    braid_communicator **communicators; // that the graph declares
-    uint32_t num_communicators;
 };
 
 // Loads the kernels of all nodes and copies their arguments. Names live in the schedule. `places`

@@ -8,6 +8,8 @@
 
 #include <braid/rank.h>
 
+#include "base/work.h"
+
 struct rank_description {
     braid_communicator *communicator;
     uint64_t count;
@@ -27,11 +29,9 @@ enum rank_state {
 
 enum { RANK_NAME_BYTES = 64 };
 
-// Whoever goes on when an operation has ended: braid_rank_resume(of, job).
-typedef void rank_resume_function(void *of, void *job);
-
 // One is under way at most once. Its memory is the owner's again when it has been awaited.
 struct rank_operation {
+    struct work_operation base;
     struct rank_description what;
     char name[RANK_NAME_BYTES];
     const void *from;
@@ -40,7 +40,7 @@ struct rank_operation {
     enum rank_state state;
     uint64_t posted_ns;
     uint32_t request; // the communication thread's
-    rank_resume_function *resume;
+    work_resume_function *resume;
     void *resume_of, *resume_job;
     struct rank_operation *next; // in the queue of those posted, then in the list of those begun
 };
@@ -48,18 +48,9 @@ struct rank_operation {
 void braid_rank_operation_init(struct rank_operation *operation,
                                const struct rank_description *what, const char *name);
 
-// Queues it for the communication thread.
-void braid_rank_operation_post(struct rank_operation *operation, const void *from, void *to);
-
-// True: it has ended. False: `resume` will be called when it has, on another thread, and the
-// operation must not be touched before that.
-bool braid_rank_operation_await(struct rank_operation *operation, rank_resume_function *resume,
-                                void *of, void *job);
-
-// On a device instead of both: queues it on a stream, with those that join it. Posts come in their
-// order. Errors: BRAID_DEVICE_ERROR.
-braid_status braid_rank_operation_enqueue(struct rank_operation *operation, const void *from,
-                                          void *to, void *stream);
+// rank_enqueue.c: as in work_operation_ops.
+braid_status braid_rank_operation_enqueue(struct work_operation *base, const void *from, void *to,
+                                          void *stream);
 
 // For messages: "receive 'left' of 80 elements from rank 2". `name` and the peer as the caller
 // counts ranks.

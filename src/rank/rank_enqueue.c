@@ -61,9 +61,10 @@ braid_status braid_rank_enqueue_explain(const struct rank_link *link,
                        last ? last : "");
 }
 
-braid_status braid_rank_operation_enqueue(struct rank_operation *operation, const void *from,
-                                          void *to, void *stream)
+braid_status braid_rank_operation_enqueue(struct work_operation *base, const void *from, void *to,
+                                          void *stream)
 {
+    struct rank_operation *operation = (struct rank_operation *)base;
     braid_communicator *communicator = operation->what.communicator;
     const struct rank_operation *failed;
     operation->from = from;

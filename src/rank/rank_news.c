@@ -326,7 +326,7 @@ void braid_rank_fail(braid_ranks *ranks, const char *why, bool tell)
         struct rank_operation *operation = all;
         all = operation->next;
         rank_lock(ranks);
-        rank_resume_function *resume = operation->resume;
+        work_resume_function *resume = operation->resume;
         void *of = operation->resume_of, *job = operation->resume_job;
         operation->state = RANK_ENDED;
         operation->resume = NULL;

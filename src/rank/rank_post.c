@@ -4,15 +4,9 @@
 
 #include "rank/ranks.h"
 
-void braid_rank_operation_init(struct rank_operation *operation,
-                               const struct rank_description *what, const char *name)
+static void post(struct work_operation *base, const void *from, void *to)
 {
-    *operation = (struct rank_operation){ .what = *what, .state = RANK_IDLE };
-    snprintf(operation->name, sizeof(operation->name), "%s", name);
-}
-
-void braid_rank_operation_post(struct rank_operation *operation, const void *from, void *to)
-{
+    struct rank_operation *operation = (struct rank_operation *)base;
     braid_communicator *communicator = operation->what.communicator;
     braid_ranks *ranks = communicator->ranks;
     rank_lock(ranks);
@@ -36,9 +30,9 @@ void braid_rank_operation_post(struct rank_operation *operation, const void *fro
     rank_unlock(ranks);
 }
 
-bool braid_rank_operation_await(struct rank_operation *operation, rank_resume_function *resume,
-                                void *of, void *job)
+static bool await(struct work_operation *base, work_resume_function *resume, void *of, void *job)
 {
+    struct rank_operation *operation = (struct rank_operation *)base;
     braid_ranks *ranks = operation->what.communicator->ranks;
     rank_lock(ranks);
     bool ended = operation->state != RANK_POSTED;
@@ -47,4 +41,19 @@ bool braid_rank_operation_await(struct rank_operation *operation, rank_resume_fu
     operation->resume_job = job;
     rank_unlock(ranks);
     return ended;
+}
+
+static const struct work_operation_ops ops = {
+    .post = post,
+    .await = await,
+    .enqueue = braid_rank_operation_enqueue,
+};
+
+void braid_rank_operation_init(struct rank_operation *operation,
+                               const struct rank_description *what, const char *name)
+{
+    *operation = (struct rank_operation){ .base = { .ops = &ops, .joins_next = what->joins_next },
+                                          .what = *what,
+                                          .state = RANK_IDLE };
+    snprintf(operation->name, sizeof(operation->name), "%s", name);
 }

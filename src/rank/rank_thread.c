@@ -98,7 +98,7 @@ static void end_operation(braid_ranks *ranks, struct rank_operation *operation)
         link = &(*link)->next;
     *link = operation->next;
     rank_lock(ranks);
-    rank_resume_function *resume = operation->resume;
+    work_resume_function *resume = operation->resume;
     void *of = operation->resume_of, *job = operation->resume_job;
     operation->resume = NULL;
     operation->state = RANK_ENDED;

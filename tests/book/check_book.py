@@ -12,8 +12,11 @@ import tempfile
 
 
 def exported_names(tree):
-    with open(os.path.join(tree, "src", "braid.map"), encoding="utf-8") as file:
-        return re.findall(r"^\s+(braid_\w+);", file.read(), re.MULTILINE)
+    names = []
+    for library in ("braid", "braid_ranks"):
+        with open(os.path.join(tree, "src", library + ".map"), encoding="utf-8") as file:
+            names += re.findall(r"^\s+(braid_(?!private_)\w+);", file.read(), re.MULTILINE)
+    return names
 
 
 def check_man(tree, version, out):

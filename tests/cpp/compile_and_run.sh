@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Compiles a program without a warning and runs it.
-# BRAID_RUNNER in the environment is what runs it.
+# BRAID_RUNNER in the environment is what runs it. BRAID_RANKS_LIBRARY is a library that it needs besides.
 # compile_and_run.sh SOURCE INCLUDE_DIR LIBRARY COMPILER OPTION...
 set -eu
 source=$1 include=$2 library=$(realpath "$3")
@@ -20,5 +20,5 @@ if [ -n "$sanitize" ]; then
     esac
 fi
 "$@" $sanitize -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I "$include" -o "$folder/program" \
-    "$source" "$library" -Wl,-rpath,"$(dirname "$library")" -pthread
+    "$source" ${BRAID_RANKS_LIBRARY:-} "$library" -Wl,-rpath,"$(dirname "$library")" -pthread
 ${BRAID_RUNNER:-} "$folder/program"

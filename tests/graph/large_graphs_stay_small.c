@@ -53,10 +53,6 @@ static size_t bytes_of(const braid_graph *graph)
            graph->uses.capacity * sizeof(struct graph_parameter_use) +
            (graph->addresses.capacity + graph->given.capacity) * sizeof(struct graph_address) +
            graph->unchecked.capacity * sizeof(uint32_t) +
-           graph->communications.capacity * sizeof(struct rank_description) +
-           graph->owners.capacity * sizeof(struct graph_owner) +
-           graph->copies.capacity * sizeof(struct graph_copy) +
-           graph->owned.num_slots * sizeof(struct pointer_slot) +
            graph->first_nodes.num_slots * sizeof(struct pointer_slot) + graph->names.bytes;
 }
 

@@ -18,7 +18,6 @@ WITHOUT = {
         "braid_exec_set_args": "set_arg, one by one: a loop in Python costs more than the call",
     },
     "include/braid/cpp/*.hpp": {
-        "braid_exec_set_user": "a lambda's captures are its user: what they refer to can change",
         "braid_backend_query": "a function without an object, as good in C++ as in C",
         "braid_log_set": "likewise",
         "braid_version": "likewise",

@@ -36,6 +36,16 @@ MESON_PROJECT = """project('outside', 'c', default_options: ['default_library={k
 executable('outside', 'outside.c', dependencies: dependency('braid', version: '>=0.1'),
   install: false)
 """
+RANKS_PROGRAM = """#include <braid/braid.h>
+#include <stdio.h>
+
+int main(void)
+{
+    if (braid_ranks_num_ranks(NULL) == 0 && braid_ranks_check(NULL) == BRAID_INVALID_ARGUMENT)
+        printf("braid %s\\n", braid_version());
+    return 0;
+}
+"""
 
 
 class Skip(Exception):
@@ -77,9 +87,16 @@ class Trial:
         self.run("meson", "install", "--no-rebuild", "--quiet", "-C", self.build, "--destdir",
                  self.stage)
 
-    def pkg_config(self, *options):
+    def ranks_folder(self, name):
+        """As above, with a program that needs libbraid_ranks."""
+        folder = self.folder(name)
+        with open(os.path.join(folder, "outside.c"), "w", encoding="utf-8") as file:
+            file.write(RANKS_PROGRAM)
+        return folder
+
+    def pkg_config(self, *options, name="braid"):
         folder = os.path.dirname(self.find("braid.pc"))
-        return self.run("pkg-config", *options, "braid", PKG_CONFIG_LIBDIR=folder,
+        return self.run("pkg-config", *options, name, PKG_CONFIG_LIBDIR=folder,
                         PKG_CONFIG_SYSROOT_DIR=self.stage).split()
 
     def check_runs(self, program, shared):
@@ -107,10 +124,28 @@ def statically_by_pkg_config(trial):
     trial.check_runs(os.path.join(folder, "outside"), False)
 
 
+def ranks_by_pkg_config(trial):
+    folder = trial.ranks_folder("pkg-config-ranks")
+    for shared, options in ((True, []), (False, ["-static"])):
+        flags = trial.pkg_config(*(["--static"] if options else []), "--cflags", "--libs", name="braid_ranks")
+        trial.run("cc", *options, "outside.c", "-o", "outside", *flags, folder=folder)
+        trial.check_runs(os.path.join(folder, "outside"), shared)
+
+
+def no_ranks_without_their_library(trial):
+    folder = trial.ranks_folder("pkg-config-no-ranks")
+    try:
+        trial.run("cc", "outside.c", "-o", "outside", *trial.pkg_config("--cflags", "--libs"), folder=folder)
+    except AssertionError as error:
+        assert "braid_ranks_check" in str(error), error
+        return
+    raise AssertionError("libbraid alone has ranks")
+
+
 def by_cmake(trial, name, components, target, shared):
     if not shutil.which("cmake"):
         raise Skip("cmake is not installed")
-    folder = trial.folder("cmake-" + name)
+    folder = trial.ranks_folder("cmake-" + name) if "ranks" in target else trial.folder("cmake-" + name)
     version = ".".join(trial.version.split(".")[:2])
     with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
         file.write(CMAKE_PROJECT.format(version=version, components=components, target=target))
@@ -224,14 +259,18 @@ def as_subproject(trial, kind):
     assert not {"tests", "tools", "bench", "examples", "standin"} & set(others), others
 
 
-def built_by_meson(trial):
-    """Files of the library, as the build has them."""
+def built_by_meson(trial, kind):
+    """Files of the libraries, as the build has them. Those of libbraid are the same in both kinds."""
+    files = set()
+    wanted = {("braid", "shared library"), ("braid_ranks", f"{kind} library")}
     for target in json.loads(trial.run("meson", "introspect", "--targets", trial.build)):
-        if target["name"] == "braid" and target["type"] == "shared library":
+        if (target["name"], target["type"]) in wanted:
+            wanted.remove((target["name"], target["type"]))
             lists = target["target_sources"]
-            files = [path for one in lists for key in ("sources", "generated_sources") for path in one.get(key, [])]
-            return {os.path.basename(path) for path in files if path.endswith(".c")}
-    raise AssertionError("Meson builds no shared library braid")
+            paths = [path for one in lists for key in ("sources", "generated_sources") for path in one.get(key, [])]
+            files |= {os.path.basename(path) for path in paths if path.endswith(".c")}
+    assert not wanted, f"Meson does not build {wanted}"
+    return files
 
 
 def as_a_part_by_cmake(trial, kind, get):
@@ -246,7 +285,7 @@ def as_a_part_by_cmake(trial, kind, get):
     build = os.path.join(folder, "build")
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         files = {os.path.basename(one["file"]) for one in json.load(file)} - {"outside.c"}
-    meson = built_by_meson(trial)
+    meson = built_by_meson(trial, kind)
     assert files == meson, f"CMake alone has {sorted(files - meson)}, Meson alone {sorted(meson - files)}"
     trial.run("cmake", "--build", "build", folder=folder)
     program = os.path.join(build, "outside")
@@ -274,7 +313,7 @@ def only_the_library_is_installed(trial):
               os.path.join(trial.top, "subproject-static", "build"), "--destdir", stage)
     for folder, _, files in os.walk(stage):
         for name in files:
-            expected = name.startswith("libbraid.") or name.endswith((".h", ".hpp", ".pc", ".cmake"))
+            expected = name.startswith(("libbraid.", "libbraid_ranks.")) or name.endswith((".h", ".hpp", ".pc", ".cmake"))
             assert expected, os.path.join(folder, name)
     trial.find("braid.h", stage)
     trial.find("libbraid.a", stage)
@@ -288,6 +327,11 @@ CASES = [
      lambda t: by_cmake(t, "static", "COMPONENTS static", "braid::braid", False)),
     ("CMake names both libraries",
      lambda t: by_cmake(t, "named", "COMPONENTS shared static", "braid::static", False)),
+    ("a program with ranks links by pkg-config", ranks_by_pkg_config),
+    ("a program with ranks does not link with libbraid alone", no_ranks_without_their_library),
+    ("CMake finds the library of ranks", lambda t: by_cmake(t, "ranks", "COMPONENTS ranks", "braid::ranks", True)),
+    ("CMake finds the static library of ranks",
+     lambda t: by_cmake(t, "ranks-static", "COMPONENTS static ranks", "braid::ranks", False)),
     ("CMake finds it where vcpkg moves it", by_cmake_as_vcpkg_moves_it),
     ("the project to copy builds with Meson", example_by_meson),
     ("the project to copy builds with CMake", example_by_cmake),

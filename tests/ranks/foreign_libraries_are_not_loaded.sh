@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# foreign_libraries_are_not_loaded.sh STATIC FOREIGN [SHARED LIBRARY]: a program loads no libbraid_mpi.so from a
+# foreign_libraries_are_not_loaded.sh STATIC FOREIGN [SHARED LIBRARY LIBBRAID]: a program loads no libbraid_mpi.so from a
 # folder that it goes to, or that argv[0] names, and a setuid program loads none that its user names. STATIC and SHARED
-# are open_ranks with libbraid.a and with LIBRARY. Speaks TAP.
+# are open_ranks with libbraid_ranks.a and with LIBRARY. Speaks TAP.
 set -eu
 static=$(realpath "$1") foreign=$(realpath "$2")
-shared=${3:+$(realpath "$3")} library=${4:+$(realpath "$4")}
+shared=${3:+$(realpath "$3")} library=${4:+$(realpath "$4")} libbraid=${5:+$(realpath "$5")}
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 chmod 755 "$place"
@@ -68,9 +68,9 @@ if [ -n "$library" ]; then
     cp "$library" .
     name=$(basename "$library")
     check "nothing is loaded from there beside a library of a relative path" "!$loaded" \
-        "$(LD_PRELOAD=./$name ./program "$data" 2>&1)"
+        "$(LD_PRELOAD="$libbraid ./$name" ./program "$data" 2>&1)"
     cp "$library" "$data"
-    check "the one beside the library is loaded" "$loaded" "$(LD_PRELOAD=$data/$name ./program 2>&1)"
+    check "the one beside the library is loaded" "$loaded" "$(LD_PRELOAD="$libbraid $data/$name" ./program 2>&1)"
 else
     skip "libraries of a relative path" "there is no shared library in this build"
 fi

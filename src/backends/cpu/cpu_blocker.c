@@ -6,7 +6,6 @@
 #include <sched.h>
 
 #include "base/inside.h"
-#include "rank/operation.h"
 
 static void make_call(const struct cpu_work *work)
 {
@@ -41,7 +40,7 @@ static void resume(void *of, void *job)
 static bool await(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work)
 {
     atomic_fetch_add_explicit(&backend->num_resuming, 1, memory_order_relaxed);
-    if (!braid_rank_operation_await(work->awaits, resume, backend, job))
+    if (!work->awaits->ops->await(work->awaits, resume, backend, job))
         return false;
     atomic_fetch_sub_explicit(&backend->num_resuming, 1, memory_order_relaxed);
     return true;

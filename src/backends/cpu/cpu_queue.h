@@ -28,7 +28,7 @@ struct cpu_work {
     braid_dim3 most;
     _Atomic uint64_t *block_ns;    // what a block of it took last; 0: not known. NULL: nobody asks
     bool is_blocking;              // it sleeps, so no worker is to make the call
-    struct rank_operation *awaits; // no call: the job goes on when it has ended; then is_blocking
+    struct work_operation *awaits; // no call: the job goes on when it has ended; then is_blocking
 };
 
 // What others than the job's own thread do for it: a grid that idle workers may help with, or a

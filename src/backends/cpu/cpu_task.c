@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "rank/operation.h"
-
 enum {
     MAX_ALIGNMENT = 64,     // of an argument's bytes
     PART_BYTES = 256 * 1024 // of a copy or fill, as one block of its grid
@@ -73,7 +71,7 @@ static void run_post(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
     const struct work_post *post = &work_of(args)->post;
-    braid_rank_operation_post(post->operation, post->from, post->to);
+    post->operation->ops->post(post->operation, post->from, post->to);
 }
 
 // The size of a type is a multiple of its alignment, so this is never too small for one that malloc

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/node_text.h"
-#include "rank/operation.h"
 
 enum { MAX_LAUNCH_ATTRIBUTES = 4 };
 
@@ -149,13 +148,13 @@ static braid_status submit_host(struct gpu_backend *gpu, gpu_stream stream,
 
 braid_status braid_gpu_post(gpu_stream stream, const struct backend_task *task)
 {
-    return braid_rank_operation_enqueue(task->post.operation, task->post.from, task->post.to,
-                                        stream);
+    return task->post.operation->ops->enqueue(task->post.operation, task->post.from, task->post.to,
+                                              stream);
 }
 
 bool braid_gpu_post_joins(const struct backend_task *task)
 {
-    return task->post.operation->what.joins_next;
+    return task->post.operation->joins_next;
 }
 
 static braid_status submit_other(struct gpu_backend *gpu, gpu_stream stream,

@@ -5,15 +5,15 @@
 // reads it there, and each one that writes it, since a rank has a part in what writes to its
 // copies. So both know, without a word, whether a transfer is needed. Transfers are posted in the
 // order of the tasks, which is one order for all ranks, so none waits for a later one.
-#include "graph/owners.h"
+#include "rank/rank_graph.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "graph/add.h"
-#include "graph/transfer.h"
 #include "rank/ranks.h"
+#include "rank/transfer.h"
 
 static const struct graph_resource *find_resource(const braid_graph *graph,
                                                   const braid_access *access)
@@ -25,7 +25,7 @@ static const struct graph_resource *find_resource(const braid_graph *graph,
 static struct graph_owner *find_owner(const braid_graph *graph, const braid_access *access)
 {
     uint32_t owner = find_resource(graph, access)->owner;
-    return owner ? (struct graph_owner *)graph->owners.items + owner - 1 : NULL;
+    return owner ? (struct graph_owner *)rank_graph_of(graph)->owners.items + owner - 1 : NULL;
 }
 
 static const braid_communicator *communicator_of(const braid_graph *graph,
@@ -40,11 +40,9 @@ static bool is_ours(const braid_graph *graph, const struct graph_owner *owner)
     return owner->rank == communicator_of(graph, owner)->rank;
 }
 
-// ---- copies ----
-
 static struct graph_copy *copy_at(const braid_graph *graph, uint32_t copy)
 {
-    return (struct graph_copy *)graph->copies.items + copy - 1;
+    return (struct graph_copy *)rank_graph_of(graph)->copies.items + copy - 1;
 }
 
 static bool has_copy(const braid_graph *graph, const struct graph_owner *owner,
@@ -77,11 +75,11 @@ static bool has_part_of(const braid_graph *graph, const struct graph_owner *owne
 static void add_copy(braid_graph *graph, struct graph_owner *owner,
                      const struct graph_resource *range, uint32_t rank)
 {
-    uint32_t place = graph->free_copies;
+    uint32_t place = rank_graph_of(graph)->free_copies;
     if (place)
-        graph->free_copies = copy_at(graph, place)->next;
-    else if (braid_array_append(&graph->copies, 1, sizeof(struct graph_copy)))
-        place = (uint32_t)graph->copies.num;
+        rank_graph_of(graph)->free_copies = copy_at(graph, place)->next;
+    else if (braid_array_append(&rank_graph_of(graph)->copies, 1, sizeof(struct graph_copy)))
+        place = (uint32_t)rank_graph_of(graph)->copies.num;
     *copy_at(graph, place) = (struct graph_copy){ .begin = range->offset,
                                                   .end = range->offset + range->bytes,
                                                   .rank = rank,
@@ -101,12 +99,10 @@ static void drop_copies(braid_graph *graph, struct graph_owner *owner,
             continue;
         }
         *link = copy->next;
-        copy->next = graph->free_copies;
-        graph->free_copies = place;
+        copy->next = rank_graph_of(graph)->free_copies;
+        rank_graph_of(graph)->free_copies = place;
     }
 }
-
-// ---- declaring ----
 
 static const void *name_key(const char *name)
 {
@@ -126,7 +122,7 @@ static braid_status check_owner(const braid_graph *graph, braid_resource communi
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "owned buffer '%s': rank %u of the %u of communicator '%s'", name, owner,
                            found->num, found->name);
-    if (braid_pointer_map_get(&graph->owned, name_key(name)) != POINTER_MAP_NONE)
+    if (braid_pointer_map_get(&rank_graph_of(graph)->owned, name_key(name)) != POINTER_MAP_NONE)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "owned buffer '%s': there is one of this name, by which ranks know it",
                            name);
@@ -154,22 +150,20 @@ braid_status braid_graph_add_owned_buffer(braid_graph *graph, braid_resource com
         status = check_owner(graph, communicator, owner, name);
     if (status)
         return status;
-    if (!braid_array_reserve(&graph->owners, 1, sizeof(struct graph_owner)) ||
-        !braid_pointer_map_reserve(&graph->owned))
+    if (!braid_array_reserve(&rank_graph_of(graph)->owners, 1, sizeof(struct graph_owner)) ||
+        !braid_pointer_map_reserve(&rank_graph_of(graph)->owned))
         return braid_error_no_memory("an owned buffer");
     status = add_resource(graph, name, address, bytes, &resource);
     if (status)
         return status;
-    struct graph_owner *slot = braid_array_append(&graph->owners, 1, sizeof(*slot));
+    struct graph_owner *slot = braid_array_append(&rank_graph_of(graph)->owners, 1, sizeof(*slot));
     *slot = (struct graph_owner){ .communicator = communicator.index, .rank = owner };
-    uint32_t number = (uint32_t)graph->owners.num;
-    braid_pointer_map_put(&graph->owned, name_key(name), number);
+    uint32_t number = (uint32_t)rank_graph_of(graph)->owners.num;
+    braid_pointer_map_put(&rank_graph_of(graph)->owned, name_key(name), number);
     ((struct graph_resource *)graph->resources.items)[resource.index].owner = number;
     *out_resource = resource;
     return BRAID_OK;
 }
-
-// ---- who runs a task ----
 
 static bool is_write(const braid_access *access)
 {
@@ -218,7 +212,7 @@ static braid_status check_against(const braid_graph *graph, const char *name,
 braid_status braid_graph_check_own(const braid_graph *graph, const char *name,
                                    const braid_node_options *options)
 {
-    for (size_t i = 0; graph->owners.num && i < options->num_accesses; i++) {
+    for (size_t i = 0; graph->ranks && i < options->num_accesses; i++) {
         const braid_access *access = &options->accesses[i];
         const struct graph_owner *owner = find_owner(graph, access);
         if (owner && (is_write(access) || !is_ours(graph, owner)))
@@ -260,13 +254,13 @@ static braid_status choose_rank(const braid_graph *graph, const char *name,
     return status;
 }
 
-// ---- transfers ----
-
 static struct graph_mark mark(const braid_graph *graph)
 {
-    return (struct graph_mark){ graph->nodes.num,     graph->edges.num, graph->accesses.num,
-                                graph->resources.num, graph->works.num, graph->communications.num,
-                                graph->addresses.num, graph->given.num, graph->version };
+    return (struct graph_mark){ graph->nodes.num,     graph->edges.num,
+                                graph->accesses.num,  graph->resources.num,
+                                graph->works.num,     rank_graph_of(graph)->communications.num,
+                                graph->addresses.num, graph->given.num,
+                                graph->version };
 }
 
 static void go_back(braid_graph *graph, const struct graph_mark *mark)
@@ -276,7 +270,7 @@ static void go_back(braid_graph *graph, const struct graph_mark *mark)
     graph->accesses.num = mark->accesses;
     graph->resources.num = mark->resources;
     graph->works.num = mark->works;
-    graph->communications.num = mark->communications;
+    rank_graph_of(graph)->communications.num = mark->communications;
     graph->addresses.num = mark->addresses;
     graph->given.num = mark->given;
     graph->version = mark->version;
@@ -323,7 +317,7 @@ braid_status braid_graph_begin_task(braid_graph *graph, const char *name,
                                     const braid_node_options *options, struct owner_task *out_task)
 {
     struct owner_task task = { .is_here = true };
-    if (!graph || !graph->owners.num) {
+    if (!rank_graph_of(graph)->owners.num) {
         *out_task = task;
         return BRAID_OK;
     }
@@ -334,7 +328,8 @@ braid_status braid_graph_begin_task(braid_graph *graph, const char *name,
     else if (!status)
         status = choose_rank(graph, name, options, &task);
     if (!status && task.is_shared &&
-        !braid_array_reserve(&graph->copies, options->num_accesses, sizeof(struct graph_copy)))
+        !braid_array_reserve(&rank_graph_of(graph)->copies, options->num_accesses,
+                             sizeof(struct graph_copy)))
         status = braid_error_no_memory("copies of what other ranks own");
     *out_task = task;
     if (!status && task.is_shared)

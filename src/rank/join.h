@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph with operations between ranks, as a device plays it.
-#ifndef BRAID_GRAPH_JOIN_H
-#define BRAID_GRAPH_JOIN_H
+#ifndef BRAID_RANK_JOIN_H
+#define BRAID_RANK_JOIN_H
 
 #include "graph/graph.h"
 

@@ -7,8 +7,10 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "exec/exec.h"
-#include "graph/join.h"
 #include "plan/schedule.h"
+#include "rank/join.h"
+#include "rank/rank_exec.h"
+#include "rank/rank_graph.h"
 #include "rank/rank_plan.h"
 
 // What of a plan other ranks need to know.
@@ -20,16 +22,6 @@ struct telling {
     bool *is_behind;     // by node: some operation comes before it
     bool is_linked;      // a device makes the operations
 };
-
-static braid_ranks *find_ranks(const braid_graph *graph)
-{
-    const struct graph_resource *resources = graph->resources.items;
-    for (size_t i = 0; i < graph->resources.num; i++) {
-        if (resources[i].communicator)
-            return resources[i].communicator->ranks;
-    }
-    return NULL;
-}
 
 static bool is_operation(const braid_graph *graph, uint32_t node)
 {
@@ -132,7 +124,7 @@ static bool tell_edges(struct telling *telling)
 static const braid_communicator *communicator_of(const braid_graph *graph, uint32_t post)
 {
     const union work *works = graph->works.items;
-    const struct rank_description *descriptions = graph->communications.items;
+    const struct rank_description *descriptions = rank_graph_descriptions(graph);
     uint32_t index = works[graph_nodes(graph)[post].payload].post.description;
     return descriptions[index].communicator;
 }
@@ -140,7 +132,7 @@ static const braid_communicator *communicator_of(const braid_graph *graph, uint3
 static bool tell_operation(struct telling *telling, uint32_t node)
 {
     const union work *works = telling->graph->works.items;
-    const struct rank_description *descriptions = telling->graph->communications.items;
+    const struct rank_description *descriptions = rank_graph_descriptions(telling->graph);
     const struct work_post *post = &works[graph_nodes(telling->graph)[node].payload].post;
     const struct rank_description *what = &descriptions[post->description];
     uint32_t name =
@@ -224,18 +216,16 @@ static braid_status heed(const struct rank_verdict *verdict, braid_status own)
     return braid_error((braid_status)verdict->status, "braid_exec_create: %s", verdict->message);
 }
 
-braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool may_plan_again,
-                              braid_status status, bool *out_plan_again)
+braid_status braid_rank_exec_agree(braid_exec *exec, const braid_graph *graph, bool may_plan_again,
+                                   braid_status status, bool *out_plan_again)
 {
-    braid_ranks *ranks = find_ranks(graph);
+    braid_ranks *ranks = rank_exec_of(exec)->ranks;
     struct telling telling = { .exec = exec,
                                .graph = graph,
-                               .is_linked = braid_exec_is_linked(exec, graph) };
+                               .is_linked = rank_exec_of(exec)->is_linked };
     struct rank_verdict verdict;
     uint64_t num_bytes;
     *out_plan_again = false;
-    if (!ranks)
-        return status;
     telling.parts.may_plan_again = may_plan_again;
     telling.parts.engine = exec->device->backend->ops->rank_engine;
     if (!status && !tell_plan(&telling))
@@ -258,7 +248,8 @@ braid_status braid_exec_agree(braid_exec *exec, const braid_graph *graph, bool m
     return status ? status : agreed;
 }
 
-braid_exec_options braid_exec_apart(const braid_exec_options *options)
+// What all plan with the second time.
+braid_exec_options braid_rank_exec_apart(const braid_exec_options *options)
 {
     braid_exec_options apart = *options;
     apart.plan.policy = BRAID_POLICY_MAX_CONCURRENCY;

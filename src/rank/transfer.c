@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A send or receive of what a rank owns: an operation as a program would add it, but that both ends
 // also say what it is of.
-#include "graph/transfer.h"
+#include "rank/transfer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/add.h"
+#include "rank/rank_graph.h"
 
 enum { NUM_TAGS = 32768, WIDE_BYTES = 8 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joining sends and receives that a device must queue as one.
-#include "graph/join.h"
+#include "rank/join.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "graph/links.h"
 #include "graph/placed.h"
+#include "rank/rank_graph.h"
 #include "rank/ranks.h"
 
 enum { AWAIT_NS = 100 }; // nothing is left to do but to be waited for
@@ -27,7 +28,7 @@ static const struct rank_description *description_of(const braid_graph *graph, u
 {
     const union work *works = graph->works.items;
     uint32_t index = works[graph_nodes(graph)[post].payload].post.description;
-    return (const struct rank_description *)graph->communications.items + index;
+    return rank_graph_descriptions(graph) + index;
 }
 
 uint32_t braid_graph_queued_with(const braid_graph *graph, uint32_t post)

@@ -6,26 +6,10 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "exec/exec.h"
-#include "graph/join.h"
 #include "plan/schedule.h"
+#include "rank/join.h"
+#include "rank/rank_exec.h"
 #include "rank/rank_plan.h"
-
-static bool has_communicators(const braid_graph *graph)
-{
-    const struct graph_resource *resources = graph->resources.items;
-    for (size_t i = 0; i < graph->resources.num; i++) {
-        if (resources[i].communicator)
-            return true;
-    }
-    return false;
-}
-
-bool braid_exec_is_linked(const braid_exec *exec, const braid_graph *graph)
-{
-    enum rank_engine_kind kind = exec->device->backend->ops->rank_engine;
-    return kind > RANK_ENGINE_HOST && exec->places.num == 1 && has_communicators(graph);
-}
 
 static braid_status call_current(void *device, braid_status (*call)(void *user), void *user)
 {
@@ -54,20 +38,15 @@ static int compare_numbers(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-// Those of the graph, in the order in which all ranks have made them.
-static bool list_communicators(const braid_graph *graph, struct array *list)
+// In the order in which all ranks have made them.
+static bool list_communicators(const struct rank_exec *own, struct array *list)
 {
-    const struct graph_resource *resources = graph->resources.items;
-    for (size_t i = 0; i < graph->resources.num; i++) {
-        if (!resources[i].communicator)
-            continue;
-        braid_communicator **next = braid_array_append(list, 1, sizeof(*next));
-        if (!next)
-            return false;
-        *next = resources[i].communicator;
-    }
-    qsort(list->items, list->num, sizeof(braid_communicator *), compare_numbers);
-    return true;
+    braid_communicator **items = braid_array_append(list, own->num_communicators, sizeof(*items));
+    for (uint32_t i = 0; items && i < own->num_communicators; i++)
+        items[i] = own->communicators[i].communicator;
+    if (items)
+        qsort(items, list->num, sizeof(*items), compare_numbers);
+    return items;
 }
 
 static braid_status check_device(const braid_exec *exec, const struct array *list)
@@ -96,9 +75,9 @@ static braid_status introduce(const braid_exec *exec, const struct array *list, 
     uint64_t num_bytes;
     struct rank_verdict verdict;
     void *bytes = told ? braid_rank_plan_write(&parts, &num_bytes) : NULL;
-    braid_status agreed =
-        bytes ? braid_rank_exchange(exec->ranks, bytes, num_bytes, braid_rank_judge_links, &verdict)
-              : braid_error_no_memory("what a rank tells of its plan");
+    braid_status agreed = bytes ? braid_rank_exchange(rank_exec_of(exec)->ranks, bytes, num_bytes,
+                                                      braid_rank_judge_links, &verdict)
+                                : braid_error_no_memory("what a rank tells of its plan");
     if (!agreed && verdict.status && !status)
         agreed =
             braid_error((braid_status)verdict.status, "braid_exec_create: %s", verdict.message);
@@ -125,16 +104,14 @@ static braid_status connect_all(const braid_exec *exec, const struct nccl_api *a
     return status;
 }
 
-static braid_status connect_graph(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options)
+static braid_status connect_graph(braid_exec *exec, const braid_exec_options *options)
 {
     const struct nccl_api *api = NULL;
     struct array list = { 0 };
-    if (!list_communicators(graph, &list)) {
+    if (!list_communicators(rank_exec_of(exec), &list)) {
         braid_array_finish(&list);
         return braid_error_no_memory("the communicators of an exec");
     }
-    exec->ranks = (*(braid_communicator *const *)list.items)->ranks;
     braid_status status = braid_nccl_open(exec->device->backend->ops->rank_engine, &api);
     if (!status)
         status = check_device(exec, &list);
@@ -167,10 +144,11 @@ static braid_status plan(braid_exec *exec, const braid_graph *graph,
 static braid_status meet(braid_exec *exec, braid_status status)
 {
     const struct array none = { 0 };
-    exec->has_met = true;
+    struct rank_exec *own = rank_exec_of(exec);
+    own->has_met = true;
     braid_status agreed = introduce(exec, &none, status);
-    exec->parted = status ? status : agreed;
-    return exec->parted;
+    own->parted = status ? status : agreed;
+    return own->parted;
 }
 
 static uint32_t collect_operations(const struct frame *frame,
@@ -180,12 +158,14 @@ static uint32_t collect_operations(const struct frame *frame,
     uint32_t num = 0;
     for (uint32_t i = 0; i < frame->num_tasks; i++) {
         const struct backend_task *task = &frame->tasks[i];
-        if (task->kind != WORK_POST || task->post.operation->what.communicator != communicator)
+        const struct rank_operation *operation =
+            task->kind == WORK_POST ? (const struct rank_operation *)task->post.operation : NULL;
+        if (!operation || operation->what.communicator != communicator)
             continue;
-        operations[num] = (struct rank_operation){ .what = task->post.operation->what,
+        operations[num] = (struct rank_operation){ .what = operation->what,
                                                    .from = task->post.from,
                                                    .to = task->post.to };
-        memcpy(operations[num].name, task->post.operation->name, sizeof(operations[num].name));
+        memcpy(operations[num].name, operation->name, sizeof(operations[num].name));
         num++;
     }
     return num;
@@ -193,36 +173,33 @@ static uint32_t collect_operations(const struct frame *frame,
 
 // One communicator after the other, in the order that all ranks have them in, and the operations of
 // each as they are queued: then no two ranks wait for each other.
-static braid_status connect_operations(const braid_exec *exec, const struct frame *frame)
+static braid_status connect_operations(const struct rank_exec *own, const struct frame *frame)
 {
-    uint32_t num = exec->tasks.num_communicators;
+    struct array list = { 0 };
     struct rank_operation *operations =
-        braid_allocate_zeroed(exec->tasks.num_operations, sizeof(*operations));
-    braid_communicator **communicators = braid_allocate_zeroed(num, sizeof(*communicators));
+        braid_allocate_zeroed(own->num_operations, sizeof(*operations));
     braid_status status = BRAID_OK;
-    if (!operations || !communicators) {
-        free(operations);
-        free(communicators);
-        return braid_error_no_memory("the communicators of an exec");
-    }
-    memcpy(communicators, exec->tasks.communicators, num * sizeof(*communicators));
-    qsort(communicators, num, sizeof(*communicators), compare_numbers);
-    for (uint32_t i = 0; i < num && !status; i++) {
-        uint32_t num_own = collect_operations(frame, communicators[i], operations);
+    if (!operations || !list_communicators(own, &list))
+        status = braid_error_no_memory("the communicators of an exec");
+    for (size_t i = 0; i < list.num && !status; i++) {
+        braid_communicator *communicator = ((braid_communicator *const *)list.items)[i];
+        uint32_t num_own = collect_operations(frame, communicator, operations);
         if (num_own)
-            status = braid_rank_operations_connect(communicators[i], operations, num_own);
+            status = braid_rank_operations_connect(communicator, operations, num_own);
     }
     free(operations);
-    free(communicators);
+    braid_array_finish(&list);
     return status;
 }
 
-braid_status braid_exec_connect_operations(braid_exec *exec, const struct frame *frame)
+braid_status braid_rank_exec_meet(struct exec_part *part, braid_exec *exec,
+                                  const struct frame *frame)
 {
-    if (!exec->ranks || exec->has_met)
-        return exec->parted;
+    const struct rank_exec *own = (const struct rank_exec *)part;
+    if (!own->is_linked || own->has_met)
+        return own->parted;
     braid_status status = meet(exec, BRAID_OK);
-    return status ? status : connect_operations(exec, frame);
+    return status ? status : connect_operations(own, frame);
 }
 
 // One plan for whichever player; see make_agreed, which does the same with whole execs.
@@ -231,14 +208,14 @@ static braid_status plan_agreed(braid_exec *exec, const braid_graph *graph,
 {
     bool again;
     braid_status status = plan(exec, graph, options);
-    status = braid_exec_agree(exec, graph, true, status, &again);
+    status = braid_rank_exec_agree(exec, graph, true, status, &again);
     if (!again)
         return status;
-    const braid_exec_options apart = braid_exec_apart(options);
+    const braid_exec_options apart = braid_rank_exec_apart(options);
     braid_schedule_destroy(exec->schedule);
     exec->schedule = NULL;
     status = plan(exec, graph, &apart);
-    return braid_exec_agree(exec, graph, false, status, &again);
+    return braid_rank_exec_agree(exec, graph, false, status, &again);
 }
 
 // Of the joined graph. What a rank could not make, all hear of.
@@ -250,16 +227,16 @@ static braid_status make_planned(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = plan_agreed(exec, graph, options);
     else
-        return braid_exec_agree(exec, graph, false, status, &again);
+        return braid_rank_exec_agree(exec, graph, false, status, &again);
     own.schedule = exec->schedule;
     exec->schedule = NULL;
     own.islands = BRAID_ISLANDS_NEVER; // none has an operation inside
     if (!status) {
         status = braid_exec_make(exec, graph, &own);
-        if (!exec->has_met)
+        if (!rank_exec_of(exec)->has_met)
             status = meet(exec, status);
-        if (!exec->parted)
-            status = braid_exec_agree(exec, graph, false, status, &again);
+        if (!rank_exec_of(exec)->parted)
+            status = braid_rank_exec_agree(exec, graph, false, status, &again);
     }
     braid_schedule_destroy((braid_schedule *)(uintptr_t)own.schedule);
     return status;
@@ -280,23 +257,23 @@ static bool has_ended(void *of)
 
 static void watch(braid_exec *exec)
 {
-    struct tasks *tasks = &exec->tasks;
-    if (!tasks->num_operations)
+    struct rank_exec *own = rank_exec_of(exec);
+    if (!own->num_operations)
         return;
-    exec->watch = (struct rank_watch){ .has_ended = has_ended,
-                                       .of = exec,
-                                       .label = exec->device->label,
-                                       .operations = tasks->operations,
-                                       .num_operations = tasks->num_operations };
-    exec->is_watched = true;
-    braid_rank_watch_add(tasks->communicators[0]->ranks, &exec->watch);
+    own->watch = (struct rank_watch){ .has_ended = has_ended,
+                                      .of = exec,
+                                      .label = exec->device->label,
+                                      .operations = own->operations,
+                                      .num_operations = own->num_operations };
+    own->is_watched = true;
+    braid_rank_watch_add(own->ranks, &own->watch);
 }
 
-braid_status braid_exec_make_linked(braid_exec *exec, const braid_graph *graph,
+braid_status braid_rank_make_linked(braid_exec *exec, const braid_graph *graph,
                                     const braid_exec_options *options)
 {
     braid_graph *joined = NULL;
-    braid_status status = connect_graph(exec, graph, options);
+    braid_status status = connect_graph(exec, options);
     if (status)
         return status;
     status = braid_graph_join(graph, &joined);
@@ -305,11 +282,4 @@ braid_status braid_exec_make_linked(braid_exec *exec, const braid_graph *graph,
     if (!status)
         watch(exec);
     return status;
-}
-
-void braid_exec_unwatch(braid_exec *exec)
-{
-    if (exec->is_watched)
-        braid_rank_watch_remove(exec->tasks.communicators[0]->ranks, &exec->watch);
-    exec->is_watched = false;
 }

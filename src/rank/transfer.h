@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A send or receive of what a rank owns.
-#ifndef BRAID_GRAPH_TRANSFER_H
-#define BRAID_GRAPH_TRANSFER_H
+#ifndef BRAID_RANK_TRANSFER_H
+#define BRAID_RANK_TRANSFER_H
 
 #include "graph/graph.h"
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
-#include "graph/owners.h"
+#include "rank/rank_graph.h"
 #include "rank/ranks.h"
 
 enum {
@@ -35,8 +35,9 @@ braid_status braid_graph_add_communicator(braid_graph *graph, braid_communicator
         }
     }
     const struct graph_resource resource = { .buffer = GRAPH_NONE, .communicator = communicator };
-    braid_status status =
-        braid_graph_append_resource(graph, communicator->name, resource, out_resource);
+    braid_status status = braid_rank_graph_begin(graph);
+    if (!status)
+        status = braid_graph_append_resource(graph, communicator->name, resource, out_resource);
     if (!status)
         braid_communicator_retain(communicator);
     return status;
@@ -168,7 +169,8 @@ static braid_status reserve(braid_graph *graph, const char *name, const braid_co
         !braid_array_reserve(&graph->edges, given->node.num_after + 1, sizeof(struct graph_edge)) ||
         !braid_array_reserve(&graph->accesses, 2 * num + 3, sizeof(struct graph_access)) ||
         !braid_array_reserve(&graph->works, 2, sizeof(union work)) ||
-        !braid_array_reserve(&graph->communications, 1, sizeof(struct rank_description)) ||
+        !braid_array_reserve(&rank_graph_of(graph)->communications, 1,
+                             sizeof(struct rank_description)) ||
         !braid_names_reserve(&graph->names, pair->post_name) ||
         !braid_graph_reserve_addresses(graph, &given->node, 2))
         return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
@@ -187,8 +189,9 @@ static uint32_t append_work(braid_graph *graph, union work work)
 static void append_post(braid_graph *graph, const braid_communication *given, struct pair *pair,
                         braid_node *out_post)
 {
+    struct array *communications = &rank_graph_of(graph)->communications;
     struct rank_description *description =
-        braid_array_append(&graph->communications, 1, sizeof(*description));
+        braid_array_append(communications, 1, sizeof(*description));
     *description = (struct rank_description){
         .communicator = find_communicator(graph, given->communicator),
         .count = given->count,
@@ -199,7 +202,7 @@ static void append_post(braid_graph *graph, const braid_communication *given, st
         .element = (uint8_t)given->element,
         .reduction = (uint8_t)given->reduction,
     };
-    pair->post.description = (uint32_t)graph->communications.num - 1;
+    pair->post.description = (uint32_t)communications->num - 1;
     if (given->from_resource.graph)
         braid_graph_append_address(graph, offsetof(struct work_post, from), given->from_resource);
     if (given->to_resource.graph)
@@ -278,7 +281,7 @@ braid_status braid_graph_append_communication(braid_graph *graph,
                                               uint64_t key, braid_node *out_node)
 {
     const char *name = communication->node.name;
-    name = name && *name ? name : braid_work_words[WORK_AWAIT].name;
+    name = name && *name ? name : "communication";
     struct ends ends = { 0 };
     struct pair pair = { .key = key };
     braid_status status = braid_graph_check_node(graph, name, &communication->node);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libbraid_ranks (src/rank) does for the graphs that have communicators, and for their execs.
+//
+// libbraid knows communications as two kinds of work, and nothing of who makes them. A graph gets
+// its table when its first communicator is added.
+#ifndef BRAID_GRAPH_GRAPH_RANKS_H
+#define BRAID_GRAPH_GRAPH_RANKS_H
+
+#include <braid/exec.h>
+
+#include "graph/owners.h"
+
+struct graph_ranks_ops {
+    // Around adding a node: see owners.h.
+    braid_status (*begin_task)(braid_graph *graph, const char *name,
+                               const braid_node_options *options, struct owner_task *out_task);
+    braid_status (*end_task)(braid_graph *graph, const struct owner_task *task,
+                             const braid_node_options *options, braid_status status,
+                             braid_node *out_node);
+    // Of a graph that has all of the other but this. False: no memory, and the clone has none.
+    bool (*clone)(const braid_graph *graph, braid_graph *clone);
+    void (*finish)(braid_graph *graph);
+    // Makes an exec, as all ranks do together. Errors: as braid_exec_create.
+    braid_status (*make_exec)(braid_exec *exec, const braid_graph *graph,
+                              const braid_exec_options *options);
+    // Gives the exec's posts and awaits their operations, once its tasks are made. Errors:
+    // BRAID_NO_MEMORY.
+    braid_status (*make_operations)(braid_exec *exec, const braid_graph *graph);
+};
+
+// libbraid_ranks embeds it first.
+struct graph_ranks {
+    const struct graph_ranks_ops *ops;
+};
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making an exec of a graph with communicators, as all ranks do together, and its part of them.
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "rank/rank_exec.h"
+#include "rank/rank_graph.h"
+#include "rank/ranks.h"
+
+static void finish(struct exec_part *part, braid_exec *exec)
+{
+    struct rank_exec *own = (struct rank_exec *)part;
+    braid_rank_exec_settle(part, exec);
+    if (own->is_watched)
+        braid_rank_watch_remove(own->ranks, &own->watch);
+    for (uint32_t i = 0; i < own->num_communicators; i++)
+        braid_communicator_release(own->communicators[i].communicator);
+    free(own->communicators);
+    free(own->operations);
+    free(own);
+}
+
+static const struct exec_part_ops ops = {
+    .meet = braid_rank_exec_meet,
+    .before_launch = braid_rank_exec_before_launch,
+    .after_launch = braid_rank_exec_after_launch,
+    .wait = braid_rank_exec_wait,
+    .settle = braid_rank_exec_settle,
+    .finish = finish,
+};
+
+static void list_communicators(const braid_graph *graph, struct rank_exec *own)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    for (size_t i = 0; i < graph->resources.num; i++) {
+        braid_communicator *communicator = resources[i].communicator;
+        if (!communicator)
+            continue;
+        braid_communicator_retain(communicator);
+        own->communicators[own->num_communicators++].communicator = communicator;
+    }
+    own->ranks = own->communicators[0].communicator->ranks;
+}
+
+static braid_status add_part(braid_exec *exec, const braid_graph *graph)
+{
+    enum rank_engine_kind kind = exec->device->backend->ops->rank_engine;
+    const struct array *descriptions = &rank_graph_of(graph)->communications;
+    struct rank_exec *own = calloc(1, sizeof(*own));
+    if (!own)
+        return braid_error_no_memory("the communicators of an exec");
+    own->part.ops = &ops;
+    own->is_linked = kind > RANK_ENGINE_HOST && exec->places.num == 1;
+    own->communicators = braid_allocate_zeroed(graph->resources.num, sizeof(*own->communicators));
+    own->operations = braid_allocate_zeroed(descriptions->num, sizeof(*own->operations));
+    if (!own->communicators || !own->operations) {
+        free(own->communicators);
+        free(own->operations);
+        free(own);
+        return braid_error_no_memory("the communicators of an exec");
+    }
+    list_communicators(graph, own);
+    braid_exec_add_part(&exec->parts, &own->part);
+    return BRAID_OK;
+}
+
+static void count_operation(struct rank_exec *own, const braid_communicator *communicator)
+{
+    for (uint32_t i = 0; i < own->num_communicators; i++)
+        own->communicators[i].num += own->communicators[i].communicator == communicator;
+}
+
+// A post's operation, which the node right behind it awaits.
+static void make_operation(const braid_graph *graph, uint32_t node, union work *works,
+                           struct rank_exec *own)
+{
+    union work *post = &works[graph_nodes(graph)[node].payload];
+    union work *await = &works[graph_nodes(graph)[node + 1].payload];
+    const struct rank_description *what = &rank_graph_descriptions(graph)[post->post.description];
+    struct rank_operation *operation = &own->operations[own->num_operations++];
+    braid_rank_operation_init(operation, what, braid_graph_name(graph, node + 1));
+    post->post.operation = await->await.operation = &operation->base;
+    count_operation(own, what->communicator);
+}
+
+braid_status braid_rank_make_operations(braid_exec *exec, const braid_graph *graph)
+{
+    union work *works = (union work *)(void *)exec->tasks.slot_bytes[TASK_SLOT_WORKS];
+    for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
+        if (graph_nodes(graph)[i].kind == WORK_POST)
+            make_operation(graph, i, works, rank_exec_of(exec));
+    }
+    return BRAID_OK;
+}
+
+static braid_status make_agreed(braid_exec *exec, const braid_graph *graph,
+                                const braid_exec_options *options)
+{
+    bool again;
+    braid_status status = braid_exec_make(exec, graph, options);
+    status = braid_rank_exec_agree(exec, graph, !options->schedule, status, &again);
+    if (!again)
+        return status;
+    const braid_exec_options apart = braid_rank_exec_apart(options);
+    status = braid_exec_make_again(exec, graph, &apart);
+    return braid_rank_exec_agree(exec, graph, false, status, &again);
+}
+
+braid_status braid_rank_make_exec(braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options)
+{
+    braid_status status = add_part(exec, graph);
+    if (status)
+        return status;
+    return rank_exec_of(exec)->is_linked ? braid_rank_make_linked(exec, graph, options)
+                                         : make_agreed(exec, graph, options);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of an exec that has communicators, and how all ranks make such an exec together.
+#ifndef BRAID_RANK_RANK_EXEC_H
+#define BRAID_RANK_RANK_EXEC_H
+
+#include "exec/exec.h"
+#include "exec/exec_part.h"
+#include "rank/link.h"
+#include "rank/operation.h"
+
+struct rank_exec_communicator {
+    braid_communicator *communicator;
+    uint32_t num; // operations in a frame
+};
+
+struct rank_exec {
+    struct exec_part part; // the first of its exec
+    braid_ranks *ranks;
+    struct rank_exec_communicator *communicators; // of the graph
+    uint32_t num_communicators;
+    struct rank_operation *operations; // of posts, in the graph's order
+    uint32_t num_operations;
+    bool is_linked;          // a device makes the operations
+    bool has_met;            // all ranks have said whether operations can be connected
+    braid_status parted;     // why not
+    struct rank_watch watch; // of frames on a device
+    bool is_watched;
+};
+
+static inline struct rank_exec *rank_exec_of(const braid_exec *exec)
+{
+    return (struct rank_exec *)exec->parts;
+}
+
+// exec_make.c: graph_ranks_ops.
+braid_status braid_rank_make_exec(braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options);
+braid_status braid_rank_make_operations(braid_exec *exec, const braid_graph *graph);
+
+// exec_agree.c: what all ranks do when they create an exec, whatever came of it here: `status` is
+// the verdict on all. `out_plan_again`: nobody has failed, but all must plan without order by
+// lanes, and ask again.
+braid_status braid_rank_exec_agree(braid_exec *exec, const braid_graph *graph, bool may_plan_again,
+                                   braid_status status, bool *out_plan_again);
+// What all plan with the second time.
+braid_exec_options braid_rank_exec_apart(const braid_exec_options *options);
+
+// exec_connect.c: an exec whose operations a device makes.
+braid_status braid_rank_make_linked(braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options);
+// exec_part_ops: shows the engine all operations, with the addresses of the first frame. Does
+// nothing the second time.
+braid_status braid_rank_exec_meet(struct exec_part *part, braid_exec *exec,
+                                  const struct frame *frame);
+
+// exec_claim.c: exec_part_ops.
+braid_status braid_rank_exec_before_launch(struct exec_part *part, braid_exec *exec,
+                                           const struct exec_launch *launch);
+braid_status braid_rank_exec_after_launch(struct exec_part *part, braid_exec *exec,
+                                          const struct exec_launch *launch);
+braid_status braid_rank_exec_wait(struct exec_part *part, braid_exec *exec);
+// Once all that the exec has queued has ended. Of a launch that failed halfway some operations were
+// posted, nobody knows which, and perhaps nothing waits for one: it is awaited.
+void braid_rank_exec_settle(struct exec_part *part, braid_exec *exec);
+
+#endif

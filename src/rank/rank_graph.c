@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libbraid calls for a graph with communicators, and what such a graph has of ranks.
+#include "rank/rank_graph.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "rank/rank_exec.h"
+#include "rank/ranks.h"
+
+static void release_communicators(braid_graph *graph)
+{
+    const struct graph_resource *resources = graph->resources.items;
+    for (size_t i = 0; i < graph->resources.num; i++) {
+        if (resources[i].communicator)
+            braid_communicator_release(resources[i].communicator);
+    }
+}
+
+static void finish(braid_graph *graph)
+{
+    struct rank_graph *own = rank_graph_of(graph);
+    release_communicators(graph);
+    braid_array_finish(&own->communications);
+    braid_array_finish(&own->owners);
+    braid_array_finish(&own->copies);
+    braid_pointer_map_finish(&own->owned);
+    free(own);
+}
+
+// A clone is a user like the graph itself. Nothing is added to it by the program, so it needs no
+// owners.
+static bool clone_for(const braid_graph *graph, braid_graph *made)
+{
+    const struct array *from = &rank_graph_of(graph)->communications;
+    const struct graph_resource *resources = made->resources.items;
+    struct rank_graph *own = calloc(1, sizeof(*own));
+    void *items = NULL;
+    if (own && from->num)
+        items =
+            braid_array_append(&own->communications, from->num, sizeof(struct rank_description));
+    if (!own || (from->num && !items)) {
+        free(own);
+        return false;
+    }
+    if (items)
+        memcpy(items, from->items, from->num * sizeof(struct rank_description));
+    own->base.ops = graph->ranks->ops;
+    made->ranks = &own->base;
+    for (size_t i = 0; i < made->resources.num; i++) {
+        if (resources[i].communicator)
+            braid_communicator_retain(resources[i].communicator);
+    }
+    return true;
+}
+
+static const struct graph_ranks_ops ops = {
+    .begin_task = braid_graph_begin_task,
+    .end_task = braid_graph_end_task,
+    .clone = clone_for,
+    .finish = finish,
+    .make_exec = braid_rank_make_exec,
+    .make_operations = braid_rank_make_operations,
+};
+
+braid_status braid_rank_graph_begin(braid_graph *graph)
+{
+    if (graph->ranks)
+        return BRAID_OK;
+    struct rank_graph *own = calloc(1, sizeof(*own));
+    if (!own)
+        return braid_error_no_memory("the communicators of a graph");
+    own->base.ops = &ops;
+    graph->ranks = &own->base;
+    return BRAID_OK;
+}
