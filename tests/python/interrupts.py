@@ -15,7 +15,10 @@ import braid
 @pytest.fixture(autouse=True)
 def handler():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
+    gc.collect()
+    gc.disable()  # Python drops an exception that comes while it collects garbage
     yield
+    gc.enable()
     signal.signal(signal.SIGINT, before)
 
 
