@@ -11,6 +11,7 @@
 
 #define DIGIT_BITS 11
 #define NUM_DIGITS (1u << DIGIT_BITS)
+#define FEW 128
 
 struct column {
     uint64_t *keys;
@@ -48,10 +49,29 @@ static void sort_digit(const struct column *from, const struct column *to, uint3
     }
 }
 
+// Counting digits takes longer than this for few keys. Like that it leaves equal keys as they are.
+static void sort_few(struct column *a, uint32_t num)
+{
+    for (uint32_t i = 1; i < num; i++) {
+        uint64_t key = a->keys[i];
+        uint32_t unit = a->units[i], at = i;
+        for (; at > 0 && a->keys[at - 1] > key; at--) {
+            a->keys[at] = a->keys[at - 1];
+            a->units[at] = a->units[at - 1];
+        }
+        a->keys[at] = key;
+        a->units[at] = unit;
+    }
+}
+
 // Leaves the units in order in a->units.
 static void sort_column(struct column *a, struct column *b, uint32_t num)
 {
     uint64_t differing = 0;
+    if (num <= FEW) {
+        sort_few(a, num);
+        return;
+    }
     for (uint32_t i = 0; i < num; i++)
         differing |= a->keys[i] ^ a->keys[0];
     for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {

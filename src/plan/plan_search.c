@@ -18,6 +18,7 @@
 #define MOST_VISITS_OF_STARTS 5000
 #define MOST_VISITS_OF_STEPS 20000
 #define MOST_STEPS 128
+#define NUM_NUMBERS 16 // of lanes that are tried if the program does not say how many
 #define MOST_EQUALS 8
 #define MOST_LANES 128 // clocks of so many are never too long; see plan_clocks.c
 
@@ -339,10 +340,13 @@ static braid_status improve_cheaply(struct plan_tries *tries, uint32_t max_lanes
     const struct plan_graph *plan = tries->plan;
     uint32_t lanes = useful_lanes(plan, max_lanes);
     uint64_t visits = braid_plan_pass_visits(plan, lanes) + 1;
+    uint32_t share = tries->by_makespan ? 1 : NUM_NUMBERS; // else the number of lanes is not fixed
+    uint32_t num_starts = tries->by_makespan ? NUM_STARTS : NUM_STARTS / 6;
     struct search search = { .tries = tries,
                              .best = placement,
-                             .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_STARTS),
-                             .num_steps = least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) };
+                             .num_starts = least(MOST_VISITS_OF_STARTS / visits, num_starts),
+                             .num_steps =
+                                 least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) / share };
     return run_search(&search, lanes);
 }
 
