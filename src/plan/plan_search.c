@@ -18,7 +18,6 @@
 #define MOST_VISITS_OF_STARTS 5000
 #define MOST_VISITS_OF_STEPS 20000
 #define MOST_STEPS 128
-#define NUM_NUMBERS 16 // of lanes that are tried if the program does not say how many
 #define MOST_EQUALS 8
 #define MOST_LANES 128 // clocks of so many are never too long; see plan_clocks.c
 
@@ -44,9 +43,20 @@ static uint32_t useful_lanes(const struct plan_graph *plan, uint32_t max_lanes)
     return max_lanes < plan->num_units ? max_lanes : plan->num_units;
 }
 
-static bool is_improved(const struct plan_graph *plan, uint32_t max_lanes)
+static bool is_limited(const struct plan_costs *costs, uint32_t max_lanes)
+{
+    return max_lanes > costs->model.max_concurrent ||
+           (uint64_t)costs->most_share * max_lanes > PLAN_WHOLE_DEVICE;
+}
+
+// List scheduling in the place of passes takes too long for every plan, so that is left to
+// `effort`.
+static bool is_improved(const struct plan_graph *plan, const struct plan_costs *costs,
+                        uint32_t max_lanes)
 {
     uint32_t lanes = useful_lanes(plan, max_lanes);
+    if (is_limited(costs, lanes))
+        return false;
     return lanes > 1 && lanes * plan->num_places <= MOST_LANES &&
            braid_plan_pass_visits(plan, lanes) <= MOST_VISITS_TO_IMPROVE;
 }
@@ -63,12 +73,6 @@ static uint64_t draw(struct search *search, uint64_t limit)
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return (x ^ x >> 31) % limit;
-}
-
-static bool is_limited(const struct plan_costs *costs, uint32_t max_lanes)
-{
-    return max_lanes > costs->model.max_concurrent ||
-           (uint64_t)costs->most_share * max_lanes > PLAN_WHOLE_DEVICE;
 }
 
 static bool allocate(struct search *search, uint32_t max_lanes)
@@ -340,23 +344,22 @@ static braid_status improve_cheaply(struct plan_tries *tries, uint32_t max_lanes
     const struct plan_graph *plan = tries->plan;
     uint32_t lanes = useful_lanes(plan, max_lanes);
     uint64_t visits = braid_plan_pass_visits(plan, lanes) + 1;
-    uint32_t share = tries->by_makespan ? 1 : NUM_NUMBERS; // else the number of lanes is not fixed
-    uint32_t num_starts = tries->by_makespan ? NUM_STARTS : NUM_STARTS / 6;
     struct search search = { .tries = tries,
                              .best = placement,
-                             .num_starts = least(MOST_VISITS_OF_STARTS / visits, num_starts),
-                             .num_steps =
-                                 least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) / share };
+                             .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_STARTS),
+                             .num_steps = least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) };
     return run_search(&search, lanes);
 }
 
-// A list plan that is improved may be too long before, so it is not given up.
+// While the number of lanes is chosen, many numbers are tried: so plans are improved only for a
+// number that the program fixes. A list plan that is improved may be too long before, so it is not
+// given up.
 braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *limits,
                             struct plan_placement *out_placement)
 {
     struct plan_placement best;
     struct plan_limits own = *limits;
-    bool improves = is_improved(tries->plan, limits->max_lanes);
+    bool improves = tries->by_makespan && is_improved(tries->plan, tries->costs, limits->max_lanes);
     if (improves)
         own.give_up_ns = UINT64_MAX;
     braid_status status = braid_plan_try_lists(tries, &own, &best);

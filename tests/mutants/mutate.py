@@ -39,6 +39,11 @@ LEFT_OUT = {
     "nccl_library.c": "calls NCCL, which these tests do not: see the_table_fits_nccl_h",
     "rank_enqueue.c": "calls NCCL, which these tests do not: see ranks_fail_on_devices",
     "rank_link.c": "as before; ncclGetUniqueId is failed by no test",
+    "cpu_blocker.c": "calls the table of ranks, which these tests do not: see tests/ranks",
+    "cpu_task.c": "as before",
+    "add.c": "as before",
+    "clone.c": "as before",
+    "exec_connect.c": "of ranks on a device, which these tests do not have: see ranks_work_on_devices",
     "event_wrap": "fails only for want of memory: see any_allocation_may_fail",
 }
 
