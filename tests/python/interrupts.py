@@ -48,11 +48,6 @@ def wait_by_launch(frame, stream, held):
     frame.launch(stream)
 
 
-def grow_by_launch(frame, stream, held):
-    frame.set_scratch(held.scratch, 4096)
-    frame.launch(stream)
-
-
 WAITS = {
     "wait": lambda frame, stream, held: frame.wait(),
     "wait_frame": lambda frame, stream, held: frame.wait_frame(0),
@@ -62,7 +57,6 @@ WAITS = {
     "intervals": lambda frame, stream, held: frame.intervals(),
     "close": lambda frame, stream, held: frame.close(),
     "stream": lambda frame, stream, held: stream.synchronize(),
-    "set_scratch": grow_by_launch,
 }
 
 
