@@ -74,7 +74,7 @@ static void queue(const struct mpm_by_hand *hand, braid_stream *stream)
     }
     for (size_t i = 0; i < program->num_ops; i++) {
         if (program_runs(program, &program->ops[i]))
-            queue_task(hand, &hand->exec->slots[0].frame.tasks[program->ops[i].node]);
+            queue_task(hand, &hand->exec->frames.slots[0].frame.tasks[program->ops[i].node]);
     }
     for (int m = 0; m < MPM_NUM_MATERIALS; m++) {
         must(braid_event_record(hand->ends[m], hand->streams[m]));

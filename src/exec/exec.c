@@ -7,7 +7,7 @@
 
 static bool has_islands(const braid_exec *exec)
 {
-    return exec->player->find_running && exec->slots[0].playing->num_islands;
+    return exec->player->find_running && exec->frames.slots[0].playing->num_islands;
 }
 
 // Adds to the message of a device's failure what was running, of all frames in flight.
@@ -15,8 +15,8 @@ static braid_status add_running(const braid_exec *exec, braid_status status)
 {
     char text[ERROR_MESSAGE_BYTES / 2];
     struct running running = { .num = 0 };
-    for (uint32_t i = 0; i < exec->num_slots; i++)
-        exec->player->find_running(exec->slots[i].playing, &running);
+    for (uint32_t i = 0; i < exec->frames.num; i++)
+        exec->player->find_running(exec->frames.slots[i].playing, &running);
     braid_running_write(&running, text, sizeof(text));
     return braid_error(status, "%.400s; %s", braid_error_message(), text);
 }
@@ -94,19 +94,10 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     return status;
 }
 
-static braid_status ask_frames(braid_exec *exec, braid_status (*ask)(struct backend *backend,
-                                                                     struct backend_event *event))
-{
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = ask(exec->device->backend, exec->slots[i].done->backend);
-    return status;
-}
-
 static braid_status ask_all(braid_exec *exec, braid_status (*ask)(struct backend *backend,
                                                                   struct backend_event *event))
 {
-    braid_status status = ask_frames(exec, ask);
+    braid_status status = braid_exec_ask_frames(exec, ask);
     return status ? status : braid_exec_parts_wait(exec->parts, exec);
 }
 
@@ -132,12 +123,12 @@ void braid_exec_settle(braid_exec *exec)
 {
     if (!exec->parts)
         return;
-    pthread_mutex_lock(&exec->lock);
+    pthread_mutex_lock(&exec->turn.lock);
     // While another thread waits, the parts are its own.
-    if (!exec->is_waiting && braid_exec_parts_are_unsettled(exec->parts) &&
-        !ask_frames(exec, exec->device->backend->ops->event_query))
+    if (!exec->turn.is_waiting && braid_exec_parts_are_unsettled(exec->parts) &&
+        !braid_exec_ask_frames(exec, exec->device->backend->ops->event_query))
         (void)braid_exec_await_frames(exec);
-    pthread_mutex_unlock(&exec->lock);
+    pthread_mutex_unlock(&exec->turn.lock);
 }
 
 braid_status braid_exec_wait(braid_exec *exec)
@@ -161,13 +152,13 @@ braid_status braid_exec_query(braid_exec *exec)
     braid_status status = braid_exec_check_devices("braid_exec_query", exec);
     if (!status)
         status = ask_for_end(exec, exec->device->backend->ops->event_query);
-    return !status && atomic_load(&exec->is_unrecorded) ? BRAID_NOT_READY : status;
+    return !status && atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : status;
 }
 
 // Without the lock, as query is: native calls ask on the thread that launches, which has it.
 uint64_t braid_exec_num_frames(braid_exec *exec)
 {
-    return exec ? atomic_load(&exec->num_frames) : 0;
+    return exec ? atomic_load(&exec->frames.num_launched) : 0;
 }
 
 // Asks for the end of a frame, and tells how many there are.
@@ -177,18 +168,18 @@ static braid_status ask_for_frame(const char *function, braid_exec *exec, uint64
                                   uint64_t *out_num)
 {
     // With the lock: a frame counts before its end is recorded.
-    pthread_mutex_lock(&exec->lock);
-    uint64_t num = atomic_load(&exec->num_frames);
-    pthread_mutex_unlock(&exec->lock);
+    pthread_mutex_lock(&exec->turn.lock);
+    uint64_t num = atomic_load(&exec->frames.num_launched);
+    pthread_mutex_unlock(&exec->turn.lock);
     *out_num = num;
     if (frame >= num)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: frame %llu was not launched, %llu were",
                            function, (unsigned long long)frame, (unsigned long long)num);
-    const struct frame_slot *slot = &exec->slots[frame % exec->num_slots];
-    bool awaits_places = exec->num_slots > 1 && exec->when_full != BRAID_FULL_QUEUES;
+    const struct frame_slot *slot = &exec->frames.slots[frame % exec->frames.num];
+    bool awaits_places = exec->frames.num > 1 && exec->frames.when_full != BRAID_FULL_QUEUES;
     braid_status status = BRAID_OK;
     // Else a later launch has taken its place, and so found that it had ended.
-    if (!awaits_places || num - frame <= exec->num_slots)
+    if (!awaits_places || num - frame <= exec->frames.num)
         status = ask(exec->device->backend, slot->done->backend);
     if (!status)
         status = braid_exec_parts_wait(exec->parts, exec);
@@ -216,7 +207,7 @@ braid_status braid_exec_query_frame(braid_exec *exec, uint64_t frame)
                                exec->device->backend->ops->event_query, &num);
     if (status || frame + 1 < num)
         return status;
-    return atomic_load(&exec->is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
+    return atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
 }
 
 const braid_schedule *braid_exec_schedule(const braid_exec *exec)
@@ -228,10 +219,8 @@ void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
 {
     braid_exec_info info = { 0 };
     if (exec) {
-        pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&exec->info_lock;
-        pthread_mutex_lock(lock);
         info = exec->info;
-        pthread_mutex_unlock(lock);
+        braid_exec_tell_memory(exec, &info);
     }
     if (out_info)
         *out_info = info;

@@ -16,25 +16,16 @@
 
 enum { EXEC_MOST_FRAMES = 16 }; // in flight
 
-// For the transient buffers and scratch of a frame.
-struct exec_arena {
-    void *memory; // of the device; NULL: there are none
-    uint64_t bytes;
-    unsigned char *begin; // in it, aligned
-};
-
 // A frame that may be in flight. With one, the next launch is queued behind the last, which the
-// player does or `done`. With more, frame f is launched on the queue of slot f % num_slots: see
+// player does or `done`. With more, frame f is launched on the queue of slot f % frames.num: see
 // exec_launch.c.
 struct frame_slot {
     struct frame frame;
     struct playing *playing;
-    struct exec_arena arena; // of place 0
-    struct exec_arena *more; // by place, of the others; NULL: there are none
-    braid_event *done;       // leased; its latest record is behind every frame of the slot
-    uint64_t number;         // of a frame that has the versions which the tasks are given
-    uint64_t seen;           // the latest change of values that it has taken
-    bool is_refused;         // its last update failed
+    braid_event *done; // leased; its latest record is behind every frame of the slot
+    uint64_t number;   // of a frame that has the versions which the tasks are given
+    uint64_t seen;     // the latest change of values that it has taken
+    bool is_refused;   // its last update failed
     // Leased once needed, and recorded behind the frames that may use the first `num_marked` of
     // what the frame keeps.
     braid_event *mark;
@@ -49,42 +40,60 @@ struct frame_slot {
     braid_event *began_behind;
 };
 
+// The frames in flight.
+struct exec_frames {
+    struct frame_slot *slots;
+    uint32_t num;
+    _Atomic uint64_t num_launched; // so far; written with the turn's lock
+    uint64_t version_period;       // frames so far apart have the same versions of all buffers
+    bool behind_last;              // a frame starts behind `done` of the one before
+    braid_exec_when_full when_full;
+};
+
+struct exec_arena {
+    void *memory; // of the device; NULL: there are none
+    uint64_t bytes;
+    unsigned char *begin; // in it, aligned
+};
+
+// The turn's lock guards all of it.
+struct exec_memory {
+    struct memory_plan plan;    // of a frame's arenas
+    struct exec_arena *arenas;  // by slot, then by place
+    struct exec_arena versions; // for versioned buffers without addresses
+    braid_graph *scratch_graph; // with the sizes of scratch that are asked for; NULL: it has none
+    uint64_t *scratch_bytes;    // by resource of that graph, what the arenas have
+    bool must_grow;             // the graph has more than they
+    pthread_mutex_t lock; // who writes plan and arenas has it, too: info may be asked any time
+};
+
+// Whose turn it is: launches and setters have the lock. A launch, or who else keeps launches away,
+// waits without it: see exec_wait.c.
+struct exec_turn {
+    pthread_mutex_t lock;
+    bool is_waiting;           // guarded by lock
+    pthread_cond_t has_waited; // for who waits for the end of that
+    // Nothing is recorded for the end of the frame at hand, so its launch waits for it. Written
+    // with the lock.
+    atomic_bool is_unrecorded;
+};
+
 struct braid_exec {
     braid_device *device; // of place 0, on whose streams it is launched
     struct places places;
-    uint32_t graph_id; // whose node handles it takes
-    braid_schedule *schedule;
+    struct placed *placed;    // what the graph became on several places; NULL: it is as it was
+    braid_schedule *schedule; // of the graph whose handles the exec takes
     struct tasks tasks;
     struct extents extents; // of the graph, for copies and fills that change
     struct program program;
     const struct player *player;
-    struct frame_slot *slots;
-    uint32_t num_slots;
-    _Atomic uint64_t num_frames; // launched so far; written under lock
-    bool behind_last;            // a frame starts behind `done` of the one before
-    braid_exec_when_full when_full;
-    struct memory_info memory;  // guarded by lock: what a frame's arenas have
-    braid_graph *scratch_graph; // guarded by lock: for scratch that grows; NULL: there is none
-    uint64_t *scratch_bytes;    // guarded by lock: by resource of that graph, what the arenas have
-    bool must_grow;             // guarded by lock: it has more than they
-    struct placed *placed;      // what the graph became on several places; NULL: it is as it was
-    uint64_t *arena_begins;     // of each place, in the memory plan, and its end
-    void *version_memory;       // of the device, for versioned buffers without addresses
-    uint64_t version_bytes;
-    uint64_t version_period;   // frames so far apart have the same versions of all buffers
+    struct exec_frames frames;
+    struct exec_memory memory;
     struct exec_part *parts;   // in the order in which launches call them
-    struct exec_params params; // its rows are guarded by lock
-    struct exec_values values; // guarded by lock
-    pthread_mutex_t lock;      // guards launches and the slots
-    // Guarded by lock: a launch, or who else keeps launches away, waits without it; and who waits
-    // for the end of that.
-    bool is_waiting;
-    pthread_cond_t has_waited;
-    pthread_mutex_t info_lock; // guards what of info tells of memory
-    braid_exec_info info;      // otherwise constant once the exec is made
-    // Nothing is recorded for the end of the frame at hand, so its launch waits for it. Written
-    // under lock.
-    atomic_bool is_unrecorded;
+    struct exec_params params; // its rows are guarded by the turn's lock
+    struct exec_values values; // guarded by the turn's lock
+    struct exec_turn turn;
+    braid_exec_info info; // constant once the exec is made, but that it tells nothing of memory
 };
 
 // exec.c: whether one of its devices has failed.
@@ -127,6 +136,9 @@ braid_status braid_exec_free_replaced(braid_exec *exec, struct frame_slot *slot)
 // is kept until a later launch marks it, or all frames have ended.
 void braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot, braid_stream *stream);
 
+// exec_memory.c: says in info how much memory the exec has.
+void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info);
+
 // Adds to a launch's failure what was running, where the device broke before and the player knows.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status);
 
@@ -137,6 +149,10 @@ void braid_exec_end_launch(braid_exec *exec);
 // wait for a thread that asks or changes it. There is still no other launch.
 void braid_exec_begin_wait(braid_exec *exec);
 void braid_exec_end_wait(braid_exec *exec);
+// Asks the backend for the end of each slot's frames. Errors: those of `ask`.
+braid_status braid_exec_ask_frames(braid_exec *exec,
+                                   braid_status (*ask)(struct backend *backend,
+                                                       struct backend_event *event));
 // Such a wait, for the ends of all frames, which then settles parts. Errors: those of
 // event_synchronize.
 braid_status braid_exec_await_frames(braid_exec *exec);
@@ -162,18 +178,6 @@ void braid_exec_return_queues(braid_exec *exec);
 // Gives the exec's program what makes its frames overlap, and says in info how far they do.
 // Errors: BRAID_NO_MEMORY, BRAID_INTERNAL.
 braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph);
-
-// exec_scratch.c: keeps what it takes to give scratch another size. Errors: BRAID_NO_MEMORY.
-braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);
-// Between begin_launch and end_launch: gives all slots larger arenas, if scratch is to be larger,
-// and waits for the frames before, without the lock. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR;
-// then the next launch tries again.
-braid_status braid_exec_grow_scratch(braid_exec *exec);
-
-// exec_versions.c
-// Allocates what versioned buffers need, zeroed. Errors: of allocate, and of what queues.
-braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph);
-void braid_exec_free_versions(braid_exec *exec);
 
 // Behind the last launch's end: settles what failed launches have left. Takes the lock.
 void braid_exec_settle(braid_exec *exec);

@@ -49,15 +49,14 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
 // Also of a half-made exec. The tasks stay.
 static void finish_program(braid_exec *exec)
 {
-    for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++) {
-        struct frame_slot *slot = &exec->slots[i];
+    for (uint32_t i = 0; exec->frames.slots && i < exec->frames.num; i++) {
+        struct frame_slot *slot = &exec->frames.slots[i];
         if (slot->playing)
             exec->player->destroy(slot->playing);
         slot->playing = NULL;
         braid_frame_finish(&slot->frame);
-        braid_exec_free_arenas(exec, slot);
     }
-    exec->info.memory_bytes = exec->version_bytes;
+    braid_exec_drop_memory(exec);
     braid_exec_drop_times(exec);
     braid_program_finish(&exec->program);
     braid_schedule_destroy(exec->schedule);
@@ -67,7 +66,7 @@ static void finish_program(braid_exec *exec)
 static braid_status make_playing(braid_exec *exec, uint32_t index,
                                  const braid_exec_options *options)
 {
-    struct frame_slot *slot = &exec->slots[index];
+    struct frame_slot *slot = &exec->frames.slots[index];
     const struct stage stage = {
         .player = exec->player,
         .device = exec->device,
@@ -75,14 +74,14 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
         .program = &exec->program,
         .frame = &slot->frame,
         .slot = index,
-        .num_slots = exec->num_slots,
-        .first = index ? exec->slots[0].playing : NULL,
-        .num_profiled = exec_times_of_slot(options->profile, exec->num_slots),
+        .num_slots = exec->frames.num,
+        .first = index ? exec->frames.slots[0].playing : NULL,
+        .num_profiled = exec_times_of_slot(options->profile, exec->frames.num),
         .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
     };
-    braid_status status = braid_exec_allocate_arenas(exec, slot);
-    if (!status)
-        status = braid_exec_create_frame(exec, slot, index);
+    unsigned char *arenas[MOST_PLACES];
+    braid_exec_find_arenas(exec, index, arenas);
+    braid_status status = braid_frame_create(&exec->tasks, arenas, index, &slot->frame);
     if (!status && exec->player->check)
         status = exec->player->check(&stage);
     if (!status && !index)
@@ -97,11 +96,12 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
 static braid_status make_playings(braid_exec *exec, const braid_exec_options *options)
 {
     braid_status status = BRAID_OK;
-    uint32_t num = exec->num_slots;
+    uint32_t num = exec->frames.num;
     for (uint32_t i = 0; i < num && !status; i++)
         status = make_playing(exec, i, options);
     for (uint32_t i = 0; i < num && !status && num > 1 && exec->player->follow; i++)
-        exec->player->follow(exec->slots[i].playing, exec->slots[(i + num - 1) % num].playing);
+        exec->player->follow(exec->frames.slots[i].playing,
+                             exec->frames.slots[(i + num - 1) % num].playing);
     return status;
 }
 
@@ -110,9 +110,9 @@ static braid_status verify_params(const braid_exec *exec, const braid_graph *gra
     const struct frame *frames[EXEC_MOST_FRAMES];
     if (exec->params.num == 0)
         return BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots; i++)
-        frames[i] = &exec->slots[i].frame;
-    return braid_exec_params_verify(&exec->params, graph, &exec->tasks, frames, exec->num_slots);
+    for (uint32_t i = 0; i < exec->frames.num; i++)
+        frames[i] = &exec->frames.slots[i].frame;
+    return braid_exec_params_verify(&exec->params, graph, &exec->tasks, frames, exec->frames.num);
 }
 
 braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
@@ -143,15 +143,16 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
         return status;
     }
     exec->info.mode = player->mode;
-    bool has_queues = exec->num_slots > 1;
+    bool has_queues = exec->frames.num > 1;
     exec->info.num_streams = 0;
     exec->info.num_events = exec->placed ? exec->places.num - 1 : 0; // probes
-    for (uint32_t i = 0; i < exec->num_slots; i++) {
-        exec->info.num_streams += exec->slots[i].playing->num_streams + has_queues;
-        exec->info.num_events += exec->slots[i].playing->num_events + 1 + has_queues; // `done`
+    for (uint32_t i = 0; i < exec->frames.num; i++) {
+        exec->info.num_streams += exec->frames.slots[i].playing->num_streams + has_queues;
+        exec->info.num_events +=
+            exec->frames.slots[i].playing->num_events + 1 + has_queues; // `done`
     }
-    exec->info.num_islands = exec->slots[0].playing->num_islands;
-    exec->info.num_island_nodes = exec->slots[0].playing->num_island_nodes;
+    exec->info.num_islands = exec->frames.slots[0].playing->num_islands;
+    exec->info.num_island_nodes = exec->frames.slots[0].playing->num_island_nodes;
     return BRAID_OK;
 }
 
@@ -181,45 +182,28 @@ void braid_exec_free(braid_exec *exec)
     finish_program(exec);
     braid_tasks_finish(&exec->tasks);
     braid_exec_return_queues(exec);
-    braid_exec_free_versions(exec);
-    for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++)
-        free(exec->slots[i].more);
-    free(exec->slots);
-    free(exec->arena_begins);
+    braid_exec_free_arena(exec->device, &exec->memory.versions);
+    free(exec->frames.slots);
     braid_placed_release(exec->placed);
     braid_exec_params_finish(&exec->params);
     braid_extents_finish(&exec->extents);
     braid_exec_values_finish(&exec->values);
-    pthread_mutex_destroy(&exec->lock);
-    pthread_cond_destroy(&exec->has_waited);
-    pthread_mutex_destroy(&exec->info_lock);
-    braid_graph_destroy(exec->scratch_graph);
-    free(exec->scratch_bytes);
+    pthread_mutex_destroy(&exec->turn.lock);
+    pthread_cond_destroy(&exec->turn.has_waited);
+    pthread_mutex_destroy(&exec->memory.lock);
+    braid_graph_destroy(exec->memory.scratch_graph);
+    free(exec->memory.scratch_bytes);
     free(exec);
-}
-
-static bool make_slots(braid_exec *exec)
-{
-    size_t num = exec->places.num;
-    exec->slots = braid_allocate_zeroed(exec->num_slots, sizeof(*exec->slots));
-    if (!exec->slots || !exec->placed)
-        return exec->slots;
-    exec->arena_begins = braid_allocate_zeroed(num + 1, sizeof(*exec->arena_begins));
-    for (uint32_t i = 0; i < exec->num_slots; i++) {
-        exec->slots[i].more = braid_allocate_zeroed(num, sizeof(*exec->slots[i].more));
-        if (!exec->slots[i].more)
-            return false;
-    }
-    return exec->arena_begins;
 }
 
 // What does not depend on the player.
 static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options)
 {
-    exec->num_slots = options->frames ? options->frames : 1;
-    exec->when_full = options->when_full;
-    if (!make_slots(exec))
+    exec->frames.num = options->frames ? options->frames : 1;
+    exec->frames.when_full = options->when_full;
+    exec->frames.slots = braid_allocate_zeroed(exec->frames.num, sizeof(*exec->frames.slots));
+    if (!exec->frames.slots)
         return braid_error_no_memory("the frames of an exec");
     braid_status status = braid_tasks_create(
         exec->device->backend, exec->placed ? &exec->places : NULL, graph, &exec->tasks);
@@ -298,10 +282,9 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
         return braid_error_no_memory("an exec");
     exec->device = places->devices[0];
     exec->places = *places;
-    exec->graph_id = graph->id;
-    pthread_mutex_init(&exec->lock, NULL);
-    pthread_cond_init(&exec->has_waited, NULL);
-    pthread_mutex_init(&exec->info_lock, NULL);
+    pthread_mutex_init(&exec->turn.lock, NULL);
+    pthread_cond_init(&exec->turn.has_waited, NULL);
+    pthread_mutex_init(&exec->memory.lock, NULL);
     status = graph->ranks ? graph->ranks->ops->make_exec(exec, graph, options)
                           : braid_exec_make(exec, graph, options);
     if (status) {

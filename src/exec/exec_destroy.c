@@ -8,11 +8,7 @@
 
 static braid_status await_frames(braid_exec *exec)
 {
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
-    return status;
+    return braid_exec_ask_frames(exec, exec->device->backend->ops->event_synchronize);
 }
 
 // What still works is awaited: lanes on other devices, and calls on threads of the driver.

@@ -68,7 +68,7 @@ static braid_status after_launch(struct exec_part *part, braid_exec *exec,
 static void settle(struct exec_part *part, braid_exec *exec)
 {
     struct exec_end *end = (struct exec_end *)part;
-    while (atomic_load(&end->num_begun) < exec->num_frames)
+    while (atomic_load(&end->num_begun) < exec->frames.num_launched)
         tell_end(end);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/exec_memory.h"
 #include "graph/frame_links.h"
 #include "program/program_frames.h"
 #include "verify/verify_program.h"
@@ -15,12 +15,12 @@
 braid_status braid_exec_lease_queues(braid_exec *exec)
 {
     braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++) {
-        struct frame_slot *slot = &exec->slots[i];
+    for (uint32_t i = 0; i < exec->frames.num && !status; i++) {
+        struct frame_slot *slot = &exec->frames.slots[i];
         status = braid_device_lease_event(exec->device, &slot->done);
-        if (!status && exec->num_slots > 1)
+        if (!status && exec->frames.num > 1)
             status = braid_device_lease_stream(exec->device, &slot->queue);
-        if (!status && exec->num_slots > 1)
+        if (!status && exec->frames.num > 1)
             status = braid_device_lease_event(exec->device, &slot->fork);
     }
     return status;
@@ -28,8 +28,8 @@ braid_status braid_exec_lease_queues(braid_exec *exec)
 
 void braid_exec_return_queues(braid_exec *exec)
 {
-    for (uint32_t i = 0; exec->slots && i < exec->num_slots; i++) {
-        struct frame_slot *slot = &exec->slots[i];
+    for (uint32_t i = 0; exec->frames.slots && i < exec->frames.num; i++) {
+        struct frame_slot *slot = &exec->frames.slots[i];
         if (slot->done)
             braid_device_return_event(exec->device, slot->done);
         if (slot->fork)
@@ -47,7 +47,7 @@ static void drop_far_links(const braid_exec *exec, struct array *links)
     struct frame_link *all = links->items;
     size_t num = 0;
     for (size_t i = 0; i < links->num; i++) {
-        if (all[i].frames_before < exec->num_slots)
+        if (all[i].frames_before < exec->frames.num)
             all[num++] = all[i];
     }
     links->num = num;
@@ -63,7 +63,7 @@ static uint32_t num_proven(const braid_exec *exec, const braid_graph *graph)
         if (2 * resources[i].num_versions > num)
             num = 2 * resources[i].num_versions;
     }
-    return num < exec->num_slots ? num : exec->num_slots;
+    return num < exec->frames.num ? num : exec->frames.num;
 }
 
 static braid_status order_nodes(braid_exec *exec, const braid_graph *graph,
@@ -106,19 +106,19 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 {
     struct array links = { 0 };
     uint32_t undeclared = GRAPH_NONE;
-    exec->info.num_frames = exec->num_slots;
+    exec->info.num_frames = exec->frames.num;
     exec->info.num_frame_waits = 0;
     exec->info.frames_reason[0] = '\0';
     exec->info.whole_frames = true;
-    exec->behind_last = exec->player->launches_overlap;
-    if (exec->num_slots == 1)
+    exec->frames.behind_last = exec->player->launches_overlap;
+    if (exec->frames.num == 1)
         return BRAID_OK;
     braid_status status = braid_graph_find_frame_links(graph, &links, &undeclared);
     drop_far_links(exec, &links);
     if (!status) {
-        exec->behind_last = undeclared != GRAPH_NONE || (links.num && !orders_frames(exec));
-        exec->info.whole_frames = exec->behind_last;
-        if (!exec->behind_last && links.num)
+        exec->frames.behind_last = undeclared != GRAPH_NONE || (links.num && !orders_frames(exec));
+        exec->info.whole_frames = exec->frames.behind_last;
+        if (!exec->frames.behind_last && links.num)
             status = order_nodes(exec, graph, &links);
         tell(exec, graph, undeclared, links.num);
     }
@@ -139,15 +139,16 @@ static braid_status wait_for_room(braid_exec *exec, const struct frame_slot *slo
 static braid_status find_place(braid_exec *exec)
 {
     struct backend *backend = exec->device->backend;
-    const struct frame_slot *slot = &exec->slots[exec->num_frames % exec->num_slots];
-    if (exec->num_slots == 1 || exec->when_full == BRAID_FULL_QUEUES)
+    const struct frame_slot *slot =
+        &exec->frames.slots[exec->frames.num_launched % exec->frames.num];
+    if (exec->frames.num == 1 || exec->frames.when_full == BRAID_FULL_QUEUES)
         return BRAID_OK;
-    if (exec->when_full == BRAID_FULL_WAITS)
+    if (exec->frames.when_full == BRAID_FULL_WAITS)
         return wait_for_room(exec, slot);
     braid_status status = backend->ops->event_query(backend, slot->done->backend);
     if (status == BRAID_NOT_READY)
         return braid_error(BRAID_BUSY, "launch on %s: %u frames are in flight", exec->device->label,
-                           exec->num_slots);
+                           exec->frames.num);
     return status;
 }
 

@@ -24,8 +24,8 @@ static braid_event *find_fork(const braid_exec *exec, const braid_stream *stream
 {
     if (!stream || atomic_load_explicit(&stream->exposed, memory_order_relaxed))
         return NULL;
-    for (uint32_t i = 0; i < exec->num_slots; i++) {
-        const struct frame_slot *slot = &exec->slots[i];
+    for (uint32_t i = 0; i < exec->frames.num; i++) {
+        const struct frame_slot *slot = &exec->frames.slots[i];
         if (slot->launched_on == stream && slot->launched_uses == uses)
             return slot->began_behind;
     }
@@ -35,9 +35,9 @@ static braid_event *find_fork(const braid_exec *exec, const braid_stream *stream
 // A fork that is recorded anew no longer stands for what frames of other slots began behind.
 static void forget_fork(braid_exec *exec, const braid_event *fork)
 {
-    for (uint32_t i = 0; i < exec->num_slots; i++) {
-        if (exec->slots[i].began_behind == fork)
-            exec->slots[i].launched_on = NULL;
+    for (uint32_t i = 0; i < exec->frames.num; i++) {
+        if (exec->frames.slots[i].began_behind == fork)
+            exec->frames.slots[i].launched_on = NULL;
     }
 }
 
@@ -64,7 +64,7 @@ static braid_status fork_queue(braid_exec *exec, const struct exec_launch *launc
 static braid_status order_begin(braid_exec *exec, const struct exec_launch *launch)
 {
     braid_status status = launch->slot->queue ? fork_queue(exec, launch) : BRAID_OK;
-    if (!status && exec->behind_last)
+    if (!status && exec->frames.behind_last)
         status = wait(exec, launch->queue, launch->before->done);
     return status;
 }
@@ -84,10 +84,10 @@ static braid_status play(braid_exec *exec, struct exec_launch *launch)
     ranges_end();
     braid_inside_end(&inside);
     if (result.unjoined)
-        atomic_store(&exec->is_unrecorded, true);
+        atomic_store(&exec->turn.is_unrecorded, true);
     launch->queued = !status || result.queued;
     launch->num_launched = status ? 0 : launch->num_frames;
-    exec->num_frames += launch->num_launched;
+    exec->frames.num_launched += launch->num_launched;
     return status;
 }
 
@@ -130,7 +130,7 @@ static void then(braid_exec *exec, struct exec_launch *launch,
     if (launch->status)
         braid_error_end_attempt(&attempt, BRAID_OK);
     if (status && launch->queued)
-        atomic_store(&exec->is_unrecorded, true);
+        atomic_store(&exec->turn.is_unrecorded, true);
     launch->status = launch->status ? launch->status : status;
 }
 
@@ -163,13 +163,13 @@ static void launch_frames(braid_exec *exec, struct exec_launch *launch)
 
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames)
 {
-    uint64_t number = exec->num_frames, num = exec->num_slots;
-    struct frame_slot *slot = &exec->slots[number % num];
+    uint64_t number = exec->frames.num_launched, num = exec->frames.num;
+    struct frame_slot *slot = &exec->frames.slots[number % num];
     struct exec_launch launch = {
         .stream = stream,
         .queue = slot->queue ? slot->queue : stream,
         .slot = slot,
-        .before = &exec->slots[(number + num - 1) % num],
+        .before = &exec->frames.slots[(number + num - 1) % num],
         .first = number,
         .num_frames = num_frames,
     };

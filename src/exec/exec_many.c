@@ -54,11 +54,11 @@ static braid_status launch_some(braid_exec *exec, braid_stream *stream, size_t f
     // Before its row is put in place: while this waits, others may set the parameter.
     braid_status status = braid_exec_make_room(exec);
     if (!status && num_frames > 1)
-        status = exec->player->update(exec->slots[0].playing, NULL, 0, 0);
+        status = exec->player->update(exec->frames.slots[0].playing, NULL, 0, 0);
     for (uint32_t i = 0; i < num_frames && in_rows && !status; i++) {
         status = put_rows(exec, first + i);
         if (!status && num_frames > 1)
-            status = braid_exec_update(exec, &exec->slots[0], exec->num_frames, i);
+            status = braid_exec_update(exec, &exec->frames.slots[0], exec->frames.num_launched, i);
     }
     if (status)
         return braid_exec_explain_launch(exec, status);
@@ -70,9 +70,9 @@ static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t nu
 {
     bool in_rows = has_rows(&exec->params);
     uint32_t most = 1;
-    bool differ = exec->version_period > 1 || braid_exec_parts_need_each_frame(exec->parts);
-    if (exec->player->most_frames && exec->num_slots == 1 && !differ)
-        most = exec->player->most_frames(exec->slots[0].playing, in_rows);
+    bool differ = exec->frames.version_period > 1 || braid_exec_parts_need_each_frame(exec->parts);
+    if (exec->player->most_frames && exec->frames.num == 1 && !differ)
+        most = exec->player->most_frames(exec->frames.slots[0].playing, in_rows);
     for (size_t done = 0; done < num_frames;) {
         size_t left = num_frames - done;
         uint32_t num = left < most ? (uint32_t)left : most;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that an exec has of its device.
-#include "exec/exec_memory.h"
+#include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
+#include "exec/exec_memory.h"
 #include "verify/verify_program.h"
 
 enum { DEVICE_ALIGNMENT = 256 }; // of what every backend allocates
@@ -17,66 +19,20 @@ static bool has_transients(const braid_graph *graph)
     return false;
 }
 
-uint64_t braid_exec_place_begin(const struct memory_plan *plan, uint32_t place)
+static uint32_t num_places(const braid_exec *exec)
+{
+    return exec->placed ? exec->places.num : 1;
+}
+
+// Those of places without any are empty.
+static uint64_t place_begin(const struct memory_plan *plan, uint32_t place)
 {
     return place < plan->num_places ? plan->begins[place] : plan->info.arena_bytes;
 }
 
-void braid_exec_place_tasks(braid_exec *exec, const braid_graph *graph,
-                            const struct memory_plan *plan)
-{
-    braid_tasks_place(&exec->tasks, graph, plan->offsets);
-    for (uint32_t i = 0; exec->placed && i < exec->tasks.num_addresses; i++) {
-        struct task_address *address = &exec->tasks.addresses[i];
-        if (!address->num_versions)
-            address->arena_offset -= braid_exec_place_begin(plan, address->place);
-    }
-}
-
-static braid_status use_plan(braid_exec *exec, const braid_graph *graph,
-                             const struct memory_plan *plan)
-{
-    exec->memory = plan->info;
-    braid_exec_tell_memory(exec, &exec->memory);
-    for (uint32_t i = 0; exec->placed && i <= exec->places.num; i++)
-        exec->arena_begins[i] = braid_exec_place_begin(plan, i);
-    braid_exec_place_tasks(exec, graph, plan);
-    return braid_program_verify(&exec->program, graph, plan);
-}
-
-braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
-{
-    if (!has_transients(graph))
-        return braid_program_verify(&exec->program, graph, NULL);
-    struct memory_plan plan;
-    braid_status status = braid_memory_plan_create(exec->schedule, graph, &plan);
-    if (status)
-        return status;
-    status = use_plan(exec, graph, &plan);
-    braid_memory_plan_finish(&plan);
-    return status;
-}
-
-void braid_exec_tell_memory(braid_exec *exec, const struct memory_info *plan)
-{
-    uint64_t bytes = exec->version_bytes;
-    for (uint32_t i = 0; i < exec->num_slots; i++) {
-        const struct frame_slot *slot = &exec->slots[i];
-        bytes += slot->arena.bytes;
-        for (uint32_t p = 1; slot->more && p < exec->places.num; p++)
-            bytes += slot->more[p].bytes;
-    }
-    pthread_mutex_lock(&exec->info_lock);
-    exec->info.transient_bytes = plan->arena_bytes;
-    exec->info.unshared_transient_bytes = plan->unshared_bytes;
-    exec->info.transient_bound_bytes = plan->bound_bytes;
-    exec->info.memory_bytes = bytes;
-    pthread_mutex_unlock(&exec->info_lock);
-}
-
 // What drivers allocate is aligned for most buffers; others begin further on.
-braid_status braid_exec_allocate_memory(const braid_device *device, uint64_t bytes,
-                                        uint64_t alignment, struct exec_arena *out_arena)
+braid_status braid_exec_allocate_arena(const braid_device *device, const char *what, uint64_t bytes,
+                                       uint64_t alignment, struct exec_arena *out_arena)
 {
     struct exec_arena arena = { .bytes = bytes };
     if (!arena.bytes)
@@ -87,7 +43,7 @@ braid_status braid_exec_allocate_memory(const braid_device *device, uint64_t byt
     braid_status status =
         backend->ops->allocate(backend, BRAID_MEMORY_DEVICE, arena.bytes, &arena.memory);
     if (status)
-        return braid_error(status, "the transient buffers of an exec on %s take %llu bytes: %s",
+        return braid_error(status, "the %s of an exec on %s take %llu bytes: %s", what,
                            device->label, (unsigned long long)arena.bytes, braid_error_message());
     uintptr_t begin = ((uintptr_t)arena.memory + alignment - 1) / alignment * alignment;
     arena.begin = (unsigned char *)arena.memory + (begin - (uintptr_t)arena.memory);
@@ -95,47 +51,109 @@ braid_status braid_exec_allocate_memory(const braid_device *device, uint64_t byt
     return BRAID_OK;
 }
 
-// Of a place in a plan for several.
-static braid_status allocate_place(const braid_exec *exec, uint32_t place,
-                                   struct exec_arena *out_arena)
-{
-    uint64_t bytes = exec->arena_begins[place + 1] - exec->arena_begins[place];
-    return braid_exec_allocate_memory(exec->places.devices[place], bytes, exec->memory.alignment,
-                                      out_arena);
-}
-
-braid_status braid_exec_allocate_arenas(braid_exec *exec, struct frame_slot *slot)
-{
-    const struct memory_info *plan = &exec->memory;
-    braid_status status = BRAID_OK;
-    if (!exec->placed)
-        status = braid_exec_allocate_memory(exec->device, plan->arena_bytes, plan->alignment,
-                                            &slot->arena);
-    for (uint32_t i = 0; exec->placed && i < exec->places.num && !status; i++)
-        status = allocate_place(exec, i, i ? &slot->more[i] : &slot->arena);
-    if (!status)
-        braid_exec_tell_memory(exec, plan);
-    return status;
-}
-
-braid_status braid_exec_create_frame(braid_exec *exec, struct frame_slot *slot, uint64_t number)
-{
-    unsigned char *begins[MOST_PLACES] = { slot->arena.begin };
-    for (uint32_t i = 1; slot->more && i < exec->places.num; i++)
-        begins[i] = slot->more[i].begin;
-    return braid_frame_create(&exec->tasks, begins, number, &slot->frame);
-}
-
-void braid_exec_free_memory(const braid_device *device, struct exec_arena *arena)
+void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena)
 {
     if (arena->memory)
         device->backend->ops->release(device->backend, BRAID_MEMORY_DEVICE, arena->memory);
     *arena = (struct exec_arena){ 0 };
 }
 
-void braid_exec_free_arenas(const braid_exec *exec, struct frame_slot *slot)
+static void free_arenas(const braid_exec *exec, struct exec_arena *arenas)
 {
-    braid_exec_free_memory(exec->device, &slot->arena);
-    for (uint32_t i = 1; slot->more && i < exec->places.num; i++)
-        braid_exec_free_memory(exec->places.devices[i], &slot->more[i]);
+    uint32_t num = num_places(exec);
+    for (uint32_t i = 0; arenas && i < exec->frames.num * num; i++)
+        braid_exec_free_arena(exec->places.devices[i % num], &arenas[i]);
+    free(arenas);
+}
+
+static braid_status make_arenas(const braid_exec *exec, const struct memory_plan *plan,
+                                struct exec_arena **out_arenas)
+{
+    uint32_t num = num_places(exec);
+    struct exec_arena *arenas =
+        braid_allocate_zeroed((size_t)exec->frames.num * num, sizeof(*arenas));
+    braid_status status = arenas ? BRAID_OK : braid_error_no_memory("the arenas of an exec");
+    for (uint32_t i = 0; i < exec->frames.num * num && !status; i++) {
+        uint32_t place = i % num;
+        uint64_t bytes = place_begin(plan, place + 1) - place_begin(plan, place);
+        status = braid_exec_allocate_arena(exec->places.devices[place], "transient buffers", bytes,
+                                           plan->info.alignment, &arenas[i]);
+    }
+    if (status)
+        free_arenas(exec, arenas);
+    else
+        *out_arenas = arenas;
+    return status;
+}
+
+static void place_tasks(braid_exec *exec, const braid_graph *graph, const struct memory_plan *plan)
+{
+    braid_tasks_place(&exec->tasks, graph, plan->offsets);
+    for (uint32_t i = 0; i < exec->tasks.num_addresses; i++) {
+        struct task_address *address = &exec->tasks.addresses[i];
+        if (!address->num_versions)
+            address->arena_offset -= place_begin(plan, address->place);
+    }
+}
+
+// Frees what was there before.
+static void put(braid_exec *exec, struct memory_plan plan, struct exec_arena *arenas)
+{
+    struct exec_memory *memory = &exec->memory;
+    struct memory_plan old_plan = memory->plan;
+    struct exec_arena *old_arenas = memory->arenas;
+    pthread_mutex_lock(&memory->lock);
+    memory->plan = plan;
+    memory->arenas = arenas;
+    pthread_mutex_unlock(&memory->lock);
+    braid_memory_plan_finish(&old_plan);
+    free_arenas(exec, old_arenas);
+}
+
+braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
+{
+    if (!has_transients(graph))
+        return braid_program_verify(&exec->program, graph, NULL);
+    struct memory_plan plan;
+    struct exec_arena *arenas = NULL;
+    braid_status status = braid_memory_plan_create(exec->schedule, graph, &plan);
+    if (status)
+        return status;
+    status = braid_program_verify(&exec->program, graph, &plan);
+    if (!status)
+        status = make_arenas(exec, &plan, &arenas);
+    if (status) {
+        braid_memory_plan_finish(&plan);
+        return status;
+    }
+    place_tasks(exec, graph, &plan);
+    put(exec, plan, arenas);
+    return BRAID_OK;
+}
+
+void braid_exec_drop_memory(braid_exec *exec)
+{
+    put(exec, (struct memory_plan){ 0 }, NULL);
+}
+
+void braid_exec_find_arenas(const braid_exec *exec, uint32_t slot, unsigned char **out_begins)
+{
+    const struct exec_arena *arenas = exec->memory.arenas;
+    uint32_t num = num_places(exec);
+    for (uint32_t i = 0; i < num; i++)
+        out_begins[i] = arenas ? arenas[slot * num + i].begin : NULL;
+}
+
+void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info)
+{
+    const struct exec_memory *memory = &exec->memory;
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&memory->lock;
+    info->memory_bytes = memory->versions.bytes;
+    pthread_mutex_lock(lock);
+    for (uint32_t i = 0; memory->arenas && i < exec->frames.num * num_places(exec); i++)
+        info->memory_bytes += memory->arenas[i].bytes;
+    info->transient_bytes = memory->plan.info.arena_bytes;
+    info->unshared_transient_bytes = memory->plan.info.unshared_bytes;
+    info->transient_bound_bytes = memory->plan.info.bound_bytes;
+    pthread_mutex_unlock(lock);
 }

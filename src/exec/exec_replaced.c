@@ -27,7 +27,7 @@ static void lease_mark(braid_exec *exec, struct frame_slot *slot)
 braid_status braid_exec_free_replaced(braid_exec *exec, struct frame_slot *slot)
 {
     struct frame *frame = &slot->frame;
-    if (!frame->num_replaced || atomic_load(&exec->is_unrecorded))
+    if (!frame->num_replaced || atomic_load(&exec->turn.is_unrecorded))
         return BRAID_OK;
     bool all = false, marked = false;
     braid_status status = ask(exec, slot->done, &all);

@@ -24,7 +24,7 @@ static braid_status begin(const char *function, braid_exec *exec, braid_node nod
     braid_status status = braid_exec_check(function, exec);
     if (status)
         return status;
-    if (node.graph != exec->graph_id || node.index >= exec->tasks.num)
+    if (node.graph != exec->schedule->graph_id || node.index >= exec->tasks.num)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: node %u of graph %u is not a node of the exec's graph", function,
                            node.index, node.graph);
@@ -81,7 +81,7 @@ static braid_status set_args(const struct setter *setter, const braid_arg *args,
     braid_exec *exec = setter->exec;
     const struct backend_launch *launch = &setter->task->launch;
     uint64_t offset = braid_tasks_arg_offset(&exec->tasks, setter->node, (uint32_t)first);
-    pthread_mutex_lock(&exec->lock);
+    pthread_mutex_lock(&exec->turn.lock);
     for (size_t i = 0; i < num; i++) {
         const struct value_edit edit = { .from = args[i].data,
                                          .offset = offset,
@@ -91,7 +91,7 @@ static braid_status set_args(const struct setter *setter, const braid_arg *args,
         braid_exec_write_value(exec, &edit);
         offset += graph_arg_stride(edit.bytes);
     }
-    pthread_mutex_unlock(&exec->lock);
+    pthread_mutex_unlock(&exec->turn.lock);
     return BRAID_OK;
 }
 
@@ -208,9 +208,9 @@ static braid_status set_target(const struct setter *setter, uint32_t target, con
         add_flag(setter, value, &pieces);
     else
         add_piece(setter, target, value, bytes_of(setter, target), &pieces);
-    pthread_mutex_lock(&setter->exec->lock);
+    pthread_mutex_lock(&setter->exec->turn.lock);
     braid_status status = braid_exec_put_values(setter->exec, pieces.edits, pieces.num);
-    pthread_mutex_unlock(&setter->exec->lock);
+    pthread_mutex_unlock(&setter->exec->turn.lock);
     return status;
 }
 

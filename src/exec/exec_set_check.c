@@ -164,7 +164,7 @@ static braid_status check(const braid_exec *exec, const struct value_edit *edits
     if (!status)
         status = check_rest(exec, &staged->task);
     if (!status && exec->player->check_task)
-        status = exec->player->check_task(exec->slots[0].playing, &staged->task);
+        status = exec->player->check_task(exec->frames.slots[0].playing, &staged->task);
     return status;
 }
 

@@ -20,7 +20,7 @@ braid_status braid_exec_check_param(const char *function, const braid_exec *exec
     braid_status status = braid_exec_check(function, exec);
     if (status)
         return status;
-    if (parameter.graph != exec->graph_id || parameter.index >= exec->params.num)
+    if (parameter.graph != exec->schedule->graph_id || parameter.index >= exec->params.num)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: parameter %u of graph %u is not a parameter of the exec's graph",
                            function, parameter.index, parameter.graph);
@@ -34,8 +34,8 @@ braid_status braid_exec_set_param(braid_exec *exec, braid_parameter parameter, c
     braid_status status = braid_exec_check_param("braid_exec_set_param", exec, parameter);
     if (status)
         return status;
-    pthread_mutex_lock(&exec->lock);
+    pthread_mutex_lock(&exec->turn.lock);
     status = braid_exec_put_param(exec, parameter.index, value);
-    pthread_mutex_unlock(&exec->lock);
+    pthread_mutex_unlock(&exec->turn.lock);
     return status;
 }

@@ -81,7 +81,8 @@ static const struct exec_part_ops ops = {
 static braid_status fill(const braid_exec *exec, uint32_t num_frames, struct exec_times *times)
 {
     const struct program *program = &exec->program;
-    uint64_t num_read = (uint64_t)exec_times_of_slot(num_frames, exec->num_slots) * exec->num_slots;
+    uint64_t num_read =
+        (uint64_t)exec_times_of_slot(num_frames, exec->frames.num) * exec->frames.num;
     times->order = braid_allocate_zeroed(num_frames, sizeof(uint32_t));
     times->numbers = braid_allocate_zeroed(num_frames, sizeof(uint64_t));
     times->launches = braid_allocate_zeroed(num_frames, sizeof(struct profile_span));

@@ -68,7 +68,7 @@ static braid_status hand_over(braid_exec *exec, const struct frame_slot *slot, u
 braid_status braid_exec_update(braid_exec *exec, struct frame_slot *slot, uint64_t number,
                                uint32_t frame)
 {
-    bool turns = (number - slot->number) % exec->version_period != 0;
+    bool turns = (number - slot->number) % exec->frames.version_period != 0;
     if (slot->seen == exec->values.now && !turns)
         return BRAID_OK;
     uint32_t num = 0;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Versioned buffers of an exec: their memory, and after how many frames it is the same again.
-#include <string.h>
-
-#include "base/array.h"
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/exec_memory.h"
 
 enum { ALIGNMENT = 256 };
 
@@ -32,7 +29,7 @@ static braid_status zero(braid_exec *exec, uint64_t bytes)
         .kind = WORK_FILL,
         .name = "versions",
         .node = BACKEND_NO_NODE,
-        .fill = { .to = exec->version_memory, .value_bytes = 1, .num_values = bytes },
+        .fill = { .to = exec->memory.versions.begin, .value_bytes = 1, .num_values = bytes },
     };
     braid_status status = braid_device_lease_stream(exec->device, &stream);
     if (status)
@@ -68,34 +65,21 @@ static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned c
 
 braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph)
 {
-    exec->version_period = 1;
+    exec->frames.version_period = 1;
     for (uint32_t i = 0; i < exec->tasks.num_addresses; i++) {
         uint32_t num = exec->tasks.addresses[i].num_versions;
-        exec->version_period = common_multiple(exec->version_period, num ? num : 1);
+        exec->frames.version_period = common_multiple(exec->frames.version_period, num ? num : 1);
     }
     uint64_t bytes = place_all(exec, graph, NULL);
     if (bytes == 0)
         return BRAID_OK;
-    struct backend *backend = exec->device->backend;
     if (bytes == UINT64_MAX)
         return braid_error(BRAID_NO_MEMORY, "the versioned buffers of an exec on %s are too large",
                            exec->device->label);
-    braid_status status =
-        backend->ops->allocate(backend, BRAID_MEMORY_DEVICE, bytes, &exec->version_memory);
-    if (status) {
-        exec->version_memory = NULL;
-        return braid_error(status, "the versioned buffers of an exec on %s take %llu bytes: %s",
-                           exec->device->label, (unsigned long long)bytes, braid_error_message());
-    }
-    exec->version_bytes = exec->info.memory_bytes = bytes;
-    place_all(exec, graph, exec->version_memory);
+    braid_status status = braid_exec_allocate_arena(exec->device, "versioned buffers", bytes,
+                                                    ALIGNMENT, &exec->memory.versions);
+    if (status)
+        return status;
+    place_all(exec, graph, exec->memory.versions.begin);
     return zero(exec, bytes);
-}
-
-void braid_exec_free_versions(braid_exec *exec)
-{
-    struct backend *backend = exec->device->backend;
-    if (exec->version_memory)
-        backend->ops->release(backend, BRAID_MEMORY_DEVICE, exec->version_memory);
-    exec->version_memory = NULL;
 }

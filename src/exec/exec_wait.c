@@ -14,42 +14,50 @@ static void await_other(braid_exec *exec)
 {
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    pthread_cond_wait(&exec->has_waited, &exec->lock);
+    pthread_cond_wait(&exec->turn.has_waited, &exec->turn.lock);
     pthread_setcancelstate(cancel_state, NULL);
 }
 
 void braid_exec_begin_launch(braid_exec *exec)
 {
-    pthread_mutex_lock(&exec->lock);
-    while (exec->is_waiting)
+    pthread_mutex_lock(&exec->turn.lock);
+    while (exec->turn.is_waiting)
         await_other(exec);
 }
 
 void braid_exec_end_launch(braid_exec *exec)
 {
-    pthread_mutex_unlock(&exec->lock);
+    pthread_mutex_unlock(&exec->turn.lock);
 }
 
 void braid_exec_begin_wait(braid_exec *exec)
 {
-    exec->is_waiting = true;
-    pthread_mutex_unlock(&exec->lock);
+    exec->turn.is_waiting = true;
+    pthread_mutex_unlock(&exec->turn.lock);
 }
 
 void braid_exec_end_wait(braid_exec *exec)
 {
-    pthread_mutex_lock(&exec->lock);
-    exec->is_waiting = false;
-    pthread_cond_broadcast(&exec->has_waited);
+    pthread_mutex_lock(&exec->turn.lock);
+    exec->turn.is_waiting = false;
+    pthread_cond_broadcast(&exec->turn.has_waited);
+}
+
+braid_status braid_exec_ask_frames(braid_exec *exec,
+                                   braid_status (*ask)(struct backend *backend,
+                                                       struct backend_event *event))
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->frames.num && !status; i++)
+        status = ask(exec->device->backend, exec->frames.slots[i].done->backend);
+    return status;
 }
 
 braid_status braid_exec_await_frames(braid_exec *exec)
 {
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
     braid_exec_begin_wait(exec);
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
+    braid_status status =
+        braid_exec_ask_frames(exec, exec->device->backend->ops->event_synchronize);
     if (!status)
         braid_exec_parts_settle(exec->parts, exec);
     braid_exec_end_wait(exec);
@@ -59,10 +67,10 @@ braid_status braid_exec_await_frames(braid_exec *exec)
 // Not for launches that wait for something else: their frames may wait for the caller.
 braid_status braid_exec_await_launch(const char *function, braid_exec *exec)
 {
-    pthread_mutex_lock(&exec->lock);
-    while (atomic_load(&exec->is_unrecorded))
+    pthread_mutex_lock(&exec->turn.lock);
+    while (atomic_load(&exec->turn.is_unrecorded))
         await_other(exec);
-    pthread_mutex_unlock(&exec->lock);
+    pthread_mutex_unlock(&exec->turn.lock);
     return braid_exec_check_devices(function, exec);
 }
 
@@ -70,8 +78,8 @@ braid_status braid_exec_synchronize(braid_exec *exec)
 {
     const struct backend_ops *ops = exec->device->backend->ops;
     braid_status first = BRAID_OK;
-    for (uint32_t i = 0; i < exec->num_slots; i++) {
-        struct frame_slot *slot = &exec->slots[i];
+    for (uint32_t i = 0; i < exec->frames.num; i++) {
+        struct frame_slot *slot = &exec->frames.slots[i];
         braid_status status = BRAID_OK;
         if (slot->queue)
             status = ops->stream_synchronize(exec->device->backend, slot->queue->backend);
@@ -90,9 +98,8 @@ static braid_status await_last(braid_exec *exec, braid_stream *stream)
     braid_status status = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
     if (!status)
         status = braid_exec_synchronize(exec);
-    bool all = braid_exec_parts_are_unsettled(exec->parts);
-    for (uint32_t i = 0; all && i < exec->num_slots && !status; i++)
-        status = backend->ops->event_synchronize(backend, exec->slots[i].done->backend);
+    if (!status && braid_exec_parts_are_unsettled(exec->parts))
+        status = braid_exec_ask_frames(exec, backend->ops->event_synchronize);
     if (!status)
         braid_exec_parts_settle(exec->parts, exec);
     return status;
@@ -109,7 +116,7 @@ braid_status braid_exec_fail(braid_exec *exec, const char *what)
 void braid_exec_await_unrecorded(braid_exec *exec, braid_stream *stream)
 {
     struct error_attempt attempt;
-    if (!atomic_load(&exec->is_unrecorded))
+    if (!atomic_load(&exec->turn.is_unrecorded))
         return;
     braid_error_begin_attempt(&attempt);
     braid_exec_begin_wait(exec);
@@ -117,6 +124,6 @@ void braid_exec_await_unrecorded(braid_exec *exec, braid_stream *stream)
     if (status)
         status = braid_exec_fail(exec, "the end of a frame");
     braid_exec_end_wait(exec);
-    atomic_store(&exec->is_unrecorded, false);
+    atomic_store(&exec->turn.is_unrecorded, false);
     braid_error_end_noted(&attempt, status);
 }

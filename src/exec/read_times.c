@@ -16,10 +16,10 @@ static braid_status read_slots(braid_exec *exec, struct profile *profile, uint64
     braid_status status = BRAID_OK;
     profile->num_frames = 0;
     profile->clock = (struct profile_clock){ 0 };
-    for (uint32_t i = 0; i < exec->num_slots && !status; i++) {
-        uint32_t slot = (uint32_t)((oldest + i) % exec->num_slots);
+    for (uint32_t i = 0; i < exec->frames.num && !status; i++) {
+        uint32_t slot = (uint32_t)((oldest + i) % exec->frames.num);
         slots[slot].first = profile->num_frames;
-        status = exec->player->read_times(exec->slots[slot].playing, profile);
+        status = exec->player->read_times(exec->frames.slots[slot].playing, profile);
         slots[slot].end = profile->num_frames;
     }
     return status;
@@ -29,9 +29,9 @@ static braid_status read_slots(braid_exec *exec, struct profile *profile, uint64
 static void put_in_order(const braid_exec *exec, struct exec_times *times, uint64_t oldest,
                          const struct slot_frames *slots)
 {
-    for (uint64_t frame = oldest; frame < exec->num_frames; frame++) {
-        const struct slot_frames *slot = &slots[frame % exec->num_slots];
-        uint64_t num_later = (exec->num_frames - 1 - frame) / exec->num_slots;
+    for (uint64_t frame = oldest; frame < exec->frames.num_launched; frame++) {
+        const struct slot_frames *slot = &slots[frame % exec->frames.num];
+        uint64_t num_later = (exec->frames.num_launched - 1 - frame) / exec->frames.num;
         if (num_later < slot->end - slot->first) {
             times->numbers[times->num_frames] = frame;
             times->order[times->num_frames++] = slot->end - 1 - (uint32_t)num_later;
@@ -53,7 +53,7 @@ static braid_status align(braid_exec *exec, struct profile *profile)
 {
     if (!profile->num_frames)
         return BRAID_OK;
-    braid_status status = exec->player->read_clock(exec->slots[0].playing, profile);
+    braid_status status = exec->player->read_clock(exec->frames.slots[0].playing, profile);
     if (status)
         return status;
     for (size_t i = 0; i < profile->num_frames * profile->num_ops; i++)
@@ -66,7 +66,8 @@ static braid_status align(braid_exec *exec, struct profile *profile)
 braid_status braid_exec_read_times(braid_exec *exec, struct exec_times *times)
 {
     struct slot_frames slots[EXEC_MOST_FRAMES];
-    uint64_t oldest = exec->num_frames > times->room ? exec->num_frames - times->room : 0;
+    uint64_t oldest =
+        exec->frames.num_launched > times->room ? exec->frames.num_launched - times->room : 0;
     if (times->num_read == times->num_launches)
         return BRAID_OK;
     braid_status status = braid_exec_await_frames(exec);

@@ -249,8 +249,9 @@ static bool has_ended(void *of)
     bool ended = true;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    for (uint32_t i = 0; i < exec->num_slots && ended; i++)
-        ended = backend->ops->event_query(backend, exec->slots[i].done->backend) != BRAID_NOT_READY;
+    for (uint32_t i = 0; i < exec->frames.num && ended; i++)
+        ended = backend->ops->event_query(backend, exec->frames.slots[i].done->backend) !=
+                BRAID_NOT_READY;
     braid_error_end_attempt(&attempt, BRAID_OK);
     return ended;
 }

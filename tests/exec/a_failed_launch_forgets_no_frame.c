@@ -442,7 +442,7 @@ static void wait_on_another_thread(void *user)
         return;
     waiter->fixture.trace.while_recording = NULL;
     assert_int_equal(pthread_create(&waiter->thread, NULL, wait_for_first, waiter), 0);
-    while (!is_waited_for(&waiter->fixture.exec->lock))
+    while (!is_waited_for(&waiter->fixture.exec->turn.lock))
         sched_yield();
 }
 

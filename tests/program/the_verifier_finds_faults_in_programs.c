@@ -331,7 +331,7 @@ static braid_graph *make_users(void)
 static braid_status verify_users(const braid_exec *exec, const braid_graph *graph,
                                  const struct frame *const *frames)
 {
-    return braid_exec_params_verify(&exec->params, graph, &exec->tasks, frames, exec->num_slots);
+    return braid_exec_params_verify(&exec->params, graph, &exec->tasks, frames, exec->frames.num);
 }
 
 static void check_wrong(const braid_exec *exec, const braid_graph *graph,
@@ -376,8 +376,8 @@ static void parameters_that_miss_their_users_are_found(void **state)
     check_ok(
         braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 1 }, &device));
     check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .frames = 3 }, &exec));
-    const struct frame *frames[3] = { &exec->slots[0].frame, &exec->slots[1].frame,
-                                      &exec->slots[2].frame };
+    const struct frame *frames[3] = { &exec->frames.slots[0].frame, &exec->frames.slots[1].frame,
+                                      &exec->frames.slots[2].frame };
     check_ok(verify_users(exec, graph, frames));
     check_each_binding(exec, graph, frames);
     check_ok(verify_users(exec, graph, frames));
@@ -386,7 +386,7 @@ static void parameters_that_miss_their_users_are_found(void **state)
     exec->params.first_use[exec->params.num]++;
     frames[2] = frames[0];
     check_wrong(exec, graph, frames, "frames 0 and 2 in flight share bytes");
-    struct frame shared = exec->slots[2].frame;
+    struct frame shared = exec->frames.slots[2].frame;
     shared.arguments = exec->tasks.slot_bytes[TASK_SLOT_ARGUMENTS];
     frames[2] = &shared;
     check_wrong(exec, graph, frames, "frame 2 shares bytes with what is set");
