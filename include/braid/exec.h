@@ -119,10 +119,11 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
 BRAID_API void braid_exec_destroy(braid_exec *exec);
 
 // Runs one frame: it starts after all earlier work on `stream` and later work on `stream` starts
-// after it. Never blocks the host, so a program that can run ahead of its device must wait now and
-// then itself, for instance for the event of two frames ago. After the first launch it creates,
-// allocates and frees nothing; only when more launches are in flight at once than ever before may
-// the CPU backend, or the driver, take more memory for them.
+// after it. It waits for the device only where braid_exec_when_full or the text below says so. A
+// program that can run ahead of its device must therefore wait now and then itself, for instance
+// for the event of two frames ago. After the first launch it creates, allocates and frees nothing;
+// only when more launches are in flight at once than ever before may the CPU backend, or the
+// driver, take more memory for them.
 // A launch takes the values that were set since the last one. If memory runs out for one, or the
 // driver refuses one, the launch fails: the message names the node, nothing is queued, and no frame
 // counts. The next launch tries the same values again, or others that were set in between. Each

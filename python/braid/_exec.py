@@ -116,7 +116,7 @@ class Exec(Owned):
     def launch(self, stream: Any = None) -> None:
         """Runs one frame, after all earlier work on `stream` and before all later: a braid.Stream, one of
         PyTorch or CuPy, whatever has __cuda_stream__, or an address; None is the device's default stream.
-        Never blocks, so a program that can run ahead of its device waits now and then."""
+        It does not wait for the device (unless when_full says so), so a program that can run ahead waits now and then."""
         status = self._launch(stream, lib.braid_exec_launch, 1)
         if status != lib.BRAID_OK:
             self._check_native(status)
