@@ -117,15 +117,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_host_call(braid_device *dev
                                                                braid_host_function *call,
                                                                void *user);
 
-// Stream-ordered allocation: the memory may be used by work queued later on the stream, and after
-// the free is queued no more. If the device has failed (see status.h), a free reports that, and the
-// memory is given up. Errors: BRAID_UNSUPPORTED (the message says why), BRAID_NO_MEMORY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_allocate(braid_device *device,
-                                                              braid_stream *stream, uint64_t bytes,
-                                                              void **out_memory);
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_free(braid_device *device,
-                                                          braid_stream *stream, void *memory);
-
 #ifdef __cplusplus
 }
 #endif

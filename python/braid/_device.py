@@ -18,7 +18,7 @@ from braid._memory import Span, describe, whole_array
 from braid._options import MODES, CostModel, Link, Mode, Places, choose, read_struct
 
 if TYPE_CHECKING:
-    from braid._memories import Memory, StreamMemory
+    from braid._memories import Memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -321,12 +321,6 @@ class Stream(Owned):
         raises what it raised."""
         with self._owner as pointer:
             check(queue_call(self._device.pointer_for_children, pointer, function, self._failures))
-
-    def allocate(self, nbytes: int) -> StreamMemory:
-        """Memory for work that is queued here later, until StreamMemory.close() in the order of the stream."""
-        from braid._memories import StreamMemory
-
-        return StreamMemory(self, nbytes)
 
     def wait(self, event: Event) -> None:
         """Work queued from now on starts after the event's latest record."""

@@ -136,11 +136,6 @@ struct backend_ops {
     // Optional: BRAID_UNSUPPORTED, with the reason, where the stream takes no launch of an exec
     // now.
     braid_status (*stream_check_launch)(struct backend *backend, struct backend_stream *stream);
-    // Optional, both or neither: stream-ordered memory.
-    braid_status (*stream_allocate)(struct backend *backend, struct backend_stream *stream,
-                                    uint64_t bytes, void **out_memory);
-    braid_status (*stream_free)(struct backend *backend, struct backend_stream *stream,
-                                void *memory);
 
     braid_status (*event_create)(struct backend *backend, bool timing,
                                  struct backend_event **out_event);

@@ -324,14 +324,14 @@ static void streams_work_by_themselves(braid::device &device)
     auto stream = braid::stream::create(device);
     auto begin = braid::event::create(device, true), end = braid::event::create(device, true);
     std::vector<int> heard;
-    int *memory = stream.allocate<int>(4), copied[4] = {};
+    auto memory = device.allocate<int>(4);
+    int copied[4] = {};
     begin.record(stream);
-    stream.fill(memory, 3, 4);
-    stream.copy(copied, memory, 4);
+    stream.fill(memory.data(), 3, 4);
+    stream.copy(copied, memory.data(), 4);
     stream.host([&heard, text = std::string("a capture that owns memory of its own")] {
         heard.push_back(static_cast<int>(text.size()));
     });
-    stream.free(memory);
     end.record(stream);
     end.synchronize();
     expect(end.done() && stream.done() && begin.elapsed_ns(end) < UINT64_MAX);

@@ -86,9 +86,6 @@ static void what_the_device_has(void **state)
         }
         check_fails(status, BRAID_DEVICE_ERROR, "cuDeviceGetAttribute");
     }
-    void *memory = NULL;
-    check_ok(braid_stream_allocate(frame.device, frame.stream, 64, &memory));
-    check_ok(braid_stream_free(frame.device, frame.stream, memory));
     frame_finish(&frame);
     check_nothing_is_left();
 }

@@ -314,10 +314,6 @@ void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *me
 // would wait for the program's. The device is current.
 braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const void *from,
                                 size_t bytes, const char *what);
-braid_status braid_gpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
-                                       uint64_t bytes, void **out_memory);
-braid_status braid_gpu_stream_free(struct backend *backend, struct backend_stream *stream,
-                                   void *memory);
 
 braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
                                    const uint32_t *arg_bytes, uint32_t num_args,
